@@ -1,0 +1,156 @@
+//! What a request may spend: granted before it leaves, so that no limit is found out afterwards.
+
+use crate::event::{Grant, LimitKind};
+use crate::spec::{Budget, Limits};
+use crate::state::AgentState;
+use crate::time::Timestamp;
+use crate::usage::{MicroUsd, Price, Spent, Usage};
+
+/// An answer shorter than this is no answer; less room than that counts as none.
+const LEAST_OUTPUT_TOKENS: u64 = 64;
+
+/// A money limit says nothing about a model whose price nobody knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a money limit is set, and the price of this model is unknown; \
+     add the model's price to the configuration, or use a token limit"
+)]
+pub struct UnknownPrice;
+
+/// Checked before a turn starts.
+pub fn check_price(limits: &Limits, price: Option<Price>) -> Result<(), UnknownPrice> {
+    let by_money = [&limits.turn, &limits.conversation, &limits.day]
+        .iter()
+        .any(|budget| budget.usd.is_some());
+    if by_money && price.is_none() {
+        return Err(UnknownPrice);
+    }
+    Ok(())
+}
+
+/// What a request of `input_tokens` may spend in all, its output shortened to fit, or the limit that
+/// leaves no room for it.
+pub fn grant(
+    state: &AgentState,
+    now: Timestamp,
+    input_tokens: u64,
+    max_output_tokens: u64,
+    price: Option<Price>,
+) -> Result<Grant, LimitKind> {
+    let limits = &state.spec.limits;
+    let turn = state.turn.as_ref();
+    let this_turn_ms = turn.map_or(0, |turn| now.since(turn.started_at));
+    if turn.is_some_and(|turn| turn.iterations >= limits.max_iterations) {
+        return Err(LimitKind::Iterations);
+    }
+    let conversation = state
+        .tree
+        .current_conversation()
+        .map_or_else(Spent::default, |conversation| conversation.spent);
+    let scopes = [
+        Scope {
+            budget: &limits.turn,
+            spent: turn.map_or_else(Spent::default, |turn| turn.spent),
+            kinds: [
+                LimitKind::TurnTokens,
+                LimitKind::TurnCost,
+                LimitKind::TurnTime,
+            ],
+        },
+        Scope {
+            budget: &limits.conversation,
+            spent: conversation,
+            kinds: [
+                LimitKind::ConversationTokens,
+                LimitKind::ConversationCost,
+                LimitKind::ConversationTime,
+            ],
+        },
+        Scope {
+            budget: &limits.day,
+            spent: state.spending.on_day_of(now),
+            kinds: [LimitKind::DayTokens, LimitKind::DayCost, LimitKind::DayTime],
+        },
+    ];
+    let mut output_tokens = max_output_tokens;
+    for scope in &scopes {
+        output_tokens = scope.fit(input_tokens, output_tokens, this_turn_ms, price)?;
+    }
+    let most = Usage {
+        input_tokens,
+        output_tokens,
+        ..Usage::default()
+    };
+    Ok(Grant {
+        input_tokens,
+        output_tokens,
+        cost: price.map(|price| price.of(&most)),
+    })
+}
+
+struct Scope<'a> {
+    budget: &'a Budget,
+    spent: Spent,
+    /// The limits of tokens, cost and time.
+    kinds: [LimitKind; 3],
+}
+
+impl Scope<'_> {
+    /// How long the output may be within this budget.
+    fn fit(
+        &self,
+        input_tokens: u64,
+        output_tokens: u64,
+        this_turn_ms: u64,
+        price: Option<Price>,
+    ) -> Result<u64, LimitKind> {
+        let [by_tokens, by_cost, by_time] = self.kinds;
+        if let Some(wall_ms) = self.budget.wall_ms
+            && self.spent.busy_ms.saturating_add(this_turn_ms) >= wall_ms
+        {
+            return Err(by_time);
+        }
+        let mut output_tokens = output_tokens;
+        let least = LEAST_OUTPUT_TOKENS.min(output_tokens);
+        if let Some(limit) = self.budget.tokens {
+            let left = limit.saturating_sub(self.spent.usage.total());
+            output_tokens = output_tokens.min(left.saturating_sub(input_tokens));
+            if output_tokens < least || output_tokens == 0 {
+                return Err(by_tokens);
+            }
+        }
+        if let Some(limit) = self.budget.usd {
+            let left = limit.saturating_sub(self.spent.cost);
+            output_tokens = output_tokens.min(affordable_output(left, input_tokens, price));
+            if output_tokens < least || output_tokens == 0 {
+                return Err(by_cost);
+            }
+        }
+        Ok(output_tokens)
+    }
+}
+
+/// How many output tokens `left` pays for, after the input. Nothing where there is no price.
+fn affordable_output(left: MicroUsd, input_tokens: u64, price: Option<Price>) -> u64 {
+    let Some(price) = price else { return 0 };
+    let input = Usage {
+        input_tokens,
+        ..Usage::default()
+    };
+    let left = u128::from(left.saturating_sub(price.of(&input)).0);
+    // One millionth less, because the price of the whole is rounded up once more.
+    let tokens = (left.saturating_sub(1) * 1_000_000).checked_div(u128::from(price.output.0));
+    match tokens {
+        Some(tokens) => u64::try_from(tokens).unwrap_or(u64::MAX),
+        None => u64::MAX,
+    }
+}
+
+/// What a try must have used, where the provider did not say: its input, and what it wrote.
+pub fn charge_without_usage(grant: &Grant, written_bytes: usize) -> Usage {
+    Usage {
+        input_tokens: grant.input_tokens,
+        output_tokens: (written_bytes as u64).div_ceil(3),
+        ..Usage::default()
+    }
+}

@@ -1,0 +1,69 @@
+//! What happens to an agent as a whole.
+
+use crate::id::{ConversationId, Incarnation, Seq};
+use crate::spec::AgentSpec;
+use serde::{Deserialize, Serialize};
+
+/// How long an agent lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Until it is removed.
+    Persistent,
+    /// For one prompt.
+    Oneshot,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentCreated {
+    pub name: String,
+    pub mode: Mode,
+}
+
+/// The agent's configuration, whole. It belongs to the agent, not to a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpecSet {
+    pub spec: Box<AgentSpec>,
+}
+
+/// The old name stays as an alias.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentRenamed {
+    pub name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentArchived {}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentRestored {}
+
+/// A new process has taken the agent over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IncarnationBegan {
+    pub incarnation: Incarnation,
+    pub after: After,
+}
+
+/// Why a new process was needed. Only a crash counts towards giving a turn up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum After {
+    Start,
+    Restart,
+    Crash,
+}
+
+/// The words of a conversation were deleted for good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Purged {
+    pub conversation: ConversationId,
+    pub events: u64,
+}
+
+/// A damaged tail was set aside; the journal goes on from the last good event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quarantined {
+    pub from: Seq,
+    pub through: Seq,
+}

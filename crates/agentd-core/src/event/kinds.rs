@@ -1,0 +1,211 @@
+//! The list of kinds, written once: names, versions and classes follow from it.
+
+use super::*;
+use serde_json::Value;
+
+/// What a kind may hold, and so what purge may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Structural,
+    Content,
+}
+
+/// Why a stored event cannot be read by this build.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    #[error("unknown event kind `{kind}`: it was written by a newer agentd; upgrade to read it")]
+    UnknownKind { kind: String },
+    #[error(
+        "event kind `{kind}` has version {found}, and this agentd reads up to {known}; upgrade to read it"
+    )]
+    NewerVersion {
+        kind: &'static str,
+        found: u32,
+        known: u32,
+    },
+    #[error("the body of a `{kind}` event is damaged: {reason}")]
+    Damaged { kind: &'static str, reason: String },
+    #[error("a `{kind}` event has no body, and its kind is never purged")]
+    MissingBody { kind: &'static str },
+}
+
+macro_rules! kinds {
+    ($($class:ident { $($variant:ident = $name:literal v $version:literal),* $(,)? })*) => {
+        /// The name of what happened.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind { $($($variant,)*)* }
+
+        /// What happened.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Body {
+            $($($variant($variant),)*)*
+            /// A content event whose body was purged.
+            Gone(Kind),
+        }
+
+        impl Kind {
+            pub const ALL: &'static [Self] = &[$($(Self::$variant,)*)*];
+
+            pub const fn name(self) -> &'static str {
+                match self { $($(Self::$variant => $name,)*)* }
+            }
+
+            /// The newest version of this kind's body; it is the one that is written.
+            pub const fn version(self) -> u32 {
+                match self { $($(Self::$variant => $version,)*)* }
+            }
+
+            pub const fn class(self) -> Class {
+                match self { $($(Self::$variant => Class::$class,)*)* }
+            }
+        }
+
+        impl Body {
+            pub const fn kind(&self) -> Kind {
+                match self {
+                    $($(Self::$variant(_) => Kind::$variant,)*)*
+                    Self::Gone(kind) => *kind,
+                }
+            }
+
+            /// The body as JSON text; none where it was purged.
+            pub fn to_json(&self) -> Result<Option<String>, serde_json::Error> {
+                match self {
+                    $($(Self::$variant(body) => serde_json::to_string(body).map(Some),)*)*
+                    Self::Gone(_) => Ok(None),
+                }
+            }
+
+            pub fn to_value(&self) -> Result<Option<Value>, serde_json::Error> {
+                match self {
+                    $($(Self::$variant(body) => serde_json::to_value(body).map(Some),)*)*
+                    Self::Gone(_) => Ok(None),
+                }
+            }
+
+            pub fn from_json(kind: &str, version: u32, json: &str) -> Result<Self, DecodeError> {
+                match Kind::known(kind, version)? {
+                    $($(Kind::$variant => serde_json::from_str(json).map(Self::$variant)
+                        .map_err(|error| DecodeError::Damaged { kind: $name, reason: error.to_string() }),)*)*
+                }
+            }
+
+            pub fn from_value(kind: &str, version: u32, value: Value) -> Result<Self, DecodeError> {
+                match Kind::known(kind, version)? {
+                    $($(Kind::$variant => serde_json::from_value(value).map(Self::$variant)
+                        .map_err(|error| DecodeError::Damaged { kind: $name, reason: error.to_string() }),)*)*
+                }
+            }
+        }
+
+        $($(impl From<$variant> for Body {
+            fn from(body: $variant) -> Self { Self::$variant(body) }
+        })*)*
+    };
+}
+
+kinds! {
+    Structural {
+        AgentCreated = "agent_created" v 1,
+        SpecSet = "spec_set" v 1,
+        AgentRenamed = "agent_renamed" v 1,
+        AgentArchived = "agent_archived" v 1,
+        AgentRestored = "agent_restored" v 1,
+        IncarnationBegan = "incarnation_began" v 1,
+        ConversationBegan = "conversation_began" v 1,
+        ConversationSealed = "conversation_sealed" v 1,
+        PointerMoved = "pointer_moved" v 1,
+        CheckpointSet = "checkpoint_set" v 1,
+        PromptQueued = "prompt_queued" v 1,
+        PromptsTaken = "prompts_taken" v 1,
+        PromptsSetAside = "prompts_set_aside" v 1,
+        PromptsRequeued = "prompts_requeued" v 1,
+        TurnStarted = "turn_started" v 1,
+        TurnPaused = "turn_paused" v 1,
+        TurnContinued = "turn_continued" v 1,
+        TurnEnded = "turn_ended" v 1,
+        RequestSent = "request_sent" v 1,
+        RequestEnded = "request_ended" v 1,
+        ToolStarted = "tool_started" v 1,
+        ToolEnded = "tool_ended" v 1,
+        TaskStarted = "task_started" v 1,
+        TaskEnded = "task_ended" v 1,
+        ApprovalRequested = "approval_requested" v 1,
+        ApprovalAnswered = "approval_answered" v 1,
+        ApprovalWithdrawn = "approval_withdrawn" v 1,
+        Compacted = "compacted" v 1,
+        Purged = "purged" v 1,
+        Quarantined = "quarantined" v 1,
+    }
+    Content {
+        Prompt = "prompt" v 1,
+        MessageAdded = "message" v 1,
+        ResultAdded = "result" v 1,
+        Notice = "notice" v 1,
+        Summary = "summary" v 1,
+        Context = "context" v 1,
+        Note = "note" v 1,
+    }
+}
+
+impl Kind {
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
+    pub const fn is_content(self) -> bool {
+        matches!(self.class(), Class::Content)
+    }
+
+    /// Whether this build can read such an event.
+    pub fn check(name: &str, version: u32) -> Result<(), DecodeError> {
+        Self::known(name, version).map(|_| ())
+    }
+
+    fn known(name: &str, version: u32) -> Result<Self, DecodeError> {
+        let kind = Self::parse(name).ok_or_else(|| DecodeError::UnknownKind {
+            kind: name.to_owned(),
+        })?;
+        if version > kind.version() {
+            return Err(DecodeError::NewerVersion {
+                kind: kind.name(),
+                found: version,
+                known: kind.version(),
+            });
+        }
+        Ok(kind)
+    }
+}
+
+impl Body {
+    /// A row whose body was purged. Only content can be.
+    pub fn purged(kind: &str, version: u32) -> Result<Self, DecodeError> {
+        let kind = Kind::known(kind, version)?;
+        if kind.is_content() {
+            Ok(Self::Gone(kind))
+        } else {
+            Err(DecodeError::MissingBody { kind: kind.name() })
+        }
+    }
+
+    /// The words in this event that a person could search for.
+    pub fn words(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        let blocks = match self {
+            Self::Prompt(prompt) => &prompt.blocks,
+            Self::MessageAdded(message) => &message.blocks,
+            Self::ResultAdded(result) => &result.blocks,
+            Self::Notice(Notice { text, .. })
+            | Self::Summary(Summary { text, .. })
+            | Self::Note(Note { text, .. }) => {
+                out.push(text.clone());
+                return out;
+            }
+            _ => return out,
+        };
+        for block in blocks {
+            block.words(&mut out);
+        }
+        out
+    }
+}

@@ -1,0 +1,131 @@
+//! The journal's words: a closed, versioned list of what can happen to an agent.
+//!
+//! **Structural** kinds hold no free text and are kept for ever; [`crate::state::AgentState`] folds
+//! them alone. **Content** kinds hold what was said; purge may take their bodies, and nothing else.
+//! A kind or version this build does not know is an error, never skipped.
+
+mod agent;
+mod content;
+mod conversation;
+mod kinds;
+mod prompt;
+mod tool;
+mod turn;
+
+pub use agent::*;
+pub use content::*;
+pub use conversation::*;
+pub use kinds::{Body, Class, DecodeError, Kind};
+pub use prompt::*;
+pub use tool::*;
+pub use turn::*;
+
+use crate::id::{AgentId, ConversationId, Seq, TurnId};
+use crate::time::Timestamp;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+/// One line of an agent's journal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    pub agent: AgentId,
+    pub seq: Seq,
+    pub at: Timestamp,
+    pub conversation: ConversationId,
+    pub turn: Option<TurnId>,
+    pub body: Body,
+}
+
+/// An event that has no place in the journal yet: the store gives it its `seq`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewEvent {
+    pub at: Timestamp,
+    pub conversation: ConversationId,
+    pub turn: Option<TurnId>,
+    pub body: Body,
+}
+
+impl NewEvent {
+    pub fn placed(self, agent: AgentId, seq: Seq) -> Event {
+        Event {
+            agent,
+            seq,
+            at: self.at,
+            conversation: self.conversation,
+            turn: self.turn,
+            body: self.body,
+        }
+    }
+}
+
+impl Event {
+    pub const fn kind(&self) -> Kind {
+        self.body.kind()
+    }
+
+    pub const fn position(&self) -> Position {
+        Position {
+            agent: self.agent,
+            seq: self.seq,
+        }
+    }
+}
+
+/// A place in some agent's journal. A fork's window reaches into its parent agent's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Position {
+    pub agent: AgentId,
+    pub seq: Seq,
+}
+
+/// The line that scripts see. One shape, whatever the kind.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    seq: Seq,
+    at: Timestamp,
+    kind: String,
+    v: u32,
+    agent: AgentId,
+    conversation: ConversationId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    turn: Option<TurnId>,
+    /// Absent where the body was purged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    body: Option<Value>,
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Line {
+            seq: self.seq,
+            at: self.at,
+            kind: self.kind().name().to_owned(),
+            v: self.kind().version(),
+            agent: self.agent,
+            conversation: self.conversation,
+            turn: self.turn,
+            body: self.body.to_value().map_err(serde::ser::Error::custom)?,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let line = Line::deserialize(deserializer)?;
+        let body = match line.body {
+            Some(body) => Body::from_value(&line.kind, line.v, body),
+            None => Body::purged(&line.kind, line.v),
+        }
+        .map_err(D::Error::custom)?;
+        Ok(Self {
+            agent: line.agent,
+            seq: line.seq,
+            at: line.at,
+            conversation: line.conversation,
+            turn: line.turn,
+            body,
+        })
+    }
+}

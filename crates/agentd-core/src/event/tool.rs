@@ -1,0 +1,88 @@
+//! Tools, the processes they start, and the questions they raise.
+
+use crate::id::{ApprovalId, BootId, CallId, TaskId};
+use crate::message::CallOutcome;
+use serde::{Deserialize, Serialize};
+
+/// The tool may run now. Its arguments are in the message that called it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolStarted {
+    pub call: CallId,
+    pub tool: String,
+    /// The process, where the tool is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<BootId>,
+    /// What an atomic file replacement changes from and to, so that done can be told from not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<FileChange>,
+}
+
+/// Hashes of a file's content, in hex; none where there is no file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    pub after: String,
+}
+
+/// The call is over. What it said is in the [`super::ResultAdded`] of the same append.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolEnded {
+    pub call: CallId,
+    pub outcome: CallOutcome,
+}
+
+/// A process that goes on after its turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskStarted {
+    pub task: TaskId,
+    pub call: CallId,
+    pub tool: String,
+    pub boot: BootId,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskEnded {
+    pub task: TaskId,
+    pub exit: TaskExit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "type")]
+pub enum TaskExit {
+    Code {
+        code: i32,
+    },
+    Signal {
+        signal: i32,
+    },
+    /// It is gone, and nobody saw how.
+    Unknown,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalRequested {
+    pub approval: ApprovalId,
+    pub call: CallId,
+}
+
+/// The first answer counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalAnswered {
+    pub approval: ApprovalId,
+    pub decision: Decision,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Allow,
+    Deny,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalWithdrawn {
+    pub approval: ApprovalId,
+}

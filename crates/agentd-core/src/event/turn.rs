@@ -1,0 +1,174 @@
+//! A turn from its first prompt to its one terminal state.
+
+use crate::id::{TryId, TurnId};
+use crate::usage::{MicroUsd, Usage};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnStarted {
+    /// The `limited` turn that this one goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumes: Option<TurnId>,
+}
+
+/// The turn waits for somebody to say `continue`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnPaused {
+    pub reason: PauseReason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PauseReason {
+    /// The agent's `on_crash` says to wait.
+    Crash,
+    /// The provider's key is not there.
+    MissingKey,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnContinued {}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnEnded {
+    pub status: TurnStatus,
+    /// Which limit, where the status is `limited`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LimitKind>,
+    /// Which failure, where the status is `failed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureClass>,
+}
+
+impl TurnEnded {
+    pub const fn with(status: TurnStatus) -> Self {
+        Self {
+            status,
+            limit: None,
+            failure: None,
+        }
+    }
+}
+
+/// A turn ends as exactly one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnStatus {
+    Completed,
+    Interrupted,
+    Failed,
+    Limited,
+    Lost,
+}
+
+/// A limit that ended a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitKind {
+    Iterations,
+    TurnTokens,
+    TurnCost,
+    TurnTime,
+    ConversationTokens,
+    ConversationCost,
+    ConversationTime,
+    DayTokens,
+    DayCost,
+    DayTime,
+}
+
+/// Everything the request holds is durable; it may leave now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestSent {
+    pub request: TryId,
+    pub purpose: Purpose,
+    pub grant: Grant,
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    Answer,
+    /// Its reply is a summary, not a message.
+    Compact,
+}
+
+/// What a request may spend, reserved before it leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// None where the model's price is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<MicroUsd>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestEnded {
+    pub request: TryId,
+    pub outcome: RequestOutcome,
+    pub usage: Usage,
+    /// The provider did not say; this is what the try must have used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<MicroUsd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_request: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "type")]
+pub enum RequestOutcome {
+    Completed,
+    Failed {
+        class: FailureClass,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after_ms: Option<u64>,
+    },
+    /// Cancelled on purpose.
+    Interrupted,
+    /// Its process died.
+    Lost,
+}
+
+/// What went wrong with a request, as far as the next step depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureClass {
+    /// 408, 409, 5xx.
+    Unavailable,
+    /// 429.
+    RateLimited,
+    /// 529 and its like.
+    Overloaded,
+    /// The connection or the stream broke.
+    Dropped,
+    /// The stream held something that is not in the format.
+    Malformed,
+    /// The window is too small for the request.
+    ContextOverflow,
+    /// 401, 403.
+    Unauthorized,
+    /// 400 and its like: sending it again cannot help.
+    Rejected,
+    /// The model declined to answer.
+    Refused,
+}
+
+impl FailureClass {
+    /// Whether the very same request may succeed later.
+    pub const fn is_transient(self) -> bool {
+        matches!(
+            self,
+            Self::Unavailable
+                | Self::RateLimited
+                | Self::Overloaded
+                | Self::Dropped
+                | Self::Malformed
+        )
+    }
+}

@@ -1,0 +1,29 @@
+//! The pure room: what an agent's journal means, and what should happen next.
+//!
+//! Everything here is a function of its arguments. This crate may **not** touch a clock, a file, a
+//! socket, a process, randomness or an async runtime; time and ids come in as values, and what
+//! should be done goes out as values ([`turn::Effect`]).
+//!
+//! - [`event`]: the closed, versioned list of what can happen.
+//! - [`state`] and [`window`]: the two folds.
+//! - [`request`]: a window becomes the next model request; [`repair`] makes any history valid.
+//! - [`recover`]: what to append after a crash.
+//! - [`turn`]: the machine that decides the next effect.
+//! - [`wire`]: a request in the words of each provider.
+
+pub mod budget;
+pub mod compaction;
+pub mod draft;
+pub mod event;
+pub mod id;
+pub mod message;
+pub mod recover;
+pub mod repair;
+pub mod request;
+pub mod spec;
+pub mod state;
+pub mod time;
+pub mod turn;
+pub mod usage;
+pub mod window;
+pub mod wire;

@@ -1,0 +1,284 @@
+//! What to append after a crash, once, under a fresh incarnation.
+//!
+//! [`crate::repair`] makes a request out of any history and writes nothing; recovery writes down what
+//! became of everything that was under way, and after it repair finds nothing to do. What happened
+//! outside is found out by the driver and comes in as [`Facts`].
+
+use crate::budget::charge_without_usage;
+use crate::draft::Reply;
+use crate::event::{
+    After, Body, CheckpointSet, IncarnationBegan, MessageAdded, MessageStatus, NewEvent, Notice,
+    NoticeCause, PauseReason, Purpose, RequestEnded, RequestOutcome, ResultAdded, ToolEnded,
+    TurnEnded, TurnPaused, TurnStatus,
+};
+use crate::id::{CallId, Incarnation, TryId};
+use crate::message::{Block, CallOutcome, CutBlock};
+use crate::spec::OnCrash;
+use crate::state::{AgentState, InFlight, Turn};
+use crate::time::Timestamp;
+use crate::usage::Price;
+use crate::window::Window;
+use std::collections::BTreeMap;
+
+/// Tries in all without progress, after which a turn is given up.
+pub const MAX_TRIES: u32 = 3;
+
+/// The label that every turn leaves behind, whichever way it ended.
+pub const SESSION_LATEST: &str = "session-latest";
+
+/// What the driver found out about the world.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    pub incarnation: Incarnation,
+    pub after: After,
+    /// What had been streamed of the request in flight.
+    pub draft: Reply,
+    /// What became of each call that was started. One that is not listed is unknown.
+    pub calls: BTreeMap<CallId, CallFact>,
+    pub price: Option<Price>,
+}
+
+/// What became of a started call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CallFact {
+    /// Its process still runs: wait for it.
+    Running,
+    /// It ended, and its result was kept.
+    Ended {
+        outcome: CallOutcome,
+        blocks: Vec<Block>,
+    },
+    /// It never began, and now never will.
+    NotStarted,
+    /// Nobody can tell.
+    Unknown,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recovery {
+    /// To append in one go.
+    pub events: Vec<NewEvent>,
+    /// The draft that those events end.
+    pub ends: Option<TryId>,
+    /// Calls whose processes still run.
+    pub running: Vec<CallId>,
+}
+
+/// Decides what to append. Calling it again after that yields the new incarnation alone.
+pub fn recover(agent: &AgentState, window: &Window, facts: &Facts, at: Timestamp) -> Recovery {
+    let mut bodies: Vec<Body> = vec![
+        IncarnationBegan {
+            incarnation: facts.incarnation,
+            after: facts.after,
+        }
+        .into(),
+    ];
+    let mut recovery = Recovery {
+        events: Vec::new(),
+        ends: None,
+        running: Vec::new(),
+    };
+    if let Some(turn) = &agent.turn {
+        let mut told = Told::default();
+        if let Some(in_flight) = turn.in_flight {
+            recovery.ends = Some(in_flight.request);
+            end_request(&in_flight, facts, &mut bodies, &mut told);
+        }
+        recovery.running = close_calls(agent, turn, window, facts, &mut bodies, &mut told);
+        if let Some(text) = told.notice() {
+            let cause = match facts.after {
+                After::Crash => NoticeCause::Crashed,
+                After::Start | After::Restart => NoticeCause::Restarted,
+            };
+            bodies.push(Notice { cause, text }.into());
+        }
+        if facts.after == After::Crash && turn.paused.is_none() {
+            // Progress in this very recovery (a result that was kept) starts the count anew.
+            let crashes = if told.progress { 0 } else { turn.crashes + 1 };
+            if crashes >= MAX_TRIES && recovery.running.is_empty() {
+                bodies.push(TurnEnded::with(TurnStatus::Lost).into());
+                bodies.push(session_latest());
+            } else if agent.spec.on_crash == OnCrash::Wait {
+                let reason = PauseReason::Crash;
+                bodies.push(TurnPaused { reason }.into());
+            }
+        }
+    }
+    let turn = agent.turn.as_ref();
+    if let Some(conversation) = turn.map_or(agent.tree.current(), |turn| Some(turn.conversation)) {
+        recovery.events = bodies
+            .into_iter()
+            .map(|body| NewEvent {
+                at,
+                conversation,
+                turn: turn.map(|turn| turn.id),
+                body,
+            })
+            .collect();
+    }
+    recovery
+}
+
+pub(crate) fn session_latest() -> Body {
+    CheckpointSet {
+        label: SESSION_LATEST.to_owned(),
+        at: None,
+    }
+    .into()
+}
+
+/// What the model must be told of an interruption, in one notice.
+#[derive(Default)]
+struct Told {
+    reply_cut: bool,
+    call_cut: bool,
+    not_started: Vec<CallId>,
+    unknown: Vec<CallId>,
+    progress: bool,
+}
+
+impl Told {
+    fn notice(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.reply_cut {
+            parts.push("Your last reply was cut off; what had arrived of it is above.".to_owned());
+        }
+        if self.call_cut {
+            parts.push("A tool call you were writing was cut off and did not run.".to_owned());
+        }
+        if !self.not_started.is_empty() {
+            parts.push(format!(
+                "These calls did not run: {}.",
+                list(&self.not_started)
+            ));
+        }
+        if !self.unknown.is_empty() {
+            parts.push(format!(
+                "Whether these calls had an effect is unknown; check before you repeat one: {}.",
+                list(&self.unknown)
+            ));
+        }
+        if parts.is_empty() {
+            return None;
+        }
+        parts.insert(
+            0,
+            "You were restarted in the middle of this turn.".to_owned(),
+        );
+        parts.push("Go on with the task.".to_owned());
+        Some(parts.join(" "))
+    }
+}
+
+fn list(calls: &[CallId]) -> String {
+    let ids: Vec<String> = calls.iter().map(|call| format!("`{call}`")).collect();
+    ids.join(", ")
+}
+
+fn end_request(in_flight: &InFlight, facts: &Facts, bodies: &mut Vec<Body>, told: &mut Told) {
+    let usage = charge_without_usage(&in_flight.grant, facts.draft.written_bytes());
+    bodies.push(
+        RequestEnded {
+            request: in_flight.request,
+            outcome: RequestOutcome::Lost,
+            usage,
+            estimated: true,
+            cost: facts.price.map(|price| price.of(&usage)),
+            provider_request: None,
+        }
+        .into(),
+    );
+    let blocks = facts.draft.clone().cut();
+    if blocks.is_empty() {
+        return;
+    }
+    let status = match in_flight.purpose {
+        Purpose::Answer => MessageStatus::Interrupted,
+        Purpose::Compact => MessageStatus::Superseded,
+    };
+    if in_flight.purpose == Purpose::Answer {
+        told.reply_cut = true;
+        told.call_cut = blocks.iter().any(|block| {
+            matches!(
+                block,
+                Block::Cut {
+                    what: CutBlock::ToolCall,
+                    ..
+                }
+            )
+        });
+    }
+    bodies.push(
+        MessageAdded {
+            request: Some(in_flight.request),
+            status,
+            stop: None,
+            blocks,
+        }
+        .into(),
+    );
+}
+
+/// Gives each open call its result; returns those that still run.
+fn close_calls(
+    agent: &AgentState,
+    turn: &Turn,
+    window: &Window,
+    facts: &Facts,
+    bodies: &mut Vec<Body>,
+    told: &mut Told,
+) -> Vec<CallId> {
+    let mut running = Vec::new();
+    for call in window.open_calls() {
+        let fact = match facts.calls.get(&call.id) {
+            Some(fact) if turn.calls.contains_key(&call.id) => fact.clone(),
+            None if turn.calls.contains_key(&call.id) => CallFact::Unknown,
+            // It waits for the user, or has the user's leave: that outlives a crash.
+            _ if agent.approvals.of_call(turn.id, &call.id).is_some() => continue,
+            _ => CallFact::NotStarted,
+        };
+        let (outcome, blocks) = match fact {
+            CallFact::Running => {
+                running.push(call.id.clone());
+                continue;
+            }
+            CallFact::Ended { outcome, blocks } => {
+                told.progress = true;
+                (outcome, blocks)
+            }
+            CallFact::NotStarted => {
+                told.not_started.push(call.id.clone());
+                let text = "Not run: the agent was restarted before this call began.";
+                (CallOutcome::NotStarted, vec![Block::text(text)])
+            }
+            CallFact::Unknown => {
+                told.unknown.push(call.id.clone());
+                let text = "Outcome unknown: the agent was restarted while this call ran.";
+                (CallOutcome::Unknown, vec![Block::text(text)])
+            }
+        };
+        bodies.extend(result(&call.id, outcome, blocks));
+    }
+    running
+}
+
+/// The two events that end a call. A result is never empty.
+pub(crate) fn result(call: &CallId, outcome: CallOutcome, mut blocks: Vec<Block>) -> [Body; 2] {
+    blocks.retain(|block| !block.is_blank());
+    if blocks.is_empty() {
+        blocks.push(Block::text("(no output)"));
+    }
+    [
+        ToolEnded {
+            call: call.clone(),
+            outcome,
+        }
+        .into(),
+        ResultAdded {
+            call: call.clone(),
+            outcome,
+            blocks,
+        }
+        .into(),
+    ]
+}

@@ -1,0 +1,124 @@
+//! A window becomes the next model request. Pure, so the same journal always gives the same bytes.
+
+mod project;
+
+pub use project::{Omission, project};
+
+use crate::event::{Context, Purpose};
+use crate::message::{Block, Message, Role};
+use crate::repair::{Repair, repair};
+use crate::window::Window;
+
+/// A request in no provider's words; [`crate::wire`] says it in each one's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    pub purpose: Purpose,
+    pub context: Context,
+    /// False where the tools are listed only because the history has calls.
+    pub may_call: bool,
+    pub messages: Vec<Message>,
+    /// What of the window is not sent, and why.
+    pub omissions: Vec<Omission>,
+    /// What had to be changed to make the history valid.
+    pub repairs: Vec<Repair>,
+}
+
+const COMPACT_INSTRUCTION: &str = "Summarise the conversation so far for yourself: you will go on \
+    from your summary alone. Keep the user's goals and constraints, decisions and their reasons, \
+    what was done and found (paths, commands, names, numbers), what is still open and what comes \
+    next. Answer with the summary only; call no tool.";
+
+/// The next answer to ask for, or nothing where nothing awaits one.
+pub fn answer(window: &Window, context: &Context) -> Option<Request> {
+    window
+        .awaits_answer()
+        .then(|| build(window, context, Purpose::Answer))
+}
+
+/// Asks for a summary of what the window holds.
+pub fn summary(window: &Window, context: &Context) -> Request {
+    let mut request = build(window, context, Purpose::Compact);
+    request.may_call = false;
+    request
+        .messages
+        .push(Message::user(vec![Block::text(COMPACT_INSTRUCTION)]));
+    request
+}
+
+fn build(window: &Window, context: &Context, purpose: Purpose) -> Request {
+    let (messages, omissions) = project(window, context.wire);
+    let (messages, repairs) = repair(messages);
+    let mut context = context.clone();
+    let mut may_call = !context.tools.is_empty();
+    let has_calls = messages
+        .iter()
+        .any(|message| message.role == Role::Assistant && message.calls().next().is_some());
+    if has_calls && context.tools.is_empty() {
+        // Providers refuse calls in the history without a tool list beside them.
+        context.tools = known_tools(window, &messages);
+        may_call = false;
+    }
+    Request {
+        purpose,
+        context,
+        may_call,
+        messages,
+        omissions,
+        repairs,
+    }
+}
+
+/// The tools the model last had, or, for an imported history, tools by the names it calls.
+fn known_tools(window: &Window, messages: &[Message]) -> Vec<crate::event::Tool> {
+    if !window.last_tools().is_empty() {
+        return window.last_tools().to_vec();
+    }
+    let names: std::collections::BTreeSet<&str> = messages
+        .iter()
+        .flat_map(Message::calls)
+        .map(|call| call.name.as_str())
+        .collect();
+    names
+        .into_iter()
+        .map(|name| crate::event::Tool {
+            name: name.to_owned(),
+            description: "No longer available.".to_owned(),
+            parameters: serde_json::json!({"type": "object", "properties": {}}),
+        })
+        .collect()
+}
+
+/// A cautious guess at how many tokens a request is: about one for every three bytes.
+pub fn estimate_tokens(request: &Request) -> u64 {
+    let mut bytes = request.context.system.len();
+    for tool in &request.context.tools {
+        bytes += tool.name.len() + tool.description.len() + tool.parameters.to_string().len() + 16;
+    }
+    for message in &request.messages {
+        bytes += 16 + message.blocks.iter().map(estimate_bytes).sum::<usize>();
+    }
+    bytes.div_ceil(3) as u64
+}
+
+/// An image costs what it costs whatever its bytes; this is the order of magnitude.
+const IMAGE_BYTES: usize = 4800;
+
+pub(crate) fn estimate_bytes(block: &Block) -> usize {
+    match block {
+        Block::Text { text } | Block::Notice { text } => text.len() + 8,
+        Block::Thinking { text, signature } => {
+            text.len() + signature.as_ref().map_or(0, |s| s.value.len())
+        }
+        Block::Image { .. } => IMAGE_BYTES,
+        Block::ToolCall(call) => {
+            call.name.len()
+                + serde_json::Value::Object(call.arguments.to_object())
+                    .to_string()
+                    .len()
+                + 32
+        }
+        Block::ToolResult(result) => 32 + result.blocks.iter().map(estimate_bytes).sum::<usize>(),
+        Block::Native { item, .. } => item.to_string().len(),
+        Block::Cut { .. } => 0,
+    }
+}

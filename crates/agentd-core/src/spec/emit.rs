@@ -1,0 +1,161 @@
+//! A spec as a file again: the keys that differ from the default, in the order of the fields.
+
+use super::yaml::{Fields, Out, leaf};
+use super::{AgentSpec, Budget, Command, Limits, McpServer, Rule, file};
+
+impl AgentSpec {
+    /// Writes the file that [`super::parse`] reads as this spec: `parse(to_markdown(s)) == s`, if
+    /// `s` is valid, its prompt has no trailing space, and the file is not too large.
+    pub fn to_markdown(&self) -> String {
+        file::join(&spec(self).to_yaml(), &self.system)
+    }
+}
+
+// The structs are taken apart by name, so that a new field cannot be forgotten here.
+
+fn spec(spec: &AgentSpec) -> Fields {
+    let AgentSpec {
+        description,
+        provider,
+        model,
+        runtime,
+        command: program,
+        cwd,
+        tools,
+        permissions,
+        mcp,
+        limits: bounds,
+        hooks,
+        on_crash,
+        idle_ms,
+        restart,
+        env,
+        temperature,
+        thinking,
+        compact_at,
+        system: _,
+    } = spec;
+    let default = AgentSpec::default();
+    let mut out = Fields::default();
+    out.put("description", description, &default.description);
+    out.put("provider", provider, &default.provider);
+    out.put("model", model, &default.model);
+    out.put("runtime", runtime, &default.runtime);
+    if let Some(program) = program {
+        out.push("command", Out::Map(command(program)));
+    }
+    out.put("cwd", cwd, &default.cwd);
+    out.put("tools", tools, &default.tools);
+    if !permissions.is_empty() {
+        let rules = permissions.iter().map(|item| Out::Map(rule(item)));
+        out.push("permissions", Out::List(rules.collect()));
+    }
+    let mut servers = Fields::default();
+    for (name, item) in mcp {
+        servers.push(name, Out::Map(server(item)));
+    }
+    out.put_map("mcp", servers);
+    out.put_map("limits", limits(bounds));
+    out.put("hooks", hooks, &default.hooks);
+    out.put("on_crash", on_crash, &default.on_crash);
+    out.put("idle_ms", idle_ms, &default.idle_ms);
+    out.put("restart", restart, &default.restart);
+    out.put("env", env, &default.env);
+    out.put("temperature", temperature, &default.temperature);
+    out.put("thinking", thinking, &default.thinking);
+    out.put("compact_at", compact_at, &default.compact_at);
+    out
+}
+
+fn command(command: &Command) -> Fields {
+    let Command {
+        program,
+        args,
+        contract,
+        extra_args,
+    } = command;
+    let mut out = Fields::default();
+    out.push("program", leaf(program));
+    out.put("args", args, &Vec::new());
+    out.put("contract", contract, &None);
+    out.put("extra_args", extra_args, &Vec::new());
+    out
+}
+
+fn rule(rule: &Rule) -> Fields {
+    let Rule {
+        tool,
+        pattern,
+        decision,
+    } = rule;
+    let mut out = Fields::default();
+    out.push("tool", leaf(tool));
+    out.put("pattern", pattern, &None);
+    out.push("decision", leaf(decision));
+    out
+}
+
+fn server(server: &McpServer) -> Fields {
+    let McpServer {
+        command,
+        args,
+        env,
+        url,
+    } = server;
+    let default = McpServer::default();
+    let mut out = Fields::default();
+    out.put("command", command, &default.command);
+    out.put("args", args, &default.args);
+    out.put("env", env, &default.env);
+    out.put("url", url, &default.url);
+    out
+}
+
+fn limits(limits: &Limits) -> Fields {
+    let Limits {
+        max_iterations,
+        max_output_tokens,
+        turn,
+        conversation,
+        day,
+        subtree,
+        max_tasks,
+        max_queue,
+        tool_output_bytes,
+    } = limits;
+    let default = Limits::default();
+    let mut out = Fields::default();
+    out.put("max_iterations", max_iterations, &default.max_iterations);
+    out.put(
+        "max_output_tokens",
+        max_output_tokens,
+        &default.max_output_tokens,
+    );
+    out.put_map("turn", budget(turn));
+    out.put_map("conversation", budget(conversation));
+    out.put_map("day", budget(day));
+    out.put_map("subtree", budget(subtree));
+    out.put("max_tasks", max_tasks, &default.max_tasks);
+    out.put("max_queue", max_queue, &default.max_queue);
+    out.put(
+        "tool_output_bytes",
+        tool_output_bytes,
+        &default.tool_output_bytes,
+    );
+    out
+}
+
+fn budget(budget: &Budget) -> Fields {
+    let Budget {
+        tokens,
+        usd,
+        wall_ms,
+    } = budget;
+    let mut out = Fields::default();
+    out.put("tokens", tokens, &None);
+    if usd.is_some() {
+        out.push("usd", leaf(&budget.dollars()));
+    }
+    out.put("wall_ms", wall_ms, &None);
+    out
+}

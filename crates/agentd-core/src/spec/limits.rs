@@ -1,0 +1,48 @@
+//! How far an agent may go.
+
+use super::Budget;
+use serde::{Deserialize, Serialize};
+
+/// The bounds of an agent. What has no bound here has none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Model requests in one turn, so that a loop that gets nowhere ends. Default: 100.
+    pub max_iterations: u32,
+    /// Tokens in one answer of the model. Default: 8192.
+    pub max_output_tokens: u64,
+    /// What one turn may use. Default: no bound.
+    #[serde(skip_serializing_if = "Budget::is_unlimited")]
+    pub turn: Budget,
+    /// What one conversation may use. Default: no bound.
+    #[serde(skip_serializing_if = "Budget::is_unlimited")]
+    pub conversation: Budget,
+    /// What the agent may use in one day. Default: no bound.
+    #[serde(skip_serializing_if = "Budget::is_unlimited")]
+    pub day: Budget,
+    /// What the agent and all agents below it may use together. Default: no bound.
+    #[serde(skip_serializing_if = "Budget::is_unlimited")]
+    pub subtree: Budget,
+    /// Background tasks that run at the same time. Default: 16.
+    pub max_tasks: u32,
+    /// Prompts that wait for their turn. Default: 100.
+    pub max_queue: u32,
+    /// What the model sees of one tool's output, in bytes. Default: 32768.
+    pub tool_output_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_iterations: 100,
+            max_output_tokens: 8192,
+            turn: Budget::default(),
+            conversation: Budget::default(),
+            day: Budget::default(),
+            subtree: Budget::default(),
+            max_tasks: 16,
+            max_queue: 100,
+            tool_output_bytes: 32_768,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What an agent is made of: a Markdown file whose front matter is the configuration and whose
+//! body is the system prompt.
+//!
+//! ```text
+//! ---
+//! model: some-model
+//! limits:
+//!   turn: {usd: 2.50}
+//! ---
+//!
+//! You review pull requests.
+//! ```
+//!
+//! [`parse`] reads such a file, [`AgentSpec::to_markdown`] writes it. The front matter becomes a
+//! tree of nodes that know their lines (`tree`), and serde reads the spec out of that tree (`de`):
+//! so the structs are the only list of the keys there are, and every error has a line and a path.
+
+mod budget;
+mod de;
+mod emit;
+mod error;
+mod fault;
+mod file;
+mod limits;
+mod model;
+mod path;
+mod scalar;
+mod tree;
+mod validate;
+mod yaml;
+
+pub use budget::Budget;
+pub use error::Error;
+pub use limits::Limits;
+pub use model::{
+    AgentSpec, Command, Contract, Decision, McpServer, OnCrash, Restart, Rule, Runtime, Thinking,
+};
+pub use validate::Problem;
+
+use path::Path;
+use tree::{Kind, Node};
+
+/// The largest spec that is read, in bytes. It is a prompt and some settings, kept in a journal.
+pub const MAX_BYTES: usize = 256 * 1024;
+
+/// Reads a spec: Markdown, with or without YAML front matter. Lines in errors are the file's.
+pub fn parse(text: &str) -> Result<AgentSpec, Error> {
+    if text.len() > MAX_BYTES {
+        return Err(Error::TooLarge { limit: MAX_BYTES });
+    }
+    let file = file::split(text)?;
+    let mut spec = match tree::read(file.yaml, file.lines_before)? {
+        Some(root) => from_tree(&root)?,
+        None => AgentSpec::default(),
+    };
+    spec.system = file::system(file.body).to_owned();
+    Ok(spec)
+}
+
+fn from_tree(root: &Node) -> Result<AgentSpec, Error> {
+    let Kind::Map(entries) = &root.kind else {
+        return Err(Error::NotAMapping);
+    };
+    // The journal's JSON has this key, so serde would take it.
+    if let Some(entry) = entries.iter().find(|entry| entry.key == model::BODY) {
+        return Err(Error::Invalid {
+            key: Path::key(&entry.key).to_string(),
+            line: entry.line,
+            reason: "the system prompt is no key: write it below the closing `---`".to_owned(),
+        });
+    }
+    let spec: AgentSpec = de::from_node(root)?;
+    spec.validate().map_err(|problem| Error::Invalid {
+        line: root.line_of(&problem.path),
+        key: problem.path.to_string(),
+        reason: problem.reason,
+    })?;
+    Ok(spec)
+}
+
+#[cfg(test)]
+mod tests;

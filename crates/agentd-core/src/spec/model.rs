@@ -1,0 +1,211 @@
+//! The settings of an agent. Each field is a key of the front matter, all of them optional.
+
+use super::Limits;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The field that is the file's body, and no key of the front matter.
+pub(super) const BODY: &str = "system";
+
+/// What an agent is: its model, its prompt, what it may do and how far it may go.
+///
+/// Its JSON form, in the journal, has the same keys and the prompt as `system`; numbers are
+/// written even where they are the default, so that a later default does not change old agents.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentSpec {
+    /// What the agent is for, in lists and for other agents that choose whom to ask. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Who serves the model. Default: the one the daemon or the command line chooses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The model's name, as its provider spells it. Default: the provider's default model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What runs the agent's turns. Default: `native`.
+    pub runtime: Runtime,
+    /// The program of an `acp` or `command` runtime, which need one; `native` has none. Default:
+    /// none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Command>,
+    /// The folder the agent works in. Default: the one it was created from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The names of the tools it has; an empty list means none. Default: the default set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// Which tool calls are allowed, asked about or refused. Default: no rules.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub permissions: Vec<Rule>,
+    /// The MCP servers whose tools it has, by a name of the user's choice. Default: none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub mcp: BTreeMap<String, McpServer>,
+    /// How far it may go. Default: see [`Limits`].
+    pub limits: Limits,
+    /// The agent's own hooks, as in a hooks file: an object, kept as it is. Default: null, none.
+    #[serde(skip_serializing_if = "serde_json::Value::is_null")]
+    pub hooks: serde_json::Value,
+    /// What becomes of a turn that a crash broke off. Default: `continue`.
+    pub on_crash: OnCrash,
+    /// How long an idle agent keeps its process, in milliseconds. Default: 300000.
+    pub idle_ms: u64,
+    /// When its process is started again after it has ended. Default: `on_failure`.
+    pub restart: Restart,
+    /// Environment variables for its tools. Default: none. No place for secrets: it is journalled.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// How freely the model chooses its words, 0 to 2. Default: the provider's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// How much the model thinks before it answers. Default: the provider's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<Thinking>,
+    /// How full the model's context may be, 0.1 to 1.0, before it is compacted. Default: 0.8.
+    pub compact_at: f64,
+    /// The system prompt: the text below the front matter, without trailing space; the ends of its
+    /// lines stay as they are.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub system: String,
+}
+
+impl Default for AgentSpec {
+    fn default() -> Self {
+        Self {
+            description: None,
+            provider: None,
+            model: None,
+            runtime: Runtime::default(),
+            command: None,
+            cwd: None,
+            tools: None,
+            permissions: Vec::new(),
+            mcp: BTreeMap::new(),
+            limits: Limits::default(),
+            hooks: serde_json::Value::Null,
+            on_crash: OnCrash::default(),
+            idle_ms: 300_000,
+            restart: Restart::default(),
+            env: BTreeMap::new(),
+            temperature: None,
+            thinking: None,
+            compact_at: 0.8,
+            system: String::new(),
+        }
+    }
+}
+
+/// What runs an agent's turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Runtime {
+    /// agentd's own loop.
+    #[default]
+    Native,
+    /// A child that speaks the Agent Client Protocol.
+    Acp,
+    /// A child that reads prompts and writes text or JSON lines.
+    Command,
+}
+
+/// The program behind an `acp` or `command` runtime.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    /// A path, or a name to look for in `PATH`. It has no default.
+    pub program: String,
+    /// Its arguments. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// What it understands beyond prompts; only for `runtime: command`. Default: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<Contract>,
+    /// Arguments after those of the contract; only with one. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extra_args: Vec<String>,
+}
+
+/// What a `command` runtime understands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Contract {
+    /// The flags of `agentd agent`, with a checkpoint folder for each conversation.
+    Agent,
+}
+
+/// A decision about some tool calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// The tool's name. It has no default.
+    pub tool: String,
+    /// Which of its calls. Default: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// What happens to such a call. It has no default.
+    pub decision: Decision,
+}
+
+/// What happens to a tool call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// It runs.
+    Allow,
+    /// Somebody is asked.
+    Ask,
+    /// It is refused.
+    Deny,
+}
+
+/// An MCP server: a child (`command`) or a service (`url`), one of the two.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct McpServer {
+    /// The program to start. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The program's arguments. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// The program's environment variables. Default: none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Where the service is. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// What becomes of a turn that a crash broke off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnCrash {
+    /// It goes on by itself.
+    #[default]
+    Continue,
+    /// It waits for somebody.
+    Wait,
+}
+
+/// When an agent's process is started again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Restart {
+    /// However it ended.
+    Always,
+    /// If it did not end well.
+    #[default]
+    OnFailure,
+    /// Not at all.
+    Never,
+}
+
+/// How much a model thinks before it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Thinking {
+    Off,
+    Low,
+    Medium,
+    High,
+}

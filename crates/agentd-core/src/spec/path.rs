@@ -1,0 +1,54 @@
+//! Where a value stands in the front matter: `permissions[0].tool`.
+
+use std::fmt::{self, Display, Formatter};
+
+/// A key longer than this is cut in messages: it may be a whole pasted file.
+const SHOWN: usize = 64;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// The steps from the top to a value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Path(pub Vec<Step>);
+
+impl Path {
+    pub fn key(key: &str) -> Self {
+        Self(vec![Step::Key(key.to_owned())])
+    }
+
+    pub fn then(mut self, key: &str) -> Self {
+        self.0.push(Step::Key(key.to_owned()));
+        self
+    }
+}
+
+impl Display for Path {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (nth, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Index(index) => write!(f, "[{index}]")?,
+                Step::Key(key) if nth == 0 => f.write_str(&shown(key))?,
+                Step::Key(key) => write!(f, ".{}", shown(key))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A user's word, fit for a one-line message on a terminal.
+pub(super) fn shown(word: &str) -> String {
+    let mut chars = word.chars();
+    let mut out: String = chars
+        .by_ref()
+        .take(SHOWN)
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    if chars.next().is_some() {
+        out.push('…');
+    }
+    out
+}

@@ -1,0 +1,155 @@
+//! Tests of the spec: what is read, what is refused, what comes back from a round trip.
+
+mod errors;
+mod invalid;
+mod junk;
+mod money;
+mod read;
+mod round_trip;
+mod values;
+
+use super::*;
+use crate::usage::MicroUsd;
+use std::collections::BTreeMap;
+
+fn texts<const N: usize>(list: [&str; N]) -> Vec<String> {
+    list.map(str::to_owned).to_vec()
+}
+
+fn pairs<const N: usize>(list: [(&str, &str); N]) -> BTreeMap<String, String> {
+    list.map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
+}
+
+/// A file that uses every key. It reads as [`full`].
+const FULL: &str = r#"---
+description: Reviews pull requests
+provider: openrouter
+model: some/model-4.1
+runtime: command
+command:
+  program: /usr/bin/agent
+  args: [--fast, "-v"]
+  contract: agent
+  extra_args: ["--profile", "x y"]
+cwd: /srv/work tree
+tools: [read, bash]
+permissions:
+  - tool: bash
+    pattern: "git push*"
+    decision: ask
+  - {tool: read, decision: allow}
+  - tool: write
+    decision: deny
+mcp:
+  search:
+    command: mcp-search
+    args: ["--port", 8080]
+    env: {LEVEL: 1.10}
+  wiki:
+    url: https://wiki.example/mcp
+limits:
+  max_iterations: 7
+  max_output_tokens: 4096
+  turn: {tokens: 100000, usd: 2.50, wall_ms: 60000}
+  conversation:
+    usd: 10
+  day:
+    usd: 0.000001
+  subtree:
+    tokens: 18446744073709551615
+  max_tasks: 2
+  max_queue: 3
+  tool_output_bytes: 1024
+hooks:
+  PreToolUse:
+    - matcher: bash
+      hooks: [{type: command, command: "true", timeout: 1.5}]
+on_crash: wait
+idle_ms: 1000
+restart: always
+env:
+  PORT: 8080
+  GREETING: "a: b # c"
+temperature: 0.7
+thinking: off
+compact_at: 0.5
+---
+
+You review code.
+
+---
+Be kind.
+"#;
+
+fn full() -> AgentSpec {
+    let rule = |tool: &str, pattern: Option<&str>, decision| Rule {
+        tool: tool.to_owned(),
+        pattern: pattern.map(str::to_owned),
+        decision,
+    };
+    let search = McpServer {
+        command: Some("mcp-search".to_owned()),
+        args: texts(["--port", "8080"]),
+        env: pairs([("LEVEL", "1.10")]),
+        url: None,
+    };
+    let wiki = McpServer {
+        url: Some("https://wiki.example/mcp".to_owned()),
+        ..McpServer::default()
+    };
+    let usd = |micros| Budget {
+        usd: Some(MicroUsd(micros)),
+        ..Budget::default()
+    };
+    AgentSpec {
+        description: Some("Reviews pull requests".to_owned()),
+        provider: Some("openrouter".to_owned()),
+        model: Some("some/model-4.1".to_owned()),
+        runtime: Runtime::Command,
+        command: Some(Command {
+            program: "/usr/bin/agent".to_owned(),
+            args: texts(["--fast", "-v"]),
+            contract: Some(Contract::Agent),
+            extra_args: texts(["--profile", "x y"]),
+        }),
+        cwd: Some("/srv/work tree".to_owned()),
+        tools: Some(texts(["read", "bash"])),
+        permissions: vec![
+            rule("bash", Some("git push*"), Decision::Ask),
+            rule("read", None, Decision::Allow),
+            rule("write", None, Decision::Deny),
+        ],
+        mcp: BTreeMap::from([("search".to_owned(), search), ("wiki".to_owned(), wiki)]),
+        limits: Limits {
+            max_iterations: 7,
+            max_output_tokens: 4096,
+            turn: Budget {
+                tokens: Some(100_000),
+                usd: Some(MicroUsd(2_500_000)),
+                wall_ms: Some(60_000),
+            },
+            conversation: usd(10_000_000),
+            day: usd(1),
+            subtree: Budget {
+                tokens: Some(u64::MAX),
+                ..Budget::default()
+            },
+            max_tasks: 2,
+            max_queue: 3,
+            tool_output_bytes: 1024,
+        },
+        hooks: serde_json::json!({"PreToolUse": [{
+            "matcher": "bash",
+            "hooks": [{"type": "command", "command": "true", "timeout": 1.5}],
+        }]}),
+        on_crash: OnCrash::Wait,
+        idle_ms: 1000,
+        restart: Restart::Always,
+        env: pairs([("PORT", "8080"), ("GREETING", "a: b # c")]),
+        temperature: Some(0.7),
+        thinking: Some(Thinking::Off),
+        compact_at: 0.5,
+        system: "You review code.\n\n---\nBe kind.".to_owned(),
+    }
+}

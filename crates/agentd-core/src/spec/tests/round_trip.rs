@@ -1,0 +1,260 @@
+//! `parse(to_markdown(s)) == s`, for all sorts of texts in all places.
+
+use super::*;
+use serde_json::json;
+
+#[track_caller]
+fn comes_back(spec: &AgentSpec) -> String {
+    let file = spec.to_markdown();
+    match parse(&file) {
+        Ok(read) => assert_eq!(&read, spec, "{file}"),
+        Err(error) => panic!("{error}\n{file}"),
+    }
+    assert_eq!(spec.to_markdown(), file);
+    file
+}
+
+#[rustfmt::skip]
+const ODD: &[&str] = &[
+    "", " ", "x", " x", "x ", "a b", "a  b", "\t", "\n", "\r", "\r\n", "a\nb", "a\n\nb\n",
+    "\u{0}", "\u{1b}[2J", "\u{7f}", "\u{85}", "\u{a0}", "\u{2028}", "\u{2029}", "\u{feff}",
+    "\u{fffe}", "\u{ffff}", "\u{fffd}", "\u{10ffff}", "é", "日本語", "👩‍👩‍👧", "e\u{301}",
+    "\u{202e}x", "\"", "'", "\\", "\\n", "\"\"\"", "''", "a\"b'c\\d", ":", ": ", "a: b", "a:b",
+    "a:", "#", "# x", "a #b", "a#b", "-", "- a", "---", "--- ", "---\n", "...", "----", "?",
+    "? a", "!", "!x", "&a", "*a", "|", ">", "|\n x", "%", "%YAML", "@", "@a", "`", "`a`", "[",
+    "]", "{", "}", "[a]", "{a: b}", ",", "a, b", "<<", "=", "~", "null", "Null", "true", "FALSE",
+    "yes", "off", "0", "-1", "+1", "007", "1.10", "1e3", ".5", "5.", "0x1F", "0o7", ".nan",
+    "-.inf", "inf", "1_000", "2024-01-01", "/", "/a/b", "./x", "../x", "a/b@c-d.e", "${HOME}",
+    "$(x)", "{{x}}", "<a href=\"b\">", "system", "model",
+];
+
+/// Puts a text wherever a text can be.
+fn everywhere(text: &str) -> AgentSpec {
+    let text = || text.to_owned();
+    let texts = || vec![text(), "x".to_owned(), text()];
+    let map = || BTreeMap::from([(text(), text()), ("other".to_owned(), text())]);
+    AgentSpec {
+        description: Some(text()),
+        provider: Some(text()),
+        model: Some(text()),
+        runtime: Runtime::Command,
+        command: Some(Command {
+            program: format!("x{}", text()),
+            args: texts(),
+            contract: Some(Contract::Agent),
+            extra_args: texts(),
+        }),
+        cwd: Some(text()),
+        tools: Some(texts()),
+        permissions: vec![
+            Rule {
+                tool: text(),
+                pattern: Some(text()),
+                decision: Decision::Deny,
+            },
+            Rule {
+                tool: text(),
+                pattern: None,
+                decision: Decision::Allow,
+            },
+        ],
+        mcp: BTreeMap::from([
+            (
+                text(),
+                McpServer {
+                    command: Some(text()),
+                    args: texts(),
+                    env: map(),
+                    url: None,
+                },
+            ),
+            (
+                "other".to_owned(),
+                McpServer {
+                    url: Some(text()),
+                    ..McpServer::default()
+                },
+            ),
+        ]),
+        hooks: json!({ text(): [[text()], {text(): text(), "n": null}], "e": [{}, [], text()] }),
+        env: map(),
+        system: text().trim_end().to_owned(),
+        ..AgentSpec::default()
+    }
+}
+
+#[test]
+fn odd_texts_in_every_place() {
+    for text in ODD {
+        comes_back(&everywhere(text));
+        comes_back(&everywhere(&format!("{text}{}", "long ".repeat(300))));
+        for other in ODD {
+            let spec = AgentSpec {
+                description: Some(format!("{text}{other}")),
+                env: pairs([(&format!("{other}{text}"), text)]),
+                system: format!("{text}{other}").trim_end().to_owned(),
+                ..AgentSpec::default()
+            };
+            comes_back(&spec);
+        }
+    }
+}
+
+#[test]
+fn prompts_that_look_like_something_else() {
+    for system in ODD {
+        for start in [
+            "",
+            "\n",
+            "\n\n",
+            "\r\n",
+            " \n",
+            "---",
+            "---\n",
+            "\u{feff}",
+            "---\nmodel: x\n---\n",
+        ] {
+            for model in [None, Some("m".to_owned())] {
+                let spec = AgentSpec {
+                    system: format!("{start}{system}").trim_end().to_owned(),
+                    model,
+                    ..AgentSpec::default()
+                };
+                comes_back(&spec);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_letter_there_is() {
+    let letters: Vec<char> = ('\0'..=char::MAX).collect();
+    for chunk in letters.chunks(2048) {
+        let text: String = chunk.iter().collect();
+        let spec = AgentSpec {
+            system: text.trim_end().to_owned(),
+            tools: Some(chunk.iter().step_by(7).map(char::to_string).collect()),
+            env: BTreeMap::from([(text.clone(), text.clone())]),
+            description: Some(text),
+            ..AgentSpec::default()
+        };
+        comes_back(&spec);
+    }
+}
+
+#[test]
+fn numbers_and_choices() {
+    for value in [
+        0.1,
+        0.7,
+        1.0,
+        0.30000000000000004,
+        f64::MIN_POSITIVE,
+        2.0,
+        0.0,
+    ] {
+        let mut spec = AgentSpec {
+            temperature: Some(value),
+            hooks: json!({"f": [value, -value, 1e300, 1e-300, f64::MAX, 1.0, 1, -1, u64::MAX, i64::MIN]}),
+            idle_ms: u64::MAX,
+            ..AgentSpec::default()
+        };
+        spec.compact_at = value.clamp(0.1, 1.0);
+        comes_back(&spec);
+    }
+    for (thinking, restart) in [
+        (Thinking::Off, Restart::Always),
+        (Thinking::Low, Restart::OnFailure),
+        (Thinking::Medium, Restart::Never),
+        (Thinking::High, Restart::Never),
+    ] {
+        comes_back(&AgentSpec {
+            thinking: Some(thinking),
+            restart,
+            tools: Some(Vec::new()),
+            hooks: json!({}),
+            ..AgentSpec::default()
+        });
+    }
+}
+
+#[test]
+fn only_what_differs_from_the_default_is_written() {
+    assert_eq!(comes_back(&AgentSpec::default()), "");
+    let spec = parse("You help.").unwrap();
+    assert_eq!(comes_back(&spec), "You help.\n");
+    let spec = parse("---\nmodel: x\nidle_ms: 300000\nlimits: {max_tasks: 16}\n---\nHi").unwrap();
+    assert_eq!(comes_back(&spec), "---\nmodel: x\n---\n\nHi\n");
+}
+
+#[test]
+fn the_file_reads_well() {
+    let expected = r#"---
+description: Reviews pull requests
+provider: openrouter
+model: some/model-4.1
+runtime: command
+command:
+  program: /usr/bin/agent
+  args: ["--fast", "-v"]
+  contract: agent
+  extra_args: ["--profile", x y]
+cwd: /srv/work tree
+tools: [read, bash]
+permissions:
+  - tool: bash
+    pattern: "git push*"
+    decision: ask
+  - tool: read
+    decision: allow
+  - tool: write
+    decision: deny
+mcp:
+  search:
+    command: mcp-search
+    args: ["--port", "8080"]
+    env:
+      LEVEL: "1.10"
+  wiki:
+    url: "https://wiki.example/mcp"
+limits:
+  max_iterations: 7
+  max_output_tokens: 4096
+  turn:
+    tokens: 100000
+    usd: 2.5
+    wall_ms: 60000
+  conversation:
+    usd: 10
+  day:
+    usd: 1e-6
+  subtree:
+    tokens: 18446744073709551615
+  max_tasks: 2
+  max_queue: 3
+  tool_output_bytes: 1024
+hooks:
+  PreToolUse:
+    - hooks:
+        - command: "true"
+          timeout: 1.5
+          type: command
+      matcher: bash
+on_crash: wait
+idle_ms: 1000
+restart: always
+env:
+  GREETING: "a: b # c"
+  PORT: "8080"
+temperature: 0.7
+thinking: off
+compact_at: 0.5
+---
+
+You review code.
+
+---
+Be kind.
+"#;
+    assert_eq!(comes_back(&full()), expected);
+}

@@ -1,0 +1,110 @@
+//! What the types cannot say: ranges, and fields that need or exclude each other.
+
+use super::path::Path;
+use super::{AgentSpec, Command, McpServer, Runtime};
+
+/// A spec whose fields each have the right type, but do not make sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{path}`: {reason}")]
+pub struct Problem {
+    pub(super) path: Path,
+    pub(super) reason: String,
+}
+
+impl Problem {
+    fn new(path: Path, reason: &str) -> Self {
+        Self {
+            path,
+            reason: reason.to_owned(),
+        }
+    }
+
+    /// The path of the key at fault, such as `mcp.search`.
+    pub fn key(&self) -> String {
+        self.path.to_string()
+    }
+
+    /// What is wrong with it, and what to do.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+impl AgentSpec {
+    /// Checks what [`super::parse`] checks beyond the types. A spec that came as JSON has not been.
+    pub fn validate(&self) -> Result<(), Problem> {
+        runtime(self.runtime, self.command.as_ref())?;
+        for (name, server) in &self.mcp {
+            mcp(name, server)?;
+        }
+        if !(self.hooks.is_null() || self.hooks.is_object()) {
+            let reason = "expected a mapping from an event to its hooks";
+            return Err(Problem::new(Path::key("hooks"), reason));
+        }
+        // Written so that NaN is refused too.
+        if let Some(value) = self.temperature
+            && !(0.0..=2.0).contains(&value)
+        {
+            let reason = "expected a number from 0 to 2";
+            return Err(Problem::new(Path::key("temperature"), reason));
+        }
+        if !(0.1..=1.0).contains(&self.compact_at) {
+            let reason = "expected a number from 0.1 to 1.0";
+            return Err(Problem::new(Path::key("compact_at"), reason));
+        }
+        Ok(())
+    }
+}
+
+fn runtime(runtime: Runtime, command: Option<&Command>) -> Result<(), Problem> {
+    let path = || Path::key("command");
+    match (runtime, command) {
+        (Runtime::Native, None) => Ok(()),
+        (Runtime::Native, Some(_)) => Err(Problem::new(
+            path(),
+            "the native runtime starts no program; remove it, or set `runtime` to acp or command",
+        )),
+        (_, None) => Err(Problem::new(
+            Path::key("runtime"),
+            "this runtime needs a program; add `command: {program: …}`",
+        )),
+        (Runtime::Acp, Some(command)) if command.contract.is_some() => Err(Problem::new(
+            path().then("contract"),
+            "only `runtime: command` has contracts; remove it",
+        )),
+        (_, Some(command)) if command.contract.is_none() && !command.extra_args.is_empty() => {
+            Err(Problem::new(
+                path().then("extra_args"),
+                "they go with a contract; use `args`, or add `contract: agent`",
+            ))
+        }
+        (_, Some(command)) if command.program.is_empty() => Err(Problem::new(
+            path().then("program"),
+            "expected a path, or a name to look for in PATH",
+        )),
+        (_, Some(_)) => Ok(()),
+    }
+}
+
+fn mcp(name: &str, server: &McpServer) -> Result<(), Problem> {
+    let path = || Path::key("mcp").then(name);
+    match (&server.command, &server.url) {
+        (Some(_), Some(_)) => Err(Problem::new(
+            path(),
+            "it has both `command` and `url`; remove one of the two",
+        )),
+        (None, None) => Err(Problem::new(
+            path(),
+            "it has neither `command` nor `url`; add one of the two",
+        )),
+        (None, Some(_)) if !server.args.is_empty() => Err(Problem::new(
+            path().then("args"),
+            "a server with a `url` is not started here; remove them",
+        )),
+        (None, Some(_)) if !server.env.is_empty() => Err(Problem::new(
+            path().then("env"),
+            "a server with a `url` is not started here; remove them",
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,168 @@
+//! Writes YAML for people: one key a line, quotes where they are needed, JSON's where they are.
+
+use super::scalar::Scalar;
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// A list of words is written on one line up to this length.
+const LINE: usize = 80;
+
+/// A value to be written, with its keys in order.
+pub(super) enum Out {
+    /// One line: a word, a number, an empty list or mapping.
+    Line(String),
+    List(Vec<Out>),
+    Map(Fields),
+}
+
+#[derive(Default)]
+pub(super) struct Fields(Vec<(String, Out)>);
+
+impl Fields {
+    pub fn push(&mut self, key: &str, value: Out) {
+        self.0.push((key.to_owned(), value));
+    }
+
+    /// A field, unless it is the default.
+    pub fn put<T: Serialize + PartialEq>(&mut self, key: &str, value: &T, default: &T) {
+        if value != default {
+            self.push(key, leaf(value));
+        }
+    }
+
+    /// A field that is a mapping, unless nothing in it differs from the default.
+    pub fn put_map(&mut self, key: &str, fields: Self) {
+        if !fields.0.is_empty() {
+            self.push(key, Out::Map(fields));
+        }
+    }
+
+    pub fn to_yaml(&self) -> String {
+        let mut out = String::new();
+        map(&mut out, self, 0);
+        out
+    }
+}
+
+/// A value whose own JSON has no order to keep: words, numbers, and maps that are sorted.
+pub(super) fn leaf<T: Serialize>(value: &T) -> Out {
+    // It fails for a map whose keys are no texts, which no field is.
+    Out::from(serde_json::to_value(value).unwrap_or(Value::Null))
+}
+
+impl From<Value> for Out {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::String(text) => Self::Line(word(&text)),
+            Value::Array(items) => Self::List(items.into_iter().map(Self::from).collect()),
+            Value::Object(entries) => Self::Map(Fields(
+                entries
+                    .into_iter()
+                    .map(|(key, value)| (key, Self::from(value)))
+                    .collect(),
+            )),
+            Value::Null | Value::Bool(_) | Value::Number(_) => Self::Line(value.to_string()),
+        }
+    }
+}
+
+/// One `key: value` a line.
+fn map(out: &mut String, fields: &Fields, indent: usize) {
+    for (key, value) in &fields.0 {
+        let _ = write!(out, "{:indent$}{}:", "", word(key));
+        match value {
+            Out::Map(inner) if !inner.0.is_empty() => {
+                out.push('\n');
+                map(out, inner, indent + 2);
+            }
+            Out::List(items) if !fits_a_line(items) => {
+                out.push('\n');
+                list(out, items, indent + 2);
+            }
+            _ => {
+                let _ = writeln!(out, " {}", flow(value));
+            }
+        }
+    }
+}
+
+/// One `- item` a line.
+fn list(out: &mut String, items: &[Out], indent: usize) {
+    for item in items {
+        let _ = write!(out, "{:indent$}- ", "");
+        match item {
+            Out::Map(fields) if !fields.0.is_empty() => {
+                let mut inner = String::new();
+                map(&mut inner, fields, indent + 2);
+                // Its first key stands behind the dash.
+                out.push_str(inner.trim_start_matches(' '));
+            }
+            _ => {
+                let _ = writeln!(out, "{}", flow(item));
+            }
+        }
+    }
+}
+
+fn fits_a_line(items: &[Out]) -> bool {
+    let mut length = 0;
+    items.iter().all(|item| {
+        length += 2 + match item {
+            Out::Line(line) => line.len(),
+            _ => LINE,
+        };
+        length <= LINE
+    })
+}
+
+/// The value on one line.
+fn flow(value: &Out) -> String {
+    match value {
+        Out::Line(line) => line.clone(),
+        Out::List(items) => {
+            let items: Vec<_> = items.iter().map(flow).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Out::Map(fields) => {
+            let pair = |(key, value): &(String, Out)| format!("{}: {}", word(key), flow(value));
+            let pairs: Vec<_> = fields.0.iter().map(pair).collect();
+            format!("{{{}}}", pairs.join(", "))
+        }
+    }
+}
+
+/// A text as it is where nothing in it can be taken for YAML, in quotes elsewhere.
+fn word(text: &str) -> String {
+    let harmless = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/' | '@');
+    let plain = text.starts_with(|c: char| c.is_alphabetic() || c == '/')
+        && text.chars().all(harmless)
+        && !text.ends_with(' ')
+        && matches!(Scalar::of_plain(text), Scalar::Text(_));
+    if plain { text.to_owned() } else { quoted(text) }
+}
+
+/// JSON's quotes, which are YAML's too, with more escapes: YAML forbids some letters, and takes
+/// others for ends of lines.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

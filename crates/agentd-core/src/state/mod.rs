@@ -1,0 +1,259 @@
+//! The first fold: everything about an agent but its words.
+//!
+//! It reads structural events only, one at a time, and never looks back; so it can be rebuilt from
+//! any snapshot and the tail after it, and a purge leaves it as it was. It is total: an event that
+//! refers to something that is not there changes nothing but [`AgentState::anomalies`].
+
+mod inbox;
+mod spending;
+mod tasks;
+mod tree;
+mod turn;
+
+pub use inbox::{Inbox, Queued};
+pub use spending::Spending;
+pub use tasks::{Approval, Approvals, Task, Tasks};
+pub use tree::{Conversation, Lineage, Segment, Tree};
+pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
+
+use crate::event::{After, Body, Event, Mode, TurnStatus};
+use crate::id::{AgentId, Incarnation, Seq};
+use crate::spec::AgentSpec;
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Goes up whenever the same events would fold to something else; older snapshots are then ignored.
+pub const FOLD_VERSION: u32 = 1;
+
+/// What an event asks of whoever holds a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// Go on with the window at hand.
+    Same,
+    /// The pointer moved: load the window of the current conversation.
+    PointerMoved,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    Idle,
+    Running,
+    Waiting,
+    AwaitingApproval,
+    Failed,
+}
+
+impl Phase {
+    pub const ALL: [Self; 5] = [
+        Self::Idle,
+        Self::Running,
+        Self::Waiting,
+        Self::AwaitingApproval,
+        Self::Failed,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::AwaitingApproval => "awaiting_approval",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentState {
+    pub id: AgentId,
+    /// The last event folded.
+    pub head: Seq,
+    pub name: String,
+    pub aliases: Vec<String>,
+    pub mode: Mode,
+    pub spec: Box<AgentSpec>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub archived: bool,
+    pub incarnation: Incarnation,
+    pub tree: Tree,
+    pub inbox: Inbox,
+    pub turn: Option<Turn>,
+    pub last_turn: Option<EndedTurn>,
+    pub tasks: Tasks,
+    pub approvals: Approvals,
+    pub spending: Spending,
+    /// Events that referred to something that was not there. Zero for every journal we write;
+    /// `verify` reports it.
+    pub anomalies: u64,
+}
+
+impl AgentState {
+    /// An agent before its first event.
+    pub fn new(id: AgentId) -> Self {
+        Self {
+            id,
+            head: Seq::ZERO,
+            name: String::new(),
+            aliases: Vec::new(),
+            mode: Mode::Persistent,
+            spec: Box::default(),
+            created_at: Timestamp::default(),
+            updated_at: Timestamp::default(),
+            archived: false,
+            incarnation: Incarnation::default(),
+            tree: Tree::default(),
+            inbox: Inbox::default(),
+            turn: None,
+            last_turn: None,
+            tasks: Tasks::default(),
+            approvals: Approvals::default(),
+            spending: Spending::default(),
+            anomalies: 0,
+        }
+    }
+
+    /// Folds one more event.
+    pub fn apply(&mut self, event: &Event) -> Applied {
+        self.head = event.seq;
+        self.updated_at = event.at;
+        self.tree.touch(event.conversation, event.seq);
+        let current = self.tree.current();
+        let known = self.fold(event);
+        if !known {
+            self.anomalies = self.anomalies.saturating_add(1);
+        }
+        if self.tree.current() == current {
+            Applied::Same
+        } else {
+            Applied::PointerMoved
+        }
+    }
+
+    /// What the agent is doing, as far as its journal tells.
+    pub fn phase(&self) -> Phase {
+        match &self.turn {
+            Some(turn) if turn.paused.is_some() => Phase::Waiting,
+            Some(_) if self.approvals.waiting().next().is_some() => Phase::AwaitingApproval,
+            Some(_) => Phase::Running,
+            None => match self.last_turn.as_ref().map(|turn| turn.status) {
+                Some(TurnStatus::Failed | TurnStatus::Lost) => Phase::Failed,
+                _ => Phase::Idle,
+            },
+        }
+    }
+
+    /// How often the pointer has moved: what compare-and-swap compares.
+    pub fn generation(&self) -> u64 {
+        self.tree.generation()
+    }
+
+    /// Returns false where the event refers to something that is not there.
+    fn fold(&mut self, event: &Event) -> bool {
+        match &event.body {
+            Body::AgentCreated(body) => {
+                self.name.clone_from(&body.name);
+                self.mode = body.mode;
+                self.created_at = event.at;
+                true
+            }
+            Body::SpecSet(body) => {
+                self.spec.clone_from(&body.spec);
+                true
+            }
+            Body::AgentRenamed(body) => {
+                let old = std::mem::replace(&mut self.name, body.name.clone());
+                self.aliases.retain(|alias| *alias != body.name);
+                if old != self.name && !self.aliases.contains(&old) {
+                    self.aliases.push(old);
+                }
+                true
+            }
+            Body::AgentArchived(_) => {
+                self.archived = true;
+                true
+            }
+            Body::AgentRestored(_) => {
+                self.archived = false;
+                true
+            }
+            Body::IncarnationBegan(body) => {
+                self.incarnation = body.incarnation;
+                if let (After::Crash, Some(turn)) = (body.after, &mut self.turn) {
+                    turn.crashes = turn.crashes.saturating_add(1);
+                }
+                true
+            }
+
+            Body::ConversationBegan(body) => self.tree.begin(event, body),
+            Body::ConversationSealed(body) => self.tree.seal(event, body),
+            Body::PointerMoved(body) => self.tree.move_pointer(body),
+            Body::CheckpointSet(body) => self.tree.label(event, body),
+            Body::Compacted(_) => self.tree.compacted(event.conversation),
+            Body::Purged(body) => {
+                self.inbox.forget(body.conversation);
+                self.tree.purged(body.conversation)
+            }
+
+            Body::PromptQueued(body) => {
+                self.inbox.queue(event, body);
+                true
+            }
+            Body::PromptsTaken(body) => {
+                let all_known = self.inbox.take(&body.prompts);
+                if let Some(turn) = &mut self.turn {
+                    turn.prompts.extend(body.prompts.iter().copied());
+                }
+                all_known
+            }
+            Body::PromptsSetAside(body) => self.inbox.set_aside(&body.prompts),
+            Body::PromptsRequeued(body) => self.inbox.requeue(&body.prompts),
+
+            Body::TurnStarted(body) => self.start_turn(event, body),
+            Body::TurnEnded(body) => self.end_turn(event, body),
+            Body::TurnPaused(body) => self.in_turn(event, |turn| turn.paused = Some(body.reason)),
+            Body::TurnContinued(_) => self.in_turn(event, |turn| {
+                turn.paused = None;
+                // Somebody looked at it and said go on: it has all its tries again.
+                turn.crashes = 0;
+                turn.failures = 0;
+            }),
+            Body::RequestSent(body) => self.in_turn(event, |turn| turn.request_sent(body)),
+            Body::RequestEnded(body) => {
+                self.spending.charge(event.at, body);
+                self.tree.charge(event.conversation, body);
+                self.in_turn(event, |turn| turn.request_ended(body))
+            }
+
+            Body::ToolStarted(body) => self.in_turn(event, |turn| turn.tool_started(body)),
+            Body::ToolEnded(body) => {
+                self.approvals.withdraw_for(&body.call);
+                self.in_turn(event, |turn| turn.tool_ended(body))
+            }
+            Body::TaskStarted(body) => {
+                self.tasks.start(event, body);
+                true
+            }
+            Body::TaskEnded(body) => self.tasks.end(body),
+            Body::ApprovalRequested(body) => {
+                self.approvals.request(event, body);
+                true
+            }
+            Body::ApprovalAnswered(body) => self.approvals.answer(body),
+            Body::ApprovalWithdrawn(body) => self.approvals.withdraw(body.approval),
+
+            Body::Quarantined(_) => true,
+
+            // What was said is the window's business.
+            Body::Prompt(_)
+            | Body::MessageAdded(_)
+            | Body::ResultAdded(_)
+            | Body::Notice(_)
+            | Body::Summary(_)
+            | Body::Context(_)
+            | Body::Note(_)
+            | Body::Gone(_) => true,
+        }
+    }
+}

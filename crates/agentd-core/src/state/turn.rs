@@ -1,0 +1,166 @@
+//! The turn under way, as far as the journal tells it.
+
+use super::AgentState;
+use crate::event::{
+    Event, FailureClass, FileChange, Grant, LimitKind, PauseReason, Purpose, RequestEnded,
+    RequestOutcome, RequestSent, ToolEnded, ToolStarted, TurnEnded, TurnStarted, TurnStatus,
+};
+use crate::id::{BootId, CallId, ConversationId, PromptId, TaskId, TryId, TurnId};
+use crate::time::Timestamp;
+use crate::usage::Spent;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    pub id: TurnId,
+    pub conversation: ConversationId,
+    pub resumes: Option<TurnId>,
+    pub started_at: Timestamp,
+    pub prompts: Vec<PromptId>,
+    /// Answers of the model so far, which `max_iterations` bounds.
+    pub iterations: u32,
+    pub in_flight: Option<InFlight>,
+    /// Calls that were started and have no result yet.
+    pub calls: BTreeMap<CallId, StartedCall>,
+    /// Failed tries since the last success.
+    pub failures: u32,
+    pub last_failure: Option<FailureClass>,
+    /// Crashes since the last progress (a finished message or result).
+    pub crashes: u32,
+    pub paused: Option<PauseReason>,
+    pub spent: Spent,
+}
+
+/// A request that left and has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InFlight {
+    pub request: TryId,
+    pub purpose: Purpose,
+    pub grant: Grant,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartedCall {
+    pub tool: String,
+    pub task: Option<TaskId>,
+    pub boot: Option<BootId>,
+    pub change: Option<FileChange>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EndedTurn {
+    pub id: TurnId,
+    pub conversation: ConversationId,
+    pub status: TurnStatus,
+    pub limit: Option<LimitKind>,
+    pub failure: Option<FailureClass>,
+    pub ended_at: Timestamp,
+    pub spent: Spent,
+}
+
+impl Turn {
+    pub(super) fn request_sent(&mut self, body: &RequestSent) {
+        self.in_flight = Some(InFlight {
+            request: body.request,
+            purpose: body.purpose,
+            grant: body.grant,
+        });
+    }
+
+    pub(super) fn request_ended(&mut self, body: &RequestEnded) {
+        self.spent.add(body.usage, body.cost);
+        let Some(in_flight) = self
+            .in_flight
+            .take_if(|known| known.request == body.request)
+        else {
+            return;
+        };
+        match body.outcome {
+            RequestOutcome::Completed => {
+                self.failures = 0;
+                self.crashes = 0;
+                self.last_failure = None;
+                if in_flight.purpose == Purpose::Answer {
+                    self.iterations = self.iterations.saturating_add(1);
+                }
+            }
+            RequestOutcome::Failed { class, .. } => {
+                self.failures = self.failures.saturating_add(1);
+                self.last_failure = Some(class);
+            }
+            RequestOutcome::Interrupted | RequestOutcome::Lost => {}
+        }
+    }
+
+    pub(super) fn tool_started(&mut self, body: &ToolStarted) {
+        self.calls.insert(
+            body.call.clone(),
+            StartedCall {
+                tool: body.tool.clone(),
+                task: body.task,
+                boot: body.boot,
+                change: body.change.clone(),
+            },
+        );
+    }
+
+    pub(super) fn tool_ended(&mut self, body: &ToolEnded) {
+        self.calls.remove(&body.call);
+        self.crashes = 0;
+    }
+}
+
+impl AgentState {
+    pub(super) fn start_turn(&mut self, event: &Event, body: &TurnStarted) -> bool {
+        let Some(id) = event.turn else { return false };
+        let fresh = self.turn.is_none();
+        self.turn = Some(Turn {
+            id,
+            conversation: event.conversation,
+            resumes: body.resumes,
+            started_at: event.at,
+            prompts: Vec::new(),
+            iterations: 0,
+            in_flight: None,
+            calls: BTreeMap::new(),
+            failures: 0,
+            last_failure: None,
+            crashes: 0,
+            paused: None,
+            spent: Spent::default(),
+        });
+        self.tree.turn_started(event.conversation) && fresh
+    }
+
+    pub(super) fn end_turn(&mut self, event: &Event, body: &TurnEnded) -> bool {
+        let Some(turn) = self.turn.take_if(|turn| event.turn == Some(turn.id)) else {
+            return false;
+        };
+        self.approvals.end_turn(turn.id);
+        let busy_ms = event.at.since(turn.started_at);
+        self.spending.work(event.at, busy_ms);
+        self.tree.turn_ended(turn.conversation, busy_ms);
+        self.last_turn = Some(EndedTurn {
+            id: turn.id,
+            conversation: turn.conversation,
+            status: body.status,
+            limit: body.limit,
+            failure: body.failure,
+            ended_at: event.at,
+            spent: turn.spent,
+        });
+        true
+    }
+
+    /// Changes the turn under way, if it is the event's.
+    pub(super) fn in_turn(&mut self, event: &Event, change: impl FnOnce(&mut Turn)) -> bool {
+        match &mut self.turn {
+            Some(turn) if event.turn == Some(turn.id) => {
+                change(turn);
+                true
+            }
+            _ => false,
+        }
+    }
+}

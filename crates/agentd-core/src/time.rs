@@ -1,0 +1,33 @@
+//! Time as a value: milliseconds since 1970, taken by whoever writes the event. It is shown and
+//! summed, never used for order.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+impl Timestamp {
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// The UTC day this falls on, counted from 1970: what a daily budget is kept by.
+    pub const fn day(self) -> i64 {
+        self.0.div_euclid(DAY_MS)
+    }
+
+    /// How long since `earlier`; a clock that was set back counts as no time at all.
+    pub const fn since(self, earlier: Self) -> u64 {
+        let elapsed = self.0.saturating_sub(earlier.0);
+        if elapsed < 0 { 0 } else { elapsed as u64 }
+    }
+}

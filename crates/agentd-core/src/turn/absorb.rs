@@ -1,0 +1,255 @@
+//! What each input changes.
+
+use super::{Backoff, Input, LiveCall, Machine, Prepared};
+use crate::budget::charge_without_usage;
+use crate::draft::Reply;
+use crate::event::{
+    ApprovalRequested, Body, Compacted, Event, MessageAdded, MessageStatus, Note, PromptMode,
+    Purpose, RequestEnded, RequestOutcome, StopReason, Summary,
+};
+use crate::id::TryId;
+use crate::message::Block;
+use crate::recover;
+use crate::state::Applied;
+use crate::usage::Usage;
+
+impl Machine {
+    pub(super) fn absorb(&mut self, input: Input) {
+        match input {
+            Input::Event(event) => self.event(&event),
+            Input::Appended => self.live.appending = false,
+            Input::Replied {
+                request,
+                reply,
+                stop,
+                usage,
+                provider_request,
+            } => self.replied(request, reply, stop, usage, provider_request),
+            Input::RequestFailed {
+                request,
+                class,
+                status,
+                retry_after_ms,
+                detail,
+                partial,
+            } => {
+                let outcome = RequestOutcome::Failed {
+                    class,
+                    status,
+                    retry_after_ms,
+                };
+                let ended = self.request_over(request, outcome, None, &partial);
+                if ended {
+                    self.keep_partial(request, partial, MessageStatus::Superseded);
+                    self.live.backlog.push(
+                        Note {
+                            about: None,
+                            text: detail,
+                        }
+                        .into(),
+                    );
+                    self.live.backoff = Backoff::Wanted(retry_after_ms);
+                }
+            }
+            Input::RequestCancelled { request, partial } => {
+                let ended = self.request_over(request, RequestOutcome::Interrupted, None, &partial);
+                if ended {
+                    self.keep_partial(request, partial, MessageStatus::Interrupted);
+                }
+            }
+            Input::Prepared { call, prepared } => {
+                if self.live.calls.get(&call) != Some(&LiveCall::Preparing) {
+                    return;
+                }
+                match prepared {
+                    Prepared::Run(started) => {
+                        self.live.calls.insert(call, LiveCall::Prepared);
+                        self.live.backlog.push(started.into());
+                    }
+                    // The plan gives the question its id.
+                    Prepared::Ask => {
+                        self.live.calls.remove(&call);
+                        self.live.ask.push(call);
+                    }
+                    Prepared::Refuse { outcome, blocks } => {
+                        self.live.calls.remove(&call);
+                        self.live
+                            .backlog
+                            .extend(recover::result(&call, outcome, blocks));
+                    }
+                }
+            }
+            Input::ToolFinished {
+                call,
+                outcome,
+                blocks,
+            } => {
+                if self.live.calls.remove(&call).is_some() {
+                    self.live
+                        .backlog
+                        .extend(recover::result(&call, outcome, blocks));
+                }
+            }
+            Input::BackoffOver => self.live.backoff = Backoff::None,
+            Input::Interrupt => self.want_interrupt(),
+            Input::Continue => self.live.resume = true,
+            Input::Stop => self.live.stopping = true,
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        if self.agent.apply(event) == Applied::PointerMoved {
+            self.live.reloaded = true;
+        }
+        if Some(event.conversation) == self.agent.tree.current() {
+            self.window.apply(event);
+        }
+        match &event.body {
+            Body::PromptQueued(queued) if queued.mode == PromptMode::Interrupt => {
+                self.want_interrupt();
+            }
+            Body::TurnStarted(_) => self.live.starting = false,
+            Body::TurnEnded(_) => {
+                self.live.interrupting = false;
+                self.live.backoff = Backoff::None;
+            }
+            _ => {}
+        }
+    }
+
+    fn want_interrupt(&mut self) {
+        self.live.interrupting = self.agent.turn.is_some() || self.live.starting;
+    }
+
+    fn replied(
+        &mut self,
+        request: TryId,
+        reply: Reply,
+        stop: StopReason,
+        usage: Option<Usage>,
+        provider_request: Option<String>,
+    ) {
+        let purpose = self.purpose_of(request);
+        if !self.request_over(request, RequestOutcome::Completed, usage, &reply) {
+            return;
+        }
+        if let (Some(Body::RequestEnded(ended)), Some(id)) =
+            (self.live.backlog.last_mut(), provider_request)
+        {
+            ended.provider_request = Some(id);
+        }
+        let blocks = reply.finish(self.window.call_ids());
+        match purpose {
+            Some(Purpose::Compact) => self.summarised(request, blocks),
+            _ => self.live.backlog.push(
+                MessageAdded {
+                    request: Some(request),
+                    status: MessageStatus::Complete,
+                    stop: Some(stop),
+                    blocks,
+                }
+                .into(),
+            ),
+        }
+    }
+
+    /// A summary that came back empty is no summary: it is kept as what it is, and the next plan
+    /// finds that nothing was gained.
+    fn summarised(&mut self, request: TryId, blocks: Vec<Block>) {
+        let text: Vec<&str> = blocks
+            .iter()
+            .filter_map(|block| match block {
+                Block::Text { text } => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        match self.compaction_cut() {
+            Some(through) if !text.is_empty() => {
+                let text = text.join("\n");
+                self.live.backlog.push(Compacted { through }.into());
+                self.live.backlog.push(Summary { through, text }.into());
+            }
+            _ => {
+                self.live.compaction_failed = true;
+                self.live.backlog.push(
+                    MessageAdded {
+                        request: Some(request),
+                        status: MessageStatus::Superseded,
+                        stop: None,
+                        blocks,
+                    }
+                    .into(),
+                );
+            }
+        }
+    }
+
+    fn purpose_of(&self, request: TryId) -> Option<Purpose> {
+        let in_flight = self.agent.turn.as_ref()?.in_flight?;
+        (in_flight.request == request).then_some(in_flight.purpose)
+    }
+
+    /// Notes how a request ended. False where it is not the one that is out.
+    fn request_over(
+        &mut self,
+        request: TryId,
+        outcome: RequestOutcome,
+        usage: Option<Usage>,
+        reply: &Reply,
+    ) -> bool {
+        if self.live.sent != Some(request) {
+            return false;
+        }
+        let Some(in_flight) = self.agent.turn.as_ref().and_then(|turn| turn.in_flight) else {
+            return false;
+        };
+        self.live.sent = None;
+        self.live.cancelling = false;
+        self.live.ends = Some(request);
+        let charged =
+            usage.unwrap_or_else(|| charge_without_usage(&in_flight.grant, reply.written_bytes()));
+        self.live.backlog.push(
+            RequestEnded {
+                request,
+                outcome,
+                usage: charged,
+                estimated: usage.is_none(),
+                cost: self.policy.price.map(|price| price.of(&charged)),
+                provider_request: None,
+            }
+            .into(),
+        );
+        true
+    }
+
+    /// What had arrived of a reply that is not to be. A summary's is never shown to the model.
+    fn keep_partial(&mut self, request: TryId, partial: Reply, status: MessageStatus) {
+        let blocks = partial.cut();
+        if blocks.is_empty() {
+            return;
+        }
+        let status = match self.purpose_of(request) {
+            Some(Purpose::Compact) => MessageStatus::Superseded,
+            _ => status,
+        };
+        self.live.backlog.push(
+            MessageAdded {
+                request: Some(request),
+                status,
+                stop: None,
+                blocks,
+            }
+            .into(),
+        );
+    }
+
+    /// Gives the questions that calls raised their ids.
+    pub(super) fn ask(&mut self, new_id: &mut dyn FnMut() -> uuid::Uuid) {
+        for call in std::mem::take(&mut self.live.ask) {
+            let approval = crate::id::ApprovalId::new(new_id());
+            self.live
+                .backlog
+                .push(ApprovalRequested { approval, call }.into());
+        }
+    }
+}

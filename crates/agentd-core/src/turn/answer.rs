@@ -1,0 +1,153 @@
+//! Asking the model: limits, compaction, retries.
+
+use super::plan::Move;
+use super::{Backoff, Effect, Machine, Moment};
+use crate::budget;
+use crate::compaction;
+use crate::event::{FailureClass, LimitKind, Position, Purpose, RequestSent};
+use crate::id::TryId;
+use crate::request::{self, Request, estimate_tokens};
+
+/// How much of the window a summary leaves as it is.
+const KEEP_SHARE: u64 = 4;
+/// What is kept where the model's window is unknown.
+const KEEP_TOKENS: u64 = 8_000;
+
+impl Machine {
+    /// Everything a request holds must be durable before it leaves.
+    pub(super) fn ask_model(&mut self, moment: &Moment<'_>) -> Move {
+        if let Some(stop) = self.after_failure() {
+            return stop;
+        }
+        if self.window.context() != Some(&self.policy.context) {
+            self.live.backlog.push(self.policy.context.clone().into());
+            return Move::Append;
+        }
+        let (purpose, request) = match self.choose() {
+            Ok(chosen) => chosen,
+            Err(class) => return self.fail(class),
+        };
+        let granted = budget::grant(
+            &self.agent,
+            moment.at,
+            estimate_tokens(&request),
+            request.context.max_output_tokens,
+            self.policy.price,
+        );
+        match granted {
+            Err(limit) => self.limit(limit),
+            Ok(grant) => {
+                self.live.tries += 1;
+                let request = TryId {
+                    incarnation: self.agent.incarnation,
+                    n: self.live.tries,
+                };
+                self.live.backlog.push(
+                    RequestSent {
+                        request,
+                        purpose,
+                        grant,
+                    }
+                    .into(),
+                );
+                Move::Append
+            }
+        }
+    }
+
+    /// The request that is on record leaves, once.
+    pub(super) fn send(&mut self) -> Move {
+        let Some(in_flight) = self.agent.turn.as_ref().and_then(|turn| turn.in_flight) else {
+            return Move::Wait;
+        };
+        // One that another incarnation sent is recovery's business.
+        if self.live.sent.is_some() || in_flight.request.incarnation != self.agent.incarnation {
+            return Move::Wait;
+        }
+        let Some(mut request) = self.request(in_flight.purpose) else {
+            return Move::Wait;
+        };
+        request.context.max_output_tokens = in_flight.grant.output_tokens;
+        self.live.sent = Some(in_flight.request);
+        Move::Do(vec![Effect::Send {
+            request_id: in_flight.request,
+            request: Box::new(request),
+        }])
+    }
+
+    fn request(&self, purpose: Purpose) -> Option<Request> {
+        let context = self.window.context()?;
+        match purpose {
+            Purpose::Answer => request::answer(&self.window, context),
+            Purpose::Compact => Some(request::summary(&self.window, context)),
+        }
+    }
+
+    /// An answer, or first a summary where the answer would not fit.
+    fn choose(&self) -> Result<(Purpose, Request), FailureClass> {
+        let overflow = FailureClass::ContextOverflow;
+        let turn = self.agent.turn.as_ref();
+        let answer = self.request(Purpose::Answer).ok_or(overflow)?;
+        let overflowed = turn.is_some_and(|turn| turn.last_failure == Some(overflow));
+        let due = self.policy.model_window.is_some_and(|window| {
+            compaction::is_due(estimate_tokens(&answer), window, self.agent.spec.compact_at)
+        });
+        if !overflowed && !due {
+            return Ok((Purpose::Answer, answer));
+        }
+        let cannot = self.live.compaction_failed || self.compaction_cut().is_none();
+        match self.request(Purpose::Compact) {
+            Some(summary) if !cannot => Ok((Purpose::Compact, summary)),
+            // Near the limit is not over it: the provider has the last word.
+            _ if !overflowed => Ok((Purpose::Answer, answer)),
+            _ => Err(overflow),
+        }
+    }
+
+    pub(super) fn compaction_cut(&self) -> Option<Position> {
+        let keep = self
+            .policy
+            .model_window
+            .map_or(KEEP_TOKENS, |window| window / KEEP_SHARE);
+        compaction::cut(&self.window, keep)
+    }
+
+    /// Whether the last failure ends the turn, or is waited for, or leaves the way free.
+    fn after_failure(&mut self) -> Option<Move> {
+        let turn = self.agent.turn.as_ref()?;
+        let class = turn.last_failure?;
+        let failures = turn.failures;
+        match self.live.backoff {
+            Backoff::Waiting => return Some(Move::Wait),
+            // A crash came between the failure and this: the wait is over as well.
+            Backoff::None => {}
+            Backoff::Wanted(at_least_ms) if class.is_transient() => {
+                if failures < self.policy.max_failures {
+                    self.live.backoff = Backoff::Waiting;
+                    return Some(Move::Do(vec![Effect::Backoff {
+                        failures,
+                        at_least_ms,
+                    }]));
+                }
+            }
+            Backoff::Wanted(_) => self.live.backoff = Backoff::None,
+        }
+        let gives_up = failures >= self.policy.max_failures;
+        let hopeless = !class.is_transient() && class != FailureClass::ContextOverflow;
+        (gives_up || hopeless).then(|| self.fail(class))
+    }
+
+    pub(super) fn limit(&mut self, limit: LimitKind) -> Move {
+        self.end_turn(crate::event::TurnEnded {
+            limit: Some(limit),
+            ..crate::event::TurnEnded::with(crate::event::TurnStatus::Limited)
+        })
+    }
+
+    fn fail(&mut self, class: FailureClass) -> Move {
+        self.end_turn(crate::event::TurnEnded {
+            failure: Some(class),
+            ..crate::event::TurnEnded::with(crate::event::TurnStatus::Failed)
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! The ways a turn ends.
+
+use super::Machine;
+use super::plan::Move;
+use crate::event::{Notice, NoticeCause, RequestEnded, RequestOutcome, TurnEnded, TurnStatus};
+use crate::message::{Block, CallOutcome};
+use crate::recover::{self, session_latest};
+use crate::usage::Usage;
+
+impl Machine {
+    pub(super) fn complete(&mut self) -> Move {
+        self.end_turn(TurnEnded::with(TurnStatus::Completed))
+    }
+
+    pub(super) fn end_turn(&mut self, ended: TurnEnded) -> Move {
+        self.live.compaction_failed = false;
+        self.live.backlog.push(ended.into());
+        self.live.backlog.push(session_latest());
+        Move::Append
+    }
+
+    /// Waits until nothing runs any more, then closes the turn so that the next prompt is answered.
+    pub(super) fn interrupt(&mut self) -> Move {
+        if self.live.sent.is_some() || !self.live.calls.is_empty() {
+            return Move::Wait;
+        }
+        self.unsend();
+        let open: Vec<_> = self
+            .window
+            .open_calls()
+            .map(|call| call.id.clone())
+            .collect();
+        for call in open {
+            let text = "Not run: the user interrupted the turn.";
+            let blocks = vec![Block::text(text)];
+            let result = recover::result(&call, CallOutcome::Interrupted, blocks);
+            self.live.backlog.extend(result);
+        }
+        let text = "The user interrupted this turn. Do not go on with it unless asked to; answer \
+                    the next message.";
+        self.live.backlog.push(
+            Notice {
+                cause: NoticeCause::Interrupted,
+                text: text.to_owned(),
+            }
+            .into(),
+        );
+        self.end_turn(TurnEnded::with(TurnStatus::Interrupted))
+    }
+
+    /// Takes back a request that is on record and has not left. False where there is none.
+    pub(super) fn unsend(&mut self) -> bool {
+        let in_flight = self.agent.turn.as_ref().and_then(|turn| turn.in_flight);
+        let Some(in_flight) = in_flight.filter(|_| self.live.sent.is_none()) else {
+            return false;
+        };
+        let usage = Usage::default();
+        self.live.ends = Some(in_flight.request);
+        self.live.backlog.push(
+            RequestEnded {
+                request: in_flight.request,
+                outcome: RequestOutcome::Interrupted,
+                usage,
+                estimated: false,
+                cost: self.policy.price.map(|price| price.of(&usage)),
+                provider_request: None,
+            }
+            .into(),
+        );
+        true
+    }
+}

@@ -1,0 +1,254 @@
+//! The turn machine: what should be done next, as data.
+//!
+//! [`Machine::step`] takes one input (a committed event, a reply, a result, …) and returns effects;
+//! the driver carries them out in order and feeds back what came of them. The machine's own appends
+//! come back to it as [`Input::Event`], in the journal's order, so everything it acts on is durable.
+//! At most one append is under way at a time; what piles up meanwhile goes into the next one.
+//!
+//! - [`absorb`]: what each input changes.
+//! - [`plan`]: what the state then calls for. It looks at the folds and at what is in the machine's
+//!   hands ([`Live`]), never at how it got there; a machine that is built anew from the journal after
+//!   a crash and [`crate::recover`] therefore goes on where the old one was.
+
+mod absorb;
+mod answer;
+mod ending;
+mod plan;
+mod tools;
+
+#[cfg(test)]
+mod tests;
+
+use crate::draft::Reply;
+use crate::event::{Body, Context, Event, FailureClass, NewEvent, StopReason, ToolStarted};
+use crate::id::{CallId, ConversationId, Seq, TryId, TurnId};
+use crate::message::{Block, CallOutcome, ToolCall};
+use crate::request::Request;
+use crate::state::AgentState;
+use crate::time::Timestamp;
+use crate::usage::{Price, Usage};
+use crate::window::Window;
+use std::collections::{BTreeMap, BTreeSet};
+use uuid::Uuid;
+
+/// What the driver knows about the world and the machine needs.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// What requests hold besides their messages; journalled when it changes.
+    pub context: Context,
+    /// The model's window in tokens, where it is known.
+    pub model_window: Option<u64>,
+    pub price: Option<Price>,
+    /// The tools that may run beside each other.
+    pub parallel: BTreeSet<String>,
+    /// Failed tries in a row, after which the turn fails.
+    pub max_failures: u32,
+}
+
+/// The moment, and a source of new ids: neither is to be had in this crate.
+pub struct Moment<'a> {
+    pub at: Timestamp,
+    pub new_id: &'a mut dyn FnMut() -> Uuid,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// An event was committed to this agent's journal, by whomever.
+    Event(Event),
+    /// The append that was asked for is committed; all its events have been fed in before this.
+    Appended,
+    /// The model's reply is whole.
+    Replied {
+        request: TryId,
+        reply: Reply,
+        stop: StopReason,
+        usage: Option<Usage>,
+        provider_request: Option<String>,
+    },
+    RequestFailed {
+        request: TryId,
+        class: FailureClass,
+        status: Option<u16>,
+        retry_after_ms: Option<u64>,
+        /// For people.
+        detail: String,
+        partial: Reply,
+    },
+    /// The request was let go of, as [`Effect::CancelRequest`] asked.
+    RequestCancelled { request: TryId, partial: Reply },
+    /// What [`Effect::PrepareTool`] came to.
+    Prepared { call: CallId, prepared: Prepared },
+    ToolFinished {
+        call: CallId,
+        outcome: CallOutcome,
+        blocks: Vec<Block>,
+    },
+    /// The wait that [`Effect::Backoff`] asked for is over.
+    BackoffOver,
+    /// The user wants the turn to end now.
+    Interrupt,
+    /// Take up the turn that ended as `limited`.
+    Continue,
+    /// Finish what is in hand, start nothing new.
+    Stop,
+}
+
+/// Whether a call may begin.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Prepared {
+    /// It may, as soon as this is durable.
+    Run(ToolStarted),
+    /// The user must be asked.
+    Ask,
+    /// It may not, or cannot.
+    Refuse {
+        outcome: CallOutcome,
+        blocks: Vec<Block>,
+    },
+}
+
+/// Whether the user has said yes to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consent {
+    NotAsked,
+    Given,
+}
+
+/// Something to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Commit these together, then feed them back, then [`Input::Appended`].
+    Append {
+        events: Vec<NewEvent>,
+        /// The draft that these events end.
+        ends: Option<TryId>,
+    },
+    Send {
+        request_id: TryId,
+        request: Box<Request>,
+    },
+    CancelRequest {
+        request: TryId,
+    },
+    /// Check permission and arguments, and find out what a start must record.
+    PrepareTool {
+        call: ToolCall,
+        consent: Consent,
+    },
+    RunTool {
+        call: ToolCall,
+    },
+    CancelTool {
+        call: CallId,
+    },
+    /// Wait a little (longer with each failure, with jitter) before the next try.
+    Backoff {
+        failures: u32,
+        at_least_ms: Option<u64>,
+    },
+    /// The agent has another conversation now: this machine is done.
+    Reload {
+        conversation: ConversationId,
+        through: Seq,
+    },
+    /// Nothing is in hand any more, after [`Input::Stop`].
+    Stopped,
+}
+
+/// What the machine has in its hands: all that a crash takes with it.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Live {
+    appending: bool,
+    /// What the next append holds.
+    backlog: Vec<Body>,
+    ends: Option<TryId>,
+    /// The request that has left.
+    sent: Option<TryId>,
+    cancelling: bool,
+    calls: BTreeMap<CallId, LiveCall>,
+    /// Calls about which the user must be asked.
+    ask: Vec<CallId>,
+    /// The turn that the next append begins.
+    next_turn: Option<TurnId>,
+    /// A turn's beginning is on its way to the journal.
+    starting: bool,
+    /// A summary did not help; it is not tried again in this turn.
+    compaction_failed: bool,
+    /// Requests of this incarnation so far.
+    tries: u64,
+    backoff: Backoff,
+    interrupting: bool,
+    stopping: bool,
+    stopped: bool,
+    /// `continue` was asked for.
+    resume: bool,
+    /// The pointer has moved away.
+    reloaded: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LiveCall {
+    Preparing,
+    /// May run once its start is durable.
+    Prepared,
+    Running,
+    Cancelling,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Backoff {
+    #[default]
+    None,
+    Wanted(Option<u64>),
+    Waiting,
+}
+
+/// The machine of one awake agent.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    agent: AgentState,
+    window: Window,
+    policy: Policy,
+    live: Live,
+}
+
+impl Machine {
+    /// A machine on a journal that was recovered; `running` are the calls whose processes still run.
+    pub fn new(
+        agent: AgentState,
+        window: Window,
+        policy: Policy,
+        running: impl IntoIterator<Item = CallId>,
+    ) -> Self {
+        let calls = running.into_iter().map(|id| (id, LiveCall::Running));
+        let live = Live {
+            calls: calls.collect(),
+            ..Live::default()
+        };
+        Self {
+            agent,
+            window,
+            policy,
+            live,
+        }
+    }
+
+    pub const fn agent(&self) -> &AgentState {
+        &self.agent
+    }
+
+    pub const fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// What the state calls for when nothing new has happened: the first effects after a start.
+    pub fn start(&mut self, moment: &mut Moment<'_>) -> Vec<Effect> {
+        self.plan(moment)
+    }
+
+    pub fn step(&mut self, moment: &mut Moment<'_>, input: Input) -> Vec<Effect> {
+        self.absorb(input);
+        self.plan(moment)
+    }
+}

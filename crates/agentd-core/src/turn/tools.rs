@@ -1,0 +1,97 @@
+//! Running the calls of the newest reply, in order, beside each other where that is safe.
+
+use super::plan::Move;
+use super::{Consent, Effect, LiveCall, Machine};
+use crate::event::Decision;
+use crate::message::{Arguments, Block, CallOutcome, ToolCall};
+use crate::recover;
+
+impl Machine {
+    pub(super) fn run_tools(&mut self) -> Move {
+        let Some(turn) = self.agent.turn.as_ref() else {
+            return Move::Wait;
+        };
+        let (turn, started) = (turn.id, turn.calls.clone());
+        let open: Vec<ToolCall> = self.window.open_calls().cloned().collect();
+        let mut effects = Vec::new();
+        let mut all_parallel = true;
+        for call in open {
+            let parallel = self.policy.parallel.contains(&call.name);
+            match self.live.calls.get(&call.id) {
+                // Its start is durable now.
+                Some(LiveCall::Prepared) if started.contains_key(&call.id) => {
+                    self.live.calls.insert(call.id.clone(), LiveCall::Running);
+                    effects.push(Effect::RunTool { call });
+                }
+                Some(_) => {}
+                None if self.live.stopping => continue,
+                None => {
+                    let Arguments::Object(_) = call.arguments else {
+                        self.refuse_malformed(&call);
+                        return Move::Append;
+                    };
+                    if !(all_parallel && (parallel || self.live.calls.is_empty())) {
+                        break;
+                    }
+                    let decision = self.agent.approvals.of_call(turn, &call.id);
+                    let consent = match decision.map(|approval| approval.decision) {
+                        None => Consent::NotAsked,
+                        Some(Some(Decision::Allow)) => Consent::Given,
+                        Some(Some(Decision::Deny)) => {
+                            self.deny(&call);
+                            return Move::Append;
+                        }
+                        // It waits for its answer; the calls behind it wait with it.
+                        Some(None) => break,
+                    };
+                    self.live.calls.insert(call.id.clone(), LiveCall::Preparing);
+                    effects.push(Effect::PrepareTool { call, consent });
+                }
+            }
+            all_parallel &= parallel;
+        }
+        if effects.is_empty() {
+            Move::Wait
+        } else {
+            Move::Do(effects)
+        }
+    }
+
+    fn refuse_malformed(&mut self, call: &ToolCall) {
+        let text = "The arguments were not a JSON object; nothing was run. Send them again.";
+        let blocks = vec![Block::text(text)];
+        let result = recover::result(&call.id, CallOutcome::Error, blocks);
+        self.live.backlog.extend(result);
+    }
+
+    fn deny(&mut self, call: &ToolCall) {
+        let text = "The user did not allow this call; nothing was run.";
+        let blocks = vec![Block::text(text)];
+        let result = recover::result(&call.id, CallOutcome::Denied, blocks);
+        self.live.backlog.extend(result);
+    }
+
+    /// After an interrupt: what runs is told to end, at once and once.
+    pub(super) fn cancel_what_runs(&mut self) -> Vec<Effect> {
+        if !self.live.interrupting {
+            return Vec::new();
+        }
+        let mut effects = Vec::new();
+        if let Some(request) = self.live.sent
+            && !std::mem::replace(&mut self.live.cancelling, true)
+        {
+            effects.push(Effect::CancelRequest { request });
+        }
+        // What was not started yet is simply let go of.
+        self.live
+            .calls
+            .retain(|_, state| matches!(state, LiveCall::Running | LiveCall::Cancelling));
+        for (call, state) in &mut self.live.calls {
+            if *state == LiveCall::Running {
+                *state = LiveCall::Cancelling;
+                effects.push(Effect::CancelTool { call: call.clone() });
+            }
+        }
+        effects
+    }
+}

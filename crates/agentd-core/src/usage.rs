@@ -1,0 +1,115 @@
+//! Tokens and money.
+
+use serde::{Deserialize, Serialize};
+use std::ops::AddAssign;
+
+/// What one request used. Input tokens exclude those that came from or went to the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    #[serde(default)]
+    pub input_tokens: u64,
+    #[serde(default)]
+    pub output_tokens: u64,
+    #[serde(default)]
+    pub cache_read_tokens: u64,
+    #[serde(default)]
+    pub cache_write_tokens: u64,
+}
+
+impl Usage {
+    pub const fn total(&self) -> u64 {
+        self.input_tokens
+            .saturating_add(self.output_tokens)
+            .saturating_add(self.cache_read_tokens)
+            .saturating_add(self.cache_write_tokens)
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cache_read_tokens = self
+            .cache_read_tokens
+            .saturating_add(other.cache_read_tokens);
+        self.cache_write_tokens = self
+            .cache_write_tokens
+            .saturating_add(other.cache_write_tokens);
+    }
+}
+
+/// Money in millionths of a US dollar, so that sums are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MicroUsd(pub u64);
+
+impl MicroUsd {
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+/// What a model charges, per million tokens. A model that is not in any table has no price, and a
+/// cost that is *unknown*, which is not zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Price {
+    pub input: MicroUsd,
+    pub output: MicroUsd,
+    pub cache_read: MicroUsd,
+    pub cache_write: MicroUsd,
+}
+
+impl Price {
+    pub fn of(&self, usage: &Usage) -> MicroUsd {
+        let part = |tokens: u64, per_million: MicroUsd| {
+            u128::from(tokens).saturating_mul(u128::from(per_million.0))
+        };
+        let total = part(usage.input_tokens, self.input)
+            .saturating_add(part(usage.output_tokens, self.output))
+            .saturating_add(part(usage.cache_read_tokens, self.cache_read))
+            .saturating_add(part(usage.cache_write_tokens, self.cache_write));
+        // Rounded up: a budget must never be exceeded by a remainder.
+        MicroUsd(u64::try_from(total.div_ceil(1_000_000)).unwrap_or(u64::MAX))
+    }
+}
+
+/// A sum of requests. `unpriced` counts those whose cost is unknown, so that a sum never passes for
+/// the whole bill when it is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spent {
+    pub usage: Usage,
+    pub cost: MicroUsd,
+    pub requests: u64,
+    pub unpriced: u64,
+    /// How long turns have taken.
+    pub busy_ms: u64,
+}
+
+impl Spent {
+    pub fn add(&mut self, usage: Usage, cost: Option<MicroUsd>) {
+        self.usage += usage;
+        self.requests = self.requests.saturating_add(1);
+        match cost {
+            Some(cost) => self.cost = self.cost.saturating_add(cost),
+            None => self.unpriced = self.unpriced.saturating_add(1),
+        }
+    }
+
+    /// Adds another sum to this one.
+    pub fn merge(&mut self, other: &Self) {
+        self.usage += other.usage;
+        self.cost = self.cost.saturating_add(other.cost);
+        self.requests = self.requests.saturating_add(other.requests);
+        self.unpriced = self.unpriced.saturating_add(other.unpriced);
+        self.work(other.busy_ms);
+    }
+
+    pub fn work(&mut self, busy_ms: u64) {
+        self.busy_ms = self.busy_ms.saturating_add(busy_ms);
+    }
+}

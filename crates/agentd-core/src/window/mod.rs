@@ -1,0 +1,228 @@
+//! The second fold: what the model sees of one conversation's lineage.
+//!
+//! Fed with the events of the lineage's segments in order ([`crate::state::Tree::lineage`]). Like the
+//! first fold it is total and never looks back.
+
+mod skeleton;
+
+pub use skeleton::{MissingEvent, Skeleton};
+
+use crate::event::{Body, Context, Event, MessageStatus, Position, Tool};
+use crate::id::{CallId, PromptId, TurnId};
+use crate::message::{Block, ToolCall, ToolResult};
+use std::collections::BTreeMap;
+
+/// One thing in the window, at its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// The event that put it there.
+    pub placed: Position,
+    /// The event that holds its words; for a prompt that is an earlier one.
+    pub source: Position,
+    pub turn: Option<TurnId>,
+    pub entry: Entry,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    Prompt(Vec<Block>),
+    Reply {
+        status: MessageStatus,
+        blocks: Vec<Block>,
+    },
+    Result(ToolResult),
+    Notice(String),
+    Summary(String),
+}
+
+/// Something with the event it came from, so that a skeleton can name it.
+#[derive(Clone, Debug, PartialEq)]
+struct Located<T> {
+    source: Position,
+    value: T,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Window {
+    items: Vec<Item>,
+    /// Prompts that were accepted and are not in the window yet.
+    pending: BTreeMap<PromptId, Located<Vec<Block>>>,
+    context: Option<Located<Context>>,
+    /// The newest tools the model had, for a history with calls when there are none any more.
+    tools: Option<Located<Vec<Tool>>>,
+    awaits: bool,
+    /// Calls of the newest reply that have no result yet.
+    open: Vec<CallId>,
+}
+
+impl Window {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// Whether a prompt, a result or a notice has come since the model last spoke.
+    pub const fn awaits_answer(&self) -> bool {
+        self.awaits
+    }
+
+    pub fn context(&self) -> Option<&Context> {
+        self.context.as_ref().map(|context| &context.value)
+    }
+
+    /// The newest tool list that was not empty.
+    pub fn last_tools(&self) -> &[Tool] {
+        self.tools.as_ref().map_or(&[], |tools| &tools.value)
+    }
+
+    /// The calls of the newest reply that still have no result, in order.
+    pub fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.newest_reply()
+            .into_iter()
+            .flatten()
+            .filter_map(Block::as_call)
+            .filter(|call| self.open.contains(&call.id))
+    }
+
+    pub fn has_open_calls(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// The text of the newest reply.
+    pub fn last_text(&self) -> String {
+        let texts = self.newest_reply().into_iter().flatten();
+        let texts = texts.filter_map(|block| match block {
+            Block::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Every call id in the window.
+    pub fn call_ids(&self) -> impl Iterator<Item = &CallId> {
+        self.items
+            .iter()
+            .filter_map(|item| match &item.entry {
+                Entry::Reply { blocks, .. } => Some(blocks),
+                _ => None,
+            })
+            .flatten()
+            .filter_map(Block::as_call)
+            .map(|call| &call.id)
+    }
+
+    fn newest_reply(&self) -> Option<&[Block]> {
+        self.items.iter().rev().find_map(|item| match &item.entry {
+            Entry::Reply { blocks, .. } => Some(blocks.as_slice()),
+            _ => None,
+        })
+    }
+
+    /// Folds one more event of the lineage.
+    pub fn apply(&mut self, event: &Event) {
+        match &event.body {
+            // A branch sees what its parent's model saw, not what its inbox held.
+            Body::ConversationBegan(_) => self.pending.clear(),
+            Body::Prompt(body) => {
+                let located = Located {
+                    source: event.position(),
+                    value: body.blocks.clone(),
+                };
+                self.pending.insert(body.prompt, located);
+            }
+            Body::PromptsTaken(body) => {
+                for prompt in &body.prompts {
+                    if let Some(words) = self.pending.remove(prompt) {
+                        self.push(event, words.source, Entry::Prompt(words.value));
+                        self.awaits = true;
+                    }
+                }
+            }
+            Body::MessageAdded(body) => {
+                if body.status == MessageStatus::Superseded {
+                    return;
+                }
+                self.awaits = false;
+                let entry = Entry::Reply {
+                    status: body.status,
+                    blocks: body.blocks.clone(),
+                };
+                self.push(event, event.position(), entry);
+            }
+            Body::ResultAdded(body) => {
+                self.awaits = true;
+                let entry = Entry::Result(ToolResult {
+                    call: body.call.clone(),
+                    outcome: body.outcome,
+                    blocks: body.blocks.clone(),
+                });
+                self.push(event, event.position(), entry);
+            }
+            Body::Notice(body) => {
+                self.awaits = true;
+                self.push(event, event.position(), Entry::Notice(body.text.clone()));
+            }
+            Body::Summary(body) => self.compact(event, body.through, &body.text),
+            Body::Context(body) => {
+                if !body.tools.is_empty() {
+                    self.tools = Some(Located {
+                        source: event.position(),
+                        value: body.tools.clone(),
+                    });
+                }
+                self.context = Some(Located {
+                    source: event.position(),
+                    value: body.clone(),
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn push(&mut self, event: &Event, source: Position, entry: Entry) {
+        match &entry {
+            Entry::Reply { blocks, .. } => {
+                self.open = blocks
+                    .iter()
+                    .filter_map(Block::as_call)
+                    .map(|call| call.id.clone())
+                    .collect();
+            }
+            Entry::Result(result) => {
+                if let Some(index) = self.open.iter().position(|id| *id == result.call) {
+                    self.open.remove(index);
+                }
+            }
+            _ => {}
+        }
+        self.items.push(Item {
+            placed: event.position(),
+            source,
+            turn: event.turn,
+            entry,
+        });
+    }
+
+    /// The summary takes the place of everything up to `through`.
+    fn compact(&mut self, event: &Event, through: Position, text: &str) {
+        let covered = self
+            .items
+            .iter()
+            .rposition(|item| item.placed.agent == through.agent && item.placed.seq <= through.seq)
+            .map_or(0, |last| last + 1);
+        let kept = self.items.split_off(covered);
+        self.items.clear();
+        self.items.push(Item {
+            placed: event.position(),
+            source: event.position(),
+            turn: event.turn,
+            entry: Entry::Summary(text.to_owned()),
+        });
+        self.items.extend(kept);
+        let still_there: Vec<CallId> = self.call_ids().cloned().collect();
+        self.open.retain(|id| still_there.contains(id));
+    }
+}

@@ -1,0 +1,131 @@
+//! A window without its words: what a snapshot keeps. The words stay in the events, once.
+
+use super::{Entry, Item, Located, Window};
+use crate::event::{Body, Event, Position};
+use crate::id::{CallId, PromptId, TurnId};
+use crate::message::ToolResult;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skeleton {
+    items: Vec<Bone>,
+    pending: Vec<(PromptId, Position)>,
+    context: Option<Position>,
+    tools: Option<Position>,
+    awaits: bool,
+    open: Vec<CallId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Bone {
+    placed: Position,
+    source: Position,
+    turn: Option<TurnId>,
+}
+
+/// An event that a window needs is not there, or holds something else than it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("event {} of agent {}, which the window needs, is not readable", .0.seq, .0.agent)]
+pub struct MissingEvent(pub Position);
+
+impl Window {
+    pub fn skeleton(&self) -> Skeleton {
+        Skeleton {
+            items: self
+                .items
+                .iter()
+                .map(|item| Bone {
+                    placed: item.placed,
+                    source: item.source,
+                    turn: item.turn,
+                })
+                .collect(),
+            pending: self
+                .pending
+                .iter()
+                .map(|(prompt, words)| (*prompt, words.source))
+                .collect(),
+            context: self.context.as_ref().map(|context| context.source),
+            tools: self.tools.as_ref().map(|tools| tools.source),
+            awaits: self.awaits,
+            open: self.open.clone(),
+        }
+    }
+
+    /// Puts the words back. `find` gives the events that [`Skeleton::sources`] names.
+    pub fn restore<'a>(
+        skeleton: &Skeleton,
+        find: impl Fn(Position) -> Option<&'a Event>,
+    ) -> Result<Self, MissingEvent> {
+        let body = |at: Position| find(at).map(|event| &event.body).ok_or(MissingEvent(at));
+        let mut window = Self {
+            awaits: skeleton.awaits,
+            open: skeleton.open.clone(),
+            ..Self::default()
+        };
+        for bone in &skeleton.items {
+            window.items.push(Item {
+                placed: bone.placed,
+                source: bone.source,
+                turn: bone.turn,
+                entry: entry_of(body(bone.source)?).ok_or(MissingEvent(bone.source))?,
+            });
+        }
+        for (prompt, source) in &skeleton.pending {
+            let Body::Prompt(words) = body(*source)? else {
+                return Err(MissingEvent(*source));
+            };
+            let located = Located {
+                source: *source,
+                value: words.blocks.clone(),
+            };
+            window.pending.insert(*prompt, located);
+        }
+        if let Some(source) = skeleton.context {
+            let Body::Context(context) = body(source)? else {
+                return Err(MissingEvent(source));
+            };
+            window.context = Some(Located {
+                source,
+                value: context.clone(),
+            });
+        }
+        if let Some(source) = skeleton.tools {
+            let Body::Context(context) = body(source)? else {
+                return Err(MissingEvent(source));
+            };
+            window.tools = Some(Located {
+                source,
+                value: context.tools.clone(),
+            });
+        }
+        Ok(window)
+    }
+}
+
+impl Skeleton {
+    /// The events whose words are needed, in the order of the window.
+    pub fn sources(&self) -> impl Iterator<Item = Position> {
+        let items = self.items.iter().map(|bone| bone.source);
+        let pending = self.pending.iter().map(|(_, source)| *source);
+        items.chain(pending).chain(self.context).chain(self.tools)
+    }
+}
+
+fn entry_of(body: &Body) -> Option<Entry> {
+    match body {
+        Body::Prompt(body) => Some(Entry::Prompt(body.blocks.clone())),
+        Body::MessageAdded(body) => Some(Entry::Reply {
+            status: body.status,
+            blocks: body.blocks.clone(),
+        }),
+        Body::ResultAdded(body) => Some(Entry::Result(ToolResult {
+            call: body.call.clone(),
+            outcome: body.outcome,
+            blocks: body.blocks.clone(),
+        })),
+        Body::Notice(body) => Some(Entry::Notice(body.text.clone())),
+        Body::Summary(body) => Some(Entry::Summary(body.text.clone())),
+        _ => None,
+    }
+}

@@ -1,0 +1,120 @@
+//! Anthropic Messages.
+
+use super::notice_text;
+use crate::message::{Block, Message, Role};
+use crate::request::Request;
+use serde_json::{Value, json};
+
+pub fn encode(request: &Request) -> Value {
+    let context = &request.context;
+    let mut messages: Vec<Value> = request.messages.iter().map(message).collect();
+    mark_for_cache(messages.last_mut());
+    let mut body = json!({
+        "model": context.model,
+        "max_tokens": context.max_output_tokens,
+        "messages": messages,
+        "stream": true,
+    });
+    if !context.system.trim().is_empty() {
+        body["system"] = json!([{
+            "type": "text", "text": context.system, "cache_control": {"type": "ephemeral"},
+        }]);
+    }
+    if !context.tools.is_empty() {
+        body["tools"] = context
+            .tools
+            .iter()
+            .map(|tool| {
+                json!({
+                    "name": tool.name, "description": tool.description,
+                    "input_schema": tool.parameters,
+                })
+            })
+            .collect();
+        if !request.may_call {
+            body["tool_choice"] = json!({"type": "none"});
+        }
+    }
+    match context.thinking_tokens {
+        Some(budget) if budget < context.max_output_tokens && may_think(&request.messages) => {
+            body["thinking"] = json!({"type": "enabled", "budget_tokens": budget});
+        }
+        // Temperature is refused beside thinking.
+        _ => {
+            if let Some(temperature) = context.temperature {
+                body["temperature"] = json!(temperature);
+            }
+        }
+    }
+    body
+}
+
+/// In the middle of a tool loop thinking can only be on if the reply that called began with it.
+fn may_think(messages: &[Message]) -> bool {
+    let answers_calls = messages
+        .last()
+        .is_some_and(|last| last.blocks.iter().any(|block| block.as_result().is_some()));
+    let last_reply = messages.iter().rev().find(|m| m.role == Role::Assistant);
+    !answers_calls
+        || last_reply.is_some_and(|reply| match reply.blocks.first() {
+            Some(Block::Thinking { .. }) => true,
+            Some(Block::Native { item, .. }) => item["type"] == "redacted_thinking",
+            _ => false,
+        })
+}
+
+/// The provider keeps everything up to this mark; the next request begins with it.
+fn mark_for_cache(last: Option<&mut Value>) {
+    let block = last
+        .and_then(|message| message["content"].as_array_mut())
+        .and_then(|content| content.last_mut());
+    if let Some(block) = block {
+        block["cache_control"] = json!({"type": "ephemeral"});
+    }
+}
+
+fn message(message: &Message) -> Value {
+    let role = match message.role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    };
+    // Nothing may stand behind a call in its message.
+    let (calls, rest): (Vec<&Block>, Vec<&Block>) = message
+        .blocks
+        .iter()
+        .partition(|block| block.as_call().is_some());
+    let content: Vec<Value> = rest.into_iter().chain(calls).filter_map(block).collect();
+    json!({"role": role, "content": content})
+}
+
+fn block(block: &Block) -> Option<Value> {
+    Some(match block {
+        Block::Text { text } => json!({"type": "text", "text": text}),
+        Block::Notice { text } => json!({"type": "text", "text": notice_text(text)}),
+        Block::Thinking { text, signature } => json!({
+            "type": "thinking", "thinking": text, "signature": signature.as_ref()?.value,
+        }),
+        Block::Image { media_type, data } => json!({
+            "type": "image",
+            "source": {"type": "base64", "media_type": media_type, "data": data},
+        }),
+        Block::ToolCall(call) => json!({
+            "type": "tool_use", "id": call.id, "name": call.name,
+            "input": call.arguments.to_object(),
+        }),
+        Block::ToolResult(result) => {
+            let content: Vec<Value> = result.blocks.iter().filter_map(self::block).collect();
+            let mut value = json!({
+                "type": "tool_result", "tool_use_id": result.call, "content": content,
+            });
+            // A result that is marked as an error may hold text only.
+            let is_text = |block: &Block| matches!(block, Block::Text { .. });
+            if !result.outcome.is_ok() && result.blocks.iter().all(is_text) {
+                value["is_error"] = json!(true);
+            }
+            value
+        }
+        Block::Native { item, .. } => item.clone(),
+        Block::Cut { .. } => return None,
+    })
+}

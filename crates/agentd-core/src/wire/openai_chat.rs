@@ -1,0 +1,107 @@
+//! OpenAI Chat Completions, and everything compatible with it.
+
+use super::{notice_text, result_images, result_text};
+use crate::message::{Block, Message, Role};
+use crate::request::Request;
+use serde_json::{Value, json};
+
+pub fn encode(request: &Request) -> Value {
+    let context = &request.context;
+    let mut messages = Vec::new();
+    if !context.system.trim().is_empty() {
+        messages.push(json!({"role": "system", "content": context.system}));
+    }
+    for message in &request.messages {
+        match message.role {
+            Role::User => user(message, &mut messages),
+            Role::Assistant => messages.push(assistant(message)),
+        }
+    }
+    let mut body = json!({
+        "model": context.model,
+        "messages": messages,
+        "max_completion_tokens": context.max_output_tokens,
+        "stream": true,
+        "stream_options": {"include_usage": true},
+    });
+    if !context.tools.is_empty() {
+        body["tools"] = context
+            .tools
+            .iter()
+            .map(|tool| {
+                json!({"type": "function", "function": {
+                    "name": tool.name, "description": tool.description,
+                    "parameters": tool.parameters,
+                }})
+            })
+            .collect();
+        if !request.may_call {
+            body["tool_choice"] = json!("none");
+        }
+    }
+    if let Some(temperature) = context.temperature {
+        body["temperature"] = json!(temperature);
+    }
+    body
+}
+
+/// Results are messages of their own; what else the user says follows them.
+fn user(message: &Message, out: &mut Vec<Value>) {
+    for result in message.blocks.iter().filter_map(Block::as_result) {
+        out.push(json!({
+            "role": "tool", "tool_call_id": result.call, "content": result_text(&result.blocks),
+        }));
+    }
+    let mut parts: Vec<Value> = result_images(&message.blocks)
+        .map(|(media_type, data)| image(media_type, data))
+        .collect();
+    parts.extend(message.blocks.iter().filter_map(|block| match block {
+        Block::Text { text } => Some(json!({"type": "text", "text": text})),
+        Block::Notice { text } => Some(json!({"type": "text", "text": notice_text(text)})),
+        Block::Image { media_type, data } => Some(image(media_type, data)),
+        Block::Native { item, .. } => Some(item.clone()),
+        _ => None,
+    }));
+    match parts.as_slice() {
+        [] => {}
+        // Servers that are merely compatible understand a string, not always parts.
+        [only] if only["type"] == "text" => {
+            out.push(json!({"role": "user", "content": only["text"]}));
+        }
+        _ => out.push(json!({"role": "user", "content": parts})),
+    }
+}
+
+fn image(media_type: &str, data: &str) -> Value {
+    json!({"type": "image_url", "image_url": {"url": format!("data:{media_type};base64,{data}")}})
+}
+
+fn assistant(message: &Message) -> Value {
+    let parts: Vec<Value> = message
+        .blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Text { text } => Some(json!({"type": "text", "text": text})),
+            Block::Native { item, .. } => Some(item.clone()),
+            _ => None,
+        })
+        .collect();
+    let calls: Vec<Value> = message
+        .calls()
+        .map(|call| {
+            let arguments = Value::Object(call.arguments.to_object()).to_string();
+            json!({"id": call.id, "type": "function",
+                   "function": {"name": call.name, "arguments": arguments}})
+        })
+        .collect();
+    let mut value = json!({"role": "assistant"});
+    match parts.as_slice() {
+        [] => {}
+        [only] if only["type"] == "text" => value["content"] = only["text"].clone(),
+        _ => value["content"] = json!(parts),
+    }
+    if !calls.is_empty() {
+        value["tool_calls"] = json!(calls);
+    }
+    value
+}

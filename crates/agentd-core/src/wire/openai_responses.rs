@@ -1,0 +1,111 @@
+//! OpenAI Responses, stateless: the provider keeps nothing, so everything is sent.
+
+use super::notice_text;
+use crate::message::{Block, Message, Role, ToolResult};
+use crate::request::Request;
+use serde_json::{Value, json};
+
+pub fn encode(request: &Request) -> Value {
+    let context = &request.context;
+    let mut input = Vec::new();
+    for message in &request.messages {
+        match message.role {
+            Role::User => user(message, &mut input),
+            Role::Assistant => assistant(message, &mut input),
+        }
+    }
+    let mut body = json!({
+        "model": context.model,
+        "input": input,
+        "max_output_tokens": context.max_output_tokens,
+        "store": false,
+        "include": ["reasoning.encrypted_content"],
+        "stream": true,
+    });
+    if !context.system.trim().is_empty() {
+        body["instructions"] = json!(context.system);
+    }
+    if !context.tools.is_empty() {
+        body["tools"] = context
+            .tools
+            .iter()
+            .map(|tool| {
+                json!({"type": "function", "name": tool.name, "description": tool.description,
+                       "parameters": tool.parameters, "strict": false})
+            })
+            .collect();
+        if !request.may_call {
+            body["tool_choice"] = json!("none");
+        }
+    }
+    if let Some(temperature) = context.temperature {
+        body["temperature"] = json!(temperature);
+    }
+    body
+}
+
+fn user(message: &Message, out: &mut Vec<Value>) {
+    out.extend(
+        message
+            .blocks
+            .iter()
+            .filter_map(Block::as_result)
+            .map(result),
+    );
+    let parts: Vec<Value> = message.blocks.iter().filter_map(part).collect();
+    if !parts.is_empty() {
+        out.push(json!({"type": "message", "role": "user", "content": parts}));
+    }
+}
+
+fn part(block: &Block) -> Option<Value> {
+    match block {
+        Block::Text { text } => Some(json!({"type": "input_text", "text": text})),
+        Block::Notice { text } => Some(json!({"type": "input_text", "text": notice_text(text)})),
+        Block::Image { media_type, data } => Some(json!({
+            "type": "input_image", "detail": "auto",
+            "image_url": format!("data:{media_type};base64,{data}"),
+        })),
+        Block::Native { item, .. } => Some(item.clone()),
+        _ => None,
+    }
+}
+
+fn result(result: &ToolResult) -> Value {
+    let parts: Vec<Value> = result.blocks.iter().filter_map(part).collect();
+    let output = match parts.as_slice() {
+        [only] if only["type"] == "input_text" => only["text"].clone(),
+        _ => json!(parts),
+    };
+    json!({"type": "function_call_output", "call_id": result.call, "output": output})
+}
+
+fn assistant(message: &Message, out: &mut Vec<Value>) {
+    for block in &message.blocks {
+        match block {
+            Block::Text { text } => out.push(json!({
+                "type": "message", "role": "assistant",
+                "content": [{"type": "output_text", "text": text, "annotations": []}],
+            })),
+            Block::Thinking {
+                text,
+                signature: Some(signature),
+            } => {
+                let mut summary = Vec::new();
+                if !text.trim().is_empty() {
+                    summary.push(json!({"type": "summary_text", "text": text}));
+                }
+                out.push(json!({
+                    "type": "reasoning", "id": signature.id, "summary": summary,
+                    "encrypted_content": signature.value,
+                }));
+            }
+            Block::ToolCall(call) => out.push(json!({
+                "type": "function_call", "call_id": call.id, "name": call.name,
+                "arguments": Value::Object(call.arguments.to_object()).to_string(),
+            })),
+            Block::Native { item, .. } => out.push(item.clone()),
+            _ => {}
+        }
+    }
+}

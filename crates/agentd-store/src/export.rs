@@ -1,0 +1,284 @@
+//! The portable file: JSON lines, compressed with zstd. What is read back is checked line by line.
+
+use crate::chain::{self, GENESIS, Hash, Header, Salt, content_hash, hex, unhex};
+use crate::error::{Error, Result};
+use agentd_core::event::Body;
+use agentd_core::id::{AgentId, ConversationId, Seq, TurnId};
+use agentd_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+
+/// The version of the file; a newer one is refused.
+pub const FORMAT: u32 = 1;
+const MAX_LINE: u64 = 64 * 1024 * 1024;
+const MAX_TOTAL: u64 = 4 * 1024 * 1024 * 1024;
+const LEVEL: i32 = 6;
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "snake_case")]
+enum Line {
+    /// The first line.
+    Export {
+        format: u32,
+        agent: AgentId,
+    },
+    /// An agent's journal begins; the exported agent's own comes last.
+    Journal {
+        agent: AgentId,
+    },
+    /// Something that events behind this line refer to.
+    Blob {
+        hash: String,
+        text: String,
+    },
+    Event(Box<EventLine>),
+    /// The last line: without it the file was cut off.
+    End {
+        events: u64,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct EventLine {
+    seq: Seq,
+    at: Timestamp,
+    conversation: ConversationId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    turn: Option<TurnId>,
+    kind: String,
+    v: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    body: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    apart: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    salt: Option<String>,
+    digest: String,
+    chain: String,
+}
+
+/// An event as it was stored, in a store's own terms.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub seq: Seq,
+    pub at: Timestamp,
+    pub conversation: ConversationId,
+    pub turn: Option<TurnId>,
+    pub kind: String,
+    pub version: u32,
+    pub body: Option<String>,
+    pub apart: Option<String>,
+    pub salt: Option<Salt>,
+    pub digest: Hash,
+    pub chain: Hash,
+}
+
+/// Where in the file something is.
+pub enum Item {
+    Journal(AgentId),
+    Blob(Hash, String),
+    Event(Row),
+}
+
+/// A file that was read whole and found good.
+pub struct Parsed {
+    pub agent: AgentId,
+    pub events: u64,
+    pub items: Vec<Item>,
+}
+
+pub struct Writer<W: Write> {
+    out: zstd::stream::write::Encoder<'static, W>,
+    events: u64,
+    blobs: BTreeSet<Hash>,
+}
+
+impl<W: Write> Writer<W> {
+    pub fn new(out: W, agent: AgentId) -> Result<Self> {
+        let mut writer = Self {
+            out: zstd::stream::write::Encoder::new(out, LEVEL).map_err(Error::ExportIo)?,
+            events: 0,
+            blobs: BTreeSet::new(),
+        };
+        let format = FORMAT;
+        writer.line(&Line::Export { format, agent })?;
+        Ok(writer)
+    }
+
+    pub fn journal(&mut self, agent: AgentId) -> Result<()> {
+        self.line(&Line::Journal { agent })
+    }
+
+    /// Written once, however often it is referred to.
+    pub fn blob(&mut self, hash: Hash, text: String) -> Result<()> {
+        if !self.blobs.insert(hash) {
+            return Ok(());
+        }
+        let hash = hex(&hash);
+        self.line(&Line::Blob { hash, text })
+    }
+
+    pub fn event(&mut self, row: Row) -> Result<()> {
+        self.events += 1;
+        let body = row.body.map(RawValue::from_string).transpose();
+        self.line(&Line::Event(Box::new(EventLine {
+            seq: row.seq,
+            at: row.at,
+            conversation: row.conversation,
+            turn: row.turn,
+            kind: row.kind,
+            v: row.version,
+            body: body.map_err(Error::Encode)?,
+            apart: row.apart,
+            salt: row.salt.map(|salt| hex(&salt)),
+            digest: hex(&row.digest),
+            chain: hex(&row.chain),
+        })))
+    }
+
+    pub fn finish(mut self) -> Result<u64> {
+        let events = self.events;
+        self.line(&Line::End { events })?;
+        let mut out = self.out.finish().map_err(Error::ExportIo)?;
+        out.flush().map_err(Error::ExportIo)?;
+        Ok(events)
+    }
+
+    fn line(&mut self, line: &Line) -> Result<()> {
+        serde_json::to_writer(&mut self.out, line).map_err(Error::Encode)?;
+        self.out.write_all(b"\n").map_err(Error::ExportIo)
+    }
+}
+
+fn bad(what: impl Into<String>) -> Error {
+    Error::BadExport(what.into())
+}
+
+/// Reads a file, and checks that it is whole and that every chain in it holds.
+pub fn read(input: impl Read) -> Result<Parsed> {
+    let decoder = zstd::stream::read::Decoder::new(input).map_err(Error::ExportIo)?;
+    let mut lines = Lines {
+        input: BufReader::new(decoder.take(MAX_TOTAL)),
+        number: 0,
+    };
+    let agent = match lines.next()? {
+        Some(Line::Export { format, agent }) if format <= FORMAT => agent,
+        Some(Line::Export { format, .. }) => {
+            let known = FORMAT;
+            return Err(bad(format!(
+                "it has format {format}, this agentd reads up to {known}; upgrade agentd"
+            )));
+        }
+        _ => return Err(bad("it does not begin like an agentd export")),
+    };
+    let mut parsed = Parsed {
+        agent,
+        events: 0,
+        items: Vec::new(),
+    };
+    let mut journal: Option<(AgentId, Seq, Hash)> = None;
+    while let Some(line) = lines.next()? {
+        let number = lines.number;
+        match line {
+            Line::Export { .. } => return Err(bad(format!("line {number}: a second beginning"))),
+            Line::Journal { agent } => {
+                journal = Some((agent, Seq::ZERO, GENESIS));
+                parsed.items.push(Item::Journal(agent));
+            }
+            Line::Blob { hash, text } => {
+                let hash = unhex(&hash).filter(|hash| *hash == content_hash(text.as_bytes()));
+                let hash = hash.ok_or_else(|| bad(format!("line {number}: a changed blob")))?;
+                parsed.items.push(Item::Blob(hash, text));
+            }
+            Line::Event(line) => {
+                let Some((of, head, chain)) = &mut journal else {
+                    return Err(bad(format!("line {number}: an event of no journal")));
+                };
+                let row = check(*line, *of, head.next(), chain)
+                    .map_err(|what| bad(format!("line {number}: {what}")))?;
+                (*head, *chain) = (row.seq, row.chain);
+                parsed.events += 1;
+                parsed.items.push(Item::Event(row));
+            }
+            Line::End { events } if events == parsed.events => {
+                let own = matches!(journal, Some((last, ..)) if last == agent);
+                return match own {
+                    true => Ok(parsed),
+                    false => Err(bad("the exported agent's own journal is missing")),
+                };
+            }
+            Line::End { .. } => return Err(bad("events are missing")),
+        }
+    }
+    Err(bad("it was cut off before its end"))
+}
+
+fn check(line: EventLine, agent: AgentId, seq: Seq, prev: &Hash) -> Result<Row, &'static str> {
+    let salt = match &line.salt {
+        Some(salt) => Some(unhex(salt).ok_or("a damaged salt")?),
+        None => None,
+    };
+    let row = Row {
+        seq: line.seq,
+        at: line.at,
+        conversation: line.conversation,
+        turn: line.turn,
+        kind: line.kind,
+        version: line.v,
+        body: line.body.map(|body| body.get().to_owned()),
+        apart: line.apart,
+        salt,
+        digest: unhex(&line.digest).ok_or("a damaged digest")?,
+        chain: unhex(&line.chain).ok_or("a damaged checksum")?,
+    };
+    if row.seq != seq {
+        return Err("events are missing or out of order");
+    }
+    match (&row.body, &row.salt) {
+        (Some(body), Some(salt)) => {
+            if chain::digest(salt, body, row.apart.as_deref()) != row.digest {
+                return Err("a changed body");
+            }
+        }
+        (None, None) => {
+            Body::purged(&row.kind, row.version).map_err(|_| "a body is missing")?;
+        }
+        _ => return Err("a body without its salt, or the other way round"),
+    }
+    let header = Header {
+        agent,
+        seq: row.seq,
+        at: row.at,
+        conversation: row.conversation,
+        turn: row.turn,
+        kind: &row.kind,
+        version: row.version,
+    };
+    if chain::link(prev, &header, &row.digest) != row.chain {
+        return Err("the checksum chain is broken");
+    }
+    Ok(row)
+}
+
+struct Lines<R> {
+    input: R,
+    number: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    fn next(&mut self) -> Result<Option<Line>> {
+        let mut text = Vec::new();
+        let mut limited = (&mut self.input).take(MAX_LINE);
+        let read = limited.read_until(b'\n', &mut text);
+        self.number += 1;
+        // The decompressor reports a file that was cut off as an error of its own.
+        if read.map_err(|error| bad(error.to_string()))? == 0 {
+            return Ok(None);
+        }
+        let line = serde_json::from_slice(&text);
+        line.map(Some)
+            .map_err(|error| bad(format!("line {}: {error}", self.number)))
+    }
+}

@@ -1,0 +1,17 @@
+//! The journal: what is appended here is on disk before anyone sees it or acts on it.
+//!
+//! The only room with SQL. It may **not** know what an event means beyond folding it with
+//! `agentd-core`: it gives events their place, keeps them whole, and finds them again.
+//!
+//! - [`Store`]: what every store must do; the words and errors of its callers.
+//! - [`sqlite`]: the embedded one.
+
+mod chain;
+mod error;
+mod export;
+pub mod sqlite;
+mod store;
+
+pub use error::{Error, Result, Unreadable};
+pub use sqlite::{Options, SqliteStore};
+pub use store::*;

@@ -1,0 +1,326 @@
+//! The list of agents: one line each, kept by the writer, read a page at a time.
+
+use super::row::{IdParam, existing_agent_num};
+use super::writer::Entry;
+use crate::error::{Error, Result};
+use crate::store::*;
+use agentd_core::event::{Body, Mode};
+use agentd_core::id::AgentId;
+use agentd_core::state::{AgentState, Phase};
+use agentd_core::time::Timestamp;
+use agentd_core::usage::Spent;
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
+
+/// Lines on one page at the most.
+const MAX_PAGE: usize = 1000;
+/// The list knows when an agent was used to the second; so a busy agent's line is written once a
+/// second, not with every event.
+const LISTED_EVERY_MS: i64 = 1000;
+
+/// What the list shows of an agent, as far as it must change with it.
+#[derive(PartialEq)]
+pub struct Line {
+    phase: Phase,
+    archived: bool,
+    generation: u64,
+    spent: Spent,
+    name: String,
+    conversations: usize,
+}
+
+impl Line {
+    /// The line of an agent that has none.
+    pub fn none() -> Self {
+        Self {
+            phase: Phase::Idle,
+            archived: false,
+            generation: u64::MAX,
+            spent: Spent::default(),
+            name: String::new(),
+            conversations: 0,
+        }
+    }
+
+    pub fn of(state: &AgentState) -> Self {
+        Self {
+            phase: state.phase(),
+            archived: state.archived,
+            generation: state.generation(),
+            spent: state.spending.lifetime,
+            name: state.name.clone(),
+            conversations: state.tree.len(),
+        }
+    }
+}
+
+/// Where an agent is listed: see the schema.
+const fn listed(state: &AgentState) -> i64 {
+    match state.archived {
+        true => 2,
+        false => 1,
+    }
+}
+
+/// Writes the line where it says something new.
+pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Result<()> {
+    let state = &entry.state;
+    let at = state.updated_at.as_millis();
+    let aged = (at - entry.listed_at).abs() >= LISTED_EVERY_MS;
+    if !aged && Line::of(state) == *before {
+        return Ok(());
+    }
+    journal
+        .prepare_cached(
+            "UPDATE agent SET name = ?2, mode = ?3, phase = ?4, listed = ?5, created_at = ?6,
+                 updated_at = ?7, generation = ?8, conversations = ?9, spent = ?10
+             WHERE num = ?1",
+        )?
+        .execute(params![
+            entry.num,
+            state.name,
+            mode_name(state.mode),
+            state.phase().name(),
+            listed(state),
+            state.created_at.as_millis(),
+            at,
+            state.generation() as i64,
+            state.tree.len() as i64,
+            serde_json::to_string(&state.spending.lifetime).map_err(Error::Encode)?,
+        ])?;
+    entry.listed_at = at;
+    Ok(())
+}
+
+/// Refuses names that others have. True where the names change.
+pub fn check_names<'a>(
+    journal: &Connection,
+    entry: &Entry,
+    events: impl Iterator<Item = &'a Body>,
+) -> Result<bool> {
+    let mut changes = false;
+    for body in events {
+        let name = match body {
+            Body::AgentCreated(body) => &body.name,
+            Body::AgentRenamed(body) => &body.name,
+            Body::AgentRestored(_) => &entry.state.name,
+            Body::AgentArchived(_) => {
+                changes = true;
+                continue;
+            }
+            _ => continue,
+        };
+        changes = true;
+        let holder: Option<i64> = journal
+            .prepare_cached("SELECT agent FROM name WHERE name = ?1")?
+            .query_row([name], |row| row.get(0))
+            .optional()?;
+        if holder.is_some_and(|holder| holder != entry.num) {
+            return Err(Error::NameTaken { name: name.clone() });
+        }
+    }
+    Ok(changes)
+}
+
+/// Names are one space for all living agents; an archived one gives its names back.
+pub fn update_names(journal: &Connection, entry: &Entry) -> Result<()> {
+    journal.execute("DELETE FROM name WHERE agent = ?1", [entry.num])?;
+    if entry.state.archived {
+        return Ok(());
+    }
+    let aliases = entry.state.aliases.iter();
+    for name in std::iter::once(&entry.state.name).chain(aliases) {
+        // An alias that somebody else has taken meanwhile is theirs.
+        journal.execute(
+            "INSERT OR IGNORE INTO name (name, agent) VALUES (?1, ?2)",
+            params![name, entry.num],
+        )?;
+    }
+    Ok(())
+}
+
+pub fn find(journal: &Connection, name: &str) -> Result<Option<AgentId>> {
+    let id: Option<[u8; 16]> = journal
+        .prepare_cached(
+            "SELECT agent.id FROM name JOIN agent ON agent.num = name.agent WHERE name.name = ?1",
+        )?
+        .query_row([name], |row| row.get(0))
+        .optional()?;
+    Ok(id.map(AgentId::from_bytes))
+}
+
+pub fn list(journal: &Connection, query: &AgentQuery) -> Result<AgentPage> {
+    let limit = query.limit.clamp(1, MAX_PAGE);
+    let filter = Filter::of(query);
+    let total = filter.count(journal)?;
+    let (sql, parameters) = filter.page(query, limit);
+    let mut statement = journal.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(parameters))?;
+    let mut agents: Vec<AgentRow> = Vec::new();
+    let mut last_row = 0;
+    let mut next = None;
+    while let Some(row) = rows.next()? {
+        let (num, agent) = read_line(row)?;
+        if agents.len() == limit {
+            next = agents.last().map(|last| cursor(query.sort, last, last_row));
+            break;
+        }
+        last_row = num;
+        agents.push(agent);
+    }
+    Ok(AgentPage {
+        agents,
+        total,
+        next,
+    })
+}
+
+fn cursor(sort: AgentSort, last: &AgentRow, row: i64) -> AgentCursor {
+    match sort {
+        AgentSort::Recent => AgentCursor::Recent {
+            updated_at: last.updated_at.as_millis(),
+            row,
+        },
+        AgentSort::Name => AgentCursor::Name {
+            name: last.name.clone(),
+            row,
+        },
+    }
+}
+
+/// The conditions of a list, as SQL and its parameters.
+pub struct Filter {
+    conditions: Vec<&'static str>,
+    parameters: Vec<Sql>,
+}
+
+impl Filter {
+    pub fn of(query: &AgentQuery) -> Self {
+        let mut filter = Self {
+            conditions: vec!["listed = ?"],
+            parameters: vec![Sql::Integer(if query.archived { 2 } else { 1 })],
+        };
+        if let Some(mode) = query.mode {
+            filter.and("mode = ?", Sql::Text(mode_name(mode).to_owned()));
+        }
+        if let Some(phase) = query.phase {
+            filter.and("phase = ?", Sql::Text(phase.name().to_owned()));
+        }
+        if let Some(prefix) = &query.name_prefix {
+            filter.and("name >= ?", Sql::Text(prefix.clone()));
+            // The first string that is behind everything that begins with the prefix.
+            let behind = format!("{prefix}\u{10ffff}");
+            filter.and("name < ?", Sql::Text(behind));
+        }
+        filter
+    }
+
+    fn and(&mut self, condition: &'static str, parameter: Sql) {
+        self.conditions.push(condition);
+        self.parameters.push(parameter);
+    }
+
+    fn count(&self, journal: &Connection) -> Result<u64> {
+        let sql = format!(
+            "SELECT count(*) FROM agent WHERE {}",
+            self.conditions.join(" AND ")
+        );
+        let count: i64 = journal
+            .prepare_cached(&sql)?
+            .query_row(params_from_iter(self.parameters.iter()), |row| row.get(0))?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// One row more than the page, to see whether there is a next one.
+    pub fn page(&self, query: &AgentQuery, limit: usize) -> (String, Vec<Sql>) {
+        let mut conditions = self.conditions.clone();
+        let mut parameters = self.parameters.clone();
+        match &query.after {
+            Some(AgentCursor::Recent { updated_at, row }) => {
+                conditions.push("(updated_at, num) < (?, ?)");
+                parameters.extend([Sql::Integer(*updated_at), Sql::Integer(*row)]);
+            }
+            Some(AgentCursor::Name { name, row }) => {
+                conditions.push("(name, num) > (?, ?)");
+                parameters.extend([Sql::Text(name.clone()), Sql::Integer(*row)]);
+            }
+            None => {}
+        }
+        let order = match query.sort {
+            AgentSort::Recent => "updated_at DESC, num DESC",
+            AgentSort::Name => "name, num",
+        };
+        let sql = format!(
+            "SELECT num, id, name, mode, phase, listed, created_at, updated_at, generation,
+                    conversations, spent
+             FROM agent WHERE {} ORDER BY {order} LIMIT {}",
+            conditions.join(" AND "),
+            limit + 1
+        );
+        (sql, parameters)
+    }
+}
+
+fn read_line(row: &Row<'_>) -> Result<(i64, AgentRow)> {
+    let mode: String = row.get(3)?;
+    let phase: String = row.get(4)?;
+    let spent: String = row.get(10)?;
+    let agent = AgentRow {
+        id: AgentId::from_bytes(row.get(1)?),
+        name: row.get(2)?,
+        mode: match mode.as_str() {
+            "oneshot" => Mode::Oneshot,
+            _ => Mode::Persistent,
+        },
+        phase: Phase::ALL
+            .into_iter()
+            .find(|known| known.name() == phase)
+            .unwrap_or(Phase::Idle),
+        archived: row.get::<_, i64>(5)? == 2,
+        created_at: Timestamp::from_millis(row.get(6)?),
+        updated_at: Timestamp::from_millis(row.get(7)?),
+        generation: row.get::<_, i64>(8)?.unsigned_abs(),
+        conversations: row.get::<_, i64>(9)?.unsigned_abs(),
+        spent: read_spent(&spent)?,
+    };
+    Ok((row.get(0)?, agent))
+}
+
+fn read_spent(json: &str) -> Result<Spent> {
+    serde_json::from_str(json).map_err(Error::Encode)
+}
+
+pub const fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Persistent => "persistent",
+        Mode::Oneshot => "oneshot",
+    }
+}
+
+pub fn usage(journal: &Connection, agent: Option<AgentId>) -> Result<Spent> {
+    let mut total = Spent::default();
+    let mut add = |json: String| -> Result<()> {
+        total.merge(&read_spent(&json)?);
+        Ok(())
+    };
+    match agent {
+        Some(agent) => {
+            existing_agent_num(journal, agent)?;
+            let json = journal.query_row(
+                "SELECT spent FROM agent WHERE id = ?1",
+                [IdParam(agent.as_bytes())],
+                |row| row.get(0),
+            )?;
+            add(json)?;
+        }
+        None => {
+            let mut statement =
+                journal.prepare_cached("SELECT spent FROM agent WHERE listed IN (1, 2)")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                add(row.get(0)?)?;
+            }
+        }
+    }
+    Ok(total)
+}

@@ -1,0 +1,210 @@
+//! Snapshots: the first fold whole, the second as a skeleton. A cache, checked before it is used.
+
+use super::Databases;
+use crate::chain::Hash;
+use crate::error::{Error, Result};
+use crate::sqlite::load;
+use crate::sqlite::row::{IdParam, existing_agent_num, sql_seq};
+use agentd_core::id::{AgentId, ConversationId, Seq};
+use agentd_core::state::{AgentState, FOLD_VERSION, Segment};
+use agentd_core::window::Skeleton;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde::de::DeserializeOwned;
+
+/// Snapshots of a conversation that are kept close together; older ones thin out.
+const RECENT: u64 = 8;
+/// Of the older ones, one in this many stays, for rewinding.
+const OLDER: u64 = 8;
+const MAX_BYTES: usize = 256 * 1024 * 1024;
+
+#[derive(Debug)]
+pub struct Snapshot {
+    pub conversation: ConversationId,
+    pub chain: Hash,
+    pub state: AgentState,
+    pub skeleton: Skeleton,
+}
+
+const COLUMNS: &str = "conversation, chain, state, skeleton, seq";
+
+struct Stored {
+    conversation: ConversationId,
+    chain: Hash,
+    state: Vec<u8>,
+    skeleton: Vec<u8>,
+    seq: i64,
+}
+
+impl Stored {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            conversation: ConversationId::from_bytes(row.get(0)?),
+            chain: row.get(1)?,
+            state: row.get(2)?,
+            skeleton: row.get(3)?,
+            seq: row.get(4)?,
+        })
+    }
+
+    /// None where it is not about this journal, or cannot be read: then it is as if there were none.
+    fn open(self, journal: &Connection, num: i64) -> Result<Option<Snapshot>> {
+        let chain: Option<Hash> = journal
+            .prepare_cached("SELECT chain FROM event WHERE agent = ?1 AND seq = ?2")?
+            .query_row(params![num, self.seq], |row| row.get(0))
+            .optional()?;
+        if chain != Some(self.chain) {
+            return Ok(None);
+        }
+        let (Some(state), Some(skeleton)) = (unpack(&self.state), unpack(&self.skeleton)) else {
+            return Ok(None);
+        };
+        Ok(Some(Snapshot {
+            conversation: self.conversation,
+            chain: self.chain,
+            state,
+            skeleton,
+        }))
+    }
+}
+
+fn pack(value: &impl serde::Serialize) -> Result<Vec<u8>> {
+    let json = serde_json::to_vec(value).map_err(Error::Encode)?;
+    zstd::bulk::compress(&json, 1).map_err(Error::ExportIo)
+}
+
+fn unpack<T: DeserializeOwned>(packed: &[u8]) -> Option<T> {
+    let json = zstd::bulk::decompress(packed, MAX_BYTES).ok()?;
+    serde_json::from_slice(&json).ok()
+}
+
+/// The newest snapshot of an agent.
+pub fn newest(databases: &Databases, agent: AgentId, num: i64) -> Result<Option<Snapshot>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM snapshot WHERE agent = ?1 AND fold = ?2 ORDER BY seq DESC LIMIT 1"
+    );
+    let stored = databases
+        .derived
+        .prepare_cached(&sql)
+        .and_then(|mut statement| {
+            statement
+                .query_row(
+                    params![IdParam(agent.as_bytes()), FOLD_VERSION],
+                    Stored::read,
+                )
+                .optional()
+        });
+    match stored {
+        Ok(Some(stored)) => stored.open(&databases.journal, num),
+        Ok(None) => Ok(None),
+        // A damaged cache only costs time.
+        Err(error) => {
+            tracing::warn!(%error, "snapshots cannot be read");
+            Ok(None)
+        }
+    }
+}
+
+/// The newest snapshot whose window belongs to this part of a lineage.
+pub fn of_conversation(databases: &Databases, segment: &Segment) -> Result<Option<Snapshot>> {
+    let num = existing_agent_num(&databases.journal, segment.agent)?;
+    let sql = format!(
+        "SELECT {COLUMNS} FROM snapshot
+         WHERE agent = ?1 AND conversation = ?2 AND seq <= ?3 AND fold = ?4
+         ORDER BY seq DESC LIMIT 1"
+    );
+    let stored = databases
+        .derived
+        .prepare_cached(&sql)
+        .and_then(|mut statement| {
+            let parameters = params![
+                IdParam(segment.agent.as_bytes()),
+                IdParam(segment.conversation.as_bytes()),
+                sql_seq(segment.through),
+                FOLD_VERSION,
+            ];
+            statement.query_row(parameters, Stored::read).optional()
+        });
+    match stored {
+        Ok(Some(stored)) => stored.open(&databases.journal, num),
+        Ok(None) => Ok(None),
+        Err(error) => {
+            tracing::warn!(%error, "snapshots cannot be read");
+            Ok(None)
+        }
+    }
+}
+
+/// Takes a snapshot of an agent as it is now.
+pub fn take(databases: &Databases, agent: AgentId) -> Result<()> {
+    let journal = databases.journal.unchecked_transaction()?;
+    let num = existing_agent_num(&journal, agent)?;
+    let folded = load::fold(databases, agent, num)?;
+    let Some(current) = folded.state.tree.current() else {
+        return Ok(());
+    };
+    let head = folded.state.head;
+    let window = load::fold_window(databases, &folded.state, current, head)?;
+    journal.commit()?;
+    databases
+        .derived
+        .prepare_cached(
+            "INSERT OR REPLACE INTO snapshot (agent, seq, conversation, chain, fold, state, skeleton)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![
+            IdParam(agent.as_bytes()),
+            sql_seq(head),
+            IdParam(current.as_bytes()),
+            folded.chain,
+            FOLD_VERSION,
+            pack(&folded.state)?,
+            pack(&window.skeleton())?,
+        ])?;
+    thin_out(&databases.derived, agent, current, head)
+}
+
+/// Keeps the newest few of a conversation, and one in a while before those.
+fn thin_out(
+    derived: &Connection,
+    agent: AgentId,
+    conversation: ConversationId,
+    head: Seq,
+) -> Result<()> {
+    let mut statement = derived.prepare_cached(
+        "SELECT seq FROM snapshot WHERE agent = ?1 AND conversation = ?2 AND seq <= ?3
+         ORDER BY seq",
+    )?;
+    let parameters = params![
+        IdParam(agent.as_bytes()),
+        IdParam(conversation.as_bytes()),
+        sql_seq(head),
+    ];
+    let seqs: Vec<i64> = statement
+        .query_map(parameters, |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let old = seqs.len().saturating_sub((RECENT + OLDER) as usize);
+    // Once a full stretch has aged, its first stays and the rest goes.
+    if old < OLDER as usize {
+        return Ok(());
+    }
+    for seq in seqs.iter().take(old).skip(1).filter(|seq| !is_kept(**seq)) {
+        derived
+            .prepare_cached("DELETE FROM snapshot WHERE agent = ?1 AND seq = ?2")?
+            .execute(params![IdParam(agent.as_bytes()), seq])?;
+    }
+    Ok(())
+}
+
+/// A choice that does not change as more come.
+const fn is_kept(seq: i64) -> bool {
+    (seq / 512) % OLDER as i64 == 0
+}
+
+/// All snapshots of an agent: what was purged must not live on in one.
+pub fn forget(derived: &Connection, agent: AgentId) -> Result<()> {
+    derived.execute(
+        "DELETE FROM snapshot WHERE agent = ?1",
+        [IdParam(agent.as_bytes())],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! Puts a portable file's agents in their place, all of them or none.
+
+use super::agents::{self, Line};
+use super::blobs;
+use super::row::{IdParam, agent_num, sql_seq};
+use super::writer::{Databases, Entry, entry};
+use crate::chain::Hash;
+use crate::error::{Error, Result};
+use crate::export::{Item, Parsed, Row};
+use crate::store::Imported;
+use agentd_core::event::{Body, Kind};
+use agentd_core::id::{AgentId, Seq};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+/// The journal that is being written.
+struct Target {
+    agent: AgentId,
+    num: i64,
+    /// What was there before: it must be the same.
+    had: Seq,
+}
+
+/// Runs on the writer's thread, inside a transaction of its own.
+pub fn import(databases: &Databases, parsed: &Parsed) -> Result<Imported> {
+    let journal = &databases.journal;
+    let mut target: Option<Target> = None;
+    for item in &parsed.items {
+        match item {
+            Item::Journal(agent) => {
+                target = Some(begin(journal, *agent, *agent == parsed.agent)?);
+            }
+            Item::Blob(hash, text) => {
+                blobs::store(journal, hash, text)?;
+            }
+            Item::Event(row) => {
+                let target = target
+                    .as_ref()
+                    .ok_or_else(|| Error::BadExport("an event of no journal".to_owned()))?;
+                put(journal, target, row)?;
+            }
+        }
+    }
+    list(databases, parsed.agent)?;
+    Ok(Imported {
+        agent: parsed.agent,
+        events: parsed.events,
+    })
+}
+
+fn begin(journal: &Connection, agent: AgentId, is_main: bool) -> Result<Target> {
+    if let Some(num) = agent_num(journal, agent)? {
+        let listed: i64 =
+            journal.query_row("SELECT listed FROM agent WHERE num = ?1", [num], |row| {
+                row.get(0)
+            })?;
+        // One that is only here as somebody's ancestor may become whole.
+        if is_main && listed != 0 {
+            return Err(Error::AgentExists { agent });
+        }
+        let head: i64 = journal.query_row(
+            "SELECT coalesce(max(seq), 0) FROM event WHERE agent = ?1",
+            [num],
+            |row| row.get(0),
+        )?;
+        return Ok(Target {
+            agent,
+            num,
+            had: super::row::seq(head),
+        });
+    }
+    journal.execute(
+        "INSERT INTO agent (id, fence, owner) VALUES (?1, 0, 'import')",
+        [IdParam(agent.as_bytes())],
+    )?;
+    Ok(Target {
+        agent,
+        num: journal.last_insert_rowid(),
+        had: Seq::ZERO,
+    })
+}
+
+fn put(journal: &Connection, target: &Target, row: &Row) -> Result<()> {
+    if row.seq <= target.had {
+        let chain: Option<Hash> = journal
+            .query_row(
+                "SELECT chain FROM event WHERE agent = ?1 AND seq = ?2",
+                params![target.num, sql_seq(row.seq)],
+                |row| row.get(0),
+            )
+            .optional()?;
+        if chain == Some(row.chain) {
+            return Ok(());
+        }
+        return Err(Error::AgentExists {
+            agent: target.agent,
+        });
+    }
+    // A kind this build does not know must not be let in unseen.
+    Kind::check(&row.kind, row.version).map_err(|error| Error::BadExport(error.to_string()))?;
+    journal
+        .prepare_cached(
+            "INSERT INTO event (agent, seq, at, conversation, turn, kind, version, body, apart,
+                                salt, digest, chain)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        )?
+        .execute(params![
+            target.num,
+            sql_seq(row.seq),
+            row.at.as_millis(),
+            IdParam(row.conversation.as_bytes()),
+            row.turn.as_ref().map(|turn| IdParam(turn.as_bytes())),
+            row.kind,
+            row.version,
+            row.body,
+            row.apart,
+            row.salt,
+            row.digest,
+            row.chain,
+        ])?;
+    let position = journal.last_insert_rowid();
+    if let Some(apart) = &row.apart {
+        blobs::refer(journal, position, apart)?;
+    }
+    if let Some(body) = &row.body
+        && row.kind == Kind::ConversationBegan.name()
+        && let Ok(Body::ConversationBegan(began)) = Body::from_json(&row.kind, row.version, body)
+        && let Some(from) = began.from
+    {
+        super::row::note_branch(journal, target.num, row.conversation, from)?;
+    }
+    Ok(())
+}
+
+/// Gives the imported agent its line and its names.
+fn list(databases: &Databases, agent: AgentId) -> Result<()> {
+    let mut entry: Entry = entry::read(databases, agent)?.ok_or(Error::NoSuchAgent { agent })?;
+    if let Some(damage) = &entry.damage {
+        return Err(Error::BadExport(format!(
+            "event {} cannot be read: {}",
+            damage.from, damage.reason
+        )));
+    }
+    let journal = &databases.journal;
+    let names = Body::from(agentd_core::event::AgentRestored {});
+    agents::check_names(journal, &entry, std::iter::once(&names))?;
+    agents::update_names(journal, &entry)?;
+    let nothing = Line::none();
+    agents::update_line(journal, &mut entry, &nothing)
+}

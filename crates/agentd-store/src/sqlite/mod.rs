@@ -1,0 +1,291 @@
+//! The embedded store: one writer thread with group commit, a few readers, and a follower that keeps
+//! what is derived.
+//!
+//! - `journal.db`, written by [`writer`] alone, with full durability.
+//! - `derived.db`, written by [`follower`] alone: snapshots and the search index.
+
+mod agents;
+mod blobs;
+mod connect;
+mod drafts;
+mod export;
+mod follower;
+mod import;
+mod load;
+mod notify;
+mod purge;
+mod read;
+mod readers;
+mod row;
+mod schema;
+mod search;
+mod verify;
+mod writer;
+
+use crate::error::{Error, Result};
+use crate::store::*;
+use agentd_core::event::Event;
+use agentd_core::id::{AgentId, ConversationId, Seq};
+use agentd_core::state::Conversation;
+use agentd_core::time::Timestamp;
+use agentd_core::usage::Spent;
+use agentd_core::window::Window;
+use async_trait::async_trait;
+use follower::Follower;
+use notify::Notify;
+use readers::Readers;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use writer::Writer;
+
+/// How to open a store.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The folder that holds the database files.
+    pub folder: PathBuf,
+    /// Connections that read side by side.
+    pub readers: usize,
+    /// Appends that may wait for the writer; beyond that, senders wait.
+    pub queue: usize,
+    /// How long to wait for a lock that another process holds.
+    pub lock_timeout: Duration,
+    /// The follower takes a snapshot of an agent after this many events.
+    pub snapshot_every: u64,
+    /// SQLite's name of the file layer; none is the platform's.
+    pub vfs: Option<String>,
+}
+
+impl Options {
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            readers: 2,
+            queue: 1024,
+            lock_timeout: Duration::from_secs(5),
+            snapshot_every: 512,
+            vfs: None,
+        }
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.folder.join("journal.db")
+    }
+
+    fn derived(&self) -> PathBuf {
+        self.folder.join("derived.db")
+    }
+}
+
+/// A store in a folder. Clones share it; the last one to go closes it.
+#[derive(Clone)]
+pub struct SqliteStore {
+    inner: Arc<Inner>,
+}
+
+/// Dropped in this order: nobody may ask for work once the writer has gone.
+struct Inner {
+    follower: Follower,
+    writer: Writer,
+    readers: Readers,
+    notify: Arc<Notify>,
+}
+
+impl SqliteStore {
+    /// Opens the store, creating it where there is none. Blocks on the disk.
+    pub fn open(options: Options) -> Result<Self> {
+        // The writer makes the files; then there is something to follow.
+        let databases = writer::open(&options)?;
+        let follower = Follower::start(options.clone())?;
+        let notify = Arc::new(Notify::new(follower.waker()));
+        let readers = Readers::start(&options)?;
+        let writer = Writer::start(options, databases, Arc::clone(&notify));
+        Ok(Self {
+            inner: Arc::new(Inner {
+                follower,
+                writer,
+                readers,
+                notify,
+            }),
+        })
+    }
+
+    async fn read_page(&self, query: ReadQuery) -> Result<Page> {
+        self.inner
+            .readers
+            .run(move |db| read::page(&db.journal, &query))
+            .await
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn claim(&self, agent: AgentId, owner: &str) -> Result<Claim> {
+        self.inner.writer.claim(agent, owner.to_owned()).await
+    }
+
+    async fn append(&self, append: Append) -> Result<Ack> {
+        self.inner.writer.append(append).await
+    }
+
+    async fn write_draft(&self, fence: Fence, chunk: DraftChunk) -> Result<DraftAck> {
+        self.inner.writer.write_draft(fence, chunk).await
+    }
+
+    async fn draft(&self, agent: AgentId) -> Result<Option<Draft>> {
+        self.inner
+            .readers
+            .run(move |db| drafts::read(&db.journal, agent))
+            .await
+    }
+
+    async fn load(&self, agent: AgentId) -> Result<Loaded> {
+        self.inner
+            .readers
+            .run(move |db| load::agent(db, agent))
+            .await
+    }
+
+    async fn window(
+        &self,
+        agent: AgentId,
+        conversation: ConversationId,
+        through: Seq,
+    ) -> Result<Window> {
+        self.inner
+            .readers
+            .run(move |db| load::window(db, agent, conversation, through))
+            .await
+    }
+
+    async fn read(&self, query: ReadQuery) -> Result<Page> {
+        self.read_page(query).await
+    }
+
+    async fn read_all(&self, after: Cursor, limit: usize) -> Result<GlobalPage> {
+        self.inner
+            .readers
+            .run(move |db| read::global_page(&db.journal, after, limit))
+            .await
+    }
+
+    fn tail(&self, agent: AgentId, after: Seq) -> Tail {
+        Tail {
+            next: Box::new(SqliteTail {
+                head: self.inner.notify.subscribe(agent),
+                store: self.clone(),
+                agent,
+                after,
+            }),
+        }
+    }
+
+    async fn find(&self, name: &str) -> Result<Option<AgentId>> {
+        let name = name.to_owned();
+        self.inner
+            .readers
+            .run(move |db| agents::find(&db.journal, &name))
+            .await
+    }
+
+    async fn agents(&self, query: AgentQuery) -> Result<AgentPage> {
+        self.inner
+            .readers
+            .run(move |db| agents::list(&db.journal, &query))
+            .await
+    }
+
+    async fn conversations(&self, agent: AgentId) -> Result<Vec<Conversation>> {
+        self.inner
+            .readers
+            .run(move |db| Ok(load::state(db, agent)?.0.tree.iter().cloned().collect()))
+            .await
+    }
+
+    async fn search(&self, query: SearchQuery) -> Result<SearchPage> {
+        self.inner
+            .readers
+            .run(move |db| search::search(db, &query))
+            .await
+    }
+
+    async fn usage(&self, agent: Option<AgentId>) -> Result<Spent> {
+        self.inner
+            .readers
+            .run(move |db| agents::usage(&db.journal, agent))
+            .await
+    }
+
+    async fn export(&self, agent: AgentId, out: Box<dyn Write + Send>) -> Result<Exported> {
+        self.inner
+            .readers
+            .run(move |db| export::write(db, agent, out))
+            .await
+    }
+
+    async fn import(&self, input: Box<dyn Read + Send>) -> Result<Imported> {
+        let parsed = self
+            .inner
+            .readers
+            .run(move |_| crate::export::read(input))
+            .await?;
+        self.inner.writer.import(parsed).await
+    }
+
+    async fn purge(
+        &self,
+        fence: Fence,
+        conversation: ConversationId,
+        at: Timestamp,
+    ) -> Result<Purge> {
+        // Refusals first: nothing may be taken from the index for a purge that is not to be.
+        self.inner
+            .readers
+            .run(move |db| purge::check(db, fence.agent, conversation))
+            .await?;
+        self.inner
+            .follower
+            .forget(fence.agent, conversation)
+            .await?;
+        self.inner.writer.purge(fence, conversation, at).await
+    }
+
+    async fn verify(&self, agent: Option<AgentId>) -> Result<Report> {
+        self.inner
+            .readers
+            .run(move |db| verify::verify(db, agent))
+            .await
+    }
+
+    async fn settle(&self) -> Result<()> {
+        self.inner.follower.settle().await
+    }
+}
+
+struct SqliteTail {
+    store: SqliteStore,
+    agent: AgentId,
+    after: Seq,
+    head: notify::Subscription,
+}
+
+/// Events that a tail hands out at once.
+const TAIL_PAGE: usize = 256;
+
+#[async_trait]
+impl TailSource for SqliteTail {
+    async fn next(&mut self) -> Result<Vec<Event>> {
+        loop {
+            // Marked before the look, so that a commit in between wakes us again.
+            self.head.mark_seen();
+            let query = ReadQuery::all(self.agent, self.after, TAIL_PAGE);
+            let page = self.store.read_page(query).await?;
+            if let Some(last) = page.events.last() {
+                self.after = last.seq;
+                return Ok(page.events);
+            }
+            self.head.changed().await.map_err(|_| Error::Closed)?;
+        }
+    }
+}

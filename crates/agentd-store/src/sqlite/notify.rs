@@ -1,0 +1,64 @@
+//! Tells those who wait for an agent that there is more, without polling.
+
+use super::follower::Waker;
+use agentd_core::id::{AgentId, Seq};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// One sender per agent that somebody follows; an agent that nobody follows costs nothing.
+pub struct Notify {
+    agents: Mutex<HashMap<AgentId, watch::Sender<Seq>>>,
+    follower: Waker,
+}
+
+pub struct Subscription(watch::Receiver<Seq>);
+
+impl Subscription {
+    pub fn mark_seen(&mut self) {
+        self.0.mark_unchanged();
+    }
+
+    pub async fn changed(&mut self) -> Result<(), watch::error::RecvError> {
+        self.0.changed().await
+    }
+}
+
+impl Notify {
+    pub fn subscribe(&self, agent: AgentId) -> Subscription {
+        let mut agents = self.lock();
+        let sender = agents
+            .entry(agent)
+            .or_insert_with(|| watch::Sender::new(Seq::ZERO));
+        Subscription(sender.subscribe())
+    }
+
+    pub fn new(follower: Waker) -> Self {
+        Self {
+            agents: Mutex::default(),
+            follower,
+        }
+    }
+
+    /// Called after a commit, never before.
+    pub fn committed(&self, heads: impl IntoIterator<Item = (AgentId, Seq)>) {
+        let mut agents = self.lock();
+        if !agents.is_empty() {
+            for (agent, head) in heads {
+                let Some(sender) = agents.get(&agent) else {
+                    continue;
+                };
+                if sender.send(head).is_err() {
+                    agents.remove(&agent);
+                }
+            }
+        }
+        drop(agents);
+        self.follower.wake();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<AgentId, watch::Sender<Seq>>> {
+        // The map is whole between any two statements, whoever panicked.
+        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

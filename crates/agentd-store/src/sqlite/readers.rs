@@ -1,0 +1,81 @@
+//! A few connections that read side by side, each on a thread of its own.
+
+use super::{Options, connect};
+use crate::error::{Error, Result};
+use rusqlite::Connection;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use tokio::sync::{mpsc, oneshot};
+
+/// What a read may look at. Both are opened for reading only.
+pub struct Databases {
+    pub journal: Connection,
+    pub derived: Connection,
+}
+
+type Job = Box<dyn FnOnce(&Databases) + Send>;
+
+/// Reads that may wait; beyond that, readers wait to be let in.
+const QUEUE: usize = 256;
+
+pub struct Readers {
+    /// None only while it is dropped: closing the channel ends the threads.
+    jobs: Option<mpsc::Sender<Job>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Readers {
+    pub fn start(options: &Options) -> Result<Self> {
+        let (jobs, queue) = mpsc::channel::<Job>(QUEUE);
+        let queue = Arc::new(Mutex::new(queue));
+        let mut threads = Vec::new();
+        for _ in 0..options.readers.max(1) {
+            let databases = Databases {
+                journal: connect::reader(options, &options.journal())?,
+                derived: connect::reader(options, &options.derived())?,
+            };
+            let queue = Arc::clone(&queue);
+            threads.push(std::thread::spawn(move || {
+                loop {
+                    let job = queue
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .blocking_recv();
+                    match job {
+                        Some(job) => job(&databases),
+                        None => return,
+                    }
+                }
+            }));
+        }
+        Ok(Self {
+            jobs: Some(jobs),
+            threads,
+        })
+    }
+
+    /// Runs a read on one of the connections.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Databases) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |databases| {
+            // Whoever asked may have gone; then nobody wants the answer.
+            let _gone = reply.send(read(databases));
+        });
+        let jobs = self.jobs.as_ref().ok_or(Error::Closed)?;
+        jobs.send(job).await.map_err(|_| Error::Closed)?;
+        answer.await.map_err(|_| Error::Closed)?
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        self.jobs = None;
+        for thread in self.threads.drain(..) {
+            // A reader that panicked has nothing to clean up.
+            let _panicked = thread.join();
+        }
+    }
+}

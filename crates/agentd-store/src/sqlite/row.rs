@@ -1,0 +1,173 @@
+//! A stored event as it lies in its table.
+
+use super::blobs;
+use crate::chain::{self, Hash, Header, Salt};
+use crate::error::{Error, Result, Unreadable};
+use agentd_core::event::{Body, Event, Origin};
+use agentd_core::id::{AgentId, ConversationId, Seq, TurnId};
+use agentd_core::time::Timestamp;
+use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
+use rusqlite::{Connection, Row, ToSql};
+
+/// The columns of an event, in the order [`StoredEvent::read`] expects them.
+pub const COLUMNS: &str =
+    "position, seq, at, conversation, turn, kind, version, body, apart, salt, digest, chain";
+
+#[derive(Clone, Debug)]
+pub struct StoredEvent {
+    pub position: i64,
+    pub seq: Seq,
+    pub at: Timestamp,
+    pub conversation: ConversationId,
+    pub turn: Option<TurnId>,
+    pub kind: String,
+    pub version: u32,
+    pub body: Option<String>,
+    pub apart: Option<String>,
+    pub salt: Option<Salt>,
+    pub digest: Hash,
+    pub chain: Hash,
+}
+
+/// Bytes of a fixed length; anything else in such a column is damage.
+struct Bytes<const N: usize>([u8; N]);
+
+impl<const N: usize> FromSql for Bytes<N> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        <[u8; N]>::column_result(value).map(Self)
+    }
+}
+
+impl StoredEvent {
+    pub fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            position: row.get(0)?,
+            seq: seq(row.get(1)?),
+            at: Timestamp::from_millis(row.get(2)?),
+            conversation: ConversationId::from_bytes(row.get::<_, Bytes<16>>(3)?.0),
+            turn: row
+                .get::<_, Option<Bytes<16>>>(4)?
+                .map(|bytes| TurnId::from_bytes(bytes.0)),
+            kind: row.get(5)?,
+            version: row.get(6)?,
+            body: row.get(7)?,
+            apart: row.get(8)?,
+            salt: row.get::<_, Option<Bytes<16>>>(9)?.map(|bytes| bytes.0),
+            digest: row.get::<_, Bytes<32>>(10)?.0,
+            chain: row.get::<_, Bytes<32>>(11)?.0,
+        })
+    }
+
+    /// Whether this row follows `prev` and is what was written.
+    pub fn check(&self, agent: AgentId, seq: Seq, prev: &Hash) -> Result<(), Unreadable> {
+        if self.seq != seq {
+            return Err(Unreadable::Gap);
+        }
+        if let (Some(body), Some(salt)) = (&self.body, &self.salt)
+            && chain::digest(salt, body, self.apart.as_deref()) != self.digest
+        {
+            return Err(Unreadable::BodyChanged);
+        }
+        if chain::link(prev, &self.header(agent), &self.digest) != self.chain {
+            return Err(Unreadable::BrokenChain);
+        }
+        Ok(())
+    }
+
+    fn header(&self, agent: AgentId) -> Header<'_> {
+        Header {
+            agent,
+            seq: self.seq,
+            at: self.at,
+            conversation: self.conversation,
+            turn: self.turn,
+            kind: &self.kind,
+            version: self.version,
+        }
+    }
+
+    /// The event, with what was kept apart put back.
+    pub fn decode(self, connection: &Connection, agent: AgentId) -> Result<Event> {
+        let seq = self.seq;
+        self.try_decode(connection, agent)?
+            .map_err(|reason| Error::Damaged { agent, seq, reason })
+    }
+
+    /// The outer error is the disk's, the inner one the event's.
+    pub fn try_decode(
+        self,
+        connection: &Connection,
+        agent: AgentId,
+    ) -> Result<Result<Event, Unreadable>> {
+        let body = match (&self.body, &self.apart) {
+            (None, _) => Body::purged(&self.kind, self.version),
+            (Some(json), None) => Body::from_json(&self.kind, self.version, json),
+            (Some(json), Some(apart)) => match blobs::put_back(connection, json, apart)? {
+                Some(value) => Body::from_value(&self.kind, self.version, value),
+                None => return Ok(Err(Unreadable::BlobMissing)),
+            },
+        };
+        Ok(match body {
+            Ok(body) => Ok(Event {
+                agent,
+                seq: self.seq,
+                at: self.at,
+                conversation: self.conversation,
+                turn: self.turn,
+                body,
+            }),
+            Err(reason) => Err(Unreadable::Undecodable(reason)),
+        })
+    }
+}
+
+/// SQLite's integers are signed; sequence numbers fit by far.
+pub const fn seq(value: i64) -> Seq {
+    Seq(value.unsigned_abs())
+}
+
+pub fn sql_seq(seq: Seq) -> i64 {
+    i64::try_from(seq.0).unwrap_or(i64::MAX)
+}
+
+/// The agent's row number, by which its events are kept.
+pub fn agent_num(connection: &Connection, agent: AgentId) -> Result<Option<i64>> {
+    use rusqlite::OptionalExtension as _;
+    let mut statement = connection.prepare_cached("SELECT num FROM agent WHERE id = ?1")?;
+    let num = statement.query_row([IdParam(agent.as_bytes())], |row| row.get(0));
+    Ok(num.optional()?)
+}
+
+pub fn existing_agent_num(connection: &Connection, agent: AgentId) -> Result<i64> {
+    agent_num(connection, agent)?.ok_or(Error::NoSuchAgent { agent })
+}
+
+/// An id as a parameter.
+pub struct IdParam<'a>(pub &'a [u8; 16]);
+
+impl ToSql for IdParam<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Blob(self.0)))
+    }
+}
+
+/// Remembers that a conversation shows a part of another, so that a purge finds it.
+pub fn note_branch(
+    connection: &Connection,
+    num: i64,
+    conversation: ConversationId,
+    from: Origin,
+) -> rusqlite::Result<()> {
+    connection.execute(
+        "INSERT OR REPLACE INTO branch (agent, conversation, from_agent, from_conversation,
+                                        from_seq) VALUES (?1, ?2, ?3, ?4, ?5)",
+        rusqlite::params![
+            num,
+            IdParam(conversation.as_bytes()),
+            IdParam(from.agent.as_bytes()),
+            IdParam(from.conversation.as_bytes()),
+            sql_seq(from.seq),
+        ],
+    )?;
+    Ok(())
+}

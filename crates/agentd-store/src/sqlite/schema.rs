@@ -1,0 +1,177 @@
+//! The tables, and how an older file becomes a newer one. Forward only.
+
+use crate::error::{Disk, Error, Result};
+use rusqlite::{Connection, TransactionBehavior};
+
+/// One step from `user_version` n to n + 1.
+type Migration = &'static str;
+
+/// The journal: the only truth.
+pub const JOURNAL: &[Migration] = &[
+    // 1
+    "
+    CREATE TABLE agent (
+        num INTEGER PRIMARY KEY,
+        id BLOB NOT NULL UNIQUE,
+        -- Ownership, and the newest try whose draft has ended.
+        fence INTEGER NOT NULL,
+        owner TEXT NOT NULL,
+        ended_incarnation INTEGER NOT NULL DEFAULT 0,
+        ended_try INTEGER NOT NULL DEFAULT 0,
+        -- The line in the list: derived by the fold, written in the same commit when it changes
+        -- (`updated_at` to the second), so that most appends touch the event table alone.
+        name TEXT NOT NULL DEFAULT '',
+        mode TEXT NOT NULL DEFAULT 'persistent',
+        phase TEXT NOT NULL DEFAULT 'idle',
+        -- listed: 0 nowhere (no event yet, or an imported ancestor), 1 living, 2 archived.
+        listed INTEGER NOT NULL DEFAULT 0,
+        created_at INTEGER NOT NULL DEFAULT 0,
+        updated_at INTEGER NOT NULL DEFAULT 0,
+        generation INTEGER NOT NULL DEFAULT 0,
+        conversations INTEGER NOT NULL DEFAULT 0,
+        spent TEXT NOT NULL DEFAULT '{}'
+    ) STRICT;
+    CREATE INDEX agent_recent ON agent (listed, updated_at, num);
+    CREATE INDEX agent_name ON agent (listed, name, num);
+    CREATE INDEX agent_mode_recent ON agent (listed, mode, updated_at, num);
+    CREATE INDEX agent_phase_recent ON agent (listed, phase, updated_at, num);
+
+    CREATE TABLE name (
+        name TEXT PRIMARY KEY,
+        agent INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX name_agent ON name (agent);
+
+    CREATE TABLE event (
+        position INTEGER PRIMARY KEY AUTOINCREMENT,
+        agent INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        conversation BLOB NOT NULL,
+        turn BLOB,
+        kind TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        body TEXT,
+        -- Strings of the body that are kept apart: [[JSON pointer, blob hash], ...].
+        apart TEXT,
+        salt BLOB,
+        digest BLOB NOT NULL,
+        chain BLOB NOT NULL,
+        -- The sender's counter, for exactly-once.
+        source_incarnation INTEGER,
+        source_n INTEGER,
+        UNIQUE (agent, seq)
+    ) STRICT;
+
+    CREATE TABLE blob (
+        num INTEGER PRIMARY KEY,
+        hash BLOB NOT NULL UNIQUE,
+        size INTEGER NOT NULL,
+        zstd BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE blob_use (
+        position INTEGER NOT NULL,
+        blob INTEGER NOT NULL,
+        PRIMARY KEY (position, blob)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX blob_use_blob ON blob_use (blob);
+
+    CREATE TABLE draft (
+        agent INTEGER NOT NULL,
+        incarnation INTEGER NOT NULL,
+        try INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        bytes BLOB NOT NULL,
+        PRIMARY KEY (agent, incarnation, try, at)
+    ) STRICT, WITHOUT ROWID;
+
+    -- Branches that reach into another agent's journal, so that a purge finds who needs what.
+    CREATE TABLE branch (
+        agent INTEGER NOT NULL,
+        conversation BLOB NOT NULL,
+        from_agent BLOB NOT NULL,
+        from_conversation BLOB NOT NULL,
+        from_seq INTEGER NOT NULL,
+        PRIMARY KEY (agent, conversation)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX branch_from ON branch (from_agent, from_conversation);
+
+    -- Damaged tails, kept as they were found.
+    CREATE TABLE quarantine (
+        position INTEGER PRIMARY KEY,
+        agent INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        conversation BLOB NOT NULL,
+        turn BLOB,
+        kind TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        body TEXT,
+        apart TEXT,
+        salt BLOB,
+        digest BLOB NOT NULL,
+        chain BLOB NOT NULL,
+        source_incarnation INTEGER,
+        source_n INTEGER
+    ) STRICT;
+    CREATE INDEX quarantine_agent ON quarantine (agent, seq);
+    ",
+];
+
+/// What is derived from the journal; deleting the file only costs time.
+pub const DERIVED: &[Migration] = &[
+    // 1
+    "
+    CREATE TABLE follower (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        position INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO follower VALUES (1, 0);
+
+    CREATE TABLE snapshot (
+        agent BLOB NOT NULL,
+        seq INTEGER NOT NULL,
+        conversation BLOB NOT NULL,
+        chain BLOB NOT NULL,
+        fold INTEGER NOT NULL,
+        state BLOB NOT NULL,
+        skeleton BLOB NOT NULL,
+        PRIMARY KEY (agent, seq)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX snapshot_conversation ON snapshot (agent, conversation, seq);
+
+    -- The words are in the journal, once; the index has only their places.
+    CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'unicode61');
+    INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
+    ",
+];
+
+/// Brings a file up to date. A newer one is left alone.
+pub fn migrate(connection: &mut Connection, migrations: &[Migration]) -> Result<()> {
+    let known = migrations.len() as u32;
+    let found = version(connection)?;
+    if found > known {
+        return Err(Error::NewerSchema { found, known });
+    }
+    if found == known {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Somebody else may have been faster.
+    let found = version(&transaction)?;
+    if found > known {
+        return Err(Error::NewerSchema { found, known });
+    }
+    for (index, migration) in migrations.iter().enumerate().skip(found as usize) {
+        transaction.execute_batch(migration)?;
+        transaction.pragma_update(None, "user_version", index as u32 + 1)?;
+    }
+    transaction
+        .commit()
+        .map_err(|error| Error::NotCommitted(Disk::from_sqlite(error)))
+}
+
+fn version(connection: &Connection) -> Result<u32> {
+    let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok(version)
+}

@@ -1,0 +1,219 @@
+//! One append: checked, placed, chained, folded.
+
+use super::entry::Entry;
+use super::group::{Failure, Landed};
+use super::{Databases, Thread};
+use crate::chain::{self, Hash, Header, Salt};
+use crate::error::{Error, Result};
+use crate::sqlite::blobs::{self, Split};
+use crate::sqlite::row::{self, IdParam, sql_seq};
+use crate::sqlite::{agents, drafts};
+use crate::store::*;
+use agentd_core::event::{Body, NewEvent};
+use agentd_core::id::{AgentId, TryId};
+use rusqlite::{Connection, params};
+
+/// Events that one append may hold.
+const MAX_EVENTS: usize = 10_000;
+
+/// An append with everything done that does not need the writer.
+pub(super) struct Prepared {
+    pub fence: Fence,
+    source: Option<Source>,
+    expected_generation: Option<u64>,
+    ends: Option<TryId>,
+    events: Vec<PreparedEvent>,
+}
+
+struct PreparedEvent {
+    event: NewEvent,
+    split: Split,
+    salt: Salt,
+    digest: Hash,
+}
+
+/// Runs on the sender's thread.
+pub(super) fn prepare(append: Append) -> Result<Prepared> {
+    if append.events.is_empty() {
+        return Err(Error::EmptyAppend);
+    }
+    if append.events.len() > MAX_EVENTS {
+        return Err(Error::TooLarge {
+            what: "an append (in events)",
+            size: append.events.len(),
+            limit: MAX_EVENTS,
+        });
+    }
+    let events = append.events.into_iter().map(prepare_event);
+    Ok(Prepared {
+        fence: append.fence,
+        source: append.source,
+        expected_generation: append.expected_generation,
+        ends: append.ends,
+        events: events.collect::<Result<_>>()?,
+    })
+}
+
+fn prepare_event(event: NewEvent) -> Result<PreparedEvent> {
+    let json = event.body.to_json().map_err(Error::Encode)?;
+    let split = blobs::split(json.ok_or(Error::WithoutWords)?)?;
+    let salt = chain::salt().map_err(Error::NoRandomness)?;
+    let digest = chain::digest(&salt, &split.body, split.apart.as_deref());
+    Ok(PreparedEvent {
+        event,
+        split,
+        salt,
+        digest,
+    })
+}
+
+/// Runs on the writer's thread, inside a transaction. Nothing is written before every check passed.
+pub(super) fn apply(
+    thread: &mut Thread,
+    databases: &Databases,
+    prepared: Prepared,
+) -> Result<(Ack, Option<Landed>), Failure> {
+    let agent = prepared.fence.agent;
+    let entry = thread.entry(databases, prepared.fence)?;
+    if let Some(repeated) = check_source(entry, agent, prepared.source)? {
+        return Ok((repeated, None));
+    }
+    if let Some(expected) = prepared.expected_generation
+        && expected != entry.state.generation()
+    {
+        return Err(Failure::Refused(Error::GenerationChanged {
+            agent,
+            expected,
+            current: entry.state.generation(),
+        }));
+    }
+    let journal = &databases.journal;
+    let renames = agents::check_names(
+        journal,
+        entry,
+        prepared.events.iter().map(|e| &e.event.body),
+    )?;
+
+    let before = agents::Line::of(&entry.state);
+    let first = entry.state.head.next();
+    for event in prepared.events {
+        insert(journal, entry, agent, prepared.source, event)?;
+    }
+    let last = entry.state.head;
+    if let Some(source) = prepared.source {
+        entry.source = Some((source, first, last));
+    }
+    if let Some(request) = prepared.ends {
+        drafts::end(journal, entry, request)?;
+    }
+    agents::update_line(journal, entry, &before)?;
+    if renames {
+        agents::update_names(journal, entry)?;
+    }
+    let landed = Landed {
+        num: entry.num,
+        seq: last,
+        chain: entry.chain,
+    };
+    Ok((Ack::Committed { first, last }, Some(landed)))
+}
+
+/// An answer where this append was made before; an error where it may not be made.
+fn check_source(
+    entry: &Entry,
+    agent: AgentId,
+    source: Option<Source>,
+) -> Result<Option<Ack>, Failure> {
+    let Some(sent) = source else { return Ok(None) };
+    let Some((newest, first, last)) = entry.source else {
+        return expect_next(agent, sent, 1);
+    };
+    if sent.incarnation < newest.incarnation {
+        return Err(Failure::Refused(Error::StaleIncarnation {
+            agent,
+            sent: sent.incarnation,
+            current: newest.incarnation,
+        }));
+    }
+    if sent.incarnation > newest.incarnation {
+        return expect_next(agent, sent, 1);
+    }
+    if sent.n == newest.n {
+        let place = Some((first, last));
+        return Ok(Some(Ack::Repeated { place }));
+    }
+    if sent.n < newest.n {
+        return Ok(Some(Ack::Repeated { place: None }));
+    }
+    expect_next(agent, sent, newest.n + 1)
+}
+
+fn expect_next(agent: AgentId, sent: Source, expected: u64) -> Result<Option<Ack>, Failure> {
+    if sent.n == expected {
+        return Ok(None);
+    }
+    Err(Failure::Refused(Error::OutOfOrder {
+        agent,
+        sent: sent.n,
+        expected,
+    }))
+}
+
+fn insert(
+    journal: &Connection,
+    entry: &mut Entry,
+    agent: AgentId,
+    source: Option<Source>,
+    prepared: PreparedEvent,
+) -> Result<(), Failure> {
+    let PreparedEvent {
+        event,
+        split,
+        salt,
+        digest,
+    } = prepared;
+    let kind = event.body.kind();
+    let event = event.placed(agent, entry.state.head.next());
+    let header = Header {
+        agent,
+        seq: event.seq,
+        at: event.at,
+        conversation: event.conversation,
+        turn: event.turn,
+        kind: kind.name(),
+        version: kind.version(),
+    };
+    entry.chain = chain::link(&entry.chain, &header, &digest);
+    journal
+        .prepare_cached(
+            "INSERT INTO event (agent, seq, at, conversation, turn, kind, version, body, apart,
+                                salt, digest, chain, source_incarnation, source_n)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        )?
+        .execute(params![
+            entry.num,
+            sql_seq(event.seq),
+            event.at.as_millis(),
+            IdParam(event.conversation.as_bytes()),
+            event.turn.as_ref().map(|turn| IdParam(turn.as_bytes())),
+            kind.name(),
+            kind.version(),
+            split.body,
+            split.apart,
+            salt,
+            digest,
+            entry.chain,
+            source.map(|source| source.incarnation.0 as i64),
+            source.map(|source| source.n as i64),
+        ])?;
+    if !split.blobs.is_empty() {
+        blobs::keep(journal, journal.last_insert_rowid(), &split.blobs)?;
+    }
+    if let Body::ConversationBegan(began) = &event.body
+        && let Some(from) = began.from
+    {
+        row::note_branch(journal, entry.num, event.conversation, from)?;
+    }
+    entry.state.apply(&event);
+    Ok(())
+}

@@ -1,0 +1,287 @@
+//! The one writer: a thread that takes what has piled up and commits it together.
+//!
+//! A refusal (a stale fence, a taken name) fails only its own caller. A disk that fails fails the
+//! whole group, and everybody in it is told what became of it.
+
+mod append;
+mod claim;
+pub(super) mod entry;
+mod group;
+mod reopen;
+mod scrub;
+
+use super::connect::{self, Durability};
+use super::notify::Notify;
+pub(super) use super::readers::Databases;
+use super::{Options, import};
+use crate::error::{Disk, Error, Result};
+use crate::export::Parsed;
+use crate::store::*;
+use agentd_core::id::{AgentId, ConversationId};
+use agentd_core::time::Timestamp;
+pub(super) use entry::Entry;
+pub(super) use group::Failure;
+pub(super) use reopen::empty_log;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::{mpsc, oneshot};
+
+/// Commands that one commit takes at the most.
+const GROUP: usize = 512;
+/// Agents that the writer keeps folded; a cache.
+const ENTRIES: usize = 8192;
+
+type Reply<T> = oneshot::Sender<Result<T>>;
+
+enum Command {
+    Grouped(group::Grouped),
+    Purge {
+        fence: Fence,
+        conversation: ConversationId,
+        at: Timestamp,
+        reply: Reply<Purge>,
+    },
+    Import {
+        parsed: Parsed,
+        reply: Reply<Imported>,
+    },
+}
+
+pub struct Writer {
+    /// None only while it is dropped: closing the channel ends the thread.
+    commands: Option<mpsc::Sender<Command>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub fn start(options: Options, databases: Databases, notify: Arc<Notify>) -> Self {
+        let (commands, queue) = mpsc::channel(options.queue.max(1));
+        let thread = Thread {
+            options,
+            databases: Some(databases),
+            data_version: 0,
+            entries: HashMap::new(),
+            notify,
+            scrubs: Vec::new(),
+        };
+        Self {
+            commands: Some(commands),
+            thread: Some(std::thread::spawn(move || thread.run(queue))),
+        }
+    }
+
+    pub async fn claim(&self, agent: AgentId, owner: String) -> Result<Claim> {
+        self.ask(|reply| {
+            Command::Grouped(group::Grouped::Claim {
+                agent,
+                owner,
+                reply,
+            })
+        })
+        .await
+    }
+
+    pub async fn append(&self, append: Append) -> Result<Ack> {
+        let prepared = append::prepare(append)?;
+        self.ask(|reply| Command::Grouped(group::Grouped::Append { prepared, reply }))
+            .await
+    }
+
+    pub async fn write_draft(&self, fence: Fence, chunk: DraftChunk) -> Result<DraftAck> {
+        super::drafts::check_size(&chunk)?;
+        self.ask(|reply| {
+            Command::Grouped(group::Grouped::Draft {
+                fence,
+                chunk,
+                reply,
+            })
+        })
+        .await
+    }
+
+    pub async fn purge(
+        &self,
+        fence: Fence,
+        conversation: ConversationId,
+        at: Timestamp,
+    ) -> Result<Purge> {
+        self.ask(|reply| Command::Purge {
+            fence,
+            conversation,
+            at,
+            reply,
+        })
+        .await
+    }
+
+    pub async fn import(&self, parsed: Parsed) -> Result<Imported> {
+        self.ask(|reply| Command::Import { parsed, reply }).await
+    }
+
+    /// Waits for a place in the queue, then for the answer.
+    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        let commands = self.commands.as_ref().ok_or(Error::Closed)?;
+        let sent = commands.send(command(reply)).await;
+        sent.map_err(|_| Error::Closed)?;
+        answer.await.map_err(|_| Error::Closed)?
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.commands = None;
+        if let Some(thread) = self.thread.take() {
+            // What the queue held is committed before the thread ends.
+            let _panicked = thread.join();
+        }
+    }
+}
+
+/// Opens the journal for writing, making what is missing.
+pub fn open(options: &Options) -> Result<Databases> {
+    std::fs::create_dir_all(&options.folder).map_err(|error| {
+        let full = error.kind() == std::io::ErrorKind::StorageFull;
+        let read_only = error.kind() == std::io::ErrorKind::ReadOnlyFilesystem;
+        Error::Unavailable(match () {
+            () if full => Disk::Full,
+            () if read_only => Disk::ReadOnly,
+            () => Disk::Folder(Arc::new(error)),
+        })
+    })?;
+    let journal = connect::writer(options, &options.journal(), Durability::Full)?;
+    // Made here as well, so that the writer can read snapshots from the start.
+    drop(connect::writer(
+        options,
+        &options.derived(),
+        Durability::Derived,
+    )?);
+    let derived = connect::reader(options, &options.derived())?;
+    Ok(Databases { journal, derived })
+}
+
+pub(super) struct Thread {
+    options: Options,
+    /// None after a failure, until it could be opened again.
+    databases: Option<Databases>,
+    /// SQLite's count of other connections' commits; when it moves, what we remember is old.
+    data_version: i64,
+    entries: HashMap<AgentId, Entry>,
+    notify: Arc<Notify>,
+    /// Purges whose traces in the log are still to go.
+    scrubs: Vec<scrub::Scrub>,
+}
+
+impl Thread {
+    fn run(mut self, mut queue: mpsc::Receiver<Command>) {
+        while let Some(first) = self.next(&mut queue) {
+            let mut group = Vec::new();
+            let mut next = Some(first);
+            while let Some(command) = next {
+                match command {
+                    Command::Grouped(grouped) => group.push(grouped),
+                    alone => {
+                        self.commit_group(std::mem::take(&mut group));
+                        self.alone(alone);
+                    }
+                }
+                next = if group.len() < GROUP {
+                    queue.try_recv().ok()
+                } else {
+                    None
+                };
+            }
+            self.commit_group(group);
+        }
+    }
+
+    /// The next command; while a purge waits for the log, its turn comes in between.
+    fn next(&mut self, queue: &mut mpsc::Receiver<Command>) -> Option<Command> {
+        while !self.scrubs.is_empty() {
+            match queue.try_recv() {
+                Ok(command) => return Some(command),
+                Err(mpsc::error::TryRecvError::Empty) => self.scrub(),
+                Err(mpsc::error::TryRecvError::Disconnected) => {
+                    self.scrub();
+                    return None;
+                }
+            }
+        }
+        queue.blocking_recv()
+    }
+
+    /// What needs a transaction of its own.
+    fn alone(&mut self, command: Command) {
+        match command {
+            Command::Grouped(grouped) => self.commit_group(vec![grouped]),
+            Command::Purge {
+                fence,
+                conversation,
+                at,
+                reply,
+            } => {
+                let done = self.in_transaction(|thread, databases| {
+                    scrub::purge(thread, databases, fence, conversation, at)
+                });
+                match done {
+                    Ok(purge) => {
+                        self.notify.committed([(fence.agent, purge.seq)]);
+                        self.scrubs.push(scrub::Scrub::new(purge, reply));
+                    }
+                    Err(error) => drop(reply.send(Err(error))),
+                }
+            }
+            Command::Import { parsed, reply } => {
+                let done = self.in_transaction(|_, databases| import::import(databases, &parsed));
+                if let Ok(imported) = &done {
+                    self.entries.remove(&imported.agent);
+                    self.notify.committed([]);
+                }
+                let _gone = reply.send(done);
+            }
+        }
+    }
+
+    /// Runs `work` in a transaction, and commits it if it says so.
+    fn in_transaction<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self, &Databases) -> Result<T>,
+    ) -> Result<T> {
+        let databases = self.take_databases().map_err(Error::NotCommitted)?;
+        let done = begin(&databases)
+            .map_err(Error::NotCommitted)
+            .and_then(|()| self.notice_others(&databases).map_err(Error::NotCommitted))
+            .and_then(|()| work(self, &databases));
+        match done {
+            Ok(value) => match commit(&databases) {
+                Ok(()) => {
+                    self.databases = Some(databases);
+                    Ok(value)
+                }
+                Err(disk) => {
+                    drop(databases);
+                    Err(self.after_failed_commit(disk))
+                }
+            },
+            Err(error) => {
+                self.roll_back(databases);
+                Err(error)
+            }
+        }
+    }
+}
+
+fn begin(databases: &Databases) -> Result<(), Disk> {
+    databases
+        .journal
+        .execute_batch("BEGIN IMMEDIATE")
+        .map_err(Disk::from_sqlite)
+}
+
+fn commit(databases: &Databases) -> Result<(), Disk> {
+    databases
+        .journal
+        .execute_batch("COMMIT")
+        .map_err(Disk::from_sqlite)
+}

@@ -1,0 +1,346 @@
+//! What every store must do, and the words it does it in.
+
+use crate::error::{Result, Unreadable};
+use agentd_core::event::{Event, Mode, NewEvent};
+use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TryId, TurnId};
+use agentd_core::state::{AgentState, Conversation, Phase};
+use agentd_core::time::Timestamp;
+use agentd_core::usage::Spent;
+use agentd_core::window::Window;
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use std::io::{Read, Write};
+
+/// The journals of all agents.
+///
+/// A future that is dropped does not take back what it asked for.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Makes `owner` the one that may write this agent, from now on; whoever had it before is
+    /// refused. A damaged tail is set aside here, so that the journal can go on.
+    async fn claim(&self, agent: AgentId, owner: &str) -> Result<Claim>;
+
+    /// Commits events to one agent's journal, all or none. When this returns they are durable.
+    async fn append(&self, append: Append) -> Result<Ack>;
+
+    /// Keeps a piece of a reply that is still streaming.
+    async fn write_draft(&self, fence: Fence, chunk: DraftChunk) -> Result<DraftAck>;
+
+    /// What has been kept of the reply that has not ended.
+    async fn draft(&self, agent: AgentId) -> Result<Option<Draft>>;
+
+    /// The agent and the window of its current conversation: a snapshot and the tail after it.
+    async fn load(&self, agent: AgentId) -> Result<Loaded>;
+
+    /// What the model saw of a conversation up to some event.
+    async fn window(
+        &self,
+        agent: AgentId,
+        conversation: ConversationId,
+        through: Seq,
+    ) -> Result<Window>;
+
+    /// A page of one agent's events.
+    async fn read(&self, query: ReadQuery) -> Result<Page>;
+
+    /// A page of all agents' events, in the order they were committed.
+    async fn read_all(&self, after: Cursor, limit: usize) -> Result<GlobalPage>;
+
+    /// Follows one agent's journal from `after` on. Woken by commits; it never polls.
+    fn tail(&self, agent: AgentId, after: Seq) -> Tail;
+
+    /// The agent that is called this, by its name or by an old one.
+    async fn find(&self, name: &str) -> Result<Option<AgentId>>;
+
+    /// A page of the list of agents.
+    async fn agents(&self, query: AgentQuery) -> Result<AgentPage>;
+
+    async fn conversations(&self, agent: AgentId) -> Result<Vec<Conversation>>;
+
+    /// Events in which the words stand, newest first. It follows the journal at a little distance.
+    async fn search(&self, query: SearchQuery) -> Result<SearchPage>;
+
+    /// What agents have spent.
+    async fn usage(&self, agent: Option<AgentId>) -> Result<Spent>;
+
+    /// Writes an agent, and what its branches need of others, to one portable file.
+    async fn export(&self, agent: AgentId, out: Box<dyn Write + Send>) -> Result<Exported>;
+
+    /// Reads such a file. All of it, or nothing.
+    async fn import(&self, input: Box<dyn Read + Send>) -> Result<Imported>;
+
+    /// Deletes the words of a conversation for good.
+    async fn purge(
+        &self,
+        fence: Fence,
+        conversation: ConversationId,
+        at: Timestamp,
+    ) -> Result<Purge>;
+
+    /// Checks one agent's journal, or everything.
+    async fn verify(&self, agent: Option<AgentId>) -> Result<Report>;
+
+    /// Waits until everything derived (snapshots, search) has caught up with the journal.
+    async fn settle(&self) -> Result<()>;
+}
+
+/// The right to write one agent. A newer one makes it stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fence {
+    pub agent: AgentId,
+    pub epoch: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    pub fence: Fence,
+    /// What was set aside, if the tail was damaged.
+    pub quarantined: Option<Damage>,
+}
+
+/// The sender's own counter: an append that is sent again is applied once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    pub incarnation: Incarnation,
+    /// 1, 2, 3… within the incarnation.
+    pub n: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Append {
+    pub fence: Fence,
+    pub source: Option<Source>,
+    pub events: Vec<NewEvent>,
+    /// Compare-and-swap on the agent's pointer.
+    pub expected_generation: Option<u64>,
+    /// The try whose draft these events end; it is deleted in the same commit.
+    pub ends: Option<TryId>,
+}
+
+impl Append {
+    pub fn new(fence: Fence, events: Vec<NewEvent>) -> Self {
+        Self {
+            fence,
+            source: None,
+            events,
+            expected_generation: None,
+            ends: None,
+        }
+    }
+}
+
+/// Where the events are now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ack {
+    Committed {
+        first: Seq,
+        last: Seq,
+    },
+    /// It had been committed before; where is known for the newest only.
+    Repeated {
+        place: Option<(Seq, Seq)>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DraftChunk {
+    pub request: TryId,
+    /// Bytes of this try that came before.
+    pub offset: u64,
+    pub bytes: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DraftAck {
+    Kept,
+    /// The try has ended, or the offset is not where the draft stops.
+    Dropped,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    pub request: TryId,
+    pub bytes: Vec<u8>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    pub state: AgentState,
+    pub window: Window,
+    /// The journal behind this is damaged; everything before it was loaded.
+    pub damage: Option<Damage>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    pub from: Seq,
+    pub through: Seq,
+    pub reason: Unreadable,
+}
+
+/// Which events of an agent to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadQuery {
+    pub agent: AgentId,
+    pub after: Seq,
+    pub limit: usize,
+    pub conversation: Option<ConversationId>,
+    pub turn: Option<TurnId>,
+}
+
+impl ReadQuery {
+    pub const fn all(agent: AgentId, after: Seq, limit: usize) -> Self {
+        Self {
+            agent,
+            after,
+            limit,
+            conversation: None,
+            turn: None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    pub events: Vec<Event>,
+    /// Where the next page begins; none at the end.
+    pub next: Option<Seq>,
+}
+
+/// A place in the order of all commits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cursor(pub u64);
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct GlobalPage {
+    pub events: Vec<(Cursor, Event)>,
+    pub next: Option<Cursor>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentQuery {
+    pub mode: Option<Mode>,
+    pub phase: Option<Phase>,
+    /// Archived agents instead of living ones.
+    pub archived: bool,
+    pub name_prefix: Option<String>,
+    pub sort: AgentSort,
+    pub limit: usize,
+    /// From [`AgentPage::next`].
+    pub after: Option<AgentCursor>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AgentSort {
+    /// Last used first.
+    #[default]
+    Recent,
+    Name,
+}
+
+/// Where a page of the list ends, by the order that it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentCursor {
+    Recent { updated_at: i64, row: i64 },
+    Name { name: String, row: i64 },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentPage {
+    pub agents: Vec<AgentRow>,
+    /// How many there are in all, so that a cut list never looks like loss.
+    pub total: u64,
+    pub next: Option<AgentCursor>,
+}
+
+/// One line of the list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentRow {
+    pub id: AgentId,
+    pub name: String,
+    pub mode: Mode,
+    pub phase: Phase,
+    pub archived: bool,
+    pub created_at: Timestamp,
+    /// To the second.
+    pub updated_at: Timestamp,
+    pub generation: u64,
+    pub conversations: u64,
+    pub spent: Spent,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchQuery {
+    pub text: String,
+    pub agent: Option<AgentId>,
+    pub limit: usize,
+    /// From [`SearchPage::next`].
+    pub before: Option<Cursor>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchPage {
+    pub hits: Vec<(Cursor, Event)>,
+    pub next: Option<Cursor>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exported {
+    pub events: u64,
+    /// Prefixes of other agents that branches need.
+    pub ancestors: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Imported {
+    pub agent: AgentId,
+    pub events: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Purge {
+    /// Events whose bodies are gone.
+    pub events: u64,
+    pub blobs: u64,
+    /// Where the `purged` event is.
+    pub seq: Seq,
+}
+
+/// What `verify` found. Empty lists mean that all is well.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    pub agents: u64,
+    pub events: u64,
+    pub damaged: Vec<(AgentId, Damage)>,
+    /// References to something that is not there.
+    pub dangling: Vec<(AgentId, String)>,
+    /// What SQLite says about its own files.
+    pub file: Vec<String>,
+    /// Events that were set aside earlier, and are still kept.
+    pub quarantined: u64,
+}
+
+impl Report {
+    pub fn is_clean(&self) -> bool {
+        self.damaged.is_empty() && self.dangling.is_empty() && self.file.is_empty()
+    }
+}
+
+/// Follows one agent's journal.
+pub struct Tail {
+    pub(crate) next: Box<dyn TailSource>,
+}
+
+impl Tail {
+    /// The next events, in order; waits while there are none.
+    pub async fn next(&mut self) -> Result<Vec<Event>> {
+        self.next.next().await
+    }
+}
+
+#[async_trait]
+pub(crate) trait TailSource: Send {
+    async fn next(&mut self) -> Result<Vec<Event>>;
+}

@@ -1,0 +1,23 @@
+//! The rules of this repository that no compiler or linter checks, read off its text.
+//!
+//! Each rule is a function from files to findings, one test that runs it over the repository, and
+//! one that feeds it a made-up file to prove that it can fail. A finding says where, which rule, and
+//! what to do.
+//!
+//! - [`layers`]: crates depend downwards only.
+//! - [`rooms`]: where SQL, processes and the environment may be used; [`pure`]: not in the core.
+//! - [`shape`]: size, head and name of files.
+//! - [`leftovers`]: unfinished work, machine paths, sleeping and ignored tests.
+//!
+//! The rest reads text: [`tree`] the repository, [`lexer`] a Rust file without its comments and
+//! strings, [`paths`] the paths it names, [`manifest`] the dependencies in a `Cargo.toml`.
+
+mod layers;
+mod leftovers;
+mod lexer;
+mod manifest;
+mod paths;
+mod pure;
+mod rooms;
+mod shape;
+mod tree;

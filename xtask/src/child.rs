@@ -1,0 +1,267 @@
+//! A child process with a time budget, its output passed through and listened to.
+//!
+//! The child leads a process group of its own, so that all of it can be stopped at once. A terminal's
+//! Ctrl-C does not reach such a group, hence the [`Leash`].
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+
+use crate::closing::{Closing, Runner};
+
+/// How long a stopped group may take to end by itself. nextest gives its tests ten seconds.
+const GRACE: Duration = Duration::from_secs(15);
+/// How long to wait for output after the child ended: something it left behind may hold the pipe.
+const DRAIN: Duration = Duration::from_secs(5);
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Passed,
+    /// How it ended, in words.
+    Failed(String),
+    OverBudget,
+}
+
+pub struct Outcome {
+    pub verdict: Verdict,
+    pub took: Duration,
+    /// The closing line of the test runner, if there was a runner and it said one.
+    pub closing: Option<String>,
+}
+
+/// Runs `command` to its end or to the end of its budget.
+pub fn run_within(
+    mut command: Command,
+    budget: Duration,
+    runner: Option<Runner>,
+) -> Result<Outcome> {
+    command.stdin(Stdio::null()).process_group(0);
+    if runner.is_some() {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    }
+    let started = Instant::now();
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("cannot start {}", command.get_program().display()))?;
+    let group = Pid::from_child(&child);
+    let _leash = Leash::tie(group)?;
+    let listener = runner.map(|runner| Listener::attach(&mut child, runner));
+
+    let (tell, ended) = mpsc::channel();
+    thread::spawn(move || tell.send(child.wait()));
+    let verdict = match ended.recv_timeout(budget) {
+        Ok(status) => {
+            let status = status.context("cannot wait for the child")?;
+            if status.success() {
+                Verdict::Passed
+            } else {
+                Verdict::Failed(status.to_string())
+            }
+        }
+        Err(_) => {
+            stop(group, GRACE);
+            Verdict::OverBudget
+        }
+    };
+    let took = started.elapsed();
+    let passed = verdict == Verdict::Passed;
+    Ok(Outcome {
+        verdict,
+        took,
+        closing: listener.and_then(|listener| listener.finish(passed)),
+    })
+}
+
+/// Asks the group to end, and ends it if it does not. Asking comes first because nextest puts each
+/// test in a group of its own, and ends those only when asked.
+fn stop(group: Pid, grace: Duration) {
+    // An error means that nobody is left in the group, which is what is wanted.
+    let _ = kill_process_group(group, Signal::TERM);
+    let deadline = Instant::now() + grace;
+    while Instant::now() < deadline {
+        if test_kill_process_group(group).is_err() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    let _ = kill_process_group(group, Signal::KILL);
+}
+
+/// Ends the group if this process ends first, however that happens: a small shell waits for the end
+/// of a pipe that only this process holds open.
+struct Leash(Child);
+
+impl Leash {
+    fn tie(group: Pid) -> Result<Self> {
+        let shell = Command::new("sh")
+            .args(["-c", "read -r _; kill -s TERM -- \"-$0\""])
+            .arg(group.as_raw_nonzero().to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .context("cannot start sh")?;
+        Ok(Self(shell))
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        // The pipe is still open here, so the shell ends without having done anything.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Passes both streams of a child on, and hears their lines.
+struct Listener {
+    closing: Arc<Mutex<Closing>>,
+    done: Receiver<()>,
+}
+
+impl Listener {
+    fn attach(child: &mut Child, runner: Runner) -> Self {
+        let closing = Arc::new(Mutex::new(Closing::new(runner)));
+        let (tell, done) = mpsc::channel();
+        if let Some(stdout) = child.stdout.take() {
+            let (closing, tell) = (Arc::clone(&closing), tell.clone());
+            thread::spawn(move || {
+                pass_on(stdout, io::stdout(), &closing);
+                tell.send(())
+            });
+        }
+        if let Some(stderr) = child.stderr.take() {
+            let closing = Arc::clone(&closing);
+            thread::spawn(move || {
+                pass_on(stderr, io::stderr(), &closing);
+                tell.send(())
+            });
+        }
+        Self { closing, done }
+    }
+
+    fn finish(self, passed: bool) -> Option<String> {
+        let deadline = Instant::now() + DRAIN;
+        for _stream in 0..2 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if self.done.recv_timeout(left).is_err() {
+                break;
+            }
+        }
+        self.closing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .line(passed)
+    }
+}
+
+fn pass_on(from: impl Read, mut to: impl Write, closing: &Mutex<Closing>) {
+    let mut from = BufReader::new(from);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match from.read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        // A terminal that went away is no reason to stop listening.
+        let _ = to.write_all(&line).and_then(|()| to.flush());
+        closing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .hear(&String::from_utf8_lossy(&line));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_child_passes_or_fails_by_its_exit_code() {
+        let passed = run_within(shell("exit 0"), LONG, None).unwrap();
+        assert_eq!(passed.verdict, Verdict::Passed);
+        let failed = run_within(shell("exit 3"), LONG, None).unwrap();
+        assert_eq!(failed.verdict, Verdict::Failed("exit status: 3".into()));
+    }
+
+    #[test]
+    fn the_closing_line_is_heard_on_either_stream() {
+        for stream in ["1", "2"] {
+            let script = format!("echo '     Summary [ 1s] 1 test run: 1 passed' >&{stream}");
+            let outcome = run_within(shell(&script), LONG, Some(Runner::Nextest)).unwrap();
+            assert_eq!(
+                outcome.closing.as_deref(),
+                Some("Summary [ 1s] 1 test run: 1 passed")
+            );
+        }
+    }
+
+    #[test]
+    fn a_child_over_its_budget_is_stopped_with_its_own_children() {
+        let folder = std::env::temp_dir().join(format!("xtask-child-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("pid");
+        let script = format!("sleep 600 & echo $! > '{}'; wait", file.display());
+        let budget = Duration::from_millis(500);
+        let outcome = run_within(shell(&script), budget, Some(Runner::Nextest)).unwrap();
+        assert_eq!(outcome.verdict, Verdict::OverBudget);
+        assert!(outcome.took < LONG, "took {:?}", outcome.took);
+
+        let pid = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(
+            !is_running(pid.trim()),
+            "the grandchild {pid} still runs after its group was stopped"
+        );
+    }
+
+    #[test]
+    fn a_child_that_will_not_end_is_ended() {
+        let mut child = shell("trap '' TERM; while :; do sleep 1; done")
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        stop(Pid::from_child(&child), Duration::from_millis(200));
+        assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_leash_let_go_ends_the_group() {
+        let mut child = shell("sleep 600").process_group(0).spawn().unwrap();
+        let mut leash = Leash::tie(Pid::from_child(&child)).unwrap();
+        drop(leash.0.stdin.take());
+        assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_leash_dropped_leaves_the_group_alone() {
+        let mut child = shell("sleep 600").process_group(0).spawn().unwrap();
+        drop(Leash::tie(Pid::from_child(&child)).unwrap());
+        assert!(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Whether a process has this id and is not just waiting to be reaped.
+    fn is_running(pid: &str) -> bool {
+        std::fs::read_to_string(format!("/proc/{pid}/stat"))
+            .is_ok_and(|stat| !stat.contains(") Z "))
+    }
+}

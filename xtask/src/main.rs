@@ -1,0 +1,48 @@
+//! The tools of this repository, run as `cargo xtask VERB`. One file per verb.
+
+mod audit;
+mod bench;
+mod child;
+mod closing;
+mod need;
+mod place;
+mod suite;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The tools of this repository")]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Everything a change must pass: format, clippy, tests, doctests, docs
+    Test(test::Args),
+    /// Licences, advisories and unused dependencies
+    Audit(audit::Args),
+    /// Run one benchmark in release mode
+    Bench(bench::Args),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().verb {
+        Verb::Test(args) => test::run(&args),
+        Verb::Audit(args) => audit::run(&args),
+        Verb::Bench(args) => bench::run(&args),
+    };
+    // A verb that said itself what failed returns `false`; only what stopped it is an error.
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

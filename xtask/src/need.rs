@@ -1,0 +1,108 @@
+//! What the suites need besides Rust, and how to get it.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::place;
+
+struct Need {
+    /// A program in `PATH`; that it is there means the need is met.
+    program: &'static str,
+    what_for: &'static str,
+    /// The Debian packages that bring it.
+    packages: &'static [&'static str],
+}
+
+const NEEDS: &[Need] = &[Need {
+    program: "cc",
+    what_for: "compiles the C of SQLite and zstd",
+    packages: &["gcc", "libc6-dev"],
+}];
+
+/// Installs what is missing where we may, and says what to run where we may not.
+pub fn install_missing() -> Result<()> {
+    let missing: Vec<&Need> = NEEDS
+        .iter()
+        .filter(|need| !place::has_program(need.program))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    for need in &missing {
+        println!("missing: {} ({})", need.program, need.what_for);
+    }
+    let packages = packages_of(&missing);
+    let may_install = rustix::process::geteuid().is_root() && place::has_program("apt-get");
+    if !may_install {
+        bail!("{}", advice(&packages));
+    }
+    apt_get(&["update"])?;
+    let mut install = vec!["install", "-y", "--no-install-recommends"];
+    install.extend(&packages);
+    apt_get(&install)?;
+    for need in missing {
+        if !place::has_program(need.program) {
+            bail!(
+                "installed {} and `{}` is still not in PATH",
+                need.packages.join(" "),
+                need.program
+            );
+        }
+    }
+    Ok(())
+}
+
+fn packages_of(missing: &[&Need]) -> Vec<&'static str> {
+    let mut packages: Vec<&str> = missing
+        .iter()
+        .flat_map(|need| need.packages.iter().copied())
+        .collect();
+    packages.sort_unstable();
+    packages.dedup();
+    packages
+}
+
+fn advice(packages: &[&str]) -> String {
+    format!(
+        "some needed programs are missing and this user cannot install them. Run:\n    \
+         sudo apt-get update && sudo apt-get install -y {}\n\
+         (or the like on a system other than Debian), then start again",
+        packages.join(" ")
+    )
+}
+
+fn apt_get(args: &[&str]) -> Result<()> {
+    println!("$ apt-get {}", args.join(" "));
+    let status = Command::new("apt-get")
+        .args(args)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .status()
+        .context("cannot start apt-get")?;
+    if !status.success() {
+        bail!("apt-get {} failed: {status}", args.join(" "));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_names_each_package_once() {
+        let a = Need {
+            program: "a",
+            what_for: "",
+            packages: &["gcc", "make"],
+        };
+        let b = Need {
+            program: "b",
+            what_for: "",
+            packages: &["gcc"],
+        };
+        let packages = packages_of(&[&a, &b]);
+        assert_eq!(packages, ["gcc", "make"]);
+        assert!(advice(&packages).contains("apt-get install -y gcc make"));
+    }
+}

@@ -1,0 +1,156 @@
+//! The suites of `cargo xtask test`: what each runs, and how long it may take.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::closing::Runner;
+use crate::place;
+
+/// The names, in the order the suites run.
+pub const NAMES: [&str; 5] = ["format", "clippy", "tests", "doctests", "docs"];
+
+pub struct Suite {
+    pub name: &'static str,
+    /// The suite is stopped and fails when it takes longer.
+    pub budget_minutes: u32,
+    /// The arguments of `cargo`.
+    pub args: Vec<&'static str>,
+    pub env: Vec<(&'static str, &'static str)>,
+    /// Whose closing line its output ends with.
+    pub runner: Option<Runner>,
+}
+
+/// What the choice of suites depends on.
+pub struct Setting {
+    /// Also run the parts of tests that take long.
+    pub long: bool,
+    /// `cargo nextest` is installed.
+    pub nextest: bool,
+}
+
+/// All of them. Cargo gets `--workspace` throughout: a `-p` would resolve features anew, and build
+/// everything again.
+pub fn all(setting: &Setting) -> Vec<Suite> {
+    let plain = |name, budget_minutes, args: &[&'static str]| Suite {
+        name,
+        budget_minutes,
+        args: args.to_vec(),
+        env: Vec::new(),
+        runner: None,
+    };
+    vec![
+        plain("format", 1, &["fmt", "--all", "--check"]),
+        plain(
+            "clippy",
+            10,
+            &[
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--",
+                "-D",
+                "warnings",
+            ],
+        ),
+        tests(setting),
+        Suite {
+            runner: Some(Runner::CargoTest),
+            ..plain("doctests", 4, &["test", "--workspace", "--doc"])
+        },
+        Suite {
+            env: vec![("RUSTDOCFLAGS", "-D warnings")],
+            ..plain("docs", 3, &["doc", "--workspace", "--no-deps"])
+        },
+    ]
+}
+
+fn tests(setting: &Setting) -> Suite {
+    let (mut args, runner) = if setting.nextest {
+        (vec!["nextest", "run", "--workspace"], Runner::Nextest)
+    } else {
+        // `--tests` is every target with tests; the doctests have a suite of their own.
+        (
+            vec!["test", "--workspace", "--tests", "--no-fail-fast"],
+            Runner::CargoTest,
+        )
+    };
+    let mut env = Vec::new();
+    if setting.long {
+        env.push(("AGENTD_TEST_LONG", "1"));
+        if setting.nextest {
+            args.extend(["--profile", "long"]);
+        }
+    }
+    Suite {
+        name: "tests",
+        budget_minutes: if setting.long { 90 } else { 20 },
+        args,
+        env,
+        runner: Some(runner),
+    }
+}
+
+impl Suite {
+    pub fn command(&self, root: &Path) -> Command {
+        let mut command = place::cargo(root);
+        command.args(&self.args).envs(self.env.iter().copied());
+        command
+    }
+
+    /// The command as one would type it.
+    pub fn shown(&self) -> String {
+        let mut words: Vec<String> = self
+            .env
+            .iter()
+            .map(|(name, value)| format!("{name}='{value}'"))
+            .collect();
+        words.push("cargo".into());
+        words.extend(self.args.iter().map(ToString::to_string));
+        words.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Setting = Setting {
+        long: false,
+        nextest: true,
+    };
+
+    #[test]
+    fn the_names_are_those_of_the_suites() {
+        let names: Vec<&str> = all(&SHORT).iter().map(|suite| suite.name).collect();
+        assert_eq!(names, NAMES);
+    }
+
+    #[test]
+    fn a_whole_run_stays_under_forty_minutes() {
+        let sum: u32 = all(&SHORT).iter().map(|suite| suite.budget_minutes).sum();
+        assert!(sum < 40, "the budgets add up to {sum} minutes");
+    }
+
+    #[test]
+    fn a_long_run_tells_the_tests_so() {
+        let long = Setting {
+            long: true,
+            nextest: true,
+        };
+        let shown = tests(&long).shown();
+        assert_eq!(
+            shown,
+            "AGENTD_TEST_LONG='1' cargo nextest run --workspace --profile long"
+        );
+    }
+
+    #[test]
+    fn without_nextest_cargo_runs_the_tests() {
+        let suite = tests(&Setting {
+            long: false,
+            nextest: false,
+        });
+        assert!(matches!(suite.runner, Some(Runner::CargoTest)));
+        assert!(suite.shown().starts_with("cargo test --workspace"));
+    }
+}
