@@ -19,9 +19,13 @@ pub struct UnknownPrice;
 
 /// Checked before a turn starts.
 pub fn check_price(limits: &Limits, price: Option<Price>) -> Result<(), UnknownPrice> {
-    let by_money = [&limits.turn, &limits.conversation, &limits.day]
-        .iter()
-        .any(|budget| budget.usd.is_some());
+    let scopes = [
+        &limits.turn,
+        &limits.conversation,
+        &limits.day,
+        &limits.subtree,
+    ];
+    let by_money = scopes.iter().any(|budget| budget.usd.is_some());
     if by_money && price.is_none() {
         return Err(UnknownPrice);
     }
@@ -76,15 +80,23 @@ pub fn grant(
     for scope in &scopes {
         output_tokens = scope.fit(input_tokens, output_tokens, this_turn_ms, price)?;
     }
-    let most = Usage {
-        input_tokens,
-        output_tokens,
-        ..Usage::default()
-    };
     Ok(Grant {
         input_tokens,
         output_tokens,
-        cost: price.map(|price| price.of(&most)),
+        cost: price.map(|price| most(input_tokens, output_tokens, price)),
+    })
+}
+
+/// The most that this can cost: all of the input may have to be written to the cache first.
+fn most(input_tokens: u64, output_tokens: u64, price: Price) -> MicroUsd {
+    let dearest = Price {
+        input: price.input.max(price.cache_write),
+        ..price
+    };
+    dearest.of(&Usage {
+        input_tokens,
+        output_tokens,
+        ..Usage::default()
     })
 }
 
@@ -133,15 +145,14 @@ impl Scope<'_> {
 /// How many output tokens `left` pays for, after the input. Nothing where there is no price.
 fn affordable_output(left: MicroUsd, input_tokens: u64, price: Option<Price>) -> u64 {
     let Some(price) = price else { return 0 };
-    let input = Usage {
-        input_tokens,
-        ..Usage::default()
+    // The price of the input is rounded up, so the rest pays for whole output tokens exactly.
+    let Some(left) = left.0.checked_sub(most(input_tokens, 0, price).0) else {
+        return 0;
     };
-    let left = u128::from(left.saturating_sub(price.of(&input)).0);
-    // One millionth less, because the price of the whole is rounded up once more.
-    let tokens = (left.saturating_sub(1) * 1_000_000).checked_div(u128::from(price.output.0));
+    let tokens = (u128::from(left) * 1_000_000).checked_div(u128::from(price.output.0));
     match tokens {
         Some(tokens) => u64::try_from(tokens).unwrap_or(u64::MAX),
+        // The output is free.
         None => u64::MAX,
     }
 }
@@ -154,3 +165,6 @@ pub fn charge_without_usage(grant: &Grant, written_bytes: usize) -> Usage {
         ..Usage::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,11 @@ pub fn is_due(estimated_tokens: u64, model_window: u64, compact_at: f64) -> bool
     estimated_tokens as f64 >= model_window as f64 * compact_at
 }
 
+/// About how many tokens the window's words are.
+pub fn size(window: &Window) -> u64 {
+    window.items().iter().map(|item| tokens(&item.entry)).sum()
+}
+
 /// The place up to which a summary may stand for the window, so that at most about `keep_tokens`
 /// stay as they are. None where nothing would be gained.
 pub fn cut(window: &Window, keep_tokens: u64) -> Option<Position> {
@@ -63,3 +68,6 @@ fn tokens(entry: &Entry) -> u64 {
     };
     bytes.div_ceil(3) as u64
 }
+
+#[cfg(test)]
+mod tests;

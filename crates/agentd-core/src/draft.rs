@@ -2,10 +2,11 @@
 //!
 //! A delta is never a message. Deltas are flushed to the draft; the draft ends as exactly one message.
 
-use crate::id::CallId;
-use crate::message::{Arguments, Block, CutBlock, Signature, ToolCall};
+use crate::id::{CallId, TryId};
+use crate::message::{Arguments, Block, CutBlock, Signature, ToolCall, Wire};
 use crate::repair::unique_call_id;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// One step of a stream. `part` counts the blocks of the reply from 0, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +35,11 @@ pub enum Change {
     Arguments {
         json: String,
     },
+    /// The text of this part is done, and the provider put something beside it.
+    Annotated {
+        wire: Wire,
+        item: Value,
+    },
     /// A block that came in one piece.
     Whole {
         block: Block,
@@ -61,7 +67,32 @@ enum Part {
         arguments: String,
         signature: Option<Signature>,
     },
+    Annotated {
+        text: String,
+        wire: Wire,
+        item: Value,
+    },
     Whole(Block),
+}
+
+impl Part {
+    /// A block in one piece ends like the same one in many: a call that is cut off never runs.
+    fn whole(block: Block) -> Self {
+        match block {
+            Block::Text { text } => Self::Text(text),
+            Block::Thinking { text, signature } => Self::Thinking { text, signature },
+            Block::ToolCall(call) => Self::Call {
+                arguments: match call.arguments {
+                    Arguments::Object(map) => Value::Object(map).to_string(),
+                    Arguments::Malformed(raw) => raw,
+                },
+                id: call.id,
+                name: call.name,
+                signature: call.signature,
+            },
+            block => Self::Whole(block),
+        }
+    }
 }
 
 /// What has arrived of a reply.
@@ -91,6 +122,12 @@ impl Reply {
             (Some(Part::Call { arguments, .. }), Change::Arguments { json }) => {
                 arguments.push_str(&json);
             }
+            (Some(known @ Part::Text(_)), Change::Annotated { wire, item }) => {
+                if let Part::Text(text) = known {
+                    let text = std::mem::take(text);
+                    *known = Part::Annotated { text, wire, item };
+                }
+            }
             (_, change) => self.parts.push(match change {
                 Change::Text { text } => Part::Text(text),
                 Change::Thinking { text } => Part::Thinking {
@@ -108,7 +145,8 @@ impl Reply {
                     signature: None,
                 },
                 Change::Arguments { json } => Part::Text(json),
-                Change::Whole { block } => Part::Whole(block),
+                Change::Annotated { wire, item } => Part::Whole(Block::Native { wire, item }),
+                Change::Whole { block } => Part::whole(block),
             }),
         }
     }
@@ -116,7 +154,9 @@ impl Reply {
     /// How many bytes the model has written: what a try without usage is charged for.
     pub fn written_bytes(&self) -> usize {
         let bytes = |part: &Part| match part {
-            Part::Text(text) | Part::Thinking { text, .. } => text.len(),
+            Part::Text(text) | Part::Annotated { text, .. } | Part::Thinking { text, .. } => {
+                text.len()
+            }
             Part::Call {
                 name, arguments, ..
             } => name.len() + arguments.len(),
@@ -125,19 +165,30 @@ impl Reply {
         self.parts.iter().map(bytes).sum()
     }
 
-    /// The blocks of a reply that came whole. Call ids that are taken, or that some provider would
-    /// refuse, get new ones before anybody sees them.
-    pub fn finish<'a>(self, taken: impl IntoIterator<Item = &'a CallId>) -> Vec<Block> {
+    /// The blocks of the reply to `request`, which came whole. Its calls get ids of ours before
+    /// anybody sees them: some providers give none or begin to count anew with each reply, and within
+    /// an agent's journal a call id means one call.
+    pub fn finish<'a>(
+        self,
+        request: TryId,
+        taken: impl IntoIterator<Item = &'a CallId>,
+    ) -> Vec<Block> {
         let mut used: Vec<CallId> = taken.into_iter().cloned().collect();
+        let mut calls = 0;
         let blocks = self.parts.into_iter().map(|part| match part {
             Part::Text(text) => Block::Text { text },
+            Part::Annotated { text, wire, item } => Block::Annotated { text, wire, item },
             Part::Thinking { text, signature } => Block::Thinking { text, signature },
             Part::Call {
-                id,
                 name,
                 arguments,
                 signature,
+                ..
             } => {
+                let (incarnation, n) = (request.incarnation, request.n);
+                let id = CallId::new(format!("call_{incarnation}_{n}_{calls}"));
+                calls += 1;
+                // A fork counts like its parent did.
                 let id = unique_call_id(&id, |id| used.contains(id));
                 used.push(id.clone());
                 Block::ToolCall(ToolCall {
@@ -165,6 +216,7 @@ impl Reply {
     pub fn cut(self) -> Vec<Block> {
         let blocks = self.parts.into_iter().map(|part| match part {
             Part::Text(text) => Block::Text { text },
+            Part::Annotated { text, wire, item } => Block::Annotated { text, wire, item },
             Part::Thinking {
                 text,
                 signature: signature @ Some(_),
@@ -194,18 +246,15 @@ impl Reply {
 fn settle(mut blocks: Vec<Block>, is_unsent: impl Fn(&Block) -> bool) -> Vec<Block> {
     blocks.retain(|block| !block.is_blank());
     for block in blocks.iter_mut().rev() {
-        match block {
-            Block::Thinking {
-                text,
-                signature: Some(_),
-            } => {
-                *block = Block::Cut {
-                    what: CutBlock::Thinking,
-                    text: std::mem::take(text),
-                };
-            }
-            block if is_unsent(block) => {}
-            _ => break,
+        if block.is_sealed_thinking() {
+            let mut words = Vec::new();
+            block.words(&mut words);
+            *block = Block::Cut {
+                what: CutBlock::Thinking,
+                text: words.join("\n"),
+            };
+        } else if !is_unsent(block) {
+            break;
         }
     }
     blocks
@@ -235,3 +284,6 @@ pub fn decode(draft: &[u8]) -> Result<Reply, DamagedDraft> {
     }
     Ok(reply)
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,7 +123,7 @@ impl fmt::Display for TryId {
     }
 }
 
-/// The id that pairs a tool call with its result, as the model's provider gave it.
+/// The id that pairs a tool call with its result. Ours, and unique within an agent's journal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(pub String);

@@ -27,3 +27,6 @@ pub mod turn;
 pub mod usage;
 pub mod window;
 pub mod wire;
+
+#[cfg(test)]
+mod fixture;

@@ -66,6 +66,13 @@ pub enum Block {
     Text {
         text: String,
     },
+    /// Text with what the provider put beside it (citations, a signature), kept as it came. Another
+    /// provider is sent the text alone.
+    Annotated {
+        text: String,
+        wire: Wire,
+        item: Value,
+    },
     Thinking {
         text: String,
         /// Without it, thinking is kept in the history and never sent back.
@@ -204,10 +211,23 @@ impl Block {
         }
     }
 
+    /// Thinking that can be sent back, readable or not.
+    pub fn is_sealed_thinking(&self) -> bool {
+        match self {
+            Self::Thinking { signature, .. } => signature.is_some(),
+            Self::Native { item, .. } => {
+                item.get("type").and_then(Value::as_str) == Some("redacted_thinking")
+            }
+            _ => false,
+        }
+    }
+
     /// Text with nothing in it: every provider rejects it, and no reader misses it.
     pub fn is_blank(&self) -> bool {
         match self {
-            Self::Text { text } | Self::Notice { text } => text.trim().is_empty(),
+            Self::Text { text } | Self::Annotated { text, .. } | Self::Notice { text } => {
+                text.trim().is_empty()
+            }
             _ => false,
         }
     }
@@ -216,6 +236,7 @@ impl Block {
     pub fn words(&self, out: &mut Vec<String>) {
         match self {
             Self::Text { text }
+            | Self::Annotated { text, .. }
             | Self::Thinking { text, .. }
             | Self::Notice { text }
             | Self::Cut { text, .. } => out.push(text.clone()),

@@ -84,25 +84,30 @@ pub fn recover(agent: &AgentState, window: &Window, facts: &Facts, at: Timestamp
             recovery.ends = Some(in_flight.request);
             end_request(&in_flight, facts, &mut bodies, &mut told);
         }
-        recovery.running = close_calls(agent, turn, window, facts, &mut bodies, &mut told);
-        if let Some(text) = told.notice() {
+        let gives_up = gives_up(agent, turn, window, facts);
+        recovery.running =
+            close_calls(agent, turn, window, facts, gives_up, &mut bodies, &mut told);
+        if let Some(text) = told.notice(gives_up) {
             let cause = match facts.after {
                 After::Crash => NoticeCause::Crashed,
                 After::Start | After::Restart => NoticeCause::Restarted,
             };
             bodies.push(Notice { cause, text }.into());
         }
-        if facts.after == After::Crash && turn.paused.is_none() {
-            // Progress in this very recovery (a result that was kept) starts the count anew.
-            let crashes = if told.progress { 0 } else { turn.crashes + 1 };
-            if crashes >= MAX_TRIES && recovery.running.is_empty() {
-                bodies.push(TurnEnded::with(TurnStatus::Lost).into());
-                bodies.push(session_latest());
-            } else if agent.spec.on_crash == OnCrash::Wait {
-                let reason = PauseReason::Crash;
-                bodies.push(TurnPaused { reason }.into());
-            }
+        if gives_up == GivesUp::Yes {
+            bodies.push(TurnEnded::with(TurnStatus::Lost).into());
+            bodies.push(session_latest());
+        } else if facts.after == After::Crash
+            && turn.paused.is_none()
+            && agent.spec.on_crash == OnCrash::Wait
+        {
+            let reason = PauseReason::Crash;
+            bodies.push(TurnPaused { reason }.into());
         }
+    }
+    if agent.turn.is_none() {
+        // Calls without a turn can only be those of a conversation that this one branched off.
+        bodies.extend(close_branch(window));
     }
     let turn = agent.turn.as_ref();
     if let Some(conversation) = turn.map_or(agent.tree.current(), |turn| Some(turn.conversation)) {
@@ -127,6 +132,29 @@ pub(crate) fn session_latest() -> Body {
     .into()
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GivesUp {
+    Yes,
+    No,
+}
+
+/// Whether this crash was one too many. What still runs, what ended well meanwhile and what waits for
+/// the user is no failed try.
+fn gives_up(agent: &AgentState, turn: &Turn, window: &Window, facts: &Facts) -> GivesUp {
+    let alive = window.open_calls().any(|call| {
+        let fact = facts.calls.get(&call.id);
+        let started = turn.calls.contains_key(&call.id);
+        let going_on = matches!(fact, Some(CallFact::Running | CallFact::Ended { .. }));
+        let asked = agent.approvals.of_call(turn.id, &call.id);
+        (started && going_on) || asked.is_some_and(|approval| approval.decision.is_none())
+    });
+    let one_too_many = facts.after == After::Crash && turn.crashes + 1 >= MAX_TRIES;
+    match one_too_many && !alive && turn.paused.is_none() {
+        true => GivesUp::Yes,
+        false => GivesUp::No,
+    }
+}
+
 /// What the model must be told of an interruption, in one notice.
 #[derive(Default)]
 struct Told {
@@ -134,11 +162,10 @@ struct Told {
     call_cut: bool,
     not_started: Vec<CallId>,
     unknown: Vec<CallId>,
-    progress: bool,
 }
 
 impl Told {
-    fn notice(&self) -> Option<String> {
+    fn notice(&self, gives_up: GivesUp) -> Option<String> {
         let mut parts = Vec::new();
         if self.reply_cut {
             parts.push("Your last reply was cut off; what had arrived of it is above.".to_owned());
@@ -165,7 +192,11 @@ impl Told {
             0,
             "You were restarted in the middle of this turn.".to_owned(),
         );
-        parts.push("Go on with the task.".to_owned());
+        let then = match gives_up {
+            GivesUp::No => "Go on with the task.",
+            GivesUp::Yes => "It was given up after several crashes; answer the next message.",
+        };
+        parts.push(then.to_owned());
         Some(parts.join(" "))
     }
 }
@@ -225,6 +256,7 @@ fn close_calls(
     turn: &Turn,
     window: &Window,
     facts: &Facts,
+    gives_up: GivesUp,
     bodies: &mut Vec<Body>,
     told: &mut Told,
 ) -> Vec<CallId> {
@@ -234,7 +266,11 @@ fn close_calls(
             Some(fact) if turn.calls.contains_key(&call.id) => fact.clone(),
             None if turn.calls.contains_key(&call.id) => CallFact::Unknown,
             // It waits for the user, or has the user's leave: that outlives a crash.
-            _ if agent.approvals.of_call(turn.id, &call.id).is_some() => continue,
+            _ if gives_up == GivesUp::No
+                && agent.approvals.of_call(turn.id, &call.id).is_some() =>
+            {
+                continue;
+            }
             _ => CallFact::NotStarted,
         };
         let (outcome, blocks) = match fact {
@@ -242,10 +278,7 @@ fn close_calls(
                 running.push(call.id.clone());
                 continue;
             }
-            CallFact::Ended { outcome, blocks } => {
-                told.progress = true;
-                (outcome, blocks)
-            }
+            CallFact::Ended { outcome, blocks } => (outcome, blocks),
             CallFact::NotStarted => {
                 told.not_started.push(call.id.clone());
                 let text = "Not run: the agent was restarted before this call began.";
@@ -282,3 +315,34 @@ pub(crate) fn result(call: &CallId, outcome: CallOutcome, mut blocks: Vec<Block>
         .into(),
     ]
 }
+
+/// What opens a branch that begins in the middle of a turn: it gets neither the calls nor the
+/// approvals of the turn it leaves behind, and is told.
+pub fn close_branch(window: &Window) -> Vec<Body> {
+    let mut bodies = Vec::new();
+    let open: Vec<CallId> = window.open_calls().map(|call| call.id.clone()).collect();
+    for call in &open {
+        let text = "Not part of this branch: the call went on in the conversation it was made in.";
+        let blocks = vec![Block::text(text)];
+        // There is no turn here that could hold the call; only its words are needed.
+        let [_, result] = result(call, CallOutcome::Interrupted, blocks);
+        bodies.push(result);
+    }
+    if !open.is_empty() {
+        bodies.push(
+            Notice {
+                cause: NoticeCause::Branched,
+                text: format!(
+                    "This conversation branched off in the middle of a turn. These calls belong \
+                     to the other branch: {}.",
+                    list(&open)
+                ),
+            }
+            .into(),
+        );
+    }
+    bodies
+}
+
+#[cfg(test)]
+mod tests;

@@ -72,6 +72,15 @@ pub enum Error {
         by: Vec<String>,
     },
 
+    #[error("the words of conversation {conversation} were purged; begin from another one")]
+    OriginPurged { conversation: ConversationId },
+    /// Deleted, but not yet from the log.
+    #[error(
+        "the words are deleted, but the log may still hold a copy of them: {0}; purge again to \
+         make sure"
+    )]
+    NotScrubbed(#[source] Disk),
+
     /// Nothing of it was committed.
     #[error("not saved: {0}")]
     NotCommitted(#[source] Disk),
@@ -97,6 +106,8 @@ pub enum Error {
     ExportIo(#[source] std::io::Error),
     #[error("the query cannot be understood: {0}; put words with signs in them in quotes")]
     BadQuery(String),
+    #[error("this page is of a list in another order; begin again at its first page")]
+    WrongCursor,
     #[error("the system gives no random bytes: {0}")]
     NoRandomness(#[source] std::io::Error),
     #[error("the store has been closed")]
@@ -135,6 +146,8 @@ pub enum Disk {
 pub enum Unreadable {
     #[error("events are missing before it")]
     Gap,
+    #[error("a part of it has not the shape that was written")]
+    Misshapen,
     #[error("its checksum does not follow from the event before it")]
     BrokenChain,
     #[error("its body does not match its checksum")]

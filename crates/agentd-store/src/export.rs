@@ -262,6 +262,21 @@ fn check(line: EventLine, agent: AgentId, seq: Seq, prev: &Hash) -> Result<Row, 
     Ok(row)
 }
 
+/// An event's body must stay the very bytes that were hashed, which a tagged enum cannot see to: so
+/// the tag is read first, by itself.
+fn parse(text: &[u8]) -> serde_json::Result<Line> {
+    #[derive(Deserialize)]
+    struct Tag<'a> {
+        #[serde(borrow)]
+        line: std::borrow::Cow<'a, str>,
+    }
+    let tag: Tag<'_> = serde_json::from_slice(text)?;
+    match tag.line.as_ref() {
+        "event" => serde_json::from_slice(text).map(|event| Line::Event(Box::new(event))),
+        _ => serde_json::from_slice(text),
+    }
+}
+
 struct Lines<R> {
     input: R,
     number: u64,
@@ -277,8 +292,8 @@ impl<R: BufRead> Lines<R> {
         if read.map_err(|error| bad(error.to_string()))? == 0 {
             return Ok(None);
         }
-        let line = serde_json::from_slice(&text);
-        line.map(Some)
+        parse(&text)
+            .map(Some)
             .map_err(|error| bad(format!("line {}: {error}", self.number)))
     }
 }

@@ -12,6 +12,6 @@ mod export;
 pub mod sqlite;
 mod store;
 
-pub use error::{Error, Result, Unreadable};
+pub use error::{Disk, Error, Result, Unreadable};
 pub use sqlite::{Options, SqliteStore};
 pub use store::*;

@@ -3,7 +3,22 @@
 //! - [`oracle`]: strict checkers of requests, written from the providers' documentation.
 //! - [`predicate`]: what awaits an answer, told from the events alone.
 //! - [`journal`]: journals made up at random: as our own machine writes them, and as nobody should.
+//! - [`theorem`]: the prefix theorem as checks.
 //! - [`faulty_disk`]: a real disk that fails when told to.
 
 pub mod faulty_disk;
+pub mod journal;
 pub mod oracle;
+pub mod predicate;
+pub mod theorem;
+
+/// How many cases a property test tries: ten times as many with `AGENTD_TEST_LONG`.
+pub fn cases(cases: u32) -> proptest::test_runner::Config {
+    let long = std::env::var_os("AGENTD_TEST_LONG").is_some();
+    proptest::test_runner::Config {
+        cases: if long { cases * 10 } else { cases },
+        failure_persistence: None,
+        max_shrink_iters: 20_000,
+        ..Default::default()
+    }
+}

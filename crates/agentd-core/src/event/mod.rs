@@ -129,3 +129,6 @@ impl<'de> Deserialize<'de> for Event {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

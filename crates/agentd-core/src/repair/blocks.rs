@@ -34,9 +34,11 @@ fn keep(blocks: &mut Vec<Block>, repairs: &mut Vec<Repair>, fits: impl Fn(&Block
 
 fn fits(block: &Block, role: Role) -> bool {
     match block {
-        Block::Text { .. } | Block::Native { .. } => true,
+        Block::Text { .. } => true,
         Block::Thinking { signature, .. } => role == Role::Assistant && signature.is_some(),
-        Block::ToolCall(_) => role == Role::Assistant,
+        Block::ToolCall(_) | Block::Native { .. } | Block::Annotated { .. } => {
+            role == Role::Assistant
+        }
         Block::ToolResult(_) | Block::Notice { .. } => role == Role::User,
         Block::Image { .. } => role == Role::User && is_image(block),
         Block::Cut { .. } => false,
@@ -59,6 +61,7 @@ fn is_image(block: &Block) -> bool {
 const fn name(block: &Block) -> &'static str {
     match block {
         Block::Text { .. } => "text",
+        Block::Annotated { .. } => "annotated",
         Block::Thinking { .. } => "thinking",
         Block::Image { .. } => "image",
         Block::ToolCall(_) => "tool_call",
@@ -135,7 +138,7 @@ fn clean_name(name: &str) -> String {
 /// Thinking is about what follows it; providers refuse it at the end of a reply.
 pub(super) fn drop_trailing_thinking(messages: &mut [Message], repairs: &mut Vec<Repair>) {
     for message in messages {
-        while let Some(Block::Thinking { .. }) = message.blocks.last() {
+        while message.blocks.last().is_some_and(Block::is_sealed_thinking) {
             let mut words = Vec::new();
             if let Some(block) = message.blocks.pop() {
                 block.words(&mut words);

@@ -112,3 +112,6 @@ pub fn repair(mut messages: Vec<Message>) -> (Vec<Message>, Vec<Repair>) {
     ends::close_with_user(&mut messages, &mut repairs);
     (messages, repairs)
 }
+
+#[cfg(test)]
+mod tests;

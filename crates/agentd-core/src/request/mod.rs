@@ -4,7 +4,7 @@ mod project;
 
 pub use project::{Omission, project};
 
-use crate::event::{Context, Purpose};
+use crate::event::{Context, Position, Purpose};
 use crate::message::{Block, Message, Role};
 use crate::repair::{Repair, repair};
 use crate::window::Window;
@@ -35,21 +35,20 @@ pub fn answer(window: &Window, context: &Context) -> Option<Request> {
         .then(|| build(window, context, Purpose::Answer))
 }
 
-/// Asks for a summary of what the window holds.
-pub fn summary(window: &Window, context: &Context) -> Request {
-    let mut request = build(window, context, Purpose::Compact);
-    request.may_call = false;
-    request
-        .messages
-        .push(Message::user(vec![Block::text(COMPACT_INSTRUCTION)]));
-    request
+/// Asks for a summary of what the window holds up to `through`: of all that it will stand for, and of
+/// nothing that stays.
+pub fn summary(window: &Window, context: &Context, through: Position) -> Request {
+    build(&window.up_to(through), context, Purpose::Compact)
 }
 
 fn build(window: &Window, context: &Context, purpose: Purpose) -> Request {
-    let (messages, omissions) = project(window, context.wire);
+    let (mut messages, omissions) = project(window, context.wire);
+    if purpose == Purpose::Compact {
+        messages.push(Message::user(vec![Block::text(COMPACT_INSTRUCTION)]));
+    }
     let (messages, repairs) = repair(messages);
     let mut context = context.clone();
-    let mut may_call = !context.tools.is_empty();
+    let mut may_call = purpose == Purpose::Answer && !context.tools.is_empty();
     let has_calls = messages
         .iter()
         .any(|message| message.role == Role::Assistant && message.calls().next().is_some());
@@ -118,7 +117,10 @@ pub(crate) fn estimate_bytes(block: &Block) -> usize {
                 + 32
         }
         Block::ToolResult(result) => 32 + result.blocks.iter().map(estimate_bytes).sum::<usize>(),
-        Block::Native { item, .. } => item.to_string().len(),
+        Block::Native { item, .. } | Block::Annotated { item, .. } => item.to_string().len(),
         Block::Cut { .. } => 0,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! Chooses what of a window a provider is shown. What is left out is left out by rule, and named.
 
 use crate::event::MessageStatus;
-use crate::message::{Block, CutBlock, Message, Signature, Wire};
+use crate::id::CallId;
+use crate::message::{Block, CutBlock, Message, Signature, ToolResult, Wire};
 use crate::window::{Entry, Window};
 
 /// Something in the window that is not sent.
@@ -29,42 +30,85 @@ impl Omission {
 }
 
 /// The window as messages for `wire`, in order, not yet checked by [`crate::repair`].
+///
+/// What came while calls were under way stands behind their results. All results of one reply are one
+/// message and everything else has its own, so that nothing that comes later changes a message that
+/// was sent.
 pub fn project(window: &Window, wire: Wire) -> (Vec<Message>, Vec<Omission>) {
-    let mut messages: Vec<Message> = Vec::new();
-    let mut omissions = Vec::new();
-    let mut in_results = false;
+    let mut projection = Projection::default();
     for item in window.items() {
-        if let Entry::Result(result) = &item.entry {
-            // All results of one reply stand in one message; everything else has its own, so that
-            // nothing that comes later changes a message that was sent.
-            let block = Block::ToolResult(result.clone());
-            match messages.last_mut() {
-                Some(message) if in_results => message.blocks.push(block),
-                _ => messages.push(Message::user(vec![block])),
-            }
-            in_results = true;
-            continue;
-        }
-        in_results = false;
-        let message = match &item.entry {
-            Entry::Prompt(blocks) => Message::user(blocks.clone()),
-            Entry::Reply { status, blocks } => Message::assistant(
-                blocks
-                    .iter()
-                    .filter_map(|block| sendable(block, *status, wire, &mut omissions))
-                    .collect(),
-            ),
-            Entry::Notice(text) => Message::user(vec![Block::Notice { text: text.clone() }]),
-            Entry::Summary(text) => Message::user(vec![Block::Notice {
+        match &item.entry {
+            Entry::Prompt(blocks) => projection.user(blocks.clone()),
+            Entry::Reply { status, blocks } => projection.reply(blocks, *status, wire),
+            Entry::Result(result) => projection.result(result),
+            Entry::Notice(text) => projection.user(vec![Block::Notice { text: text.clone() }]),
+            Entry::Summary(text) => projection.user(vec![Block::Notice {
                 text: format!("Summary of the conversation up to here:\n{text}"),
             }]),
-            Entry::Result(_) => continue,
-        };
-        if !message.blocks.is_empty() {
-            messages.push(message);
         }
     }
-    (messages, omissions)
+    projection.flush();
+    (projection.messages, projection.omissions)
+}
+
+#[derive(Default)]
+struct Projection {
+    messages: Vec<Message>,
+    omissions: Vec<Omission>,
+    /// Calls of the newest reply that have no result yet.
+    open: Vec<CallId>,
+    results: Vec<Block>,
+    /// What came while calls were open.
+    held_back: Vec<Message>,
+}
+
+impl Projection {
+    fn user(&mut self, blocks: Vec<Block>) {
+        let message = Message::user(blocks);
+        if self.open.is_empty() {
+            self.flush();
+            self.push(message);
+        } else {
+            self.held_back.push(message);
+        }
+    }
+
+    fn reply(&mut self, blocks: &[Block], status: MessageStatus, wire: Wire) {
+        self.flush();
+        let omissions = &mut self.omissions;
+        let sent = blocks
+            .iter()
+            .filter_map(|block| sendable(block, status, wire, omissions));
+        // A call and its result belong together: nothing may stand between them.
+        let (calls, mut sent): (Vec<Block>, Vec<Block>) =
+            sent.partition(|block| block.as_call().is_some());
+        let ids = calls.iter().filter_map(Block::as_call);
+        self.open = ids.map(|call| call.id.clone()).collect();
+        sent.extend(calls);
+        self.push(Message::assistant(sent));
+    }
+
+    fn result(&mut self, result: &ToolResult) {
+        self.results.push(Block::ToolResult(result.clone()));
+        if let Some(index) = self.open.iter().position(|id| *id == result.call) {
+            self.open.remove(index);
+        }
+    }
+
+    fn flush(&mut self) {
+        self.open.clear();
+        let results = std::mem::take(&mut self.results);
+        self.push(Message::user(results));
+        for message in std::mem::take(&mut self.held_back) {
+            self.push(message);
+        }
+    }
+
+    fn push(&mut self, message: Message) {
+        if !message.blocks.is_empty() {
+            self.messages.push(message);
+        }
+    }
 }
 
 /// Whether a provider takes its own thinking back in this form.
@@ -109,6 +153,9 @@ fn sendable(
             Omission::CutNative { words }
         }
         Block::Cut { what, .. } => Omission::CutOff { what: *what, words },
+        Block::Annotated { text, wire: of, .. } if *of != wire => {
+            return Some(Block::text(text.clone()));
+        }
         Block::ToolCall(call) => {
             let mut call = call.clone();
             call.signature.take_if(|signature| signature.wire != wire);

@@ -180,7 +180,8 @@ impl AgentState {
             }
             Body::IncarnationBegan(body) => {
                 self.incarnation = body.incarnation;
-                if let (After::Crash, Some(turn)) = (body.after, &mut self.turn) {
+                let was_tried = body.after == After::Crash && !self.waits_for_somebody();
+                if let (true, Some(turn)) = (was_tried, &mut self.turn) {
                     turn.crashes = turn.crashes.saturating_add(1);
                 }
                 true
@@ -218,6 +219,7 @@ impl AgentState {
                 // Somebody looked at it and said go on: it has all its tries again.
                 turn.crashes = 0;
                 turn.failures = 0;
+                turn.last_failure = None;
             }),
             Body::RequestSent(body) => self.in_turn(event, |turn| turn.request_sent(body)),
             Body::RequestEnded(body) => {
@@ -257,3 +259,6 @@ impl AgentState {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ use crate::event::{
     RequestOutcome, RequestSent, ToolEnded, ToolStarted, TurnEnded, TurnStarted, TurnStatus,
 };
 use crate::id::{BootId, CallId, ConversationId, PromptId, TaskId, TryId, TurnId};
+use crate::message::CallOutcome;
 use crate::time::Timestamp;
 use crate::usage::Spent;
 use serde::{Deserialize, Serialize};
@@ -107,7 +108,10 @@ impl Turn {
 
     pub(super) fn tool_ended(&mut self, body: &ToolEnded) {
         self.calls.remove(&body.call);
-        self.crashes = 0;
+        // What recovery says of a call that a crash took is no progress.
+        if !matches!(body.outcome, CallOutcome::NotStarted | CallOutcome::Unknown) {
+            self.crashes = 0;
+        }
     }
 }
 
@@ -151,6 +155,15 @@ impl AgentState {
             spent: turn.spent,
         });
         true
+    }
+
+    /// Whether the turn can only go on once somebody has said something. Until then it is not being
+    /// tried, and a crash is no failed try.
+    pub fn waits_for_somebody(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| {
+            let mut questions = self.approvals.waiting();
+            turn.paused.is_some() || questions.any(|(_, asked)| asked.turn == Some(turn.id))
+        })
     }
 
     /// Changes the turn under way, if it is the event's.

@@ -4,8 +4,8 @@ use super::{Backoff, Input, LiveCall, Machine, Prepared};
 use crate::budget::charge_without_usage;
 use crate::draft::Reply;
 use crate::event::{
-    ApprovalRequested, Body, Compacted, Event, MessageAdded, MessageStatus, Note, PromptMode,
-    Purpose, RequestEnded, RequestOutcome, StopReason, Summary,
+    ApprovalRequested, Body, Compacted, Event, FailureClass, MessageAdded, MessageStatus, Note,
+    PromptMode, Purpose, RequestEnded, RequestOutcome, StopReason, Summary,
 };
 use crate::id::TryId;
 use crate::message::Block;
@@ -40,14 +40,10 @@ impl Machine {
                 };
                 let ended = self.request_over(request, outcome, None, &partial);
                 if ended {
-                    self.keep_partial(request, partial, MessageStatus::Superseded);
-                    self.live.backlog.push(
-                        Note {
-                            about: None,
-                            text: detail,
-                        }
-                        .into(),
-                    );
+                    self.failed(request, class, partial);
+                    let about = None;
+                    let text = detail;
+                    self.live.backlog.push(Note { about, text }.into());
                     self.live.backoff = Backoff::Wanted(retry_after_ms);
                 }
             }
@@ -90,10 +86,17 @@ impl Machine {
                         .extend(recover::result(&call, outcome, blocks));
                 }
             }
+            // One that comes late, from a turn that was interrupted, ends no other wait.
+            Input::BackoffOver if self.live.backoff != Backoff::Waiting => {}
             Input::BackoffOver => self.live.backoff = Backoff::None,
             Input::Interrupt => self.want_interrupt(),
-            Input::Continue => self.live.resume = true,
-            Input::Stop => self.live.stopping = true,
+            Input::Continue => self.live.go_on = true,
+            Input::Stop => {
+                self.live.stopping = true;
+                // Nothing of these is on record: the next process prepares them again.
+                let calls = &mut self.live.calls;
+                calls.retain(|_, state| *state != LiveCall::Preparing);
+            }
         }
     }
 
@@ -109,9 +112,13 @@ impl Machine {
                 self.want_interrupt();
             }
             Body::TurnStarted(_) => self.live.starting = false,
+            Body::Summary(_) => self.live.overflowed = false,
             Body::TurnEnded(_) => {
                 self.live.interrupting = false;
                 self.live.backoff = Backoff::None;
+                self.live.overflowed = false;
+                self.live.compaction_failed = false;
+                self.live.forgiven = false;
             }
             _ => {}
         }
@@ -138,7 +145,7 @@ impl Machine {
         {
             ended.provider_request = Some(id);
         }
-        let blocks = reply.finish(self.window.call_ids());
+        let blocks = reply.finish(request, self.window.call_ids());
         match purpose {
             Some(Purpose::Compact) => self.summarised(request, blocks),
             _ => self.live.backlog.push(
@@ -159,11 +166,11 @@ impl Machine {
         let text: Vec<&str> = blocks
             .iter()
             .filter_map(|block| match block {
-                Block::Text { text } => Some(text.as_str()),
+                Block::Text { text } | Block::Annotated { text, .. } => Some(text.as_str()),
                 _ => None,
             })
             .collect();
-        match self.compaction_cut() {
+        match self.live.cut.take() {
             Some(through) if !text.is_empty() => {
                 let text = text.join("\n");
                 self.live.backlog.push(Compacted { through }.into());
@@ -182,6 +189,29 @@ impl Machine {
                 );
             }
         }
+    }
+
+    /// What had arrived of a try that is made again is replaced by it; of the last one, it is all
+    /// there is.
+    fn failed(&mut self, request: TryId, class: FailureClass, partial: Reply) {
+        let overflowed = class == FailureClass::ContextOverflow;
+        match self.purpose_of(request) {
+            Some(Purpose::Compact) if !class.is_transient() => {
+                self.live.compaction_failed = true;
+                self.live.forgiven = true;
+            }
+            Some(Purpose::Answer) if overflowed => self.live.overflowed = true,
+            _ => {}
+        }
+        let failures = self.agent.turn.as_ref().map_or(0, |turn| turn.failures) + 1;
+        let again = class.is_transient() || overflowed;
+        let again = again && failures < self.policy.max_failures && !self.live.interrupting;
+        let status = if again {
+            MessageStatus::Superseded
+        } else {
+            MessageStatus::Interrupted
+        };
+        self.keep_partial(request, partial, status);
     }
 
     fn purpose_of(&self, request: TryId) -> Option<Purpose> {

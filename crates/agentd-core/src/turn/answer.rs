@@ -8,10 +8,9 @@ use crate::event::{FailureClass, LimitKind, Position, Purpose, RequestSent};
 use crate::id::TryId;
 use crate::request::{self, Request, estimate_tokens};
 
-/// How much of the window a summary leaves as it is.
+/// A summary leaves at most one part in this many as it is. Of what there is, not of the model's
+/// window: that may be unknown, or larger than where compaction begins.
 const KEEP_SHARE: u64 = 4;
-/// What is kept where the model's window is unknown.
-const KEEP_TOKENS: u64 = 8_000;
 
 impl Machine {
     /// Everything a request holds must be durable before it leaves.
@@ -69,6 +68,11 @@ impl Machine {
         };
         request.context.max_output_tokens = in_flight.grant.output_tokens;
         self.live.sent = Some(in_flight.request);
+        self.live.forgiven = false;
+        if in_flight.purpose == Purpose::Compact {
+            // What comes from here on is not in the summary, and must not be replaced by it.
+            self.live.cut = self.compaction_cut();
+        }
         Move::Do(vec![Effect::Send {
             request_id: in_flight.request,
             request: Box::new(request),
@@ -79,25 +83,29 @@ impl Machine {
         let context = self.window.context()?;
         match purpose {
             Purpose::Answer => request::answer(&self.window, context),
-            Purpose::Compact => Some(request::summary(&self.window, context)),
+            Purpose::Compact => {
+                let through = self.compaction_cut()?;
+                Some(request::summary(&self.window, context, through))
+            }
         }
     }
 
     /// An answer, or first a summary where the answer would not fit.
     fn choose(&self) -> Result<(Purpose, Request), FailureClass> {
         let overflow = FailureClass::ContextOverflow;
-        let turn = self.agent.turn.as_ref();
+        let overflowed = self.live.overflowed;
         let answer = self.request(Purpose::Answer).ok_or(overflow)?;
-        let overflowed = turn.is_some_and(|turn| turn.last_failure == Some(overflow));
+        let estimated = estimate_tokens(&answer);
         let due = self.policy.model_window.is_some_and(|window| {
-            compaction::is_due(estimate_tokens(&answer), window, self.agent.spec.compact_at)
+            compaction::is_due(estimated, window, self.agent.spec.compact_at)
+                // Where a long system prompt fills the window, a summary would gain too little.
+                && compaction::size(&self.window) >= estimated / KEEP_SHARE
         });
         if !overflowed && !due {
             return Ok((Purpose::Answer, answer));
         }
-        let cannot = self.live.compaction_failed || self.compaction_cut().is_none();
         match self.request(Purpose::Compact) {
-            Some(summary) if !cannot => Ok((Purpose::Compact, summary)),
+            Some(summary) if !self.live.compaction_failed => Ok((Purpose::Compact, summary)),
             // Near the limit is not over it: the provider has the last word.
             _ if !overflowed => Ok((Purpose::Answer, answer)),
             _ => Err(overflow),
@@ -105,10 +113,7 @@ impl Machine {
     }
 
     pub(super) fn compaction_cut(&self) -> Option<Position> {
-        let keep = self
-            .policy
-            .model_window
-            .map_or(KEEP_TOKENS, |window| window / KEEP_SHARE);
+        let keep = compaction::size(&self.window) / KEEP_SHARE;
         compaction::cut(&self.window, keep)
     }
 
@@ -117,6 +122,9 @@ impl Machine {
         let turn = self.agent.turn.as_ref()?;
         let class = turn.last_failure?;
         let failures = turn.failures;
+        if self.live.forgiven {
+            return None;
+        }
         match self.live.backoff {
             Backoff::Waiting => return Some(Move::Wait),
             // A crash came between the failure and this: the wait is over as well.
@@ -144,7 +152,7 @@ impl Machine {
         })
     }
 
-    fn fail(&mut self, class: FailureClass) -> Move {
+    pub(super) fn fail(&mut self, class: FailureClass) -> Move {
         self.end_turn(crate::event::TurnEnded {
             failure: Some(class),
             ..crate::event::TurnEnded::with(crate::event::TurnStatus::Failed)

@@ -13,7 +13,6 @@ impl Machine {
     }
 
     pub(super) fn end_turn(&mut self, ended: TurnEnded) -> Move {
-        self.live.compaction_failed = false;
         self.live.backlog.push(ended.into());
         self.live.backlog.push(session_latest());
         Move::Append

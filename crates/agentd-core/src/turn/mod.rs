@@ -20,7 +20,9 @@ mod tools;
 mod tests;
 
 use crate::draft::Reply;
-use crate::event::{Body, Context, Event, FailureClass, NewEvent, StopReason, ToolStarted};
+use crate::event::{
+    Body, Context, Event, FailureClass, NewEvent, Position, StopReason, ToolStarted,
+};
 use crate::id::{CallId, ConversationId, Seq, TryId, TurnId};
 use crate::message::{Block, CallOutcome, ToolCall};
 use crate::request::Request;
@@ -54,7 +56,8 @@ pub struct Moment<'a> {
 /// Something that happened.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// An event was committed to this agent's journal, by whomever.
+    /// An event was committed to this agent's journal, by whomever. All events of one append are fed in
+    /// before anything that they call for is carried out.
     Event(Event),
     /// The append that was asked for is committed; all its events have been fed in before this.
     Appended,
@@ -88,9 +91,10 @@ pub enum Input {
     BackoffOver,
     /// The user wants the turn to end now.
     Interrupt,
-    /// Take up the turn that ended as `limited`.
+    /// Take up the turn that ended as `limited`, or the one that is paused.
     Continue,
-    /// Finish what is in hand, start nothing new.
+    /// Finish what is in hand, start nothing new: the turn goes on in another process, unless it
+    /// happens to end.
     Stop,
 }
 
@@ -147,12 +151,13 @@ pub enum Effect {
         failures: u32,
         at_least_ms: Option<u64>,
     },
-    /// The agent has another conversation now: this machine is done.
+    /// The agent has another conversation now: this machine is done. The next one needs a fresh
+    /// incarnation, because it counts its requests from 1.
     Reload {
         conversation: ConversationId,
         through: Seq,
     },
-    /// Nothing is in hand any more, after [`Input::Stop`].
+    /// Nothing is in hand any more, after [`Input::Stop`]: this machine is done.
     Stopped,
 }
 
@@ -173,8 +178,14 @@ struct Live {
     next_turn: Option<TurnId>,
     /// A turn's beginning is on its way to the journal.
     starting: bool,
+    /// What the summary that was asked for is to stand for.
+    cut: Option<Position>,
+    /// An answer did not fit, and no summary has come since.
+    overflowed: bool,
     /// A summary did not help; it is not tried again in this turn.
     compaction_failed: bool,
+    /// The newest failure was that of a summary, and ends nothing.
+    forgiven: bool,
     /// Requests of this incarnation so far.
     tries: u64,
     backoff: Backoff,
@@ -182,7 +193,7 @@ struct Live {
     stopping: bool,
     stopped: bool,
     /// `continue` was asked for.
-    resume: bool,
+    go_on: bool,
     /// The pointer has moved away.
     reloaded: bool,
 }
@@ -222,8 +233,10 @@ impl Machine {
         running: impl IntoIterator<Item = CallId>,
     ) -> Self {
         let calls = running.into_iter().map(|id| (id, LiveCall::Running));
+        let last_failure = agent.turn.as_ref().and_then(|turn| turn.last_failure);
         let live = Live {
             calls: calls.collect(),
+            overflowed: last_failure == Some(FailureClass::ContextOverflow),
             ..Live::default()
         };
         Self {

@@ -1,7 +1,9 @@
 //! What the state calls for next.
 
 use super::{Effect, Live, Machine, Moment};
-use crate::event::{Body, NewEvent, PromptsTaken, TurnStarted};
+use crate::event::{
+    Body, NewEvent, PromptMode, PromptsTaken, TurnContinued, TurnStarted, TurnStatus,
+};
 use crate::id::TurnId;
 
 /// What one look at the state came to.
@@ -18,6 +20,9 @@ impl Machine {
         let mut effects = Vec::new();
         if self.live.reloaded {
             return self.reload();
+        }
+        if self.live.stopped {
+            return effects;
         }
         self.ask(moment.new_id);
         loop {
@@ -43,11 +48,18 @@ impl Machine {
     }
 
     fn next_move(&mut self, moment: &mut Moment<'_>) -> Move {
+        // Said once, and good for this look at the state alone: a turn that runs needs no leave.
+        let go_on = std::mem::take(&mut self.live.go_on);
         let Some(turn) = &self.agent.turn else {
-            return self.between_turns(moment);
+            let resumes = if go_on { self.limited_turn() } else { None };
+            return self.between_turns(moment, resumes);
         };
         if self.live.interrupting {
             return self.interrupt();
+        }
+        if turn.paused.is_some() && go_on {
+            self.live.backlog.push(TurnContinued {}.into());
+            return Move::Append;
         }
         if turn.paused.is_some() {
             return Move::Wait;
@@ -61,23 +73,28 @@ impl Machine {
         if self.window.has_open_calls() {
             return self.run_tools();
         }
-        if self.live.stopping {
-            return Move::Wait;
-        }
-        if self.take_steering() {
+        let last_failure = turn.last_failure;
+        if !self.live.stopping && self.take_steering() {
             return Move::Append;
         }
         if self.window.awaits_answer() {
-            return self.ask_model(moment);
+            return if self.live.stopping {
+                Move::Wait
+            } else {
+                self.ask_model(moment)
+            };
         }
-        self.complete()
+        match last_failure {
+            // What there is of the last try is no answer.
+            Some(class) => self.fail(class),
+            None => self.complete(),
+        }
     }
 
-    fn between_turns(&mut self, moment: &mut Moment<'_>) -> Move {
+    fn between_turns(&mut self, moment: &mut Moment<'_>, resumes: Option<TurnId>) -> Move {
         if self.live.stopping {
             return Move::Wait;
         }
-        let resumes = self.take_resume();
         let next = self
             .agent
             .inbox
@@ -97,22 +114,18 @@ impl Machine {
         Move::Append
     }
 
-    /// The `limited` turn that `continue` takes up again.
-    fn take_resume(&mut self) -> Option<TurnId> {
-        if !std::mem::take(&mut self.live.resume) {
-            return None;
-        }
-        let limited = crate::event::TurnStatus::Limited;
+    /// The turn that `continue` takes up again.
+    fn limited_turn(&self) -> Option<TurnId> {
         let last = self.agent.last_turn.as_ref()?;
-        (last.status == limited).then_some(last.id)
+        let here = self.agent.tree.current() == Some(last.conversation);
+        (here && last.status == TurnStatus::Limited).then_some(last.id)
     }
 
     /// Prompts that join the turn at this boundary.
     fn take_steering(&mut self) -> bool {
-        let steer = crate::event::PromptMode::Steer;
         let waiting = self.agent.inbox.waiting();
         let prompts: Vec<_> = waiting
-            .filter(|queued| queued.mode == steer)
+            .filter(|queued| queued.mode == PromptMode::Steer)
             .map(|queued| queued.prompt)
             .collect();
         if prompts.is_empty() {

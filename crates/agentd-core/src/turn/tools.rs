@@ -14,7 +14,8 @@ impl Machine {
         let (turn, started) = (turn.id, turn.calls.clone());
         let open: Vec<ToolCall> = self.window.open_calls().cloned().collect();
         let mut effects = Vec::new();
-        let mut all_parallel = true;
+        // Whether one more call may begin; what has begun goes on in any case.
+        let mut free = true;
         for call in open {
             let parallel = self.policy.parallel.contains(&call.name);
             match self.live.calls.get(&call.id) {
@@ -28,10 +29,11 @@ impl Machine {
                 None => {
                     let Arguments::Object(_) = call.arguments else {
                         self.refuse_malformed(&call);
-                        return Move::Append;
+                        continue;
                     };
-                    if !(all_parallel && (parallel || self.live.calls.is_empty())) {
-                        break;
+                    free &= parallel || self.live.calls.is_empty();
+                    if !free {
+                        continue;
                     }
                     let decision = self.agent.approvals.of_call(turn, &call.id);
                     let consent = match decision.map(|approval| approval.decision) {
@@ -39,21 +41,27 @@ impl Machine {
                         Some(Some(Decision::Allow)) => Consent::Given,
                         Some(Some(Decision::Deny)) => {
                             self.deny(&call);
-                            return Move::Append;
+                            continue;
                         }
                         // It waits for its answer; the calls behind it wait with it.
-                        Some(None) => break,
+                        Some(None) => {
+                            free = false;
+                            continue;
+                        }
                     };
                     self.live.calls.insert(call.id.clone(), LiveCall::Preparing);
                     effects.push(Effect::PrepareTool { call, consent });
                 }
             }
-            all_parallel &= parallel;
+            free &= parallel;
         }
-        if effects.is_empty() {
+        if !effects.is_empty() {
+            // What was refused besides is appended right after.
+            Move::Do(effects)
+        } else if self.live.backlog.is_empty() {
             Move::Wait
         } else {
-            Move::Do(effects)
+            Move::Append
         }
     }
 

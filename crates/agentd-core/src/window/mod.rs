@@ -95,7 +95,7 @@ impl Window {
     pub fn last_text(&self) -> String {
         let texts = self.newest_reply().into_iter().flatten();
         let texts = texts.filter_map(|block| match block {
-            Block::Text { text } => Some(text.as_str()),
+            Block::Text { text } | Block::Annotated { text, .. } => Some(text.as_str()),
             _ => None,
         });
         texts.collect::<Vec<_>>().join("\n")
@@ -206,13 +206,28 @@ impl Window {
         });
     }
 
-    /// The summary takes the place of everything up to `through`.
-    fn compact(&mut self, event: &Event, through: Position, text: &str) {
-        let covered = self
-            .items
+    /// What a summary up to `through` stands for.
+    pub fn up_to(&self, through: Position) -> Self {
+        let covered = self.items.iter().take(self.covered(through));
+        Self {
+            items: covered.cloned().collect(),
+            context: self.context.clone(),
+            tools: self.tools.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// How many items stand at `through` or before it.
+    fn covered(&self, through: Position) -> usize {
+        self.items
             .iter()
             .rposition(|item| item.placed.agent == through.agent && item.placed.seq <= through.seq)
-            .map_or(0, |last| last + 1);
+            .map_or(0, |last| last + 1)
+    }
+
+    /// The summary takes the place of everything up to `through`.
+    fn compact(&mut self, event: &Event, through: Position, text: &str) {
+        let covered = self.covered(through);
         let kept = self.items.split_off(covered);
         self.items.clear();
         self.items.push(Item {
@@ -226,3 +241,6 @@ impl Window {
         self.open.retain(|id| still_there.contains(id));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,16 +51,11 @@ pub fn encode(request: &Request) -> Value {
 
 /// In the middle of a tool loop thinking can only be on if the reply that called began with it.
 fn may_think(messages: &[Message]) -> bool {
-    let answers_calls = messages
-        .last()
-        .is_some_and(|last| last.blocks.iter().any(|block| block.as_result().is_some()));
     let last_reply = messages.iter().rev().find(|m| m.role == Role::Assistant);
-    !answers_calls
-        || last_reply.is_some_and(|reply| match reply.blocks.first() {
-            Some(Block::Thinking { .. }) => true,
-            Some(Block::Native { item, .. }) => item["type"] == "redacted_thinking",
-            _ => false,
-        })
+    last_reply.is_none_or(|reply| {
+        let calls = reply.calls().next().is_some();
+        !calls || reply.blocks.first().is_some_and(Block::is_sealed_thinking)
+    })
 }
 
 /// The provider keeps everything up to this mark; the next request begins with it.
@@ -78,12 +73,7 @@ fn message(message: &Message) -> Value {
         Role::User => "user",
         Role::Assistant => "assistant",
     };
-    // Nothing may stand behind a call in its message.
-    let (calls, rest): (Vec<&Block>, Vec<&Block>) = message
-        .blocks
-        .iter()
-        .partition(|block| block.as_call().is_some());
-    let content: Vec<Value> = rest.into_iter().chain(calls).filter_map(block).collect();
+    let content: Vec<Value> = message.blocks.iter().filter_map(block).collect();
     json!({"role": role, "content": content})
 }
 
@@ -114,7 +104,7 @@ fn block(block: &Block) -> Option<Value> {
             }
             value
         }
-        Block::Native { item, .. } => item.clone(),
+        Block::Native { item, .. } | Block::Annotated { item, .. } => item.clone(),
         Block::Cut { .. } => return None,
     })
 }

@@ -99,7 +99,7 @@ fn part(block: &Block) -> Option<Value> {
             }
             Some(part)
         }
-        Block::Native { item, .. } => Some(item.clone()),
+        Block::Native { item, .. } | Block::Annotated { item, .. } => Some(item.clone()),
         _ => None,
     }
 }

@@ -4,9 +4,11 @@
 //! [`crate::repair`] has put in order what is only spelled out.
 
 pub mod anthropic;
+pub mod failure;
 pub mod gemini;
 pub mod openai_chat;
 pub mod openai_responses;
+pub mod stream;
 
 use crate::message::{Block, Wire};
 use crate::request::Request;
@@ -62,3 +64,6 @@ fn result_images(blocks: &[Block]) -> impl Iterator<Item = (&str, &str)> {
             _ => None,
         })
 }
+
+#[cfg(test)]
+mod tests;

@@ -81,7 +81,9 @@ fn assistant(message: &Message) -> Value {
         .blocks
         .iter()
         .filter_map(|block| match block {
-            Block::Text { text } => Some(json!({"type": "text", "text": text})),
+            Block::Text { text } | Block::Annotated { text, .. } => {
+                Some(json!({"type": "text", "text": text}))
+            }
             Block::Native { item, .. } => Some(item.clone()),
             _ => None,
         })

@@ -104,6 +104,9 @@ fn assistant(message: &Message, out: &mut Vec<Value>) {
                 "type": "function_call", "call_id": call.id, "name": call.name,
                 "arguments": Value::Object(call.arguments.to_object()).to_string(),
             })),
+            Block::Annotated { item, .. } => out.push(json!({
+                "type": "message", "role": "assistant", "content": [item],
+            })),
             Block::Native { item, .. } => out.push(item.clone()),
             _ => {}
         }

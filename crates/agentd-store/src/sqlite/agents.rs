@@ -92,6 +92,31 @@ pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Re
     Ok(())
 }
 
+/// Whether the line, and the name where it is a living one, say what the journal says. An agent that
+/// is nowhere in the list is only somebody's ancestor.
+pub fn is_listed_as(journal: &Connection, num: i64, state: &AgentState) -> Result<bool> {
+    let (_, row) = journal.query_row(
+        &format!("SELECT {LINE} FROM agent WHERE num = ?1"),
+        [num],
+        |row| Ok(read_line(row)),
+    )??;
+    let at: i64 = journal.query_row("SELECT listed FROM agent WHERE num = ?1", [num], |row| {
+        row.get(0)
+    })?;
+    if at == 0 {
+        return Ok(true);
+    }
+    let same = row.name == state.name
+        && row.mode == state.mode
+        && row.phase == state.phase()
+        && row.archived == state.archived
+        && row.created_at == state.created_at
+        && row.generation == state.generation()
+        && row.conversations == state.tree.len() as u64
+        && row.spent == state.spending.lifetime;
+    Ok(same && (state.archived || find(journal, &state.name)? == Some(state.id)))
+}
+
 /// Refuses names that others have. True where the names change.
 pub fn check_names<'a>(
     journal: &Connection,
@@ -152,8 +177,10 @@ pub fn find(journal: &Connection, name: &str) -> Result<Option<AgentId>> {
 pub fn list(journal: &Connection, query: &AgentQuery) -> Result<AgentPage> {
     let limit = query.limit.clamp(1, MAX_PAGE);
     let filter = Filter::of(query);
+    // One moment, so that the total is that of the page.
+    let moment = journal.unchecked_transaction()?;
     let total = filter.count(journal)?;
-    let (sql, parameters) = filter.page(query, limit);
+    let (sql, parameters) = filter.page(query, limit)?;
     let mut statement = journal.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(parameters))?;
     let mut agents: Vec<AgentRow> = Vec::new();
@@ -168,6 +195,7 @@ pub fn list(journal: &Connection, query: &AgentQuery) -> Result<AgentPage> {
         last_row = num;
         agents.push(agent);
     }
+    moment.commit()?;
     Ok(AgentPage {
         agents,
         total,
@@ -189,13 +217,13 @@ fn cursor(sort: AgentSort, last: &AgentRow, row: i64) -> AgentCursor {
 }
 
 /// The conditions of a list, as SQL and its parameters.
-pub struct Filter {
+struct Filter {
     conditions: Vec<&'static str>,
     parameters: Vec<Sql>,
 }
 
 impl Filter {
-    pub fn of(query: &AgentQuery) -> Self {
+    fn of(query: &AgentQuery) -> Self {
         let mut filter = Self {
             conditions: vec!["listed = ?"],
             parameters: vec![Sql::Integer(if query.archived { 2 } else { 1 })],
@@ -232,34 +260,37 @@ impl Filter {
     }
 
     /// One row more than the page, to see whether there is a next one.
-    pub fn page(&self, query: &AgentQuery, limit: usize) -> (String, Vec<Sql>) {
+    fn page(&self, query: &AgentQuery, limit: usize) -> Result<(String, Vec<Sql>)> {
         let mut conditions = self.conditions.clone();
         let mut parameters = self.parameters.clone();
-        match &query.after {
-            Some(AgentCursor::Recent { updated_at, row }) => {
+        match (&query.after, query.sort) {
+            (Some(AgentCursor::Recent { updated_at, row }), AgentSort::Recent) => {
                 conditions.push("(updated_at, num) < (?, ?)");
                 parameters.extend([Sql::Integer(*updated_at), Sql::Integer(*row)]);
             }
-            Some(AgentCursor::Name { name, row }) => {
+            (Some(AgentCursor::Name { name, row }), AgentSort::Name) => {
                 conditions.push("(name, num) > (?, ?)");
                 parameters.extend([Sql::Text(name.clone()), Sql::Integer(*row)]);
             }
-            None => {}
+            (Some(_), _) => return Err(Error::WrongCursor),
+            (None, _) => {}
         }
         let order = match query.sort {
             AgentSort::Recent => "updated_at DESC, num DESC",
             AgentSort::Name => "name, num",
         };
         let sql = format!(
-            "SELECT num, id, name, mode, phase, listed, created_at, updated_at, generation,
-                    conversations, spent
-             FROM agent WHERE {} ORDER BY {order} LIMIT {}",
+            "SELECT {LINE} FROM agent WHERE {} ORDER BY {order} LIMIT {}",
             conditions.join(" AND "),
             limit + 1
         );
-        (sql, parameters)
+        Ok((sql, parameters))
     }
 }
+
+/// The columns of a line, in the order [`read_line`] expects them.
+const LINE: &str = "num, id, name, mode, phase, listed, created_at, updated_at, generation, \
+                    conversations, spent";
 
 fn read_line(row: &Row<'_>) -> Result<(i64, AgentRow)> {
     let mode: String = row.get(3)?;

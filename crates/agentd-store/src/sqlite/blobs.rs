@@ -143,6 +143,17 @@ pub fn store(connection: &Connection, hash: &Hash, text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Blanks a string that nothing refers to.
+pub fn drop_unused(connection: &Connection, hash: &Hash) -> Result<()> {
+    connection
+        .prepare_cached(
+            "UPDATE blob SET hash = NULL, size = 0, zstd = x'' WHERE hash = ?1
+             AND NOT EXISTS (SELECT 1 FROM blob_use WHERE blob = blob.num)",
+        )?
+        .execute([hash])?;
+    Ok(())
+}
+
 /// Notes which strings the event at `position` refers to.
 pub fn refer(connection: &Connection, position: i64, apart: &str) -> Result<()> {
     let damaged = || Error::BadExport("an unreadable list of blobs".to_owned());

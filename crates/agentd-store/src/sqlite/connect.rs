@@ -1,57 +1,95 @@
 //! Opening a database file the way each part needs it.
 
-use super::Options;
-use super::schema;
+use super::follower::index;
+use super::{Options, schema};
 use crate::error::{Disk, Error, Result};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
 /// Statements kept compiled per connection.
 const STATEMENTS: usize = 64;
 
-/// How much a file is worth.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// Every commit is on disk when it returns.
-    Full,
-    /// Can be made again.
-    Derived,
+/// Opens the journal for writing, creating the file and its tables where they are missing. Every
+/// commit is on disk when it returns.
+pub fn journal(options: &Options) -> Result<Connection> {
+    writer(options, &options.journal(), "FULL", schema::JOURNAL)
 }
 
-/// Opens for writing, creating the file and its tables where they are missing.
-pub fn writer(options: &Options, path: &Path, durability: Durability) -> Result<Connection> {
-    let mut connection = open(
-        options,
-        path,
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
-    )?;
+/// The same for what is derived. That is a cache: one that cannot be read, or that a newer agentd
+/// made, is emptied and made again.
+pub fn derived(options: &Options) -> Result<Connection> {
+    let open = || {
+        let connection = writer(options, &options.derived(), "NORMAL", schema::DERIVED)?;
+        index::make_shard(&connection, 0)?;
+        Ok(connection)
+    };
+    match open() {
+        Err(error) if is_useless(&error) => {
+            tracing::warn!(%error, "search and snapshots are made again");
+            let connection = connect(options, &options.derived(), WRITE)?;
+            empty(&connection)?;
+            drop(connection);
+            open()
+        }
+        opened => opened,
+    }
+}
+
+/// Whether a derived file that says this is better made again.
+pub const fn is_useless(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::NewerSchema { .. } | Error::Unavailable(Disk::Corrupt(_))
+    )
+}
+
+/// Makes the derived file new, under the eyes of those who have it open.
+pub fn renew(connection: &mut Connection) -> Result<()> {
+    empty(connection)?;
+    schema::migrate(connection, schema::DERIVED)?;
+    index::make_shard(connection, 0)
+}
+
+/// Takes everything out of a file, however damaged it is.
+fn empty(connection: &Connection) -> Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
+    let emptied = connection.execute_batch("VACUUM");
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, false)?;
+    emptied?;
+    Ok(())
+}
+
+const WRITE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_CREATE);
+
+fn writer(
+    options: &Options,
+    path: &Path,
+    synchronous: &str,
+    migrations: &[schema::Migration],
+) -> Result<Connection> {
+    let mut connection = connect(options, path, WRITE)?;
+    // Before anything is touched: what a newer agentd wrote is left as it is.
+    schema::check(&connection, migrations)?;
     // Before the first page is written: larger pages hold a typical event whole.
     connection.pragma_update(None, "page_size", 8192)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    let synchronous = match durability {
-        Durability::Full => "FULL",
-        Durability::Derived => "NORMAL",
-    };
     connection.pragma_update(None, "synchronous", synchronous)?;
     // What is deleted is overwritten: a purge must leave nothing behind.
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "wal_autocheckpoint", 2000)?;
-    let migrations = match durability {
-        Durability::Full => schema::JOURNAL,
-        Durability::Derived => schema::DERIVED,
-    };
     schema::migrate(&mut connection, migrations)?;
     Ok(connection)
 }
 
 /// Opens for reading what a writer has made.
 pub fn reader(options: &Options, path: &Path) -> Result<Connection> {
-    let connection = open(options, path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let connection = connect(options, path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.pragma_update(None, "query_only", true)?;
     Ok(connection)
 }
 
-fn open(options: &Options, path: &Path, flags: OpenFlags) -> Result<Connection> {
+fn connect(options: &Options, path: &Path, flags: OpenFlags) -> Result<Connection> {
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match &options.vfs {
         Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs.as_str()),

@@ -1,7 +1,7 @@
 //! The draft: what has been streamed of a reply that has not ended.
 
 use super::row::existing_agent_num;
-use super::writer::{Databases, Entry, Failure, Thread};
+use super::writer::{Databases, Entry, Failure, Thread, Written};
 use crate::error::{Error, Result};
 use crate::store::*;
 use agentd_core::id::{AgentId, Incarnation, TryId};
@@ -36,17 +36,21 @@ pub(super) fn write(
     databases: &Databases,
     fence: Fence,
     chunk: &DraftChunk,
-) -> Result<DraftAck, Failure> {
+) -> Result<(DraftAck, Option<Written>), Failure> {
     let entry = thread.entry(databases, fence)?;
     let request = chunk.request;
     let expected = match entry.draft {
         Some((of, stops_at)) if of == request => stops_at,
         // An older try that never ended gives way to a newer one, never the other way round.
-        Some((of, _)) if of > request => return Ok(DraftAck::Dropped),
+        Some((of, _)) if of > request => return Ok((DraftAck::Dropped, None)),
         _ => 0,
     };
     if request <= entry.ended || chunk.offset != expected {
-        return Ok(DraftAck::Dropped);
+        return Ok((DraftAck::Dropped, None));
+    }
+    // Nothing to keep; and two rows cannot stand at one offset.
+    if chunk.bytes.is_empty() {
+        return Ok((DraftAck::Kept, None));
     }
     databases
         .journal
@@ -61,7 +65,12 @@ pub(super) fn write(
             chunk.bytes,
         ])?;
     entry.draft = Some((request, expected + chunk.bytes.len() as u64));
-    Ok(DraftAck::Kept)
+    let written = Written::Draft {
+        num: entry.num,
+        request,
+        offset: chunk.offset,
+    };
+    Ok((DraftAck::Kept, Some(written)))
 }
 
 /// The try is over: its draft, and any older one, goes; what comes late is dropped.

@@ -3,7 +3,7 @@
 use super::readers::Databases;
 use super::row::{COLUMNS, StoredEvent, existing_agent_num, sql_seq};
 use super::{blobs, load};
-use crate::chain::unhex;
+use crate::chain::{Hash, unhex};
 use crate::error::{Error, Result, Unreadable};
 use crate::export::{Row, Writer};
 use crate::store::Exported;
@@ -14,6 +14,8 @@ use std::io::Write;
 
 /// Events read at a time, so that a long export holds nobody up.
 const BATCH: usize = 500;
+/// What a batch may take of memory, give or take one event.
+const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 pub fn write(
     databases: &Databases,
@@ -22,11 +24,7 @@ pub fn write(
 ) -> Result<Exported> {
     let (state, damage) = load::state(databases, agent)?;
     if let Some(damage) = damage {
-        return Err(Error::Damaged {
-            agent,
-            seq: damage.from,
-            reason: damage.reason,
-        });
+        return Err(damage.error(agent));
     }
     let ancestors = ancestors(databases, agent)?;
     let mut writer = Writer::new(out, agent)?;
@@ -78,50 +76,75 @@ fn journal<W: Write>(
     );
     let mut after = Seq::ZERO;
     loop {
+        // A row and what is kept apart of it, at one moment: a purge may come in between.
+        let moment = journal.unchecked_transaction()?;
+        let mut batch = Vec::new();
+        let mut bytes = 0;
         let mut statement = journal.prepare_cached(&sql)?;
         let parameters = params![num, sql_seq(after), sql_seq(through), BATCH as i64];
-        let rows: Vec<StoredEvent> = statement
-            .query_map(parameters, StoredEvent::read)?
-            .collect::<rusqlite::Result<_>>()?;
-        let Some(last) = rows.last() else {
+        let mut rows = statement.query(parameters)?;
+        while let Some(row) = rows.next()? {
+            let row = StoredEvent::read_of(row, agent)?;
+            let apart = read_apart(journal, agent, &row)?;
+            after = row.seq;
+            bytes += row.body.as_ref().map_or(0, String::len);
+            bytes += apart.iter().map(|(_, text)| text.len()).sum::<usize>();
+            batch.push((row, apart));
+            if bytes > BATCH_BYTES {
+                break;
+            }
+        }
+        drop(rows);
+        drop(statement);
+        moment.commit()?;
+        if batch.is_empty() {
             return Ok(());
-        };
-        after = last.seq;
-        for row in rows {
-            write_row(journal, agent, row, writer)?;
+        }
+        for (row, apart) in batch {
+            for (hash, text) in apart {
+                writer.blob(hash, text)?;
+            }
+            writer.event(row.into())?;
         }
     }
 }
 
-fn write_row<W: Write>(
+fn read_apart(
     journal: &Connection,
     agent: AgentId,
-    row: StoredEvent,
-    writer: &mut Writer<W>,
-) -> Result<()> {
-    if let Some(apart) = &row.apart {
-        let missing = || Error::Damaged {
-            agent,
+    row: &StoredEvent,
+) -> Result<Vec<(Hash, String)>> {
+    let Some(apart) = &row.apart else {
+        return Ok(Vec::new());
+    };
+    let missing = || Error::Damaged {
+        agent,
+        seq: row.seq,
+        reason: Unreadable::BlobMissing,
+    };
+    let mut found = Vec::new();
+    for hash in blobs::hashes(apart).ok_or_else(missing)? {
+        let hash = unhex(&hash).ok_or_else(missing)?;
+        let text = blobs::read(journal, &hash)?.ok_or_else(missing)?;
+        found.push((hash, text));
+    }
+    Ok(found)
+}
+
+impl From<StoredEvent> for Row {
+    fn from(row: StoredEvent) -> Self {
+        Self {
             seq: row.seq,
-            reason: Unreadable::BlobMissing,
-        };
-        for hash in blobs::hashes(apart).ok_or_else(missing)? {
-            let hash = unhex(&hash).ok_or_else(missing)?;
-            let text = blobs::read(journal, &hash)?.ok_or_else(missing)?;
-            writer.blob(hash, text)?;
+            at: row.at,
+            conversation: row.conversation,
+            turn: row.turn,
+            kind: row.kind,
+            version: row.version,
+            body: row.body,
+            apart: row.apart,
+            salt: row.salt,
+            digest: row.digest,
+            chain: row.chain,
         }
     }
-    writer.event(Row {
-        seq: row.seq,
-        at: row.at,
-        conversation: row.conversation,
-        turn: row.turn,
-        kind: row.kind,
-        version: row.version,
-        body: row.body,
-        apart: row.apart,
-        salt: row.salt,
-        digest: row.digest,
-        chain: row.chain,
-    })
 }

@@ -3,7 +3,8 @@
 use super::agents::{self, Line};
 use super::blobs;
 use super::row::{IdParam, agent_num, sql_seq};
-use super::writer::{Databases, Entry, entry};
+use super::writer::entry::{self, Care};
+use super::writer::{Databases, Entry, Written};
 use crate::chain::Hash;
 use crate::error::{Error, Result};
 use crate::export::{Item, Parsed, Row};
@@ -18,16 +19,20 @@ struct Target {
     num: i64,
     /// What was there before: it must be the same.
     had: Seq,
+    /// Somebody may own it: nothing is put behind what it has.
+    lives: bool,
 }
 
 /// Runs on the writer's thread, inside a transaction of its own.
-pub fn import(databases: &Databases, parsed: &Parsed) -> Result<Imported> {
+pub fn import(databases: &Databases, parsed: &Parsed) -> Result<(Imported, Written)> {
     let journal = &databases.journal;
     let mut target: Option<Target> = None;
+    let mut agents = Vec::new();
     for item in &parsed.items {
         match item {
             Item::Journal(agent) => {
                 target = Some(begin(journal, *agent, *agent == parsed.agent)?);
+                agents.push(*agent);
             }
             Item::Blob(hash, text) => {
                 blobs::store(journal, hash, text)?;
@@ -40,11 +45,29 @@ pub fn import(databases: &Databases, parsed: &Parsed) -> Result<Imported> {
             }
         }
     }
-    list(databases, parsed.agent)?;
-    Ok(Imported {
-        agent: parsed.agent,
-        events: parsed.events,
-    })
+    for item in &parsed.items {
+        // Of an event that was here before, and has been purged since.
+        if let Item::Blob(hash, _) = item {
+            blobs::drop_unused(journal, hash)?;
+        }
+    }
+    for agent in agents {
+        let entry = readable(databases, agent)?;
+        if agent == parsed.agent {
+            let written = Written::Event {
+                num: entry.num,
+                seq: entry.state.head,
+                chain: entry.chain,
+            };
+            list(journal, entry)?;
+            let imported = Imported {
+                agent,
+                events: parsed.events,
+            };
+            return Ok((imported, written));
+        }
+    }
+    Err(Error::BadExport("an agent without events".to_owned()))
 }
 
 fn begin(journal: &Connection, agent: AgentId, is_main: bool) -> Result<Target> {
@@ -66,6 +89,7 @@ fn begin(journal: &Connection, agent: AgentId, is_main: bool) -> Result<Target> 
             agent,
             num,
             had: super::row::seq(head),
+            lives: listed != 0,
         });
     }
     journal.execute(
@@ -76,6 +100,7 @@ fn begin(journal: &Connection, agent: AgentId, is_main: bool) -> Result<Target> 
         agent,
         num: journal.last_insert_rowid(),
         had: Seq::ZERO,
+        lives: false,
     })
 }
 
@@ -91,6 +116,11 @@ fn put(journal: &Connection, target: &Target, row: &Row) -> Result<()> {
         if chain == Some(row.chain) {
             return Ok(());
         }
+        return Err(Error::AgentExists {
+            agent: target.agent,
+        });
+    }
+    if target.lives {
         return Err(Error::AgentExists {
             agent: target.agent,
         });
@@ -131,19 +161,27 @@ fn put(journal: &Connection, target: &Target, row: &Row) -> Result<()> {
     Ok(())
 }
 
-/// Gives the imported agent its line and its names.
-fn list(databases: &Databases, agent: AgentId) -> Result<()> {
-    let mut entry: Entry = entry::read(databases, agent)?.ok_or(Error::NoSuchAgent { agent })?;
-    if let Some(damage) = &entry.damage {
-        return Err(Error::BadExport(format!(
-            "event {} cannot be read: {}",
+/// What was put in must be what a fold can be made of.
+fn readable(databases: &Databases, agent: AgentId) -> Result<Entry> {
+    let entry = entry::read(databases, agent, Care::Tail)?;
+    let entry = entry.ok_or(Error::NoSuchAgent { agent })?;
+    match &entry.damage {
+        Some(damage) => Err(Error::BadExport(format!(
+            "event {} of agent {agent} cannot be read: {}",
             damage.from, damage.reason
-        )));
+        ))),
+        None => Ok(entry),
     }
-    let journal = &databases.journal;
-    let names = Body::from(agentd_core::event::AgentRestored {});
-    agents::check_names(journal, &entry, std::iter::once(&names))?;
-    agents::update_names(journal, &entry)?;
+}
+
+/// Gives the imported agent its line and its names.
+fn list(journal: &Connection, mut entry: Entry) -> Result<()> {
+    // An archived one has given its names back.
+    if !entry.state.archived {
+        let names = Body::from(agentd_core::event::AgentRestored {});
+        agents::check_names(journal, &entry, std::iter::once(&names))?;
+        agents::update_names(journal, &entry)?;
+    }
     let nothing = Line::none();
     agents::update_line(journal, &mut entry, &nothing)
 }

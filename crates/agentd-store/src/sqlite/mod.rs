@@ -20,6 +20,7 @@ mod row;
 mod schema;
 mod search;
 mod verify;
+mod window;
 mod writer;
 
 use crate::error::{Error, Result};
@@ -97,7 +98,7 @@ impl SqliteStore {
     pub fn open(options: Options) -> Result<Self> {
         // The writer makes the files; then there is something to follow.
         let databases = writer::open(&options)?;
-        let follower = Follower::start(options.clone())?;
+        let follower = Follower::start(&options)?;
         let notify = Arc::new(Notify::new(follower.waker()));
         let readers = Readers::start(&options)?;
         let writer = Writer::start(options, databases, Arc::clone(&notify));
@@ -155,7 +156,7 @@ impl Store for SqliteStore {
     ) -> Result<Window> {
         self.inner
             .readers
-            .run(move |db| load::window(db, agent, conversation, through))
+            .run(move |db| window::load(db, agent, conversation, through))
             .await
     }
 
@@ -204,10 +205,18 @@ impl Store for SqliteStore {
     }
 
     async fn search(&self, query: SearchQuery) -> Result<SearchPage> {
-        self.inner
-            .readers
-            .run(move |db| search::search(db, &query))
-            .await
+        let look = |query: SearchQuery| {
+            let readers = &self.inner.readers;
+            readers.run(move |db| search::search(db, &query))
+        };
+        match look(query.clone()).await {
+            // Only a cache went bad.
+            Err(error) if connect::is_useless(&error) => {
+                self.inner.follower.renew().await?;
+                look(query).await
+            }
+            found => found,
+        }
     }
 
     async fn usage(&self, agent: Option<AgentId>) -> Result<Spent> {
@@ -242,12 +251,11 @@ impl Store for SqliteStore {
         // Refusals first: nothing may be taken from the index for a purge that is not to be.
         self.inner
             .readers
-            .run(move |db| purge::check(db, fence.agent, conversation))
+            .run(move |db| purge::check(db, fence, conversation))
             .await?;
-        self.inner
-            .follower
-            .forget(fence.agent, conversation)
-            .await?;
+        // The index first: it is told by the journal what to forget.
+        let follower = &self.inner.follower;
+        let _forgetting = follower.forget(fence.agent, conversation).await?;
         self.inner.writer.purge(fence, conversation, at).await
     }
 

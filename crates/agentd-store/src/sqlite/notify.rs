@@ -57,6 +57,14 @@ impl Notify {
         self.follower.wake();
     }
 
+    /// There may be more of anything.
+    pub fn everyone(&self) {
+        for sender in self.lock().values() {
+            sender.send_modify(|_| {});
+        }
+        self.follower.wake();
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<AgentId, watch::Sender<Seq>>> {
         // The map is whole between any two statements, whoever panicked.
         self.agents.lock().unwrap_or_else(PoisonError::into_inner)

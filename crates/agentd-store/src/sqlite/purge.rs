@@ -2,27 +2,51 @@
 
 use super::load;
 use super::readers::Databases;
-use super::row::{IdParam, existing_agent_num};
+use super::row::{IdParam, existing_agent_num, sql_seq};
 use crate::error::{Error, Result};
+use crate::store::Fence;
 use agentd_core::event::Kind;
-use agentd_core::id::{AgentId, ConversationId};
-use rusqlite::{Connection, params};
+use agentd_core::id::{AgentId, ConversationId, TryId};
+use agentd_core::state::{AgentState, Conversation};
+use rusqlite::types::Value;
+use rusqlite::{Connection, ToSql, params, params_from_iter};
 
-/// Why it may not be purged, if so. Nothing is changed.
-pub fn check(databases: &Databases, agent: AgentId, conversation: ConversationId) -> Result<()> {
-    let (state, _) = load::state(databases, agent)?;
-    if state.tree.get(conversation).is_none() {
-        return Err(Error::NoSuchConversation {
-            agent,
-            conversation,
+/// Why it may not be purged, if so, before anything is done about it.
+pub fn check(databases: &Databases, fence: Fence, conversation: ConversationId) -> Result<()> {
+    let (state, _) = load::state(databases, fence.agent)?;
+    let held: i64 = databases.journal.query_row(
+        "SELECT fence FROM agent WHERE id = ?1",
+        [IdParam(fence.agent.as_bytes())],
+        |row| row.get(0),
+    )?;
+    if held.unsigned_abs() != fence.epoch {
+        return Err(Error::StaleFence {
+            agent: fence.agent,
+            held: fence.epoch,
+            current: held.unsigned_abs(),
         });
     }
+    purgeable(databases, &state, conversation).map(drop)
+}
+
+/// The conversation, if it may be purged.
+fn purgeable<'a>(
+    databases: &Databases,
+    state: &'a AgentState,
+    conversation: ConversationId,
+) -> Result<&'a Conversation> {
+    let Some(found) = state.tree.get(conversation) else {
+        return Err(Error::NoSuchConversation {
+            agent: state.id,
+            conversation,
+        });
+    };
     if state.tree.current() == Some(conversation) {
         return Err(Error::PurgeCurrent { conversation });
     }
-    let by = needed_by(databases, agent, conversation)?;
+    let by = needed_by(databases, state.id, conversation)?;
     if by.is_empty() {
-        return Ok(());
+        return Ok(found);
     }
     Err(Error::PurgeNeeded { conversation, by })
 }
@@ -64,44 +88,105 @@ pub struct Deleted {
 /// Runs on the writer's thread, inside a transaction of its own.
 pub fn delete(
     databases: &Databases,
-    agent: AgentId,
+    state: &AgentState,
     conversation: ConversationId,
 ) -> Result<Deleted> {
-    check(databases, agent, conversation)?;
+    let found = purgeable(databases, state, conversation)?;
     let journal = &databases.journal;
-    let num = existing_agent_num(journal, agent)?;
+    let num = existing_agent_num(journal, state.id)?;
     let kinds = Kind::ALL.iter().filter(|kind| kind.is_content());
     let kinds: Vec<String> = kinds.map(|kind| format!("'{}'", kind.name())).collect();
-    let which = format!(
-        "agent = ?1 AND seq > 0 AND conversation = ?2 AND body IS NOT NULL AND kind IN ({})",
+    let words = format!(
+        "agent = ?1 AND seq BETWEEN ?2 AND ?3 AND conversation = ?4 AND body IS NOT NULL
+         AND kind IN ({})",
         kinds.join(", ")
     );
-    let parameters = params![num, IdParam(conversation.as_bytes())];
-    let positions = format!(
-        "SELECT position FROM event WHERE {which}
-         UNION ALL SELECT position FROM quarantine WHERE agent = ?1 AND conversation = ?2"
-    );
-    let blobs = release_blobs(journal, &positions, parameters)?;
+    let parameters = params![
+        num,
+        sql_seq(found.began),
+        sql_seq(found.head),
+        IdParam(conversation.as_bytes()),
+    ];
+    let mut blobs = release_blobs(
+        journal,
+        &format!("SELECT position FROM event WHERE {words}"),
+        parameters,
+    )?;
     let events = journal.execute(
-        &format!("UPDATE event SET body = NULL, apart = NULL, salt = NULL WHERE {which}"),
+        &format!("UPDATE event SET body = NULL, apart = NULL, salt = NULL WHERE {words}"),
         parameters,
     )?;
-    journal.execute(
-        "DELETE FROM quarantine WHERE agent = ?1 AND conversation = ?2",
-        parameters,
-    )?;
+    blobs += delete_quarantined(journal, num, conversation)?;
+    delete_drafts(journal, num, state)?;
     Ok(Deleted {
         events: events as u64,
         blobs,
     })
 }
 
-/// Lets go of the blobs of some events, and deletes those that nothing else refers to.
-fn release_blobs(
+fn delete_quarantined(journal: &Connection, num: i64, conversation: ConversationId) -> Result<u64> {
+    let of_agent: i64 = journal.query_row(
+        "SELECT count(*) FROM quarantine WHERE agent = ?1",
+        [num],
+        |row| row.get(0),
+    )?;
+    if of_agent == 0 {
+        return Ok(0);
+    }
+    let parameters = params![num, IdParam(conversation.as_bytes())];
+    let which = "agent = ?1 AND conversation = ?2";
+    let positions = format!("SELECT position FROM quarantine WHERE {which}");
+    let blobs = release_blobs(journal, &positions, parameters)?;
+    keep_only(journal, "quarantine", &format!("NOT ({which})"), parameters)?;
+    Ok(blobs)
+}
+
+/// A draft that nobody is streaming is of a try that is over; it may be of this conversation.
+fn delete_drafts(journal: &Connection, num: i64, state: &AgentState) -> Result<()> {
+    let streaming = state.turn.as_ref().and_then(|turn| turn.in_flight);
+    let TryId { incarnation, n } = match streaming {
+        Some(in_flight) => in_flight.request,
+        None => TryId {
+            incarnation: Default::default(),
+            n: 0,
+        },
+    };
+    let parameters = params![num, incarnation.0 as i64, n as i64];
+    keep_only(
+        journal,
+        "draft",
+        "agent <> ?1 OR (incarnation, try) = (?2, ?3)",
+        parameters,
+    )
+}
+
+/// Writes a small table anew with those of its rows that stay. A row that is merely deleted may have
+/// left copies in its table's pages, from when SQLite moved it; pages that are given back are
+/// overwritten whole.
+fn keep_only(
     journal: &Connection,
-    positions: &str,
-    parameters: &[&dyn rusqlite::ToSql],
-) -> Result<u64> {
+    table: &str,
+    which: &str,
+    parameters: &[&dyn ToSql],
+) -> Result<()> {
+    let mut statement = journal.prepare(&format!("SELECT * FROM {table} WHERE {which}"))?;
+    let columns = statement.column_count();
+    let rows: Vec<Vec<Value>> = statement
+        .query_map(parameters, |row| {
+            (0..columns).map(|at| row.get(at)).collect()
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    journal.execute(&format!("DELETE FROM {table}"), [])?;
+    let places = vec!["?"; columns].join(", ");
+    let mut put_back = journal.prepare(&format!("INSERT INTO {table} VALUES ({places})"))?;
+    for row in rows {
+        put_back.execute(params_from_iter(row))?;
+    }
+    Ok(())
+}
+
+/// Lets go of the blobs of some events, and blanks those that nothing else refers to.
+fn release_blobs(journal: &Connection, positions: &str, parameters: &[&dyn ToSql]) -> Result<u64> {
     let mut statement = journal.prepare(&format!(
         "SELECT DISTINCT blob FROM blob_use WHERE position IN ({positions})"
     ))?;
@@ -112,14 +197,14 @@ fn release_blobs(
         &format!("DELETE FROM blob_use WHERE position IN ({positions})"),
         parameters,
     )?;
-    let mut deleted = 0;
+    let mut blanked = 0;
     for blob in used {
-        deleted += journal
+        blanked += journal
             .prepare_cached(
-                "DELETE FROM blob WHERE num = ?1
+                "UPDATE blob SET hash = NULL, size = 0, zstd = x'' WHERE num = ?1
                  AND NOT EXISTS (SELECT 1 FROM blob_use WHERE blob = ?1)",
             )?
             .execute([blob])?;
     }
-    Ok(deleted as u64)
+    Ok(blanked as u64)
 }

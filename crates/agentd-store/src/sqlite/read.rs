@@ -1,6 +1,6 @@
 //! Pages of events.
 
-use super::row::{COLUMNS, IdParam, StoredEvent, existing_agent_num, sql_seq};
+use super::row::{BEHIND, COLUMNS, IdParam, StoredEvent, existing_agent_num, sql_seq};
 use crate::error::Result;
 use crate::store::*;
 use agentd_core::id::AgentId;
@@ -34,7 +34,7 @@ pub fn page(journal: &Connection, query: &ReadQuery) -> Result<Page> {
                 .map(|event: &agentd_core::event::Event| event.seq);
             break;
         }
-        events.push(StoredEvent::read(row)?.decode(journal, query.agent)?);
+        events.push(StoredEvent::read_of(row, query.agent)?.decode(journal, query.agent)?);
     }
     Ok(Page { events, next })
 }
@@ -43,36 +43,68 @@ pub fn global_page(journal: &Connection, after: Cursor, limit: usize) -> Result<
     let limit = limit.clamp(1, MAX_PAGE);
     let mut events = Vec::new();
     let mut next = None;
-    each_after(journal, after, (limit + 1) as i64, |agent, row| {
-        let cursor = Cursor(row.position.unsigned_abs());
+    let sql = after_sql();
+    let mut statement = journal.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![position(after), i64::MAX, (limit + 1) as i64])?;
+    while let Some(row) = rows.next()? {
+        let agent = AgentId::from_bytes(row.get(BEHIND)?);
+        let stored = StoredEvent::read_of(row, agent)?;
+        let cursor = Cursor(stored.position.unsigned_abs());
         if events.len() == limit {
             next = events.last().map(|(cursor, _)| *cursor);
         } else {
-            events.push((cursor, row.decode(journal, agent)?));
+            events.push((cursor, stored.decode(journal, agent)?));
         }
-        Ok(())
-    })?;
+    }
     Ok(GlobalPage { events, next })
 }
 
-/// Calls `each` with up to `limit` events behind `after`, in the order they were committed.
-pub fn each_after(
+/// A stretch of the order of all commits.
+pub struct Stretch {
+    /// What of it can be read.
+    pub events: Vec<(AgentId, StoredEvent)>,
+    /// Where it ends; none where there was nothing.
+    pub last: Option<Cursor>,
+    /// It was cut, and there may be more behind it.
+    pub is_cut: bool,
+}
+
+/// Up to `limit` events behind `after` and up to `through`.
+pub fn stretch(
     journal: &Connection,
     after: Cursor,
-    limit: i64,
-    mut each: impl FnMut(AgentId, StoredEvent) -> Result<()>,
-) -> Result<()> {
-    // The agent's id stands behind the columns that a stored event is read from.
-    let columns = COLUMNS.replace("position", "event.position");
-    let sql = format!(
-        "SELECT {columns}, agent.id FROM event JOIN agent ON agent.num = event.agent
-         WHERE event.position > ?1 ORDER BY event.position LIMIT ?2"
-    );
+    through: Cursor,
+    limit: usize,
+) -> Result<Stretch> {
+    let sql = after_sql();
     let mut statement = journal.prepare_cached(&sql)?;
-    let mut rows = statement.query(params![after.0 as i64, limit])?;
+    let mut rows = statement.query(params![position(after), position(through), limit as i64])?;
+    let mut found = Stretch {
+        events: Vec::new(),
+        last: None,
+        is_cut: false,
+    };
+    let mut count = 0;
     while let Some(row) = rows.next()? {
-        let agent = AgentId::from_bytes(row.get(12)?);
-        each(agent, StoredEvent::read(row)?)?;
+        count += 1;
+        found.last = Some(Cursor(row.get::<_, i64>(0)?.unsigned_abs()));
+        let agent = AgentId::from_bytes(row.get(BEHIND)?);
+        if let Ok(stored) = StoredEvent::read(row)? {
+            found.events.push((agent, stored));
+        }
     }
-    Ok(())
+    found.is_cut = count == limit;
+    Ok(found)
+}
+
+/// The agent's id stands behind the columns that a stored event is read from.
+fn after_sql() -> String {
+    format!(
+        "SELECT {COLUMNS}, agent.id FROM event JOIN agent ON agent.num = event.agent
+         WHERE event.position > ?1 AND event.position <= ?2 ORDER BY event.position LIMIT ?3"
+    )
+}
+
+fn position(cursor: Cursor) -> i64 {
+    i64::try_from(cursor.0).unwrap_or(i64::MAX)
 }

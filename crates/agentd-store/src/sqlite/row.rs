@@ -3,15 +3,18 @@
 use super::blobs;
 use crate::chain::{self, Hash, Header, Salt};
 use crate::error::{Error, Result, Unreadable};
+use crate::store::Source;
 use agentd_core::event::{Body, Event, Origin};
-use agentd_core::id::{AgentId, ConversationId, Seq, TurnId};
+use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TurnId};
 use agentd_core::time::Timestamp;
 use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Row, ToSql};
 
 /// The columns of an event, in the order [`StoredEvent::read`] expects them.
-pub const COLUMNS: &str =
-    "position, seq, at, conversation, turn, kind, version, body, apart, salt, digest, chain";
+pub const COLUMNS: &str = "event.position, seq, at, conversation, turn, kind, version, body, apart, \
+                           salt, digest, chain, source_incarnation, source_n";
+/// Where a column stands that is asked for behind those.
+pub const BEHIND: usize = 14;
 
 #[derive(Clone, Debug)]
 pub struct StoredEvent {
@@ -27,6 +30,7 @@ pub struct StoredEvent {
     pub salt: Option<Salt>,
     pub digest: Hash,
     pub chain: Hash,
+    pub source: Option<Source>,
 }
 
 /// Bytes of a fixed length; anything else in such a column is damage.
@@ -39,7 +43,34 @@ impl<const N: usize> FromSql for Bytes<N> {
 }
 
 impl StoredEvent {
-    pub fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    /// The outer error is the disk's. The inner one is the row's: a value of another type or length
+    /// than ours is damage, like a wrong checksum.
+    pub fn read(row: &Row<'_>) -> rusqlite::Result<Result<Self, Unreadable>> {
+        use rusqlite::Error as Sql;
+        match Self::read_columns(row) {
+            Ok(stored) => Ok(Ok(stored)),
+            Err(
+                Sql::FromSqlConversionFailure(..)
+                | Sql::InvalidColumnType(..)
+                | Sql::IntegralValueOutOfRange(..)
+                | Sql::Utf8Error(..),
+            ) => Ok(Err(Unreadable::Misshapen)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same, where a damaged row is an error like any other.
+    pub fn read_of(row: &Row<'_>, agent: AgentId) -> Result<Self> {
+        Self::read(row)?.map_err(|reason| Error::Damaged {
+            agent,
+            seq: row.get(1).map_or(Seq::ZERO, seq),
+            reason,
+        })
+    }
+
+    fn read_columns(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let incarnation: Option<i64> = row.get(12)?;
+        let n: Option<i64> = row.get(13)?;
         Ok(Self {
             position: row.get(0)?,
             seq: seq(row.get(1)?),
@@ -55,23 +86,34 @@ impl StoredEvent {
             salt: row.get::<_, Option<Bytes<16>>>(9)?.map(|bytes| bytes.0),
             digest: row.get::<_, Bytes<32>>(10)?.0,
             chain: row.get::<_, Bytes<32>>(11)?.0,
+            source: incarnation.zip(n).map(|(incarnation, n)| Source {
+                incarnation: Incarnation(incarnation.unsigned_abs()),
+                n: n.unsigned_abs(),
+            }),
         })
     }
 
-    /// Whether this row follows `prev` and is what was written.
+    /// Whether this row follows `prev`. What it says is checked when it is decoded.
     pub fn check(&self, agent: AgentId, seq: Seq, prev: &Hash) -> Result<(), Unreadable> {
         if self.seq != seq {
             return Err(Unreadable::Gap);
-        }
-        if let (Some(body), Some(salt)) = (&self.body, &self.salt)
-            && chain::digest(salt, body, self.apart.as_deref()) != self.digest
-        {
-            return Err(Unreadable::BodyChanged);
         }
         if chain::link(prev, &self.header(agent), &self.digest) != self.chain {
             return Err(Unreadable::BrokenChain);
         }
         Ok(())
+    }
+
+    /// Whether the body is the one that the checksum was made of; a purged row has neither body
+    /// nor salt.
+    fn is_unchanged(&self) -> bool {
+        match (&self.body, &self.salt) {
+            (Some(body), Some(salt)) => {
+                chain::digest(salt, body, self.apart.as_deref()) == self.digest
+            }
+            (None, None) => true,
+            _ => false,
+        }
     }
 
     fn header(&self, agent: AgentId) -> Header<'_> {
@@ -99,6 +141,9 @@ impl StoredEvent {
         connection: &Connection,
         agent: AgentId,
     ) -> Result<Result<Event, Unreadable>> {
+        if !self.is_unchanged() {
+            return Ok(Err(Unreadable::BodyChanged));
+        }
         let body = match (&self.body, &self.apart) {
             (None, _) => Body::purged(&self.kind, self.version),
             (Some(json), None) => Body::from_json(&self.kind, self.version, json),
@@ -170,4 +215,26 @@ pub fn note_branch(
         ],
     )?;
     Ok(())
+}
+
+/// Whether that is remembered.
+pub fn has_branch(
+    connection: &Connection,
+    num: i64,
+    conversation: ConversationId,
+    from: Origin,
+) -> rusqlite::Result<bool> {
+    connection.query_row(
+        "SELECT EXISTS (
+             SELECT 1 FROM branch WHERE agent = ?1 AND conversation = ?2 AND from_agent = ?3
+                 AND from_conversation = ?4 AND from_seq = ?5)",
+        rusqlite::params![
+            num,
+            IdParam(conversation.as_bytes()),
+            IdParam(from.agent.as_bytes()),
+            IdParam(from.conversation.as_bytes()),
+            sql_seq(from.seq),
+        ],
+        |row| row.get(0),
+    )
 }

@@ -4,7 +4,7 @@ use crate::error::{Disk, Error, Result};
 use rusqlite::{Connection, TransactionBehavior};
 
 /// One step from `user_version` n to n + 1.
-type Migration = &'static str;
+pub type Migration = &'static str;
 
 /// The journal: the only truth.
 pub const JOURNAL: &[Migration] = &[
@@ -42,6 +42,9 @@ pub const JOURNAL: &[Migration] = &[
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX name_agent ON name (agent);
 
+    -- Rows are added at the end and never deleted: SQLite moves rows about when their neighbours
+    -- go, and what it moves it leaves a copy of, which no later purge would find. A purged row is
+    -- blanked in place; so is one that was quarantined, under the negative of its agent's number.
     CREATE TABLE event (
         position INTEGER PRIMARY KEY AUTOINCREMENT,
         agent INTEGER NOT NULL,
@@ -63,9 +66,10 @@ pub const JOURNAL: &[Migration] = &[
         UNIQUE (agent, seq)
     ) STRICT;
 
+    -- Never deleted either, only blanked: hash is null then.
     CREATE TABLE blob (
         num INTEGER PRIMARY KEY,
-        hash BLOB NOT NULL UNIQUE,
+        hash BLOB UNIQUE,
         size INTEGER NOT NULL,
         zstd BLOB NOT NULL
     ) STRICT;
@@ -136,32 +140,45 @@ pub const DERIVED: &[Migration] = &[
         fold INTEGER NOT NULL,
         state BLOB NOT NULL,
         skeleton BLOB NOT NULL,
+        -- The newest append that had a counter, and where it is.
+        source TEXT,
+        -- Of state, skeleton and source: bytes that went bad must not pass for an agent.
+        sum BLOB NOT NULL,
         PRIMARY KEY (agent, seq)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX snapshot_conversation ON snapshot (agent, conversation, seq);
 
-    -- The words are in the journal, once; the index has only their places.
-    CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'unicode61');
-    INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
+    -- The shards of the search index that there are; each is a table of its own (`words_0`, ...).
+    CREATE TABLE shard (num INTEGER PRIMARY KEY) STRICT;
+    -- Shards that were dropped for a purge, and what of them is to be filled again.
+    CREATE TABLE refill (
+        shard INTEGER PRIMARY KEY,
+        position INTEGER NOT NULL,
+        through INTEGER NOT NULL
+    ) STRICT;
     ",
 ];
 
-/// Brings a file up to date. A newer one is left alone.
-pub fn migrate(connection: &mut Connection, migrations: &[Migration]) -> Result<()> {
+/// Refuses a file that a newer agentd made.
+pub fn check(connection: &Connection, migrations: &[Migration]) -> Result<()> {
     let known = migrations.len() as u32;
     let found = version(connection)?;
     if found > known {
         return Err(Error::NewerSchema { found, known });
     }
-    if found == known {
+    Ok(())
+}
+
+/// Brings a file up to date. A newer one is left alone.
+pub fn migrate(connection: &mut Connection, migrations: &[Migration]) -> Result<()> {
+    check(connection, migrations)?;
+    if version(connection)? == migrations.len() as u32 {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Somebody else may have been faster.
+    check(&transaction, migrations)?;
     let found = version(&transaction)?;
-    if found > known {
-        return Err(Error::NewerSchema { found, known });
-    }
     for (index, migration) in migrations.iter().enumerate().skip(found as usize) {
         transaction.execute_batch(migration)?;
         transaction.pragma_update(None, "user_version", index as u32 + 1)?;

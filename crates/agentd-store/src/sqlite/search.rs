@@ -1,55 +1,105 @@
 //! Finding words.
 
+use super::follower::index;
 use super::readers::Databases;
-use super::row::{COLUMNS, StoredEvent};
+use super::row::{BEHIND, COLUMNS, StoredEvent};
 use crate::error::{Error, Result};
 use crate::store::*;
+use agentd_core::event::Event;
 use agentd_core::id::AgentId;
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 const MAX_PAGE: usize = 200;
-/// Hits of other agents that are looked at for one page.
+/// Places that are looked at for one page; those of other agents count, too.
 const MAX_LOOKED_AT: usize = 100_000;
 
+/// A page in the making.
+struct Hits<'a> {
+    query: &'a SearchQuery,
+    limit: usize,
+    hits: Vec<(Cursor, Event)>,
+    looked_at: usize,
+    next: Option<Cursor>,
+}
+
 pub fn search(databases: &Databases, query: &SearchQuery) -> Result<SearchPage> {
-    let limit = query.limit.clamp(1, MAX_PAGE);
     let before = query.before.map_or(i64::MAX, |cursor| {
         i64::try_from(cursor.0).unwrap_or(i64::MAX)
     });
-    let mut places = databases.derived.prepare_cached(
-        "SELECT rowid FROM words WHERE words MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC",
-    )?;
-    let columns = COLUMNS.replace("position", "event.position");
-    let sql = format!(
-        "SELECT {columns}, agent.id FROM event JOIN agent ON agent.num = event.agent
-         WHERE event.position = ?1"
-    );
-    let mut events = databases.journal.prepare_cached(&sql)?;
-    let mut hits: Vec<(Cursor, agentd_core::event::Event)> = Vec::new();
-    let mut next = None;
-    let mut rows = places
-        .query(params![query.text, before])
-        .map_err(bad_query)?;
-    let mut looked_at = 0;
-    while let Some(row) = rows.next().map_err(bad_query)? {
-        let position: i64 = row.get(0)?;
-        looked_at += 1;
-        let mut found = events.query([position])?;
-        let Some(row) = found.next()? else { continue };
-        let agent = AgentId::from_bytes(row.get(12)?);
-        let stored = StoredEvent::read(row)?;
-        // Purged since it was indexed, or somebody else's.
-        if stored.body.is_none() || query.agent.is_some_and(|wanted| wanted != agent) {
-            continue;
-        }
-        if hits.len() == limit || looked_at > MAX_LOOKED_AT {
-            next = hits.last().map(|(cursor, _)| *cursor);
+    let mut page = Hits {
+        query,
+        limit: query.limit.clamp(1, MAX_PAGE),
+        hits: Vec::new(),
+        looked_at: 0,
+        next: None,
+    };
+    // One moment: a purge may drop a shard in between.
+    let moment = databases.derived.unchecked_transaction()?;
+    for shard in index::shards(&databases.derived)? {
+        if shard <= index::shard_of(before) && !page.look_in(databases, shard, before)? {
             break;
         }
-        let cursor = Cursor(position.unsigned_abs());
-        hits.push((cursor, stored.decode(&databases.journal, agent)?));
     }
-    Ok(SearchPage { hits, next })
+    moment.commit()?;
+    Ok(SearchPage {
+        hits: page.hits,
+        next: page.next,
+    })
+}
+
+impl Hits<'_> {
+    /// False once the page is full.
+    fn look_in(&mut self, databases: &Databases, shard: i64, before: i64) -> Result<bool> {
+        let mut places = databases
+            .derived
+            .prepare_cached(&index::places_sql(shard))?;
+        let mut rows = places
+            .query(params![self.query.text, before])
+            .map_err(bad_query)?;
+        while let Some(row) = rows.next().map_err(bad_query)? {
+            let position: i64 = row.get(0)?;
+            let cursor = Cursor(position.unsigned_abs());
+            // Enough for once; the next page goes on from here.
+            if self.looked_at == MAX_LOOKED_AT {
+                self.next = Some(Cursor(cursor.0 + 1));
+                return Ok(false);
+            }
+            self.looked_at += 1;
+            let Some(event) = self.event_at(&databases.journal, position)? else {
+                continue;
+            };
+            if self.hits.len() == self.limit {
+                self.next = self.hits.last().map(|(cursor, _)| *cursor);
+                return Ok(false);
+            }
+            self.hits.push((cursor, event));
+        }
+        Ok(true)
+    }
+
+    /// None where it was purged since it was indexed, cannot be read, or is somebody else's.
+    fn event_at(&self, journal: &Connection, position: i64) -> Result<Option<Event>> {
+        let sql = format!(
+            "SELECT {COLUMNS}, agent.id FROM event JOIN agent ON agent.num = event.agent
+             WHERE event.position = ?1"
+        );
+        let mut statement = journal.prepare_cached(&sql)?;
+        let mut found = statement.query([position])?;
+        let Some(row) = found.next()? else {
+            return Ok(None);
+        };
+        let agent = AgentId::from_bytes(row.get(BEHIND)?);
+        if self.query.agent.is_some_and(|wanted| wanted != agent) {
+            return Ok(None);
+        }
+        let Ok(stored) = StoredEvent::read(row)? else {
+            return Ok(None);
+        };
+        if stored.body.is_none() {
+            return Ok(None);
+        }
+        Ok(stored.try_decode(journal, agent)?.ok())
+    }
 }
 
 /// FTS5 reports what it cannot parse as an ordinary SQL error.

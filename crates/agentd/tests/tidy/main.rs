@@ -4,6 +4,7 @@
 //! one that feeds it a made-up file to prove that it can fail. A finding says where, which rule, and
 //! what to do.
 //!
+//! - [`history`]: no statement rewrites an event.
 //! - [`layers`]: crates depend downwards only.
 //! - [`rooms`]: where SQL, processes and the environment may be used; [`pure`]: not in the core.
 //! - [`shape`]: size, head and name of files.
@@ -12,6 +13,7 @@
 //! The rest reads text: [`tree`] the repository, [`lexer`] a Rust file without its comments and
 //! strings, [`paths`] the paths it names, [`manifest`] the dependencies in a `Cargo.toml`.
 
+mod history;
 mod layers;
 mod leftovers;
 mod lexer;

@@ -1,76 +1,168 @@
 //! The search index: the places of words, by the order of commits.
+//!
+//! It is cut into shards, each the words of one stretch of that order. A purge drops the shards that
+//! its conversation is in, whole, and they are filled again from what is left: so nothing of the
+//! words can stay behind in the index's own files, and the rest of the index is not touched.
 
 use super::Databases;
 use crate::error::Result;
-use crate::sqlite::row::{COLUMNS, IdParam, StoredEvent, agent_num};
+use crate::sqlite::read::{self, Stretch};
+use crate::sqlite::row::{IdParam, StoredEvent, agent_num};
 use crate::store::Cursor;
 use agentd_core::event::Kind;
 use agentd_core::id::{AgentId, ConversationId};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+/// Places in one shard: small enough to be filled again in a moment, large enough to be few.
+const SHARD: i64 = 16_384;
+
+pub const fn shard_of(position: i64) -> i64 {
+    position / SHARD
+}
+
+/// The shards that there are, newest first.
+pub fn shards(derived: &Connection) -> Result<Vec<i64>> {
+    let mut statement = derived.prepare_cached("SELECT num FROM shard ORDER BY num DESC")?;
+    let shards = statement.query_map([], |row| row.get(0))?;
+    Ok(shards.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The places in a shard where the words stand, newest first.
+pub fn places_sql(shard: i64) -> String {
+    format!(
+        "SELECT rowid FROM words_{shard} WHERE words_{shard} MATCH ?1 AND rowid < ?2
+         ORDER BY rowid DESC"
+    )
+}
+
+pub fn make_shard(derived: &Connection, shard: i64) -> Result<()> {
+    let made = derived
+        .prepare_cached("INSERT OR IGNORE INTO shard (num) VALUES (?1)")?
+        .execute([shard])?;
+    if made > 0 {
+        // The words are in the journal, once; the index has only their places.
+        derived.execute_batch(&format!(
+            "CREATE VIRTUAL TABLE words_{shard} USING fts5
+                 (text, content = '', columnsize = 0, tokenize = 'unicode61')"
+        ))?;
+    }
+    Ok(())
+}
 
 /// How far the follower has come.
-pub fn position(derived: &Connection) -> Result<Cursor> {
+fn position(derived: &Connection) -> Result<Cursor> {
     let position: i64 = derived
         .prepare_cached("SELECT position FROM follower")?
         .query_row([], |row| row.get(0))?;
     Ok(Cursor(position.unsigned_abs()))
 }
 
-pub fn add(databases: &Databases, rows: Vec<(AgentId, StoredEvent)>) -> Result<()> {
-    let derived = databases.derived.unchecked_transaction()?;
-    let mut last = None;
-    {
-        let mut insert =
-            derived.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
-        for (agent, row) in rows {
-            let position = row.position;
-            last = Some(position);
-            if let Some(text) = words(databases, agent, row)? {
-                insert.execute(params![position, text])?;
-            }
-        }
+/// Takes in the next stretch of the journal. Runs in a transaction.
+pub fn advance(databases: &Databases, limit: usize) -> Result<Stretch> {
+    let derived = &databases.derived;
+    let from = position(derived)?;
+    let stretch = read::stretch(&databases.journal, from, Cursor(u64::MAX), limit)?;
+    if let Some(last) = stretch.last {
+        add(databases, &stretch)?;
         derived
-            .prepare_cached("UPDATE follower SET position = max(position, ?1)")?
-            .execute([last])?;
+            .prepare_cached("UPDATE follower SET position = ?1")?
+            .execute([last.0 as i64])?;
     }
-    derived.commit()?;
+    Ok(stretch)
+}
+
+/// Fills a bit more of a shard that was dropped. False where there is none. Runs in a transaction.
+pub fn refill(databases: &Databases, limit: usize) -> Result<bool> {
+    let derived = &databases.derived;
+    let next: Option<(i64, i64, i64)> = derived
+        .prepare_cached("SELECT shard, position, through FROM refill ORDER BY shard DESC LIMIT 1")?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    let Some((shard, from, through)) = next else {
+        return Ok(false);
+    };
+    let cursor = |position: i64| Cursor(position.unsigned_abs());
+    let stretch = read::stretch(&databases.journal, cursor(from), cursor(through), limit)?;
+    add(databases, &stretch)?;
+    match stretch.last {
+        Some(last) if stretch.is_cut => derived
+            .prepare_cached("UPDATE refill SET position = ?2 WHERE shard = ?1")?
+            .execute(params![shard, last.0 as i64])?,
+        _ => derived
+            .prepare_cached("DELETE FROM refill WHERE shard = ?1")?
+            .execute([shard])?,
+    };
+    Ok(true)
+}
+
+fn add(databases: &Databases, stretch: &Stretch) -> Result<()> {
+    let derived = &databases.derived;
+    for (agent, row) in &stretch.events {
+        let Some(text) = words(databases, *agent, row)? else {
+            continue;
+        };
+        let shard = shard_of(row.position);
+        make_shard(derived, shard)?;
+        derived
+            .prepare_cached(&format!(
+                "INSERT INTO words_{shard} (rowid, text) VALUES (?1, ?2)"
+            ))?
+            .execute(params![row.position, text])?;
+    }
     Ok(())
 }
 
-/// What is indexed of an event. Taking it out again needs the very same text.
-fn words(databases: &Databases, agent: AgentId, row: StoredEvent) -> Result<Option<String>> {
+/// What is indexed of an event.
+fn words(databases: &Databases, agent: AgentId, row: &StoredEvent) -> Result<Option<String>> {
     let is_content = Kind::parse(&row.kind).is_some_and(Kind::is_content);
     if !is_content || row.body.is_none() {
         return Ok(None);
     }
     // What cannot be read cannot be found; `verify` reports it.
-    let Ok(event) = row.try_decode(&databases.journal, agent)? else {
+    let Ok(event) = row.clone().try_decode(&databases.journal, agent)? else {
         return Ok(None);
     };
     let text = event.body.words().join("\n");
     Ok((!text.is_empty()).then_some(text))
 }
 
-/// Takes the words of a conversation out of the index.
+/// Drops the shards that hold words of a conversation. Runs in a transaction.
 pub fn forget(databases: &Databases, agent: AgentId, conversation: ConversationId) -> Result<()> {
     let Some(num) = agent_num(&databases.journal, agent)? else {
         return Ok(());
     };
-    let sql = format!(
-        "SELECT {COLUMNS} FROM event WHERE agent = ?1 AND seq > 0 AND conversation = ?2
-         ORDER BY seq"
-    );
-    let mut statement = databases.journal.prepare_cached(&sql)?;
-    let mut rows = statement.query(params![num, IdParam(conversation.as_bytes())])?;
-    let mut delete = databases
-        .derived
-        .prepare_cached("INSERT INTO words (words, rowid, text) VALUES ('delete', ?1, ?2)")?;
-    while let Some(row) = rows.next()? {
-        let row = StoredEvent::read(row)?;
-        let position = row.position;
-        if let Some(text) = words(databases, agent, row)? {
-            delete.execute(params![position, text])?;
+    let derived = &databases.derived;
+    let through = position(derived)?.0 as i64;
+    for shard in shards_with(&databases.journal, num, conversation)? {
+        let there = derived.execute("DELETE FROM shard WHERE num = ?1", [shard])?;
+        if there == 0 {
+            continue;
         }
+        derived.execute_batch(&format!("DROP TABLE words_{shard}"))?;
+        make_shard(derived, shard)?;
+        derived.execute(
+            "INSERT OR REPLACE INTO refill (shard, position, through) VALUES (?1, ?2, ?3)",
+            params![
+                shard,
+                shard * SHARD - 1,
+                through.min((shard + 1) * SHARD - 1)
+            ],
+        )?;
     }
     Ok(())
+}
+
+/// Quarantined events were in the index before they were set aside.
+fn shards_with(journal: &Connection, num: i64, conversation: ConversationId) -> Result<Vec<i64>> {
+    let mut statement = journal.prepare_cached(
+        "SELECT position FROM event WHERE agent = ?1 AND seq > 0 AND conversation = ?2
+         UNION ALL SELECT position FROM quarantine WHERE agent = ?1 AND conversation = ?2",
+    )?;
+    let parameters = params![num, IdParam(conversation.as_bytes())];
+    let mut rows = statement.query(parameters)?;
+    let mut shards = std::collections::BTreeSet::new();
+    while let Some(row) = rows.next()? {
+        shards.insert(shard_of(row.get(0)?));
+    }
+    Ok(shards.into_iter().collect())
 }

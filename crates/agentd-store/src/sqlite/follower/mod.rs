@@ -4,35 +4,44 @@
 pub mod index;
 pub mod snapshot;
 
-use super::connect::{self, Durability};
+use super::Options;
+use super::connect;
 use super::readers::Databases;
 use super::writer::empty_log;
-use super::{Options, read};
-use crate::error::{Error, Result};
-use agentd_core::id::{AgentId, ConversationId};
+use crate::error::{Disk, Error, Result};
+use agentd_core::id::{AgentId, ConversationId, Seq};
+use rusqlite::{Transaction, TransactionBehavior};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// Events that one round takes.
-const BATCH: i64 = 512;
+const BATCH: usize = 512;
 /// Commits that come close together are followed together.
 const LINGER: Duration = Duration::from_millis(20);
 /// How long to leave the disk alone after a failure.
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long a purge waits for readers to let go of the log.
+const SCRUB_WAIT: Duration = Duration::from_secs(30);
 
-pub enum Command {
+type Reply = oneshot::Sender<Result<()>>;
+
+enum Command {
     /// There may be more in the journal.
     Wake,
-    Settle(oneshot::Sender<Result<()>>),
+    Settle(Reply),
     Forget {
         agent: AgentId,
         conversation: ConversationId,
-        reply: oneshot::Sender<Result<()>>,
+        reply: Reply,
     },
+    /// A purge is over.
+    Resume,
+    /// What is derived was found to be damaged.
+    Renew(Reply),
     Quit,
 }
 
@@ -57,10 +66,20 @@ pub struct Follower {
     thread: Option<JoinHandle<()>>,
 }
 
+/// While this is there the follower looks at nothing: what is about to be purged must not get into
+/// the index again.
+pub struct Forgetting(Waker);
+
+impl Drop for Forgetting {
+    fn drop(&mut self) {
+        let _quit = self.0.commands.send(Command::Resume);
+    }
+}
+
 impl Follower {
-    pub fn start(options: Options) -> Result<Self> {
-        let derived = connect::writer(&options, &options.derived(), Durability::Derived)?;
-        let journal = connect::reader(&options, &options.journal())?;
+    pub fn start(options: &Options) -> Result<Self> {
+        let derived = connect::derived(options)?;
+        let journal = connect::reader(options, &options.journal())?;
         let (commands, queue) = mpsc::channel();
         let waker = Waker {
             commands,
@@ -69,8 +88,10 @@ impl Follower {
         let thread = Thread {
             snapshot_every: options.snapshot_every.max(1),
             databases: Databases { journal, derived },
-            since_snapshot: HashMap::new(),
+            reach: HashMap::new(),
             awake: Arc::clone(&waker.awake),
+            forgetting: 0,
+            waiting: Vec::new(),
         };
         waker.wake();
         Ok(Self {
@@ -87,20 +108,25 @@ impl Follower {
         self.ask(Command::Settle).await
     }
 
-    /// Takes a conversation's words out of the index and its snapshots away.
-    pub async fn forget(&self, agent: AgentId, conversation: ConversationId) -> Result<()> {
+    /// Makes everything anew, and waits until it has caught up.
+    pub async fn renew(&self) -> Result<()> {
+        self.ask(Command::Renew).await
+    }
+
+    /// Takes a conversation's words out of the index and its snapshots away, and stops until the
+    /// purge is over.
+    pub async fn forget(&self, agent: AgentId, conversation: ConversationId) -> Result<Forgetting> {
+        let forgetting = Forgetting(self.waker.clone());
         self.ask(|reply| Command::Forget {
             agent,
             conversation,
             reply,
         })
-        .await
+        .await?;
+        Ok(forgetting)
     }
 
-    async fn ask(
-        &self,
-        command: impl FnOnce(oneshot::Sender<Result<()>>) -> Command,
-    ) -> Result<()> {
+    async fn ask(&self, command: impl FnOnce(Reply) -> Command) -> Result<()> {
         let (reply, answer) = oneshot::channel();
         let sent = self.waker.commands.send(command(reply));
         sent.map_err(|_| Error::Closed)?;
@@ -120,51 +146,82 @@ impl Drop for Follower {
 struct Thread {
     snapshot_every: u64,
     databases: Databases,
-    /// Events of each agent since its last snapshot, as far as this thread has seen.
-    since_snapshot: HashMap<AgentId, u64>,
+    /// How far each agent's snapshots reach, as far as this thread has seen.
+    reach: HashMap<AgentId, Seq>,
     awake: Arc<AtomicBool>,
+    /// Purges under way.
+    forgetting: usize,
+    /// Those who want everything to have caught up, once the purges are over.
+    waiting: Vec<Reply>,
 }
 
 impl Thread {
     fn run(mut self, queue: &mpsc::Receiver<Command>) {
-        let mut more = false;
+        // How long until it is time to look, if nobody calls before.
+        let mut look_in: Option<Duration> = None;
         loop {
-            let command = match more {
-                true => queue.recv_timeout(Duration::ZERO).unwrap_or(Command::Wake),
-                false => match queue.recv() {
-                    Ok(command) => command,
-                    Err(_) => return,
-                },
+            let command = match look_in {
+                Some(wait) if self.forgetting == 0 => queue.recv_timeout(wait),
+                _ => queue.recv().map_err(Into::into),
+            };
+            let command = match command {
+                Ok(command) => command,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    look_in = self.look();
+                    continue;
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => return,
             };
             match command {
-                Command::Wake => {
-                    self.awake.store(false, Ordering::Release);
-                    match self.follow() {
-                        Ok(full) => {
-                            more = full;
-                            if !full {
-                                std::thread::sleep(LINGER);
-                            }
-                        }
-                        Err(error) => {
-                            tracing::warn!(%error, "search and snapshots are behind");
-                            std::thread::sleep(PAUSE);
-                            more = true;
-                        }
-                    }
-                }
-                Command::Settle(reply) => {
-                    let _gone = reply.send(self.catch_up());
-                }
+                Command::Wake => look_in = look_in.or(Some(LINGER)),
+                Command::Settle(reply) => self.waiting.push(reply),
                 Command::Forget {
                     agent,
                     conversation,
                     reply,
                 } => {
+                    self.forgetting += 1;
                     let _gone = reply.send(self.forget(agent, conversation));
+                }
+                Command::Resume => {
+                    self.forgetting = self.forgetting.saturating_sub(1);
+                    look_in = Some(Duration::ZERO);
+                }
+                Command::Renew(reply) => {
+                    let renewed = self.renew();
+                    look_in = Some(Duration::ZERO);
+                    if renewed.is_ok() && self.forgetting == 0 {
+                        self.waiting.push(reply);
+                    } else {
+                        let _gone = reply.send(renewed);
+                    }
                 }
                 Command::Quit => return,
             }
+            if self.forgetting == 0 && !self.waiting.is_empty() {
+                self.settle();
+            }
+        }
+    }
+
+    /// One round; says when to look again.
+    fn look(&mut self) -> Option<Duration> {
+        // Before the look: what comes in between wakes us again.
+        self.awake.store(false, Ordering::Release);
+        match self.follow() {
+            Ok(true) => Some(Duration::ZERO),
+            Ok(false) => None,
+            Err(error) => {
+                tracing::warn!(%error, "search and snapshots are behind");
+                Some(PAUSE)
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        for reply in std::mem::take(&mut self.waiting) {
+            let caught_up = self.catch_up();
+            let _gone = reply.send(caught_up);
         }
     }
 
@@ -175,45 +232,83 @@ impl Thread {
 
     /// Takes in some more of the journal. True where there is still more.
     fn follow(&mut self) -> Result<bool> {
-        let from = index::position(&self.databases.derived)?;
-        let mut rows = Vec::new();
-        read::each_after(&self.databases.journal, from, BATCH, |agent, row| {
-            rows.push((agent, row));
-            Ok(())
-        })?;
-        let full = rows.len() as i64 == BATCH;
-        if rows.is_empty() {
-            return Ok(false);
+        match self.try_follow() {
+            Err(error) if connect::is_useless(&error) => {
+                tracing::warn!(%error, "search and snapshots are unreadable");
+                self.renew()?;
+                Ok(true)
+            }
+            followed => followed,
         }
-        for (agent, _) in &rows {
-            *self.since_snapshot.entry(*agent).or_default() += 1;
-        }
-        index::add(&self.databases, rows)?;
-        self.take_snapshots()?;
-        Ok(full)
     }
 
-    fn take_snapshots(&mut self) -> Result<()> {
-        let every = self.snapshot_every;
-        let due = self.since_snapshot.iter().filter(|(_, n)| **n >= every);
-        let due: Vec<AgentId> = due.map(|(agent, _)| *agent).collect();
-        for agent in due {
-            self.since_snapshot.remove(&agent);
-            snapshot::take(&self.databases, agent)?;
+    fn try_follow(&mut self) -> Result<bool> {
+        // The lock comes first: another process may follow too, and nothing is to go in twice.
+        let derived = &self.databases.derived;
+        let transaction = Transaction::new_unchecked(derived, TransactionBehavior::Immediate)?;
+        let stretch = index::advance(&self.databases, BATCH)?;
+        let more = stretch.is_cut || index::refill(&self.databases, BATCH)?;
+        transaction.commit()?;
+        let mut heads = HashMap::new();
+        for (agent, event) in &stretch.events {
+            heads.insert(*agent, event.seq);
+        }
+        self.take_snapshots(heads)?;
+        Ok(more)
+    }
+
+    /// The derived file went bad. It is only a cache.
+    fn renew(&mut self) -> Result<()> {
+        tracing::warn!("search and snapshots are made again");
+        self.reach.clear();
+        connect::renew(&mut self.databases.derived)
+    }
+
+    fn take_snapshots(&mut self, heads: HashMap<AgentId, Seq>) -> Result<()> {
+        for (agent, head) in heads {
+            let derived = &self.databases.derived;
+            let reach = match self.reach.get(&agent) {
+                Some(reach) if *reach <= head => *reach,
+                _ => snapshot::reach(derived, agent, head)?,
+            };
+            self.reach.insert(agent, reach);
+            if head.0.saturating_sub(reach.0) < self.snapshot_every {
+                continue;
+            }
+            match snapshot::take(&self.databases, agent) {
+                Ok(()) => drop(self.reach.insert(agent, head)),
+                // One that cannot be read must not keep the others from theirs.
+                Err(error @ Error::Damaged { .. }) => {
+                    tracing::warn!(%agent, %error, "no snapshot could be taken");
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
 
     fn forget(&mut self, agent: AgentId, conversation: ConversationId) -> Result<()> {
-        // Only what is in the index can be taken out of it.
-        self.catch_up()?;
-        let derived = self.databases.derived.unchecked_transaction()?;
-        index::forget(&self.databases, agent, conversation)?;
-        snapshot::forget(&self.databases.derived, agent)?;
-        derived.commit()?;
-        match empty_log(&self.databases.derived)? {
-            true => Ok(()),
-            false => Err(Error::Unavailable(crate::error::Disk::Locked)),
+        self.reach.remove(&agent);
+        match self.drop_words(agent, conversation) {
+            Err(error) if connect::is_useless(&error) => self.renew()?,
+            dropped => dropped?,
         }
+        let deadline = Instant::now() + SCRUB_WAIT;
+        while !empty_log(&self.databases.derived)? {
+            if Instant::now() > deadline {
+                return Err(Error::Unavailable(Disk::Locked));
+            }
+            std::thread::sleep(LINGER);
+        }
+        Ok(())
+    }
+
+    fn drop_words(&self, agent: AgentId, conversation: ConversationId) -> Result<()> {
+        let derived = &self.databases.derived;
+        let transaction = Transaction::new_unchecked(derived, TransactionBehavior::Immediate)?;
+        index::forget(&self.databases, agent, conversation)?;
+        snapshot::forget(derived, agent)?;
+        transaction.commit()?;
+        Ok(())
     }
 }

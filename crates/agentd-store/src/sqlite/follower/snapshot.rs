@@ -1,10 +1,11 @@
 //! Snapshots: the first fold whole, the second as a skeleton. A cache, checked before it is used.
 
 use super::Databases;
-use crate::chain::Hash;
+use crate::chain::{Hash, content_hash};
 use crate::error::{Error, Result};
-use crate::sqlite::load;
-use crate::sqlite::row::{IdParam, existing_agent_num, sql_seq};
+use crate::sqlite::row::{IdParam, existing_agent_num, seq, sql_seq};
+use crate::sqlite::{load, window};
+use crate::store::Source;
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::state::{AgentState, FOLD_VERSION, Segment};
 use agentd_core::window::Skeleton;
@@ -15,6 +16,8 @@ use serde::de::DeserializeOwned;
 const RECENT: u64 = 8;
 /// Of the older ones, one in this many stays, for rewinding.
 const OLDER: u64 = 8;
+/// Snapshots that are looked at; only after a quarantine is the newest one not of this journal.
+const TRIED: u64 = 8;
 const MAX_BYTES: usize = 256 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -23,15 +26,19 @@ pub struct Snapshot {
     pub chain: Hash,
     pub state: AgentState,
     pub skeleton: Skeleton,
+    /// The newest append that had a counter, as far as the snapshot has seen.
+    pub source: Option<(Source, Seq, Seq)>,
 }
 
-const COLUMNS: &str = "conversation, chain, state, skeleton, seq";
+const COLUMNS: &str = "conversation, chain, state, skeleton, source, sum, seq";
 
 struct Stored {
     conversation: ConversationId,
     chain: Hash,
     state: Vec<u8>,
     skeleton: Vec<u8>,
+    source: Option<String>,
+    sum: Hash,
     seq: i64,
 }
 
@@ -42,7 +49,9 @@ impl Stored {
             chain: row.get(1)?,
             state: row.get(2)?,
             skeleton: row.get(3)?,
-            seq: row.get(4)?,
+            source: row.get(4)?,
+            sum: row.get(5)?,
+            seq: row.get(6)?,
         })
     }
 
@@ -52,10 +61,14 @@ impl Stored {
             .prepare_cached("SELECT chain FROM event WHERE agent = ?1 AND seq = ?2")?
             .query_row(params![num, self.seq], |row| row.get(0))
             .optional()?;
-        if chain != Some(self.chain) {
+        if chain != Some(self.chain) || sum(&self.state, &self.skeleton, &self.source) != self.sum {
             return Ok(None);
         }
         let (Some(state), Some(skeleton)) = (unpack(&self.state), unpack(&self.skeleton)) else {
+            return Ok(None);
+        };
+        let source = self.source.as_deref().map(serde_json::from_str).transpose();
+        let Ok(source) = source else {
             return Ok(None);
         };
         Ok(Some(Snapshot {
@@ -63,8 +76,20 @@ impl Stored {
             chain: self.chain,
             state,
             skeleton,
+            source,
         }))
     }
+}
+
+fn sum(state: &[u8], skeleton: &[u8], source: &Option<String>) -> Hash {
+    let source = source.as_deref().unwrap_or_default();
+    let mut all = Vec::with_capacity(state.len() + skeleton.len() + source.len() + 16);
+    for part in [state, skeleton] {
+        all.extend((part.len() as u64).to_le_bytes());
+        all.extend(part);
+    }
+    all.extend(source.as_bytes());
+    content_hash(&all)
 }
 
 fn pack(value: &impl serde::Serialize) -> Result<Vec<u8>> {
@@ -80,28 +105,11 @@ fn unpack<T: DeserializeOwned>(packed: &[u8]) -> Option<T> {
 /// The newest snapshot of an agent.
 pub fn newest(databases: &Databases, agent: AgentId, num: i64) -> Result<Option<Snapshot>> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM snapshot WHERE agent = ?1 AND fold = ?2 ORDER BY seq DESC LIMIT 1"
+        "SELECT {COLUMNS} FROM snapshot WHERE agent = ?1 AND fold = ?2
+         ORDER BY seq DESC LIMIT {TRIED}"
     );
-    let stored = databases
-        .derived
-        .prepare_cached(&sql)
-        .and_then(|mut statement| {
-            statement
-                .query_row(
-                    params![IdParam(agent.as_bytes()), FOLD_VERSION],
-                    Stored::read,
-                )
-                .optional()
-        });
-    match stored {
-        Ok(Some(stored)) => stored.open(&databases.journal, num),
-        Ok(None) => Ok(None),
-        // A damaged cache only costs time.
-        Err(error) => {
-            tracing::warn!(%error, "snapshots cannot be read");
-            Ok(None)
-        }
-    }
+    let parameters = params![IdParam(agent.as_bytes()), FOLD_VERSION];
+    find(databases, num, &sql, parameters)
 }
 
 /// The newest snapshot whose window belongs to this part of a lineage.
@@ -110,28 +118,54 @@ pub fn of_conversation(databases: &Databases, segment: &Segment) -> Result<Optio
     let sql = format!(
         "SELECT {COLUMNS} FROM snapshot
          WHERE agent = ?1 AND conversation = ?2 AND seq <= ?3 AND fold = ?4
-         ORDER BY seq DESC LIMIT 1"
+         ORDER BY seq DESC LIMIT {TRIED}"
     );
-    let stored = databases
-        .derived
-        .prepare_cached(&sql)
-        .and_then(|mut statement| {
-            let parameters = params![
-                IdParam(segment.agent.as_bytes()),
-                IdParam(segment.conversation.as_bytes()),
-                sql_seq(segment.through),
-                FOLD_VERSION,
-            ];
-            statement.query_row(parameters, Stored::read).optional()
-        });
-    match stored {
-        Ok(Some(stored)) => stored.open(&databases.journal, num),
-        Ok(None) => Ok(None),
-        Err(error) => {
-            tracing::warn!(%error, "snapshots cannot be read");
-            Ok(None)
+    let parameters = params![
+        IdParam(segment.agent.as_bytes()),
+        IdParam(segment.conversation.as_bytes()),
+        sql_seq(segment.through),
+        FOLD_VERSION,
+    ];
+    find(databases, num, &sql, parameters)
+}
+
+/// The first of the rows that can be used.
+fn find(
+    databases: &Databases,
+    num: i64,
+    sql: &str,
+    parameters: &[&dyn rusqlite::ToSql],
+) -> Result<Option<Snapshot>> {
+    let stored = databases.derived.prepare_cached(sql).and_then(|mut found| {
+        let rows = found.query_map(parameters, Stored::read)?;
+        rows.collect::<rusqlite::Result<Vec<_>>>()
+    });
+    // A damaged cache only costs time.
+    let stored = stored.unwrap_or_else(|error| {
+        tracing::warn!(%error, "snapshots cannot be read");
+        Vec::new()
+    });
+    for stored in stored {
+        if let Some(snapshot) = stored.open(&databases.journal, num)? {
+            return Ok(Some(snapshot));
         }
     }
+    Ok(None)
+}
+
+/// How far the snapshots of an agent reach, of those that are about what its journal holds by now.
+pub fn reach(derived: &Connection, agent: AgentId, head: Seq) -> Result<Seq> {
+    let reach: Option<i64> = derived
+        .prepare_cached(
+            "SELECT seq FROM snapshot WHERE agent = ?1 AND fold = ?2 AND seq <= ?3
+             ORDER BY seq DESC LIMIT 1",
+        )?
+        .query_row(
+            params![IdParam(agent.as_bytes()), FOLD_VERSION, sql_seq(head)],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(reach.map_or(Seq::ZERO, seq))
 }
 
 /// Takes a snapshot of an agent as it is now.
@@ -143,13 +177,17 @@ pub fn take(databases: &Databases, agent: AgentId) -> Result<()> {
         return Ok(());
     };
     let head = folded.state.head;
-    let window = load::fold_window(databases, &folded.state, current, head)?;
+    let window = window::fold(databases, &folded.state, current, head)?;
     journal.commit()?;
+    let (state, skeleton) = (pack(&folded.state)?, pack(&window.skeleton())?);
+    let source = folded.source.map(|source| serde_json::to_string(&source));
+    let source = source.transpose().map_err(Error::Encode)?;
     databases
         .derived
         .prepare_cached(
-            "INSERT OR REPLACE INTO snapshot (agent, seq, conversation, chain, fold, state, skeleton)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT OR REPLACE INTO snapshot (agent, seq, conversation, chain, fold, state,
+                                              skeleton, source, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute(params![
             IdParam(agent.as_bytes()),
@@ -157,9 +195,16 @@ pub fn take(databases: &Databases, agent: AgentId) -> Result<()> {
             IdParam(current.as_bytes()),
             folded.chain,
             FOLD_VERSION,
-            pack(&folded.state)?,
-            pack(&window.skeleton())?,
+            state,
+            skeleton,
+            source,
+            sum(&state, &skeleton, &source),
         ])?;
+    // Of events that were quarantined since.
+    databases
+        .derived
+        .prepare_cached("DELETE FROM snapshot WHERE agent = ?1 AND seq > ?2")?
+        .execute(params![IdParam(agent.as_bytes()), sql_seq(head)])?;
     thin_out(&databases.derived, agent, current, head)
 }
 

@@ -1,16 +1,17 @@
 //! One append: checked, placed, chained, folded.
 
 use super::entry::Entry;
-use super::group::{Failure, Landed};
+use super::group::{Failure, Written};
 use super::{Databases, Thread};
 use crate::chain::{self, Hash, Header, Salt};
 use crate::error::{Error, Result};
 use crate::sqlite::blobs::{self, Split};
 use crate::sqlite::row::{self, IdParam, sql_seq};
-use crate::sqlite::{agents, drafts};
+use crate::sqlite::{agents, drafts, load};
 use crate::store::*;
-use agentd_core::event::{Body, NewEvent};
+use agentd_core::event::{Body, ConversationBegan, NewEvent};
 use agentd_core::id::{AgentId, TryId};
+use agentd_core::state::AgentState;
 use rusqlite::{Connection, params};
 
 /// Events that one append may hold.
@@ -72,7 +73,7 @@ pub(super) fn apply(
     thread: &mut Thread,
     databases: &Databases,
     prepared: Prepared,
-) -> Result<(Ack, Option<Landed>), Failure> {
+) -> Result<(Ack, Option<Written>), Failure> {
     let agent = prepared.fence.agent;
     let entry = thread.entry(databases, prepared.fence)?;
     if let Some(repeated) = check_source(entry, agent, prepared.source)? {
@@ -88,6 +89,9 @@ pub(super) fn apply(
         }));
     }
     let journal = &databases.journal;
+    for event in &prepared.events {
+        check_origin(databases, &entry.state, &event.event.body)?;
+    }
     let renames = agents::check_names(
         journal,
         entry,
@@ -110,12 +114,37 @@ pub(super) fn apply(
     if renames {
         agents::update_names(journal, entry)?;
     }
-    let landed = Landed {
+    let written = Written::Event {
         num: entry.num,
         seq: last,
         chain: entry.chain,
     };
-    Ok((Ack::Committed { first, last }, Some(landed)))
+    Ok((Ack::Committed { first, last }, Some(written)))
+}
+
+/// A branch of words that are gone would have a hole where they were.
+fn check_origin(databases: &Databases, state: &AgentState, body: &Body) -> Result<(), Failure> {
+    let Body::ConversationBegan(ConversationBegan {
+        from: Some(from), ..
+    }) = body
+    else {
+        return Ok(());
+    };
+    let purged = |state: &AgentState| {
+        let origin = state.tree.get(from.conversation);
+        origin.is_some_and(|origin| origin.purged)
+    };
+    let purged = match from.agent == state.id {
+        true => purged(state),
+        // One that is not here at all is for `verify` to report.
+        false => load::state(databases, from.agent).is_ok_and(|(state, _)| purged(&state)),
+    };
+    match purged {
+        true => Err(Failure::Refused(Error::OriginPurged {
+            conversation: from.conversation,
+        })),
+        false => Ok(()),
+    }
 }
 
 /// An answer where this append was made before; an error where it may not be made.
@@ -128,6 +157,10 @@ fn check_source(
     let Some((newest, first, last)) = entry.source else {
         return expect_next(agent, sent, 1);
     };
+    // Counters begin at one: this is no repetition of anything.
+    if sent.n == 0 {
+        return expect_next(agent, sent, newest.n + 1);
+    }
     if sent.incarnation < newest.incarnation {
         return Err(Failure::Refused(Error::StaleIncarnation {
             agent,

@@ -1,15 +1,16 @@
 //! Ownership of an agent, and what becomes of a damaged tail when a new owner takes over.
 
-use super::entry::{self, Entry};
+use super::entry::{self, Care, Entry};
 use super::group::Failure;
 use super::{Databases, Thread, append};
 use crate::error::{Error, Result};
 use crate::sqlite::row::{IdParam, sql_seq};
-use crate::store::{Claim, Damage, Fence};
+use crate::store::{Append, Claim, Damage, Fence};
 use agentd_core::event::{NewEvent, Quarantined};
-use agentd_core::id::AgentId;
-use rusqlite::params;
+use agentd_core::id::{AgentId, TryId};
+use rusqlite::{Connection, params};
 
+/// A claim that is refused leaves everything as it was, the fence of the owner before included.
 pub(super) fn claim(
     thread: &mut Thread,
     databases: &Databases,
@@ -17,7 +18,29 @@ pub(super) fn claim(
     owner: &str,
 ) -> Result<Claim, Failure> {
     let journal = &databases.journal;
-    let epoch: i64 = journal
+    journal.execute_batch("SAVEPOINT claim")?;
+    let claimed = take_over(thread, databases, agent, owner);
+    match &claimed {
+        Ok(_) => {}
+        Err(Failure::Refused(_)) => {
+            thread.entries.remove(&agent);
+            journal.execute_batch("ROLLBACK TO claim")?;
+        }
+        // The whole group is rolled back.
+        Err(Failure::Disk(_)) => return claimed,
+    }
+    journal.execute_batch("RELEASE claim")?;
+    claimed
+}
+
+fn take_over(
+    thread: &mut Thread,
+    databases: &Databases,
+    agent: AgentId,
+    owner: &str,
+) -> Result<Claim, Failure> {
+    let epoch: i64 = databases
+        .journal
         .prepare_cached(
             "INSERT INTO agent (id, fence, owner) VALUES (?1, 1, ?2)
              ON CONFLICT (id) DO UPDATE SET fence = fence + 1, owner = excluded.owner
@@ -29,52 +52,53 @@ pub(super) fn claim(
         epoch: epoch.unsigned_abs(),
     };
     // Read anew: whoever owned it before may have been another process.
-    thread.entries.remove(&agent);
-    let entry = entry::read(databases, agent)?.ok_or(Error::NoSuchAgent { agent })?;
-    let quarantined = match entry.damage.clone() {
-        Some(damage) => Some(quarantine(thread, databases, entry, fence, damage)?),
-        None => {
-            thread.entries.insert(agent, entry);
-            None
-        }
+    let entry = entry::read(databases, agent, Care::Window)?;
+    let mut entry = entry.ok_or(Error::NoSuchAgent { agent })?;
+    let quarantined = entry.damage.take();
+    let note = match &quarantined {
+        Some(damage) => Some(set_aside(&databases.journal, &mut entry, fence, damage)?),
+        None => None,
     };
+    thread.entries.insert(agent, entry);
+    if let Some(note) = note {
+        let note = append::prepare(Append::new(fence, vec![note]))?;
+        append::apply(thread, databases, note)?;
+    }
     Ok(Claim { fence, quarantined })
 }
 
-/// Moves the damaged events aside, as they are, and notes in the journal that this was done.
-fn quarantine(
-    thread: &mut Thread,
-    databases: &Databases,
-    mut entry: Entry,
+/// Moves the damaged events aside, as they are. The journal itself is to say that this was done.
+fn set_aside(
+    journal: &Connection,
+    entry: &mut Entry,
     fence: Fence,
-    damage: Damage,
-) -> Result<Damage, Failure> {
+    damage: &Damage,
+) -> Result<NewEvent, Failure> {
     // With not even a conversation left there is nothing to go on with: that needs a person.
     let Some(conversation) = entry.state.tree.current() else {
-        return Err(Failure::Refused(Error::Damaged {
-            agent: fence.agent,
-            seq: damage.from,
-            reason: damage.reason,
-        }));
+        return Err(Failure::Refused(damage.error(fence.agent)));
     };
-    let from = sql_seq(damage.from);
-    databases.journal.execute(
-        "INSERT INTO quarantine (position, agent, seq, at, conversation, turn, kind, version, body, apart,
-                                 salt, digest, chain, source_incarnation, source_n)
+    let tail = params![entry.num, sql_seq(damage.from)];
+    journal.execute(
+        "INSERT INTO quarantine (position, agent, seq, at, conversation, turn, kind, version, body,
+                                 apart, salt, digest, chain, source_incarnation, source_n)
          SELECT position, agent, seq, at, conversation, turn, kind, version, body, apart, salt,
                 digest, chain, source_incarnation, source_n
          FROM event WHERE agent = ?1 AND seq >= ?2 ORDER BY seq",
-        params![entry.num, from],
+        tail,
     )?;
-    databases.journal.execute(
-        "DELETE FROM event WHERE agent = ?1 AND seq >= ?2",
-        params![entry.num, from],
+    // Blanked, not deleted: see the schema.
+    journal.execute(
+        "UPDATE event SET agent = -agent, seq = position, body = NULL, apart = NULL, salt = NULL
+         WHERE agent = ?1 AND seq >= ?2",
+        tail,
     )?;
+    forget_tries(journal, entry)?;
     tracing::warn!(
         agent = %fence.agent, from = damage.from.0, through = damage.through.0,
         reason = %damage.reason, "a damaged tail was quarantined"
     );
-    let event = NewEvent {
+    Ok(NewEvent {
         at: entry.state.updated_at,
         conversation,
         turn: None,
@@ -83,11 +107,29 @@ fn quarantine(
             through: damage.through,
         }
         .into(),
+    })
+}
+
+/// Incarnations that only the tail knew will be counted again: drafts of theirs must not stand in
+/// the way of new ones.
+fn forget_tries(journal: &Connection, entry: &mut Entry) -> Result<(), Failure> {
+    let newest = TryId {
+        incarnation: entry.state.incarnation,
+        n: i64::MAX as u64,
     };
-    entry.damage = None;
-    entry.source = None;
-    thread.entries.insert(fence.agent, entry);
-    let note = append::prepare(crate::store::Append::new(fence, vec![event]))?;
-    append::apply(thread, databases, note)?;
-    Ok(damage)
+    let parameters = params![entry.num, newest.incarnation.0 as i64, newest.n as i64];
+    if entry.ended > newest {
+        entry.ended = newest;
+        journal.execute(
+            "UPDATE agent SET ended_incarnation = ?2, ended_try = ?3 WHERE num = ?1",
+            parameters,
+        )?;
+    }
+    if entry.draft.take_if(|(of, _)| *of > newest).is_some() {
+        journal.execute(
+            "DELETE FROM draft WHERE agent = ?1 AND (incarnation, try) > (?2, ?3)",
+            parameters,
+        )?;
+    }
+    Ok(())
 }

@@ -5,11 +5,11 @@ use super::{Databases, Thread};
 use crate::chain::Hash;
 use crate::error::{Error, Result};
 use crate::sqlite::load;
-use crate::sqlite::row::{self, IdParam};
+use crate::sqlite::row::IdParam;
 use crate::store::{Damage, Fence, Source};
-use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TryId};
+use agentd_core::id::{AgentId, Incarnation, Seq, TryId};
 use agentd_core::state::AgentState;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::OptionalExtension as _;
 use std::collections::hash_map::Entry as Known;
 
 pub(in crate::sqlite) struct Entry {
@@ -39,8 +39,8 @@ impl Thread {
         let entry = match self.entries.entry(agent) {
             Known::Occupied(known) => known.into_mut(),
             Known::Vacant(unknown) => {
-                let entry = read(databases, agent)?.ok_or(Error::NoSuchAgent { agent })?;
-                unknown.insert(entry)
+                let entry = read(databases, agent, Care::Tail)?;
+                unknown.insert(entry.ok_or(Error::NoSuchAgent { agent })?)
             }
         };
         if entry.epoch != fence.epoch {
@@ -51,30 +51,26 @@ impl Thread {
             }));
         }
         if let Some(damage) = &entry.damage {
-            return Err(Failure::Refused(Error::Damaged {
-                agent,
-                seq: damage.from,
-                reason: damage.reason.clone(),
-            }));
+            return Err(Failure::Refused(damage.error(agent)));
         }
         Ok(entry)
     }
-
-    /// The agent's current conversation, if the fence still holds.
-    pub(super) fn check_fence(
-        &mut self,
-        databases: &Databases,
-        fence: Fence,
-    ) -> Result<Option<ConversationId>> {
-        match self.entry(databases, fence) {
-            Ok(entry) => Ok(entry.state.tree.current()),
-            Err(Failure::Refused(error)) => Err(error),
-            Err(Failure::Disk(disk)) => Err(Error::NotCommitted(disk)),
-        }
-    }
 }
 
-pub(in crate::sqlite) fn read(databases: &Databases, agent: AgentId) -> Result<Option<Entry>> {
+/// How much is looked at before an agent is taken for good.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::sqlite) enum Care {
+    /// What lies behind the newest snapshot.
+    Tail,
+    /// All that its window shows, too.
+    Window,
+}
+
+pub(in crate::sqlite) fn read(
+    databases: &Databases,
+    agent: AgentId,
+    care: Care,
+) -> Result<Option<Entry>> {
     let journal = &databases.journal;
     let found = journal
         .prepare_cached(
@@ -92,11 +88,14 @@ pub(in crate::sqlite) fn read(databases: &Databases, agent: AgentId) -> Result<O
     let Some((num, epoch, ended, listed_at)) = found else {
         return Ok(None);
     };
-    let folded = load::fold(databases, agent, num)?;
+    let folded = match care {
+        Care::Tail => load::fold(databases, agent, num)?,
+        Care::Window => load::checked(databases, agent, num)?,
+    };
     Ok(Some(Entry {
         num,
         epoch,
-        source: newest_source(journal, num)?,
+        source: folded.source,
         draft: super::super::drafts::stops_at(journal, num)?,
         state: folded.state,
         chain: folded.chain,
@@ -104,37 +103,4 @@ pub(in crate::sqlite) fn read(databases: &Databases, agent: AgentId) -> Result<O
         listed_at,
         damage: folded.damage,
     }))
-}
-
-/// The newest append that had a counter. Appends without one are rare in between.
-fn newest_source(journal: &Connection, num: i64) -> Result<Option<(Source, Seq, Seq)>> {
-    let newest = journal
-        .prepare_cached(
-            "SELECT source_incarnation, source_n, seq FROM event
-             WHERE agent = ?1 AND source_n IS NOT NULL ORDER BY seq DESC LIMIT 1",
-        )?
-        .query_row([num], |row| {
-            let incarnation: i64 = row.get(0)?;
-            let n: i64 = row.get(1)?;
-            Ok((incarnation, n, row.get::<_, i64>(2)?))
-        })
-        .optional()?;
-    let Some((incarnation, n, last)) = newest else {
-        return Ok(None);
-    };
-    // One append is one run of the journal.
-    let before: Option<i64> = journal
-        .prepare_cached(
-            "SELECT seq FROM event WHERE agent = ?1 AND seq < ?2
-             AND (source_n IS NOT ?3 OR source_incarnation IS NOT ?4)
-             ORDER BY seq DESC LIMIT 1",
-        )?
-        .query_row(params![num, last, n, incarnation], |row| row.get(0))
-        .optional()?;
-    let source = Source {
-        incarnation: Incarnation(incarnation.unsigned_abs()),
-        n: n.unsigned_abs(),
-    };
-    let first = row::seq(before.unwrap_or(0)).next();
-    Ok(Some((source, first, row::seq(last))))
 }

@@ -6,11 +6,11 @@ use crate::chain::Hash;
 use crate::error::{Disk, Error, Result};
 use crate::sqlite::drafts;
 use crate::sqlite::readers::Databases;
-use crate::sqlite::row::sql_seq;
+use crate::sqlite::row::{IdParam, sql_seq};
 use crate::store::*;
-use agentd_core::id::{AgentId, Seq};
-use rusqlite::{OptionalExtension as _, params};
-use std::collections::HashMap;
+use agentd_core::id::{AgentId, Seq, TryId};
+use rusqlite::{Connection, OptionalExtension as _, params};
+use std::collections::{HashMap, HashSet};
 
 /// What may share a commit.
 pub(super) enum Grouped {
@@ -53,19 +53,53 @@ impl From<Error> for Failure {
     }
 }
 
-/// The last event of an append, by which it can be found again.
+/// Something that a commit has written, by which it can be found again. A commit is whole: where
+/// one of its writes is there, all are.
 #[derive(Clone, Copy)]
-pub(super) struct Landed {
-    pub num: i64,
-    pub seq: Seq,
-    pub chain: Hash,
+pub(in crate::sqlite) enum Written {
+    /// The last event of an append.
+    Event {
+        num: i64,
+        seq: Seq,
+        chain: Hash,
+    },
+    Draft {
+        num: i64,
+        request: TryId,
+        offset: u64,
+    },
+    Claim(Fence),
 }
 
+/// Gives a caller the answer, or an error in its place.
+type Say = Box<dyn FnOnce(Option<Error>)>;
+
 /// An answer that is given once the commit is through.
-enum Answer {
-    Append(Reply<Ack>, Result<Ack>, Option<Landed>),
-    Draft(Reply<DraftAck>, Result<DraftAck>),
-    Claim(Reply<Claim>, Result<Claim>),
+struct Answer {
+    say: Say,
+    /// What it is worth if the commit fails.
+    worth: Worth,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Worth {
+    /// It has not happened then.
+    Nothing,
+    /// It tells what is on disk, and stays true.
+    All,
+    /// It tells of what may be on disk, or only in this very commit.
+    Unknown,
+}
+
+/// What one group has done so far.
+#[derive(Default)]
+struct Work {
+    answers: Vec<Answer>,
+    /// The new heads of the agents that were written to.
+    heads: HashMap<AgentId, Seq>,
+    /// The agents that are not, by now, what they are on disk.
+    touched: HashSet<AgentId>,
+    written: Option<Written>,
 }
 
 impl Thread {
@@ -82,29 +116,26 @@ impl Thread {
             self.roll_back(databases);
             return refuse_all(group, &disk);
         }
-        let mut answers = Vec::with_capacity(group.len());
-        let mut heads = HashMap::new();
+        let mut work = Work::default();
         let mut group = group.into_iter();
         while let Some(command) = group.next() {
-            match self.carry_out(&databases, command, &mut heads) {
-                Ok(answer) => answers.push(answer),
-                Err((failed, disk)) => {
-                    self.roll_back(databases);
-                    failed.answer(&disk);
-                    answers.into_iter().for_each(|answer| answer.fail(&disk));
-                    return refuse_all(group.collect(), &disk);
+            if let Err(disk) = self.carry_out(&databases, command, &mut work) {
+                self.roll_back(databases);
+                for answer in work.answers {
+                    answer.fail(&disk);
                 }
+                return refuse_all(group.collect(), &disk);
             }
         }
         match commit(&databases) {
             Ok(()) => {
                 self.databases = Some(databases);
-                self.notify.committed(heads);
-                answers.into_iter().for_each(Answer::give);
+                self.notify.committed(work.heads);
+                work.answers.into_iter().for_each(Answer::give);
             }
             Err(disk) => {
                 drop(databases);
-                self.tell_the_truth(answers, disk);
+                self.tell_the_truth(work, &disk);
             }
         }
         if self.entries.len() > ENTRIES {
@@ -112,139 +143,186 @@ impl Thread {
         }
     }
 
-    /// The inner result is the caller's answer; the error is the disk's.
+    /// Carries one command out and keeps its answer. The error is the disk's; the caller of the
+    /// command that met it has been told.
     fn carry_out(
         &mut self,
         databases: &Databases,
         command: Grouped,
-        heads: &mut HashMap<AgentId, Seq>,
-    ) -> Result<Answer, (Unanswered, Disk)> {
+        work: &mut Work,
+    ) -> Result<(), Disk> {
         match command {
             Grouped::Append { prepared, reply } => {
                 let agent = prepared.fence.agent;
-                match append::apply(self, databases, prepared) {
-                    Ok((ack, landed)) => {
-                        if let Ack::Committed { last, .. } = ack {
-                            heads.insert(agent, last);
-                        }
-                        Ok(Answer::Append(reply, Ok(ack), landed))
-                    }
-                    Err(Failure::Refused(error)) => Ok(Answer::Append(reply, Err(error), None)),
-                    Err(Failure::Disk(disk)) => Err((Unanswered::Append(reply), disk)),
+                let done = append::apply(self, databases, prepared);
+                let (reply, done) = or_disk(reply, done)?;
+                let done = done.map(|(ack, written)| {
+                    work.written = written.or(work.written);
+                    ack
+                });
+                let worth = work.worth(agent, &done, |ack| matches!(ack, Ack::Repeated { .. }));
+                if let Ok(Ack::Committed { last, .. }) = done {
+                    work.touched.insert(agent);
+                    work.heads.insert(agent, last);
                 }
+                work.keep(reply, done, worth);
             }
             Grouped::Draft {
                 fence,
                 chunk,
                 reply,
-            } => match drafts::write(self, databases, fence, &chunk) {
-                Ok(ack) => Ok(Answer::Draft(reply, Ok(ack))),
-                Err(Failure::Refused(error)) => Ok(Answer::Draft(reply, Err(error))),
-                Err(Failure::Disk(disk)) => Err((Unanswered::Draft(reply), disk)),
-            },
+            } => {
+                let done = drafts::write(self, databases, fence, &chunk);
+                let (reply, done) = or_disk(reply, done)?;
+                let worth = work.worth(fence.agent, &done, |(_, written)| written.is_none());
+                let done = done.map(|(ack, written)| {
+                    work.touched.extend(written.map(|_| fence.agent));
+                    work.written = work.written.or(written);
+                    ack
+                });
+                work.keep(reply, done, worth);
+            }
             Grouped::Claim {
                 agent,
                 owner,
                 reply,
-            } => match claim::claim(self, databases, agent, &owner) {
-                Ok(claim) => Ok(Answer::Claim(reply, Ok(claim))),
-                Err(Failure::Refused(error)) => Ok(Answer::Claim(reply, Err(error))),
-                Err(Failure::Disk(disk)) => Err((Unanswered::Claim(reply), disk)),
-            },
+            } => {
+                let done = claim::claim(self, databases, agent, &owner);
+                let (reply, done) = or_disk(reply, done)?;
+                let worth = work.worth(agent, &done, |_| false);
+                if let Ok(claim) = &done {
+                    work.touched.insert(agent);
+                    work.written = work.written.or(Some(Written::Claim(claim.fence)));
+                    let entry = self.entries.get(&agent);
+                    work.heads
+                        .extend(entry.map(|entry| (agent, entry.state.head)));
+                }
+                work.keep(reply, done, worth);
+            }
         }
+        Ok(())
     }
 
     /// After a failed commit: what is there after all is acknowledged, what is not is refused, and
     /// where the disk does not even say which, that is what callers hear.
-    fn tell_the_truth(&mut self, answers: Vec<Answer>, disk: Disk) {
-        let verdict = self.after_failed_commit(disk.clone());
-        let certain = matches!(verdict, Error::NotCommitted(_));
-        for answer in answers {
-            match answer {
-                Answer::Append(reply, Ok(ack), Some(landed)) if certain => {
-                    let there = self.databases.as_ref().map(|db| is_there(db, landed));
-                    let _gone = reply.send(match there {
-                        Some(Ok(true)) => Ok(ack),
-                        Some(Ok(false)) => Err(Error::NotCommitted(disk.clone())),
-                        _ => Err(Error::Uncertain(disk.clone())),
-                    });
-                }
-                answer if certain => answer.fail(&disk),
-                answer => answer.doubt(&disk),
+    fn tell_the_truth(&mut self, work: Work, disk: &Disk) {
+        let there = match work.written {
+            Some(written) => self.find_after_failure(written),
+            // Nobody asked for anything to be written.
+            None => Some(true),
+        };
+        if there == Some(true) {
+            self.notify.committed(work.heads);
+        }
+        for answer in work.answers {
+            match there {
+                Some(true) => answer.give(),
+                Some(false) => answer.fail(disk),
+                None => answer.doubt(disk),
             }
         }
     }
 }
 
-fn is_there(databases: &Databases, landed: Landed) -> Result<bool> {
-    let chain: Option<Hash> = databases
-        .journal
-        .query_row(
-            "SELECT chain FROM event WHERE agent = ?1 AND seq = ?2",
-            params![landed.num, sql_seq(landed.seq)],
-            |row| row.get(0),
-        )
-        .optional()?;
-    Ok(chain == Some(landed.chain))
+/// Whether that is in the journal.
+pub(super) fn is_there(journal: &Connection, written: Written) -> Result<bool> {
+    match written {
+        Written::Event { num, seq, chain } => {
+            let found: Option<Hash> = journal
+                .prepare_cached("SELECT chain FROM event WHERE agent = ?1 AND seq = ?2")?
+                .query_row(params![num, sql_seq(seq)], |row| row.get(0))
+                .optional()?;
+            Ok(found == Some(chain))
+        }
+        Written::Draft {
+            num,
+            request,
+            offset,
+        } => {
+            let stops_at = drafts::stops_at(journal, num)?;
+            Ok(stops_at.is_some_and(|(of, stops_at)| of == request && stops_at > offset))
+        }
+        Written::Claim(fence) => {
+            let epoch: Option<i64> = journal
+                .prepare_cached("SELECT fence FROM agent WHERE id = ?1")?
+                .query_row([IdParam(fence.agent.as_bytes())], |row| row.get(0))
+                .optional()?;
+            Ok(epoch.is_some_and(|epoch| epoch.unsigned_abs() >= fence.epoch))
+        }
+    }
 }
 
 fn refuse_all(group: Vec<Grouped>, disk: &Disk) {
     for command in group {
+        let error = Error::NotCommitted(disk.clone());
+        // Whoever asked may have gone; then nobody wants the answer.
         match command {
-            Grouped::Append { reply, .. } => Unanswered::Append(reply),
-            Grouped::Draft { reply, .. } => Unanswered::Draft(reply),
-            Grouped::Claim { reply, .. } => Unanswered::Claim(reply),
+            Grouped::Append { reply, .. } => drop(reply.send(Err(error))),
+            Grouped::Draft { reply, .. } => drop(reply.send(Err(error))),
+            Grouped::Claim { reply, .. } => drop(reply.send(Err(error))),
         }
-        .answer(disk);
     }
 }
 
-/// Somebody who still waits.
-enum Unanswered {
-    Append(Reply<Ack>),
-    Draft(Reply<DraftAck>),
-    Claim(Reply<Claim>),
+/// Tells the caller at once where it was the disk: nothing of the group will be committed.
+fn or_disk<A, T>(reply: Reply<A>, done: Result<T, Failure>) -> Result<(Reply<A>, Result<T>), Disk> {
+    match done {
+        Ok(done) => Ok((reply, Ok(done))),
+        Err(Failure::Refused(error)) => Ok((reply, Err(error))),
+        Err(Failure::Disk(disk)) => {
+            let _gone = reply.send(Err(Error::NotCommitted(disk.clone())));
+            Err(disk)
+        }
+    }
 }
 
-impl Unanswered {
-    /// Whoever asked may have gone; then nobody wants the answer.
-    fn answer(self, disk: &Disk) {
-        self.say(Error::NotCommitted(disk.clone()));
+impl Work {
+    fn keep<T: 'static>(&mut self, reply: Reply<T>, done: Result<T>, worth: Worth) {
+        let say: Say = Box::new(move |instead| {
+            let _gone = reply.send(match instead {
+                Some(error) => Err(error),
+                None => done,
+            });
+        });
+        self.answers.push(Answer { say, worth });
     }
 
-    fn say(self, error: Error) {
-        match self {
-            Self::Append(reply) => drop(reply.send(Err(error))),
-            Self::Draft(reply) => drop(reply.send(Err(error))),
-            Self::Claim(reply) => drop(reply.send(Err(error))),
+    /// Before the agent counts as touched by this command itself. `is_old` where the answer is
+    /// about something that was there before.
+    fn worth<T>(&self, agent: AgentId, done: &Result<T>, is_old: impl Fn(&T) -> bool) -> Worth {
+        let touched = match done {
+            // By anybody in the group; everything else is about the agent itself.
+            Err(Error::NameTaken { .. }) => !self.touched.is_empty(),
+            _ => self.touched.contains(&agent),
+        };
+        match done {
+            Ok(done) if !is_old(done) => Worth::Nothing,
+            _ if !touched => Worth::All,
+            Ok(_) => Worth::Unknown,
+            Err(_) => Worth::Nothing,
         }
     }
 }
 
 impl Answer {
     fn give(self) {
-        match self {
-            Self::Append(reply, answer, _) => drop(reply.send(answer)),
-            Self::Draft(reply, answer) => drop(reply.send(answer)),
-            Self::Claim(reply, answer) => drop(reply.send(answer)),
-        }
+        (self.say)(None);
     }
 
-    /// A refusal stays what it is; a success was none.
+    /// The commit is not there.
     fn fail(self, disk: &Disk) {
-        self.replace(Error::NotCommitted(disk.clone()));
+        (self.say)(match self.worth {
+            Worth::All => None,
+            Worth::Nothing => Some(Error::NotCommitted(disk.clone())),
+            Worth::Unknown => Some(Error::Uncertain(disk.clone())),
+        });
     }
 
+    /// Nobody knows whether the commit is there.
     fn doubt(self, disk: &Disk) {
-        self.replace(Error::Uncertain(disk.clone()));
-    }
-
-    fn replace(self, error: Error) {
-        match self {
-            Self::Append(reply, Ok(_), _) => Unanswered::Append(reply).say(error),
-            Self::Draft(reply, Ok(_)) => Unanswered::Draft(reply).say(error),
-            Self::Claim(reply, Ok(_)) => Unanswered::Claim(reply).say(error),
-            refused => refused.give(),
-        }
+        (self.say)(match self.worth {
+            Worth::All => None,
+            Worth::Nothing | Worth::Unknown => Some(Error::Uncertain(disk.clone())),
+        });
     }
 }

@@ -10,7 +10,7 @@ mod group;
 mod reopen;
 mod scrub;
 
-use super::connect::{self, Durability};
+use super::connect;
 use super::notify::Notify;
 pub(super) use super::readers::Databases;
 use super::{Options, import};
@@ -20,7 +20,7 @@ use crate::store::*;
 use agentd_core::id::{AgentId, ConversationId};
 use agentd_core::time::Timestamp;
 pub(super) use entry::Entry;
-pub(super) use group::Failure;
+pub(super) use group::{Failure, Written};
 pub(super) use reopen::empty_log;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -150,13 +150,9 @@ pub fn open(options: &Options) -> Result<Databases> {
             () => Disk::Folder(Arc::new(error)),
         })
     })?;
-    let journal = connect::writer(options, &options.journal(), Durability::Full)?;
+    let journal = connect::journal(options)?;
     // Made here as well, so that the writer can read snapshots from the start.
-    drop(connect::writer(
-        options,
-        &options.derived(),
-        Durability::Derived,
-    )?);
+    drop(connect::derived(options)?);
     let derived = connect::reader(options, &options.derived())?;
     Ok(Databases { journal, derived })
 }
@@ -234,19 +230,21 @@ impl Thread {
             }
             Command::Import { parsed, reply } => {
                 let done = self.in_transaction(|_, databases| import::import(databases, &parsed));
-                if let Ok(imported) = &done {
-                    self.entries.remove(&imported.agent);
-                    self.notify.committed([]);
+                if done.is_ok() {
+                    // What was imported may have been known before, as somebody's ancestor.
+                    self.entries.clear();
+                    self.notify.everyone();
                 }
                 let _gone = reply.send(done);
             }
         }
     }
 
-    /// Runs `work` in a transaction, and commits it if it says so.
+    /// Runs `work` in a transaction of its own. It says what it has written, by which that can be
+    /// found again.
     fn in_transaction<T>(
         &mut self,
-        work: impl FnOnce(&mut Self, &Databases) -> Result<T>,
+        work: impl FnOnce(&mut Self, &Databases) -> Result<(T, Written)>,
     ) -> Result<T> {
         let databases = self.take_databases().map_err(Error::NotCommitted)?;
         let done = begin(&databases)
@@ -254,19 +252,26 @@ impl Thread {
             .and_then(|()| self.notice_others(&databases).map_err(Error::NotCommitted))
             .and_then(|()| work(self, &databases));
         match done {
-            Ok(value) => match commit(&databases) {
+            Ok((value, written)) => match commit(&databases) {
                 Ok(()) => {
                     self.databases = Some(databases);
                     Ok(value)
                 }
                 Err(disk) => {
                     drop(databases);
-                    Err(self.after_failed_commit(disk))
+                    match self.find_after_failure(written) {
+                        Some(true) => Ok(value),
+                        Some(false) => Err(Error::NotCommitted(disk)),
+                        None => Err(Error::Uncertain(disk)),
+                    }
                 }
             },
             Err(error) => {
                 self.roll_back(databases);
-                Err(error)
+                Err(match error {
+                    Error::Unavailable(disk) => Error::NotCommitted(disk),
+                    error => error,
+                })
             }
         }
     }

@@ -1,5 +1,6 @@
 //! After a failure nothing that was remembered counts: open again, read again.
 
+use super::group::{Written, is_there};
 use super::{Thread, open};
 use crate::error::{Disk, Error, Result};
 use crate::sqlite::readers::Databases;
@@ -17,7 +18,11 @@ impl Thread {
             // What a failed sync left behind may look written and not be. Moving everything from the
             // log into the file writes it anew, and syncs it.
             Ok(databases) => match empty_log(&databases.journal) {
-                Ok(true) => Ok(databases),
+                Ok(true) => {
+                    // What nobody could be sure of may be there: those who follow should look.
+                    self.notify.everyone();
+                    Ok(databases)
+                }
                 Ok(false) => Err(Disk::Locked),
                 Err(error) => Err(Disk::from_sqlite(error)),
             },
@@ -36,17 +41,14 @@ impl Thread {
         }
     }
 
-    /// What to say after a commit that failed: `NotCommitted` where the journal could be read again
-    /// (callers look for their own events then), `Uncertain` where not even that.
-    pub(super) fn after_failed_commit(&mut self, disk: Disk) -> Error {
+    /// Opens the journal again after a commit that failed, and looks whether it is there after all.
+    /// None where the journal could not even be read again.
+    pub(super) fn find_after_failure(&mut self, written: Written) -> Option<bool> {
         self.databases = None;
-        match self.take_databases() {
-            Ok(databases) => {
-                self.databases = Some(databases);
-                Error::NotCommitted(disk)
-            }
-            Err(_) => Error::Uncertain(disk),
-        }
+        let databases = self.take_databases().ok()?;
+        let there = is_there(&databases.journal, written).ok();
+        self.databases = Some(databases);
+        there
     }
 
     /// Another process may have written in between.

@@ -1,9 +1,9 @@
 //! A purge, and then the log: what was deleted must not be readable there either.
 
-use super::group::Failure;
+use super::group::{Failure, Written};
 use super::{Databases, Reply, Thread, append, reopen};
 use crate::error::{Disk, Error, Result};
-use crate::sqlite::purge;
+use crate::sqlite::{drafts, purge};
 use crate::store::{Ack, Append, Fence, Purge};
 use agentd_core::event::{NewEvent, Purged};
 use agentd_core::id::ConversationId;
@@ -38,13 +38,18 @@ pub(super) fn purge(
     fence: Fence,
     conversation: ConversationId,
     at: Timestamp,
-) -> Result<Purge> {
-    thread.check_fence(databases, fence)?;
-    let deleted = purge::delete(databases, fence.agent, conversation)?;
-    let current = thread.check_fence(databases, fence)?;
+) -> Result<(Purge, Written)> {
+    let plain = |failure| match failure {
+        Failure::Refused(error) => error,
+        Failure::Disk(disk) => Error::NotCommitted(disk),
+    };
+    let entry = thread.entry(databases, fence).map_err(plain)?;
+    let deleted = purge::delete(databases, &entry.state, conversation)?;
+    // Drafts may be gone: where they stop is to be read again.
+    entry.draft = drafts::stops_at(&databases.journal, entry.num)?;
     let event = NewEvent {
         at,
-        conversation: current.unwrap_or(conversation),
+        conversation: entry.state.tree.current().unwrap_or(conversation),
         turn: None,
         body: Purged {
             conversation,
@@ -53,15 +58,17 @@ pub(super) fn purge(
         .into(),
     };
     let note = append::prepare(Append::new(fence, vec![event]))?;
-    match append::apply(thread, databases, note) {
-        Ok((Ack::Committed { last, .. }, _)) => Ok(Purge {
-            events: deleted.events,
-            blobs: deleted.blobs,
-            seq: last,
-        }),
-        Ok((Ack::Repeated { .. }, _)) => Err(Error::Closed),
-        Err(Failure::Refused(error)) => Err(error),
-        Err(Failure::Disk(disk)) => Err(Error::NotCommitted(disk)),
+    match append::apply(thread, databases, note).map_err(plain)? {
+        (Ack::Committed { last, .. }, Some(written)) => {
+            let purge = Purge {
+                events: deleted.events,
+                blobs: deleted.blobs,
+                seq: last,
+            };
+            Ok((purge, written))
+        }
+        // It has no counter, so it repeats nothing.
+        _ => Err(Error::Closed),
     }
 }
 
@@ -82,14 +89,18 @@ impl Thread {
                     let _gone = scrub.reply.send(Ok(scrub.purge));
                 }
             }
-            Ok(false) | Err(_) => {
-                let now = Instant::now();
-                for late in self.scrubs.extract_if(.., |scrub| scrub.deadline < now) {
-                    let _gone = late.reply.send(Err(Error::Unavailable(Disk::Locked)));
-                }
-                std::thread::sleep(PAUSE);
-            }
+            Ok(false) => self.scrub_later(&Disk::Locked),
+            Err(disk) => self.scrub_later(&disk),
         }
+    }
+
+    /// Not this time; whoever has waited for too long hears why.
+    fn scrub_later(&mut self, why: &Disk) {
+        let now = Instant::now();
+        for late in self.scrubs.extract_if(.., |scrub| scrub.deadline < now) {
+            let _gone = late.reply.send(Err(Error::NotScrubbed(why.clone())));
+        }
+        std::thread::sleep(PAUSE);
     }
 }
 

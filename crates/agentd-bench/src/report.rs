@@ -1,0 +1,196 @@
+//! The table: what was measured, its floor, the ratio, and what it aims at.
+
+use crate::measure::Samples;
+use serde_json::{Value, json};
+
+/// What a figure counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    PerSecond,
+    Microseconds,
+    Mebibytes,
+}
+
+/// What a ratio should be.
+#[derive(Clone, Copy)]
+pub enum Aim {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+pub struct Line {
+    pub what: String,
+    pub floor_is: String,
+    pub unit: Unit,
+    pub ours: Samples,
+    pub floor: Samples,
+    pub aim: Option<Aim>,
+}
+
+impl Line {
+    pub fn ratio(&self) -> Samples {
+        self.ours.ratio_to(&self.floor)
+    }
+
+    fn verdict(&self) -> Option<&'static str> {
+        let ratio = self.ratio().median();
+        let met = match self.aim? {
+            Aim::AtLeast(aim) => ratio >= aim,
+            Aim::AtMost(aim) => ratio <= aim,
+        };
+        Some(if met { "meets" } else { "misses" })
+    }
+
+    fn cells(&self) -> [String; 7] {
+        [
+            self.what.clone(),
+            self.floor_is.clone(),
+            figure(self.unit, &self.ours),
+            figure(self.unit, &self.floor),
+            ratio(&self.ratio()),
+            match self.aim {
+                Some(Aim::AtLeast(aim)) => format!("≥ {aim}"),
+                Some(Aim::AtMost(aim)) => format!("≤ {aim}"),
+                None => String::new(),
+            },
+            self.verdict().unwrap_or_default().to_owned(),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "what": self.what,
+            "floor_is": self.floor_is,
+            "unit": match self.unit {
+                Unit::PerSecond => "per_second",
+                Unit::Microseconds => "microseconds",
+                Unit::Mebibytes => "mebibytes",
+            },
+            "ours": samples_json(&self.ours),
+            "floor": samples_json(&self.floor),
+            "ratio": samples_json(&self.ratio()),
+            "aim": match self.aim {
+                Some(Aim::AtLeast(aim)) => json!({ "at_least": aim }),
+                Some(Aim::AtMost(aim)) => json!({ "at_most": aim }),
+                None => Value::Null,
+            },
+            "verdict": self.verdict(),
+        })
+    }
+}
+
+fn samples_json(samples: &Samples) -> Value {
+    json!({
+        "median": samples.median(),
+        "least": samples.least(),
+        "most": samples.most(),
+        "rounds": samples.rounds(),
+    })
+}
+
+/// The median, and from where to where the rounds went.
+fn figure(unit: Unit, samples: &Samples) -> String {
+    let (show, suffix): (fn(f64) -> String, _) = match unit {
+        Unit::PerSecond => (whole, "/s"),
+        Unit::Microseconds => (whole, " µs"),
+        Unit::Mebibytes => (|value| format!("{value:.1}"), " MiB"),
+    };
+    format!(
+        "{}{suffix} ({}–{})",
+        show(samples.median()),
+        show(samples.least()),
+        show(samples.most())
+    )
+}
+
+fn ratio(samples: &Samples) -> String {
+    format!(
+        "{:.2} ({:.2}–{:.2})",
+        samples.median(),
+        samples.least(),
+        samples.most()
+    )
+}
+
+/// A whole number with a comma between the thousands.
+fn whole(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+const HEAD: [&str; 7] = ["what", "floor is", "ours", "floor", "ratio", "aim", ""];
+
+pub fn print_table(lines: &[Line]) {
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    rows.extend(lines.iter().map(Line::cells));
+    let widths: [usize; 7] = std::array::from_fn(|column| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    });
+    for row in &rows {
+        let cells: Vec<String> = row
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        println!("{}", cells.join("  ").trim_end());
+    }
+    let missed: Vec<&Line> = lines
+        .iter()
+        .filter(|line| line.verdict() == Some("misses"))
+        .collect();
+    println!();
+    match missed.len() {
+        0 => println!("Every aim is met."),
+        count => println!("{count} of the aims MISSED:"),
+    }
+    for line in missed {
+        println!("  {}: {}", line.what, line.cells()[4]);
+    }
+}
+
+pub fn json(lines: &[Line]) -> Value {
+    lines.iter().map(Line::json).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        assert_eq!(whole(7.4), "7");
+        assert_eq!(whole(999.0), "999");
+        assert_eq!(whole(1000.0), "1,000");
+        assert_eq!(whole(1234567.0), "1,234,567");
+    }
+
+    #[test]
+    fn the_verdict_follows_the_median_ratio() {
+        let line = |aim| {
+            let mut line = Line {
+                what: String::new(),
+                floor_is: String::new(),
+                unit: Unit::PerSecond,
+                ours: Samples::default(),
+                floor: Samples::default(),
+                aim,
+            };
+            for (ours, floor) in [(1.0, 2.0), (9.0, 10.0), (9.0, 1.0)] {
+                line.ours.push(ours);
+                line.floor.push(floor);
+            }
+            line.verdict()
+        };
+        assert_eq!(line(Some(Aim::AtLeast(0.8))), Some("meets"));
+        assert_eq!(line(Some(Aim::AtMost(0.8))), Some("misses"));
+        assert_eq!(line(None), None);
+    }
+}

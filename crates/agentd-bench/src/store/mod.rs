@@ -1,0 +1,123 @@
+//! `agentd-bench store`: what the journal costs, and how that grows.
+
+mod append;
+mod floor;
+mod growth;
+mod list;
+pub mod resume;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use agentd_store::{Options, SqliteStore};
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use crate::folder::Folder;
+use crate::report::{self, Line};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// More rounds, and a list of 10,000 agents with 1,000,000 events
+    #[arg(long)]
+    long: bool,
+    /// Print JSON, with every round in it
+    #[arg(long)]
+    json: bool,
+    /// Write here, on the disk to be measured [default: the system's temporary folder]
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Leave the others out
+    #[arg(long, value_name = "PART")]
+    only: Vec<Part>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Appends a second
+    Append,
+    /// Appends to a long journal
+    Growth,
+    /// Resuming after a long history
+    Resume,
+    /// The first page of a long list of agents
+    List,
+}
+
+/// What every part needs.
+struct Bed {
+    folder: Folder,
+    runtime: Runtime,
+    long: bool,
+}
+
+impl Bed {
+    /// One of two sizes.
+    fn size<T>(&self, short: T, long: T) -> T {
+        if self.long { long } else { short }
+    }
+}
+
+fn open(folder: &Path) -> Result<SqliteStore> {
+    SqliteStore::open(Options::new(folder)).context("cannot open a store")
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let bed = Bed {
+        folder: Folder::new(args.folder.as_deref())?,
+        runtime: Runtime::new().context("cannot start the runtime")?,
+        long: args.long,
+    };
+    eprintln!(
+        "In {} ({}).",
+        bed.folder.path().display(),
+        bed.folder.file_system
+    );
+    if bed.folder.is_in_memory() {
+        eprintln!("That is memory, where durability is free: say --folder DIR, on a disk.");
+    }
+    let start = Instant::now();
+    let lines = measure(&bed, &args.only)?;
+    if args.json {
+        let report = json!({
+            "bench": "store",
+            "long": args.long,
+            "file_system": bed.folder.file_system,
+            "seconds": start.elapsed().as_secs_f64(),
+            "lines": report::json(&lines),
+        });
+        println!("{report:#}");
+    } else {
+        println!("Medians of the rounds (least–most); ratios are taken round by round.\n");
+        report::print_table(&lines);
+        if !args.long {
+            println!(
+                "\nShort form: the list has {} agents and {} events; --long takes 10,000 and 1,000,000.",
+                list::SHORT.agents,
+                list::SHORT.agents * list::SHORT.events,
+            );
+        }
+    }
+    eprintln!("Took {:.0} s.", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn measure(bed: &Bed, only: &[Part]) -> Result<Vec<Line>> {
+    type Measure = fn(&Bed) -> Result<Vec<Line>>;
+    let parts: [(Part, &str, Measure); 4] = [
+        (Part::Append, "appends a second", append::run),
+        (Part::Growth, "appends to a long journal", growth::run),
+        (Part::Resume, "resuming after a long history", resume::run),
+        (Part::List, "the list of agents", list::run),
+    ];
+    let mut lines = Vec::new();
+    for (part, name, measure) in parts {
+        if only.is_empty() || only.contains(&part) {
+            eprintln!("Measuring {name}…");
+            lines.extend(measure(bed)?);
+        }
+    }
+    Ok(lines)
+}

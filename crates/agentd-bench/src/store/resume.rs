@@ -1,0 +1,193 @@
+//! Resuming an agent with a long history: time in this process, peak memory in a new one.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use agentd_core::event::NewEvent;
+use agentd_core::id::AgentId;
+use agentd_store::{Append, Fence, SqliteStore, Store as _};
+use anyhow::{Context, Result, bail, ensure};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use super::{Bed, open};
+use crate::journal::Story;
+use crate::measure::{Samples, median_micros};
+use crate::report::{Aim, Line, Unit};
+
+const MANY: usize = 100_000;
+const FEW: usize = 1000;
+const TEXT: usize = 400;
+/// Turns from one compaction to the next, and the one of them that compacts: with [`KEPT`], the window
+/// ends at about fifty messages.
+const STRETCH: usize = 25;
+const COMPACTS: usize = 5;
+const KEPT: usize = 10;
+/// Events that the follower takes a snapshot after, by default.
+const SNAPSHOT_EVERY: usize = 512;
+/// Events behind the newest snapshot, the same for both.
+const TAIL: usize = 200;
+
+const LOADS: usize = 20;
+const CHILDREN: usize = 5;
+
+pub(super) fn run(bed: &Bed) -> Result<Vec<Line>> {
+    let many = History::write(bed, MANY)?;
+    let few = History::write(bed, FEW)?;
+    ensure!(
+        many.window == few.window,
+        "the windows differ: {} and {}",
+        many.window,
+        few.window
+    );
+    let mut line = Line {
+        what: format!("resume after {MANY} messages, window of {}", many.window),
+        floor_is: format!("after {FEW}, same window"),
+        unit: Unit::Microseconds,
+        ours: Samples::default(),
+        floor: Samples::default(),
+        aim: Some(Aim::AtMost(1.5)),
+    };
+    for _ in 0..bed.size(11, 31) {
+        line.ours.push(many.load_micros(bed)?);
+        line.floor.push(few.load_micros(bed)?);
+    }
+    let mut memory = Line {
+        what: format!("peak memory of a process that resumes after {MANY}"),
+        floor_is: format!("after {FEW}"),
+        unit: Unit::Mebibytes,
+        ours: Samples::default(),
+        floor: Samples::default(),
+        aim: None,
+    };
+    let (many, few) = (many.close(), few.close());
+    for _ in 0..CHILDREN {
+        memory.ours.push(peak_of_child(&many)?);
+        memory.floor.push(peak_of_child(&few)?);
+    }
+    Ok(vec![line, memory])
+}
+
+struct History {
+    folder: TempDir,
+    store: SqliteStore,
+    agent: AgentId,
+    /// Things in its window.
+    window: usize,
+}
+
+impl History {
+    fn write(bed: &Bed, messages: usize) -> Result<Self> {
+        let folder = bed.folder.fresh()?;
+        let store = open(folder.path())?;
+        let (mut story, mut pending) = Story::begin("long-lived", 1);
+        let agent = story.agent;
+        let claim = bed.runtime.block_on(store.claim(agent, "bench"))?;
+        let append = |store: &SqliteStore, events| append(&bed.runtime, store, claim.fence, events);
+        story.context(&mut pending);
+        // Held back until the rest is written, so that the newest snapshot is where we want it.
+        let last = SNAPSHOT_EVERY + TAIL;
+        for turn in 1..=messages / 2 {
+            match turn % STRETCH == COMPACTS {
+                true => story.compacting_turn(TEXT, KEPT, &mut pending),
+                false => story.turn(TEXT, &mut pending),
+            }
+            if pending.len() >= 1000 + last {
+                append(&store, pending.drain(..1000).collect())?;
+            }
+        }
+        let tail = pending.split_off(pending.len() - TAIL);
+        let before = pending.split_off(pending.len() - SNAPSHOT_EVERY);
+        append(&store, pending)?;
+        bed.runtime.block_on(store.settle())?;
+        // A new follower counts from nothing: it takes a snapshot right behind these.
+        drop(store);
+        let store = open(folder.path())?;
+        append(&store, before)?;
+        bed.runtime.block_on(store.settle())?;
+        append(&store, tail)?;
+        bed.runtime.block_on(store.settle())?;
+
+        let loaded = bed.runtime.block_on(store.load(agent))?;
+        ensure!(loaded.damage.is_none(), "the journal is damaged");
+        ensure!(loaded.state.anomalies == 0, "the history makes no sense");
+        Ok(Self {
+            folder,
+            store,
+            agent,
+            window: loaded.window.items().len(),
+        })
+    }
+
+    fn load_micros(&self, bed: &Bed) -> Result<f64> {
+        let micros = median_micros(LOADS, || {
+            bed.runtime.block_on(self.store.load(self.agent)).map(drop)
+        })?;
+        Ok(micros)
+    }
+
+    /// Lets go of the store, so that a child has it to itself.
+    fn close(self) -> (TempDir, AgentId) {
+        (self.folder, self.agent)
+    }
+}
+
+fn append(
+    runtime: &Runtime,
+    store: &SqliteStore,
+    fence: Fence,
+    events: Vec<NewEvent>,
+) -> Result<()> {
+    runtime.block_on(store.append(Append::new(fence, events)))?;
+    Ok(())
+}
+
+#[derive(clap::Args)]
+pub struct ChildArgs {
+    folder: PathBuf,
+    agent: AgentId,
+}
+
+/// What the child does: resumes one agent, and prints its peak memory in KiB.
+pub fn child(args: &ChildArgs) -> Result<()> {
+    let store = open(&args.folder)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let loaded = runtime.block_on(store.load(args.agent))?;
+    println!("{}", peak_kib()?);
+    drop(loaded);
+    Ok(())
+}
+
+fn peak_of_child((folder, agent): &(TempDir, AgentId)) -> Result<f64> {
+    let program = std::env::current_exe().context("cannot tell where this program is")?;
+    let output = run_child(&program, folder.path(), *agent)?;
+    let kib: f64 = output.trim().parse().context("the child said no number")?;
+    Ok(kib / 1024.0)
+}
+
+fn run_child(program: &Path, folder: &Path, agent: AgentId) -> Result<String> {
+    let output = Command::new(program)
+        .arg("resume-child")
+        .arg(folder)
+        .arg(agent.to_string())
+        .output()
+        .context("cannot start a child")?;
+    if !output.status.success() {
+        bail!(
+            "the child failed: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    String::from_utf8(output.stdout).context("the child spoke no UTF-8")
+}
+
+/// The most memory this process has had, as the kernel counts it.
+fn peak_kib() -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next())
+        .context("the kernel does not tell VmHWM")?
+        .parse()
+        .context("VmHWM is not a number")
+}

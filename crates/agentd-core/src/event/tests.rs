@@ -1,0 +1,103 @@
+//! Tests of the journal's lines: what is read, what is refused, what purge may take.
+
+use super::*;
+use crate::fixture::{Journal, call, context, prompt_id};
+use crate::message::{Block, Wire};
+use serde_json::json;
+
+fn line(kind: &str, v: u32, body: Value) -> Value {
+    let journal = Journal::new();
+    let mut line = serde_json::to_value(&journal.events[0]).unwrap();
+    line["kind"] = json!(kind);
+    line["v"] = json!(v);
+    line["body"] = body;
+    line
+}
+
+fn read(line: Value) -> Result<Event, String> {
+    serde_json::from_value(line).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_line_has_one_shape_and_is_read_back_as_it_was() {
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    journal.prompt(1, "hi");
+    journal.push(context(Wire::Gemini));
+    journal.reply(vec![Block::text("so"), call("a")]);
+    journal.result("a", "done");
+    for event in &journal.events {
+        let line = serde_json::to_value(event).unwrap();
+        assert_eq!(line["seq"], json!(event.seq.0));
+        assert_eq!(line["kind"], json!(event.kind().name()));
+        assert_eq!(read(line).as_ref(), Ok(event));
+    }
+}
+
+/// DESIGN §4: an unknown kind or newer version is a clear error, never silently skipped.
+#[test]
+fn an_unknown_kind_is_an_error_that_says_what_to_do() {
+    let error = read(line("levitated", 1, json!({}))).unwrap_err();
+    assert!(error.contains("unknown event kind `levitated`"), "{error}");
+    assert!(error.contains("upgrade"), "{error}");
+}
+
+#[test]
+fn a_newer_version_is_an_error_that_says_which() {
+    let error = read(line("prompt", 99, json!({}))).unwrap_err();
+    assert!(error.contains("version 99"), "{error}");
+    assert!(error.contains("up to 1"), "{error}");
+}
+
+#[test]
+fn a_body_that_is_not_what_its_kind_holds_is_damaged() {
+    let error = read(line("prompt", 1, json!({"prompt": 7}))).unwrap_err();
+    assert!(error.contains("`prompt` event is damaged"), "{error}");
+}
+
+#[test]
+fn content_without_a_body_was_purged_and_structure_without_one_is_an_error() {
+    let mut gone = line("message", 1, json!(null));
+    gone.as_object_mut().unwrap().remove("body");
+    let event = read(gone).unwrap();
+    assert_eq!(event.body, Body::Gone(Kind::MessageAdded));
+    let again = serde_json::to_value(&event).unwrap();
+    assert_eq!(again.get("body"), None);
+    let mut missing = line("turn_started", 1, json!(null));
+    missing.as_object_mut().unwrap().remove("body");
+    let error = read(missing).unwrap_err();
+    assert!(error.contains("never purged"), "{error}");
+}
+
+#[test]
+fn every_kind_has_a_name_of_its_own_that_finds_it() {
+    for kind in Kind::ALL {
+        assert_eq!(Kind::parse(kind.name()), Some(*kind));
+        assert!(kind.version() >= 1);
+    }
+    let names: std::collections::BTreeSet<_> = Kind::ALL.iter().map(|k| k.name()).collect();
+    assert_eq!(names.len(), Kind::ALL.len());
+}
+
+/// DESIGN §4: structural kinds hold no free text; purge takes content alone.
+#[test]
+fn what_was_said_is_content_and_nothing_else_is() {
+    let content: Vec<&str> = Kind::ALL
+        .iter()
+        .filter(|kind| kind.is_content())
+        .map(|kind| kind.name())
+        .collect();
+    let expected = [
+        "prompt", "message", "result", "notice", "summary", "context", "note",
+    ];
+    assert_eq!(content, expected);
+}
+
+#[test]
+fn the_words_of_an_event_are_those_a_person_could_search_for() {
+    let prompt = prompt_id(1);
+    let blocks = vec![Block::text("find me"), call("a")];
+    let body: Body = Prompt { prompt, blocks }.into();
+    assert_eq!(body.words(), ["find me", "shell", "do a"]);
+    assert_eq!(Body::Gone(Kind::Prompt).words(), [""; 0]);
+}

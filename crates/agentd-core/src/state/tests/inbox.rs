@@ -1,0 +1,145 @@
+//! Prompts: accepted, taken, set aside, queued again.
+
+use crate::event::*;
+use crate::fixture::{self, Journal, prompt_id};
+use crate::id::PromptId;
+
+fn waiting(journal: &Journal) -> Vec<PromptId> {
+    journal.state().inbox.waiting().map(|q| q.prompt).collect()
+}
+
+fn aside(journal: &Journal) -> Vec<PromptId> {
+    let state = journal.state();
+    state.inbox.set_aside_prompts().map(|q| q.prompt).collect()
+}
+
+fn ids<const N: usize>(numbers: [u128; N]) -> Vec<PromptId> {
+    numbers.map(prompt_id).to_vec()
+}
+
+fn queue<const N: usize>(journal: &mut Journal, numbers: [u128; N]) {
+    for n in numbers {
+        journal.queue(prompt_id(n), PromptMode::Queue, &format!("prompt {n}"));
+    }
+}
+
+#[test]
+fn prompts_wait_in_their_order_and_one_that_interrupts_goes_first() {
+    let mut journal = Journal::new();
+    queue(&mut journal, [1, 2]);
+    journal.queue(prompt_id(3), PromptMode::Steer, "steer");
+    journal.queue(prompt_id(4), PromptMode::Interrupt, "now");
+    assert_eq!(waiting(&journal), ids([4, 1, 2, 3]));
+}
+
+#[test]
+fn those_that_are_taken_are_in_the_turn_and_in_no_queue() {
+    let mut journal = Journal::new();
+    queue(&mut journal, [1, 2, 3]);
+    journal.start_turn(1);
+    let prompts = ids([1, 3]);
+    journal.push(PromptsTaken { prompts });
+    assert_eq!(waiting(&journal), ids([2]));
+    assert_eq!(journal.state().turn.unwrap().prompts, ids([1, 3]));
+    assert_eq!(journal.state().anomalies, 0);
+}
+
+#[test]
+fn taking_what_is_not_there_is_an_anomaly() {
+    let mut journal = Journal::new();
+    queue(&mut journal, [1]);
+    let prompts = ids([1, 9]);
+    journal.push(PromptsTaken { prompts });
+    assert_eq!(waiting(&journal), []);
+    assert_eq!(journal.state().anomalies, 1);
+}
+
+/// DESIGN §6.4: set aside with the old conversation, queued again on undo.
+#[test]
+fn what_is_set_aside_comes_back_in_its_order() {
+    let mut journal = Journal::new();
+    queue(&mut journal, [1, 2, 3]);
+    let prompts = ids([1, 3]);
+    journal.push(PromptsSetAside { prompts });
+    assert_eq!(
+        (waiting(&journal), aside(&journal)),
+        (ids([2]), ids([1, 3]))
+    );
+    let prompts = ids([1, 3]);
+    journal.push(PromptsRequeued { prompts });
+    assert_eq!(
+        (waiting(&journal), aside(&journal)),
+        (ids([2, 1, 3]), vec![])
+    );
+    assert_eq!(journal.state().anomalies, 0);
+    let prompts = ids([1]);
+    journal.push(PromptsRequeued { prompts });
+    assert_eq!(journal.state().anomalies, 1, "it waits already");
+}
+
+/// DESIGN §6: `--keep-queue` carries them over instead.
+#[test]
+fn a_prompt_that_is_carried_over_waits_once_and_in_the_new_conversation() {
+    let mut journal = Journal::new();
+    queue(&mut journal, [1, 2]);
+    let prompts = ids([1]);
+    journal.push(PromptsSetAside { prompts });
+    journal.conversation = fixture::conversation(2);
+    queue(&mut journal, [1, 2]);
+    assert_eq!((waiting(&journal), aside(&journal)), (ids([2, 1]), vec![]));
+    let state = journal.state();
+    let there = |queued: &crate::state::Queued| queued.conversation == journal.conversation;
+    assert!(state.inbox.waiting().all(there));
+}
+
+/// DESIGN §4.1: an idempotency key makes sending twice deliver once.
+#[test]
+fn a_key_finds_the_prompt_that_was_accepted_under_it() {
+    let mut journal = Journal::new();
+    for (n, key) in [(1, "a"), (2, "b")] {
+        journal.push(PromptQueued {
+            prompt: prompt_id(n),
+            key: Some(key.to_owned()),
+            mode: PromptMode::Queue,
+        });
+    }
+    journal.start_turn(1);
+    let prompts = ids([1]);
+    journal.push(PromptsTaken { prompts });
+    let inbox = journal.state().inbox;
+    assert_eq!(inbox.by_key("a"), Some(prompt_id(1)), "taken or not");
+    assert_eq!(inbox.by_key("b"), Some(prompt_id(2)));
+    assert_eq!(inbox.by_key("c"), None);
+}
+
+#[test]
+fn the_oldest_keys_are_forgotten_so_that_the_state_stays_small() {
+    let mut journal = Journal::new();
+    for n in 0..5_000 {
+        journal.push(PromptQueued {
+            prompt: prompt_id(n),
+            key: Some(format!("key {n}")),
+            mode: PromptMode::Queue,
+        });
+    }
+    let inbox = journal.state().inbox;
+    assert_eq!(inbox.by_key("key 0"), None);
+    assert_eq!(inbox.by_key("key 4999"), Some(prompt_id(4_999)));
+}
+
+#[test]
+fn a_purge_forgets_the_prompts_of_its_conversation_alone() {
+    let mut journal = Journal::new();
+    queue(&mut journal, [1, 2]);
+    let prompts = ids([1]);
+    journal.push(PromptsSetAside { prompts });
+    let purged = journal.conversation;
+    journal.conversation = fixture::conversation(2);
+    journal.begin(BeginSource::Reset, Some(purged), None);
+    queue(&mut journal, [3]);
+    journal.push(Purged {
+        conversation: purged,
+        events: 4,
+    });
+    assert_eq!((waiting(&journal), aside(&journal)), (ids([3]), vec![]));
+}

@@ -1,0 +1,6 @@
+//! Tests of the first fold: one file for each part of the state.
+
+mod agent;
+mod inbox;
+mod tree;
+mod turn;

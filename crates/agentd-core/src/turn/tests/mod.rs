@@ -1,0 +1,19 @@
+//! Tests of the turn machine: lists of what happens, and of the effects expected. One file for each
+//! transition; `harness` drives, `words` names.
+
+mod approval;
+mod budget;
+mod compaction;
+mod harness;
+mod interrupt;
+mod interrupt_race;
+mod output;
+mod prompt;
+mod reload;
+mod restart;
+mod resume;
+mod retry;
+mod steer;
+mod stop;
+mod tools;
+mod words;

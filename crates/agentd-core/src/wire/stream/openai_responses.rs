@@ -1,0 +1,182 @@
+//! OpenAI Responses: output items begin, grow and are done by index.
+
+use super::{Broken, End, delta, number, text};
+use crate::draft::{Change, Delta};
+use crate::event::{FailureClass, StopReason};
+use crate::id::CallId;
+use crate::message::{Block, Signature, Wire};
+use crate::usage::Usage;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+const WIRE: Wire = Wire::OpenaiResponses;
+
+#[derive(Default)]
+pub struct Decoder {
+    /// The part of each item, or of each piece of a message's content.
+    parts: BTreeMap<(u64, u64), usize>,
+    next: usize,
+    called: bool,
+    end: Option<End>,
+}
+
+impl Decoder {
+    pub fn event(&mut self, event: &Value, out: &mut Vec<Delta>) -> Result<(), Broken> {
+        let output = number(event, "output_index");
+        let piece = || text(event, "delta").unwrap_or_default().to_owned();
+        match text(event, "type").unwrap_or_default() {
+            "response.output_item.added" => self.added(output, &event["item"], out),
+            "response.output_text.delta" => {
+                let part = self.part(output, number(event, "content_index"));
+                out.push(delta(part, Change::Text { text: piece() }));
+            }
+            "response.content_part.done" => {
+                self.part_done(output, number(event, "content_index"), &event["part"], out);
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                let part = self.part(output, 0);
+                out.push(delta(part, Change::Thinking { text: piece() }));
+            }
+            "response.reasoning_summary_part.added" if number(event, "summary_index") > 0 => {
+                let part = self.part(output, 0);
+                let text = "\n\n".to_owned();
+                out.push(delta(part, Change::Thinking { text }));
+            }
+            "response.function_call_arguments.delta" => {
+                let part = self.part(output, 0);
+                out.push(delta(part, Change::Arguments { json: piece() }));
+            }
+            "response.output_item.done" => self.done(output, &event["item"], out),
+            "response.completed" => self.completed(&event["response"], None),
+            "response.incomplete" => {
+                let response = &event["response"];
+                let reason = text(&response["incomplete_details"], "reason");
+                let stop = match reason.unwrap_or_default() {
+                    "max_output_tokens" => StopReason::MaxTokens,
+                    "content_filter" => StopReason::Refusal,
+                    _ => StopReason::Other,
+                };
+                self.completed(response, Some(stop));
+            }
+            "response.failed" => return Err(broken(&event["response"]["error"])),
+            "error" => return Err(broken(event)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, output: u64, content: u64) -> usize {
+        let next = &mut self.next;
+        *self.parts.entry((output, content)).or_insert_with(|| {
+            let part = *next;
+            *next += 1;
+            part
+        })
+    }
+
+    fn added(&mut self, output: u64, item: &Value, out: &mut Vec<Delta>) {
+        match text(item, "type").unwrap_or_default() {
+            "function_call" => {
+                self.called = true;
+                let part = self.part(output, 0);
+                let id = CallId::new(text(item, "call_id").unwrap_or_default());
+                let name = text(item, "name").unwrap_or_default().to_owned();
+                out.push(delta(part, Change::Call { id, name }));
+            }
+            "reasoning" => {
+                let part = self.part(output, 0);
+                let text = String::new();
+                out.push(delta(part, Change::Thinking { text }));
+            }
+            _ => {}
+        }
+    }
+
+    /// Text with annotations is kept as it came; a refusal is a block of its own.
+    fn part_done(&mut self, output: u64, content: u64, part: &Value, out: &mut Vec<Delta>) {
+        let annotations = part.get("annotations").and_then(Value::as_array);
+        match text(part, "type").unwrap_or_default() {
+            "output_text" if annotations.is_some_and(|list| !list.is_empty()) => {
+                let (wire, item) = (WIRE, part.clone());
+                let part = self.part(output, content);
+                out.push(delta(part, Change::Annotated { wire, item }));
+            }
+            "refusal" => {
+                let block = Block::Native {
+                    wire: WIRE,
+                    item: json!({"type": "message", "role": "assistant", "content": [part]}),
+                };
+                let part = self.part(output, content);
+                out.push(delta(part, Change::Whole { block }));
+            }
+            _ => {}
+        }
+    }
+
+    fn done(&mut self, output: u64, item: &Value, out: &mut Vec<Delta>) {
+        match text(item, "type").unwrap_or_default() {
+            "reasoning" => {
+                let part = self.part(output, 0);
+                if let Some(value) = text(item, "encrypted_content") {
+                    let signature = Signature {
+                        wire: WIRE,
+                        value: value.to_owned(),
+                        id: text(item, "id").map(str::to_owned),
+                    };
+                    out.push(delta(part, Change::Signature { signature }));
+                }
+            }
+            "function_call" | "message" => {}
+            _ => {
+                let (wire, item) = (WIRE, item.clone());
+                let block = Block::Native { wire, item };
+                let part = self.part(output, 0);
+                out.push(delta(part, Change::Whole { block }));
+            }
+        }
+    }
+
+    fn completed(&mut self, response: &Value, stop: Option<StopReason>) {
+        let calls = if self.called {
+            StopReason::ToolUse
+        } else {
+            StopReason::EndTurn
+        };
+        let usage = response.get("usage").filter(|usage| usage.is_object());
+        self.end = Some(End {
+            stop: stop.unwrap_or(calls),
+            usage: usage.map(count),
+            provider_request: text(response, "id").map(str::to_owned),
+        });
+    }
+
+    pub fn finish(self) -> Option<End> {
+        self.end
+    }
+}
+
+/// The input's count includes what came from the cache.
+fn count(usage: &Value) -> Usage {
+    let cached = number(&usage["input_tokens_details"], "cached_tokens");
+    Usage {
+        input_tokens: number(usage, "input_tokens").saturating_sub(cached),
+        output_tokens: number(usage, "output_tokens"),
+        cache_read_tokens: cached,
+        cache_write_tokens: 0,
+    }
+}
+
+fn broken(error: &Value) -> Broken {
+    let class = match text(error, "code").unwrap_or_default() {
+        "rate_limit_exceeded" => FailureClass::RateLimited,
+        "context_length_exceeded" => FailureClass::ContextOverflow,
+        "invalid_prompt" => FailureClass::Rejected,
+        _ => FailureClass::Unavailable,
+    };
+    Broken {
+        class,
+        detail: text(error, "message")
+            .unwrap_or("the provider failed")
+            .to_owned(),
+    }
+}

@@ -1,0 +1,38 @@
+//! What can go wrong with a process.
+
+use std::io;
+use std::path::PathBuf;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot start {}: {source}; check that it is there and may be run", .program.display())]
+    CannotStart {
+        program: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("no process has the pid {pid}")]
+    NoSuchProcess { pid: u32 },
+    #[error("cannot read what the system says about process {pid}: {source}; is /proc mounted?")]
+    CannotLook {
+        pid: u32,
+        #[source]
+        source: io::Error,
+    },
+    #[error("what the system says about process {pid} cannot be understood: `{line}`")]
+    BadStat { pid: u32, line: String },
+    #[error("process {pid} cannot be signalled: {source}")]
+    CannotSignal {
+        pid: u32,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot wait for process {pid}: {source}")]
+    CannotWait {
+        pid: u32,
+        #[source]
+        source: io::Error,
+    },
+}

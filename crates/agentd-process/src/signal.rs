@@ -1,0 +1,69 @@
+//! Signals to a process that is known by identity.
+
+use crate::error::{Error, Result};
+use crate::identity::Identity;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, kill_process_group, pidfd_open, pidfd_send_signal};
+
+pub use rustix::process::Signal;
+
+/// What became of a signal.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    Sent,
+    /// The process has ended; whoever has its pid by now was left alone.
+    Gone,
+}
+
+/// Sends a signal to that very process.
+pub fn signal(to: Identity, signal: Signal) -> Result<Delivery> {
+    let fail = |errno| outcome_of(to, errno);
+    let Some(pid) = pid(to) else {
+        return Ok(Delivery::Gone);
+    };
+    let handle = match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(handle) => handle,
+        Err(errno) => return fail(errno),
+    };
+    // Looked at after the handle is there: from here on the pid may change hands, the handle not.
+    if !to.is_alive()? {
+        return Ok(Delivery::Gone);
+    }
+    match pidfd_send_signal(handle, signal) {
+        Ok(()) => Ok(Delivery::Sent),
+        Err(errno) => fail(errno),
+    }
+}
+
+/// Sends a signal to all of the process group that this process leads, itself included.
+///
+/// A group is known by its leader alone, so this works until the leader is reaped: end the group
+/// first, then wait for the leader. Only somebody else's reaping in the very moment between look and
+/// signal could make it miss. What has moved to another group is not reached.
+pub fn signal_group(leader: Identity, signal: Signal) -> Result<Delivery> {
+    let Some(pid) = pid(leader) else {
+        return Ok(Delivery::Gone);
+    };
+    if leader.look()?.is_none() {
+        return Ok(Delivery::Gone);
+    }
+    match kill_process_group(pid, signal) {
+        Ok(()) => Ok(Delivery::Sent),
+        Err(errno) => outcome_of(leader, errno),
+    }
+}
+
+fn pid(of: Identity) -> Option<Pid> {
+    i32::try_from(of.pid).ok().and_then(Pid::from_raw)
+}
+
+fn outcome_of(to: Identity, errno: Errno) -> Result<Delivery> {
+    match errno {
+        Errno::SRCH => Ok(Delivery::Gone),
+        errno => Err(Error::CannotSignal {
+            pid: to.pid,
+            source: errno.into(),
+        }),
+    }
+}

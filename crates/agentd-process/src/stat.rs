@@ -1,0 +1,52 @@
+//! `/proc/PID/stat`: what the kernel says about a process, as far as its identity goes.
+
+use crate::error::{Error, Result};
+use std::io;
+
+/// Zombies and processes that are being taken away: they have ended.
+const ENDED: [char; 3] = ['Z', 'X', 'x'];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    pub state: char,
+    /// When it started, in clock ticks since the system did.
+    pub start_ticks: u64,
+}
+
+impl Stat {
+    pub fn has_ended(&self) -> bool {
+        ENDED.contains(&self.state)
+    }
+}
+
+/// None where there is no such process.
+pub fn read(pid: u32) -> Result<Option<Stat>> {
+    let line = match std::fs::read(format!("/proc/{pid}/stat")) {
+        Ok(line) => line,
+        // The second one: it went away between open and read.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
+            return Ok(None);
+        }
+        Err(source) => return Err(Error::CannotLook { pid, source }),
+    };
+    // A program's name may be any bytes.
+    let line = String::from_utf8_lossy(&line);
+    parse(&line).map(Some).ok_or_else(|| Error::BadStat {
+        pid,
+        line: line.trim_end().to_owned(),
+    })
+}
+
+/// The name of the program, in parentheses, may hold spaces and parentheses itself: the fields are
+/// counted from the last one on.
+pub fn parse(line: &str) -> Option<Stat> {
+    let (_, fields) = line.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    let mut state = fields.next()?.chars();
+    Some(Stat {
+        state: state.next().filter(|_| state.next().is_none())?,
+        // The state is field 3 of the line, the start time field 22.
+        start_ticks: fields.nth(22 - 4)?.parse().ok()?,
+    })
+}

@@ -1,0 +1,197 @@
+//! The window of a conversation: from the newest skeleton on the way, or from the beginning.
+
+use super::follower::snapshot;
+use super::load::{self, Start};
+use super::readers::Databases;
+use super::row::{COLUMNS, IdParam, StoredEvent, existing_agent_num, sql_seq};
+use crate::error::{Error, Result, Unreadable};
+use agentd_core::event::{Event, Position};
+use agentd_core::id::{AgentId, ConversationId, Seq};
+use agentd_core::state::{AgentState, Segment};
+use agentd_core::window::{Skeleton, Window};
+use rusqlite::{Connection, params};
+use std::collections::BTreeMap;
+
+/// What the model saw of a conversation up to some event.
+pub fn load(
+    databases: &Databases,
+    agent: AgentId,
+    conversation: ConversationId,
+    through: Seq,
+) -> Result<Window> {
+    let moment = databases.journal.unchecked_transaction()?;
+    let (state, damage) = load::state(databases, agent)?;
+    if state.tree.get(conversation).is_none() {
+        return Err(Error::NoSuchConversation {
+            agent,
+            conversation,
+        });
+    }
+    if let Some(damage) = damage.filter(|damage| damage.from <= through) {
+        return Err(damage.error(agent));
+    }
+    let window = fold(databases, &state, conversation, through)?;
+    moment.commit()?;
+    Ok(window)
+}
+
+/// The second fold.
+pub fn fold(
+    databases: &Databases,
+    state: &AgentState,
+    conversation: ConversationId,
+    through: Seq,
+) -> Result<Window> {
+    fold_from(databases, state, conversation, through, Start::Snapshot)
+}
+
+pub fn fold_from(
+    databases: &Databases,
+    state: &AgentState,
+    conversation: ConversationId,
+    through: Seq,
+    from: Start,
+) -> Result<Window> {
+    let lineage = lineage(databases, state, conversation, through.min(state.head))?;
+    let mut window = Window::new();
+    let mut start = 0;
+    let mut after = Seq::ZERO;
+    if from == Start::Snapshot {
+        for (index, part) in lineage.iter().enumerate().rev() {
+            if let Some(found) = snapshot::of_conversation(databases, &part.segment)? {
+                window = restore(&databases.journal, &found.skeleton)?;
+                start = index;
+                after = found.state.head;
+                break;
+            }
+        }
+    }
+    for part in lineage.get(start..).unwrap_or_default() {
+        fold_part(&databases.journal, part, after, &mut window)?;
+        after = Seq::ZERO;
+    }
+    Ok(window)
+}
+
+/// One conversation's share of a window.
+struct Part {
+    segment: Segment,
+    /// Its first event: there is nothing of it before.
+    began: Seq,
+}
+
+/// All parts, across agents, oldest first.
+fn lineage(
+    databases: &Databases,
+    state: &AgentState,
+    conversation: ConversationId,
+    through: Seq,
+) -> Result<Vec<Part>> {
+    let parts_of = |state: &AgentState, segments: Vec<Segment>| -> Vec<Part> {
+        let began = |id| state.tree.get(id).map_or(Seq::ZERO, |known| known.began);
+        let part = |segment: Segment| Part {
+            segment,
+            began: began(segment.conversation),
+        };
+        segments.into_iter().map(part).collect()
+    };
+    let own = state.tree.lineage(state.id, conversation, through);
+    let mut parts = parts_of(state, own.segments);
+    let mut beyond = own.beyond;
+    // A fork of a fork of a fork… each step is another agent; a circle cannot be written.
+    let mut steps = 0;
+    while let Some(origin) = beyond.take() {
+        let (parent, damage) = load::state(databases, origin.agent)?;
+        if let Some(damage) = damage.filter(|damage| damage.from <= origin.seq) {
+            return Err(damage.error(origin.agent));
+        }
+        let older = parent
+            .tree
+            .lineage(origin.agent, origin.conversation, origin.seq);
+        let newer = std::mem::replace(&mut parts, parts_of(&parent, older.segments));
+        parts.extend(newer);
+        beyond = older.beyond;
+        steps += 1;
+        if steps > 1000 {
+            break;
+        }
+    }
+    Ok(parts)
+}
+
+fn fold_part(journal: &Connection, part: &Part, after: Seq, window: &mut Window) -> Result<()> {
+    let Segment {
+        agent,
+        conversation,
+        through,
+    } = part.segment;
+    let num = existing_agent_num(journal, agent)?;
+    let after = after.max(Seq(part.began.0.saturating_sub(1)));
+    check_whole(journal, agent, num, after, through)?;
+    let sql = format!(
+        "SELECT {COLUMNS} FROM event WHERE agent = ?1 AND seq > ?2 AND seq <= ?3
+             AND conversation = ?4 ORDER BY seq"
+    );
+    let mut statement = journal.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![
+        num,
+        sql_seq(after),
+        sql_seq(through),
+        IdParam(conversation.as_bytes()),
+    ])?;
+    while let Some(row) = rows.next()? {
+        window.apply(&StoredEvent::read_of(row, agent)?.decode(journal, agent)?);
+    }
+    Ok(())
+}
+
+/// A message that is missing must not go unnoticed because the others are there.
+fn check_whole(
+    journal: &Connection,
+    agent: AgentId,
+    num: i64,
+    after: Seq,
+    through: Seq,
+) -> Result<()> {
+    let count: i64 = journal
+        .prepare_cached("SELECT count(*) FROM event WHERE agent = ?1 AND seq > ?2 AND seq <= ?3")?
+        .query_row(params![num, sql_seq(after), sql_seq(through)], |row| {
+            row.get(0)
+        })?;
+    if count.unsigned_abs() == through.0.saturating_sub(after.0) {
+        return Ok(());
+    }
+    Err(Error::Damaged {
+        agent,
+        seq: through,
+        reason: Unreadable::Gap,
+    })
+}
+
+/// Puts the words back into a skeleton.
+pub fn restore(journal: &Connection, skeleton: &Skeleton) -> Result<Window> {
+    let sql = format!("SELECT {COLUMNS} FROM event WHERE agent = ?1 AND seq = ?2");
+    let mut statement = journal.prepare_cached(&sql)?;
+    let mut nums = BTreeMap::new();
+    let mut events: BTreeMap<Position, Event> = BTreeMap::new();
+    for at in skeleton.sources() {
+        let num = match nums.get(&at.agent) {
+            Some(num) => *num,
+            None => {
+                let num = existing_agent_num(journal, at.agent)?;
+                nums.insert(at.agent, num);
+                num
+            }
+        };
+        let mut rows = statement.query(params![num, sql_seq(at.seq)])?;
+        if let Some(row) = rows.next()? {
+            let stored = StoredEvent::read_of(row, at.agent)?;
+            events.insert(at, stored.decode(journal, at.agent)?);
+        }
+    }
+    Window::restore(skeleton, |at| events.get(&at)).map_err(|missing| Error::Damaged {
+        agent: missing.0.agent,
+        seq: missing.0.seq,
+        reason: Unreadable::Gap,
+    })
+}

@@ -1,0 +1,437 @@
+//! Purge: what was said is gone from every byte of the folder, and nothing else is.
+
+use crate::lab::{Author, Lab, events_of, run, soon};
+use agentd_core::event::{BeginSource, Body, Direction};
+use agentd_core::id::{ConversationId, Seq};
+use agentd_core::time::Timestamp;
+use agentd_store::{Append, DraftChunk, Error, Purge, SearchQuery, SqliteStore, Store as _};
+use serde_json::Value;
+use std::path::Path;
+
+const AT: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+/// Words that are told apart by how they end, so that one look finds any of them. They begin as
+/// differently as can be: an index that keeps sorted words leaves out what they share.
+struct Words {
+    mark: &'static str,
+    made: u64,
+}
+
+const FIRST: &str = "zqxjvk";
+const OTHERS: &str = "jjqvzx";
+
+impl Words {
+    fn new(mark: &'static str) -> Self {
+        Self { mark, made: 0 }
+    }
+
+    fn next(&mut self) -> String {
+        self.made += 1;
+        let mut word = String::new();
+        let mut x = self.made.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for _ in 0..8 {
+            x ^= x >> 29;
+            x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            word.push(char::from(b'a' + ((x >> 40) % 26) as u8));
+        }
+        word + self.mark
+    }
+
+    /// So many of them, no two alike: it cannot be packed into nothing.
+    fn text(&mut self, count: usize) -> String {
+        let words: Vec<String> = (0..count).map(|_| self.next()).collect();
+        words.join(" ")
+    }
+}
+
+/// Where words with this ending still stand: in the bytes of the files, or in anything that can be
+/// unpacked from them, wherever it begins and whether or not a table knows of it.
+fn traces(folder: &Path, mark: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let file = path.file_name().unwrap().to_str().unwrap();
+        for at in places(&bytes, mark.as_bytes()) {
+            found.push(format!("{file} at {at}"));
+        }
+        for at in places(&bytes, &[0x28, 0xb5, 0x2f, 0xfd]) {
+            let mut text = Vec::new();
+            let packed = zstd::stream::read::Decoder::new(&bytes[at..]).unwrap();
+            // What stands behind it, or a part of it that is gone, is an error; what came before
+            // that is looked at all the same.
+            let _cut = std::io::Read::read_to_end(&mut packed.single_frame(), &mut text);
+            if !places(&text, mark.as_bytes()).is_empty() {
+                found.push(format!("{file}, packed at {at}"));
+            }
+        }
+    }
+    found
+}
+
+fn places(bytes: &[u8], wanted: &[u8]) -> Vec<usize> {
+    let first = wanted[0];
+    let starts = bytes.iter().enumerate().filter(|(_, byte)| **byte == first);
+    let is_there = |at: &usize| bytes[*at..].starts_with(wanted);
+    starts.map(|(at, _)| at).filter(is_there).collect()
+}
+
+/// The folder as it is now, looked at without touching what SQLite has locked.
+fn traces_now(lab: &Lab, mark: &str) -> Vec<String> {
+    let copy = lab.copy();
+    traces(&copy.folder(), mark)
+}
+
+async fn hits(store: &SqliteStore, word: &str) -> usize {
+    let query = SearchQuery {
+        text: word.to_owned(),
+        agent: None,
+        limit: 10,
+        before: None,
+    };
+    store.search(query).await.unwrap().hits.len()
+}
+
+/// Streams a reply in pieces, as a runtime does, and then says it.
+async fn stream_and_say(store: &SqliteStore, author: &mut Author, words: &mut Words, size: usize) {
+    let answer = words.text(size);
+    let request = author.next_try();
+    let mut offset = 0;
+    for piece in answer.as_bytes().chunks(700) {
+        let chunk = DraftChunk {
+            request,
+            offset,
+            bytes: piece.to_vec(),
+        };
+        store.write_draft(author.fence, chunk).await.unwrap();
+        offset += piece.len() as u64;
+    }
+    // Most of what tools say packs well, and then many share a page.
+    let output = words.text(3 + size * 4) + &"and so on, and so on. ".repeat(400);
+    let events = author.tool_turn(&words.text(4), &output, &answer);
+    let mut append = Append::new(author.fence, events);
+    append.ends = Some(request);
+    store.append(append).await.unwrap();
+}
+
+async fn append(
+    store: &SqliteStore,
+    author: &mut Author,
+    events: Vec<agentd_core::event::NewEvent>,
+) {
+    author.append(store, events).await;
+}
+
+async fn purge(store: &SqliteStore, author: &Author, conversation: ConversationId) -> Purge {
+    soon(store.purge(author.fence, conversation, AT))
+        .await
+        .unwrap()
+}
+
+/// Endings of the words of six agents, whose conversations are purged one after the other.
+const MARKS: [&str; 6] = ["zqxjvk", "wkzvqj", "qvjxzw", "vwqkjz", "kxzwvq", "xjwzkq"];
+
+#[test]
+fn no_byte_of_the_folder_holds_the_words_any_more() {
+    let lab = Lab::new();
+    let mut options = lab.options();
+    options.snapshot_every = 50;
+    let mut others = Words::new(OTHERS);
+    run(async {
+        let store = SqliteStore::open(options).unwrap();
+        let mut authors = Vec::new();
+        for (n, mark) in (1..).zip(MARKS) {
+            let author = Author::create(&store, n, &format!("agent-{n}")).await;
+            authors.push((author, Words::new(mark), mark));
+        }
+        // Sizes from a line to many pages, in no order, all agents in between each other: so pages
+        // fill up, split and join, and words move about in them.
+        for n in 0..40 {
+            for (index, (author, words, _)) in authors.iter_mut().enumerate() {
+                let size = 1 + (n * 37 + index * 11) % 60;
+                stream_and_say(&store, author, words, size).await;
+            }
+        }
+        for (author, ..) in &mut authors {
+            let events = author.reset();
+            append(&store, author, events).await;
+            stream_and_say(&store, author, &mut others, 30).await;
+        }
+        store.settle().await.unwrap();
+
+        for (author, _, mark) in &mut authors {
+            let word = Words::new(mark).next();
+            assert_eq!(hits(&store, &word).await, 1);
+            assert!(!traces_now(&lab, mark).is_empty());
+            let old = author.first;
+            let done = purge(&store, author, old).await;
+            assert!(done.events > 150 && done.blobs > 15, "{done:?}");
+            // Each purge meets whatever the ones before it have moved about.
+            assert_eq!(traces_now(&lab, mark), [""; 0]);
+            store.settle().await.unwrap();
+            assert_eq!(hits(&store, &word).await, 0);
+            let events = events_of(&store, author.agent).await;
+            let gone = events.iter().filter(|e| matches!(e.body, Body::Gone(_)));
+            assert_eq!(gone.count() as u64, done.events);
+            // Life goes on, in the room that was made.
+            stream_and_say(&store, author, &mut others, 50).await;
+        }
+        assert!(store.verify(None).await.unwrap().is_clean());
+        assert_eq!(hits(&store, &Words::new(OTHERS).next()).await, 1);
+    });
+    for mark in MARKS {
+        assert_eq!(traces(&lab.folder(), mark), [""; 0]);
+    }
+    // Not because nothing can be found.
+    assert!(!traces(&lab.folder(), OTHERS).is_empty());
+}
+
+#[test]
+fn a_text_that_somebody_else_uses_stays() {
+    let lab = Lab::new();
+    run(async {
+        let store = lab.open();
+        let shared = Words::new(OTHERS).text(2000);
+        let own = Words::new(FIRST).text(2000);
+        let mut author = Author::create(&store, 1, "one").await;
+        let events = author.tool_turn("look", &shared, "seen");
+        append(&store, &mut author, events).await;
+        let events = author.tool_turn("look", &own, "seen");
+        append(&store, &mut author, events).await;
+        let old = author.conversation;
+        let events = author.reset();
+        append(&store, &mut author, events).await;
+        let events = author.tool_turn("look again", &shared, "still there");
+        append(&store, &mut author, events).await;
+
+        let done = purge(&store, &author, old).await;
+        assert_eq!(done.blobs, 1);
+        assert_eq!(traces_now(&lab, FIRST), [""; 0]);
+        let loaded = store.load(author.agent).await.unwrap();
+        let window = serde_json::to_string(&events_of(&store, author.agent).await).unwrap();
+        assert!(window.contains(&shared));
+        assert_eq!(loaded.window.items().len(), 4);
+        assert!(store.verify(None).await.unwrap().is_clean());
+    });
+}
+
+/// A state without what a purge may change, and with what it must.
+fn comparable(state: &agentd_core::state::AgentState, purged: ConversationId) -> Value {
+    let mut value = serde_json::to_value(state).unwrap();
+    let state = value.as_object_mut().unwrap();
+    state.remove("head");
+    state.remove("updated_at");
+    let tree = state["tree"].as_object_mut().unwrap();
+    tree.remove("undo");
+    tree.remove("redo");
+    let current = tree["current"].as_str().unwrap().to_owned();
+    let conversations = tree["conversations"].as_object_mut().unwrap();
+    conversations[&current]
+        .as_object_mut()
+        .unwrap()
+        .remove("head");
+    conversations[&purged.to_string()]["purged"] = Value::Bool(true);
+    value
+}
+
+#[test]
+fn tree_tasks_and_cost_fold_as_before_and_nothing_leads_back() {
+    let lab = Lab::new();
+    run(async {
+        let store = lab.open();
+        let mut author = Author::create(&store, 1, "one").await;
+        let events = author.tool_turn("first", "output", "answer");
+        append(&store, &mut author, events).await;
+        let first = author.conversation;
+        let events = author.reset();
+        append(&store, &mut author, events).await;
+        let events = author.turn("second", "answer");
+        append(&store, &mut author, events).await;
+        let second = author.conversation;
+        let events = author.reset();
+        append(&store, &mut author, events).await;
+        let events = author.move_to(second, Direction::Undo);
+        append(&store, &mut author, events).await;
+        let before = store.load(author.agent).await.unwrap();
+        assert_eq!(before.state.tree.undo_target(), Some(first));
+
+        purge(&store, &author, first).await;
+        let after = store.load(author.agent).await.unwrap();
+        assert_eq!(after.state.tree.undo_target(), None);
+        assert!(after.state.tree.get(first).unwrap().purged);
+        assert_eq!(
+            comparable(&after.state, first),
+            comparable(&before.state, first)
+        );
+        assert_eq!(after.window, before.window);
+        assert_eq!(
+            store.usage(None).await.unwrap(),
+            before.state.spending.lifetime
+        );
+
+        // The redo stack does not lead to what is gone either.
+        let third = before.state.tree.redo_target().unwrap();
+        purge(&store, &author, third).await;
+        let after = store.load(author.agent).await.unwrap();
+        assert_eq!(after.state.tree.redo_target(), None);
+        // It is in the journal, and an undo onto it anyway changes nothing but the count of oddities.
+        let events = author.move_to(first, Direction::Undo);
+        append(&store, &mut author, events).await;
+        let refused = store.load(author.agent).await.unwrap();
+        assert_eq!(refused.state.tree.current(), Some(second));
+    });
+}
+
+#[test]
+fn the_current_conversation_and_one_that_a_fork_needs_are_refused_by_name() {
+    let lab = Lab::new();
+    run(async {
+        let store = lab.open();
+        let mut parent = Author::create(&store, 1, "parent").await;
+        let events = parent.turn("hello", "there");
+        append(&store, &mut parent, events).await;
+        let old = parent.conversation;
+        let refused = store.purge(parent.fence, old, AT).await;
+        assert!(
+            matches!(refused, Err(Error::PurgeCurrent { conversation }) if conversation == old)
+        );
+
+        let mut fork = Author::claim(&store, 2).await;
+        let events = fork.forked("forked", parent.here());
+        append(&store, &mut fork, events).await;
+        let events = parent.rewind(old, Seq(4));
+        append(&store, &mut parent, events).await;
+        let branch = parent.conversation;
+        let events = parent.reset();
+        append(&store, &mut parent, events).await;
+
+        let refused = store.purge(parent.fence, old, AT).await.unwrap_err();
+        let Error::PurgeNeeded { by, .. } = &refused else {
+            panic!("{refused}");
+        };
+        assert_eq!(by.len(), 2);
+        assert!(refused.to_string().contains("`forked`"), "{refused}");
+        assert!(refused.to_string().contains("`parent`"), "{refused}");
+        // What was refused has changed nothing.
+        store.settle().await.unwrap();
+        assert_eq!(hits(&store, "hello").await, 1);
+
+        // Once nobody needs it any more it may go.
+        purge(&store, &parent, branch).await;
+        let refused = store.purge(parent.fence, old, AT).await.unwrap_err();
+        assert!(!refused.to_string().contains("`parent`"), "{refused}");
+        let needed = fork.conversation;
+        let events = fork.reset();
+        append(&store, &mut fork, events).await;
+        purge(&store, &fork, needed).await;
+        purge(&store, &parent, old).await;
+        assert!(store.verify(None).await.unwrap().is_clean());
+
+        // And nothing begins there again.
+        let events = parent.rewind(old, Seq(4));
+        let refused = store.append(Append::new(parent.fence, events)).await;
+        assert!(
+            matches!(refused, Err(Error::OriginPurged { conversation }) if conversation == old)
+        );
+        let mut late = Author::claim(&store, 3).await;
+        let from = agentd_core::event::Origin {
+            agent: parent.agent,
+            conversation: old,
+            seq: Seq(4),
+        };
+        let events = late.begin(BeginSource::Fork, Some(from));
+        let refused = store.append(Append::new(late.fence, events)).await;
+        assert!(matches!(refused, Err(Error::OriginPurged { .. })));
+    });
+}
+
+#[test]
+fn others_go_on_while_a_purge_waits_for_a_reader_of_the_log() {
+    let lab = Lab::new();
+    run(async {
+        let store = lab.open();
+        let mut one = Author::create(&store, 1, "one").await;
+        let mut two = Author::create(&store, 2, "two").await;
+        let events = one.turn(&Words::new(FIRST).text(50), "answer");
+        append(&store, &mut one, events).await;
+        let old = one.conversation;
+        let events = one.reset();
+        append(&store, &mut one, events).await;
+        store.settle().await.unwrap();
+
+        // Somebody reads the journal as it was, and takes his time.
+        let reader = lab.journal();
+        reader.execute_batch("BEGIN").unwrap();
+        let count = |reader: &rusqlite::Connection| -> i64 {
+            let sql = "SELECT count(*) FROM event WHERE body IS NOT NULL";
+            reader.query_row(sql, [], |row| row.get(0)).unwrap()
+        };
+        let before = count(&reader);
+        let purging = tokio::spawn({
+            let store = store.clone();
+            let fence = one.fence;
+            async move { store.purge(fence, old, AT).await }
+        });
+        let mut tail = store.tail(one.agent, one.head);
+        let noted = soon(tail.next()).await.unwrap();
+        assert!(matches!(noted[0].body, Body::Purged(_)));
+        for n in 0..200 {
+            let events = two.turn(&format!("number {n}"), "fine");
+            soon(append(&store, &mut two, events)).await;
+        }
+        assert!(!purging.is_finished());
+        assert_eq!(count(&reader), before);
+        reader.execute_batch("COMMIT").unwrap();
+        drop(reader);
+        let done = soon(purging).await.unwrap().unwrap();
+        assert_eq!(done.events, 2);
+        assert_eq!(traces_now(&lab, FIRST), [""; 0]);
+        let log = lab.copy().folder().join("journal.db-wal");
+        assert_eq!(std::fs::metadata(log).map_or(0, |log| log.len()), 0);
+        assert!(store.verify(None).await.unwrap().is_clean());
+    });
+}
+
+#[test]
+fn an_owner_of_yesterday_purges_nothing() {
+    let lab = Lab::new();
+    run(async {
+        let store = lab.open();
+        let mut author = Author::create(&store, 1, "one").await;
+        let events = author.turn("findable", "answer");
+        append(&store, &mut author, events).await;
+        let old = author.conversation;
+        let events = author.reset();
+        append(&store, &mut author, events).await;
+        store.claim(author.agent, "somebody else").await.unwrap();
+        let refused = store.purge(author.fence, old, AT).await;
+        assert!(
+            matches!(refused, Err(Error::StaleFence { .. })),
+            "{refused:?}"
+        );
+        store.settle().await.unwrap();
+        assert_eq!(hits(&store, "findable").await, 1);
+    });
+}
+
+#[test]
+fn purging_again_finds_nothing_and_leaves_the_rest_searchable() {
+    let lab = Lab::new();
+    run(async {
+        let store = lab.open();
+        let mut author = Author::create(&store, 1, "one").await;
+        let events = author.turn("gone", "gone too");
+        append(&store, &mut author, events).await;
+        let old = author.conversation;
+        let events = author.reset();
+        append(&store, &mut author, events).await;
+        let events = author.turn("kept", "kept too");
+        append(&store, &mut author, events).await;
+        assert_eq!(purge(&store, &author, old).await.events, 2);
+        assert_eq!(purge(&store, &author, old).await.events, 0);
+        store.settle().await.unwrap();
+        assert_eq!(hits(&store, "gone").await, 0);
+        assert_eq!(hits(&store, "kept").await, 2);
+        assert!(store.verify(None).await.unwrap().is_clean());
+    });
+}

@@ -1,0 +1,401 @@
+//! A snapshot and the tail after it fold to what all events fold to, wherever the cut is.
+
+use crate::lab::{Author, Lab, long, run};
+use crate::model::Model;
+use agentd_core::event::{Direction, NewEvent, Origin};
+use agentd_core::id::{AgentId, Seq};
+use agentd_store::{Ack, Append, Damage, Error, Options, SqliteStore, Store, Unreadable};
+use std::fs;
+use std::path::Path;
+
+/// Choices that are the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % below
+    }
+}
+
+/// Agents that do everything that moves a pointer, and a model of what they did.
+struct Walk {
+    dice: Dice,
+    authors: Vec<Author>,
+    model: Model,
+    words: u64,
+}
+
+impl Walk {
+    fn new(seed: u64) -> Self {
+        Self {
+            dice: Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+            authors: Vec::new(),
+            model: Model::default(),
+            words: 0,
+        }
+    }
+
+    fn words(&mut self) -> String {
+        self.words += 1;
+        format!("what was said as number {}", self.words)
+    }
+
+    /// A new agent: the first from nothing, later ones mostly as forks of an older one.
+    async fn new_agent(&mut self, store: &SqliteStore) -> (usize, Vec<NewEvent>) {
+        let number = self.authors.len() as u64 + 1;
+        let mut author = Author::claim(store, number).await;
+        let name = format!("agent-{number}");
+        let events = match self.authors.len() as u64 {
+            0 => author.created(&name),
+            agents => {
+                let parent = self.dice.roll(agents) as usize;
+                let from = self.some_place(parent);
+                author.forked(&name, from)
+            }
+        };
+        self.authors.push(author);
+        (self.authors.len() - 1, events)
+    }
+
+    /// A place in one of an agent's conversations.
+    fn some_place(&mut self, author: usize) -> Origin {
+        let agent = self.authors[author].agent;
+        let state = self.model.state(agent, Seq(u64::MAX));
+        let conversations: Vec<_> = state.tree.iter().collect();
+        let at = self.dice.roll(conversations.len() as u64) as usize;
+        let conversation = conversations[at];
+        let length = conversation.head.0 - conversation.began.0 + 1;
+        Origin {
+            agent,
+            conversation: conversation.id,
+            seq: Seq(conversation.began.0 + self.dice.roll(length)),
+        }
+    }
+
+    /// The next thing that some agent does.
+    async fn step(&mut self, store: &SqliteStore) -> (usize, Vec<NewEvent>) {
+        let agents = self.authors.len() as u64;
+        let roll = self.dice.roll(20);
+        if agents == 0 || (roll == 0 && agents < 4) {
+            return self.new_agent(store).await;
+        }
+        let at = self.dice.roll(agents) as usize;
+        let words = self.words();
+        let head = self.authors[at].head;
+        let place = self.some_place(at);
+        let tree = self.model.state(self.authors[at].agent, head).tree;
+        let author = &mut self.authors[at];
+        let events = match roll {
+            1..=2 => author.reset(),
+            3..=4 => author.rewind(place.conversation, place.seq),
+            5..=7 => match tree.undo_target() {
+                Some(to) => author.move_to(to, Direction::Undo),
+                None => author.reset(),
+            },
+            8..=9 => match tree.redo_target() {
+                Some(to) => author.move_to(to, Direction::Redo),
+                None => author.turn(&words, "answer"),
+            },
+            10 => author.compact(Seq(head.0.saturating_sub(3)), &words),
+            11..=12 => author.prompt(&words).1,
+            13 => author.tool_turn(&words, &words.repeat(1000), "answer"),
+            14..=15 => author.tool_turn(&words, "output", "answer"),
+            _ => author.turn(&words, "answer"),
+        };
+        (at, events)
+    }
+
+    /// One event at a time, so that every cut comes about.
+    async fn append_one(&mut self, store: &SqliteStore, at: usize, event: NewEvent) {
+        let author = &mut self.authors[at];
+        let append = Append::new(author.fence, vec![event.clone()]);
+        match store.append(append).await.unwrap() {
+            Ack::Committed { first, last } => {
+                assert_eq!(first, last);
+                author.head = last;
+                self.model.add(event.placed(author.agent, last));
+            }
+            repeated @ Ack::Repeated { .. } => panic!("{repeated:?}"),
+        }
+    }
+
+    async fn compare(&self, store: &SqliteStore, agent: AgentId) {
+        let loaded = store.load(agent).await.unwrap();
+        let state = self.model.state(agent, Seq(u64::MAX));
+        assert_eq!(loaded.state, state);
+        assert_eq!(loaded.damage, None);
+        let current = state.tree.current();
+        let window = current.map(|id| self.model.window(agent, id, state.head));
+        assert_eq!(loaded.window, window.unwrap_or_default());
+    }
+
+    /// Conversations of long ago, as they were at some time.
+    async fn compare_old_windows(&mut self, store: &SqliteStore) {
+        for at in 0..self.authors.len() {
+            for _ in 0..4 {
+                let Origin {
+                    agent,
+                    conversation,
+                    seq,
+                } = self.some_place(at);
+                let window = store.window(agent, conversation, seq).await.unwrap();
+                let expected = self.model.window(agent, conversation, seq);
+                assert_eq!(window, expected, "{conversation} at {seq}");
+            }
+        }
+    }
+
+    async fn compare_all(&mut self, store: &SqliteStore) {
+        for author in &self.authors {
+            self.compare(store, author.agent).await;
+        }
+        self.compare_old_windows(store).await;
+        assert!(store.verify(None).await.unwrap().is_clean());
+    }
+}
+
+fn options(lab: &Lab, snapshot_every: u64) -> Options {
+    Options {
+        snapshot_every,
+        ..lab.options()
+    }
+}
+
+fn delete_derived(folder: &Path) {
+    for name in ["derived.db", "derived.db-wal", "derived.db-shm"] {
+        drop(fs::remove_file(folder.join(name)));
+    }
+}
+
+async fn snapshots(lab: &Lab) -> i64 {
+    let sql = "SELECT count(*) FROM snapshot";
+    lab.derived().query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_snapshot_and_its_tail_are_everything_at_every_cut() {
+    let walks = if long() { 40 } else { 4 };
+    for seed in 1..=walks {
+        let lab = Lab::new();
+        run(async {
+            let mut walk = Walk::new(seed);
+            let store = SqliteStore::open(options(&lab, 3)).unwrap();
+            for step in 0..45 {
+                let (at, events) = walk.step(&store).await;
+                for event in events {
+                    walk.append_one(&store, at, event).await;
+                    // Sometimes the snapshots are behind, as they may be.
+                    if walk.dice.roll(3) > 0 {
+                        store.settle().await.unwrap();
+                    }
+                    walk.compare(&store, walk.authors[at].agent).await;
+                }
+                if step % 5 == 0 {
+                    walk.compare_old_windows(&store).await;
+                }
+            }
+            store.settle().await.unwrap();
+            walk.compare_all(&store).await;
+            drop(store);
+            assert!(snapshots(&lab).await > 20);
+
+            // The same after a restart, and without a single snapshot.
+            let store = SqliteStore::open(options(&lab, 3)).unwrap();
+            walk.compare_all(&store).await;
+            drop(store);
+            delete_derived(&lab.folder());
+            let store = SqliteStore::open(options(&lab, u64::MAX)).unwrap();
+            walk.compare_all(&store).await;
+            store.settle().await.unwrap();
+            walk.compare_all(&store).await;
+            drop(store);
+            assert_eq!(snapshots(&lab).await, 0);
+        });
+    }
+}
+
+/// A journal with a few hundred events and snapshots of them.
+async fn walked(lab: &Lab, seed: u64) -> Walk {
+    let mut walk = Walk::new(seed);
+    let store = SqliteStore::open(options(lab, 5)).unwrap();
+    for _ in 0..60 {
+        let (at, events) = walk.step(&store).await;
+        for event in events {
+            walk.append_one(&store, at, event).await;
+        }
+    }
+    store.settle().await.unwrap();
+    walk
+}
+
+#[test]
+fn deleting_what_is_derived_only_costs_time() {
+    let lab = Lab::new();
+    run(async {
+        let mut walk = walked(&lab, 77).await;
+        delete_derived(&lab.folder());
+        let store = SqliteStore::open(options(&lab, 5)).unwrap();
+        walk.compare_all(&store).await;
+        store.settle().await.unwrap();
+        walk.compare_all(&store).await;
+        drop(store);
+        assert!(snapshots(&lab).await > 0);
+    });
+}
+
+#[test]
+fn damage_to_what_is_derived_stops_nobody() {
+    // Nothing of it is a database; its head is; one page in its middle is not what it was; it ends
+    // too early.
+    type Harm = fn(&mut Vec<u8>);
+    let harms: [(&str, Harm); 5] = [
+        ("all", |bytes| bytes.fill(0xa5)),
+        ("head", |bytes| bytes[..100].fill(0xa5)),
+        ("middle", |bytes| bytes[8192..].fill(0xa5)),
+        ("end", |bytes| bytes.truncate(8192 * 3 + 100)),
+        ("empty", Vec::clear),
+    ];
+    let lab = Lab::new();
+    run(async {
+        let mut walk = walked(&lab, 78).await;
+        for (name, harm) in harms {
+            let hurt = lab.copy();
+            let path = hurt.folder().join("derived.db");
+            let mut bytes = fs::read(&path).unwrap();
+            harm(&mut bytes);
+            fs::write(&path, bytes).unwrap();
+            let store = SqliteStore::open(options(&hurt, 5))
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            walk.compare_all(&store).await;
+            store.settle().await.unwrap();
+            walk.compare_all(&store).await;
+            // And it is made again, search and snapshots.
+            let query = agentd_store::SearchQuery {
+                text: "said".to_owned(),
+                agent: None,
+                limit: 5,
+                before: None,
+            };
+            let found = store.search(query).await.unwrap();
+            assert_eq!(found.hits.len(), 5, "{name}");
+            drop(store);
+            assert!(snapshots(&hurt).await > 0, "{name}");
+            let check: String = hurt
+                .derived()
+                .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+                .unwrap();
+            assert_eq!(check, "ok", "{name}");
+        }
+    });
+}
+
+#[test]
+fn a_snapshot_of_another_journal_or_with_a_changed_byte_is_not_believed() {
+    let lab = Lab::new();
+    run(async {
+        let mut walk = walked(&lab, 79).await;
+        // Each harm to every snapshot there is.
+        for harm in [
+            "chain = randomblob(32)",
+            "state = (SELECT state FROM snapshot ORDER BY seq LIMIT 1)",
+            "skeleton = zeroblob(100)",
+            "state = CAST(substr(state, 1, 40) || x'00' || substr(state, 42) AS BLOB)",
+            "source = '[{\"incarnation\":9,\"n\":9},1,1]'",
+            "fold = 0",
+        ] {
+            let hurt = lab.copy();
+            hurt.derived()
+                .execute_batch(&format!("UPDATE snapshot SET {harm}"))
+                .unwrap();
+            let store = SqliteStore::open(options(&hurt, u64::MAX)).unwrap();
+            walk.compare_all(&store).await;
+            // The writer goes by the same fold.
+            let author = &mut walk.authors[0];
+            author.fence = store.claim(author.agent, "next").await.unwrap().fence;
+            let events = author.turn("and on", "it goes");
+            let mut append = Append::new(author.fence, events);
+            append.source = Some(agentd_store::Source {
+                incarnation: agentd_core::id::Incarnation(3),
+                n: 1,
+            });
+            let ack = store.append(append).await.unwrap();
+            let first = author.head.next();
+            let last = Seq(author.head.0 + 8);
+            assert_eq!(ack, Ack::Committed { first, last });
+            assert!(store.verify(None).await.unwrap().is_clean());
+        }
+    });
+}
+
+#[test]
+fn an_agent_that_lives_in_short_runs_gets_its_snapshots_too() {
+    let lab = Lab::new();
+    run(async {
+        let mut author = {
+            let store = SqliteStore::open(options(&lab, 100)).unwrap();
+            Author::create(&store, 1, "one").await
+        };
+        for run in 0..30 {
+            let store = SqliteStore::open(options(&lab, 100)).unwrap();
+            let events = author.turn(&format!("run {run}"), "done");
+            author.append(&store, events).await;
+            store.settle().await.unwrap();
+        }
+        assert_eq!(snapshots(&lab).await, 2);
+    });
+}
+
+#[test]
+fn a_change_behind_a_snapshot_is_noticed_when_the_window_needs_it() {
+    // claude-code#53821: a damaged place loads as everything before it, never as something else.
+    let lab = Lab::new();
+    run(async {
+        let mut author = {
+            let store = SqliteStore::open(options(&lab, 10)).unwrap();
+            let mut author = Author::create(&store, 1, "one").await;
+            for n in 0..10 {
+                let events = author.turn(&format!("said {n}"), "answered");
+                author.append(&store, events).await;
+            }
+            store.settle().await.unwrap();
+            author
+        };
+        // In the fifth prompt, long before the newest snapshot.
+        let changed = lab
+            .journal()
+            .execute(
+                "UPDATE event SET body = replace(body, 'said 4', 'said 5') WHERE kind = 'prompt'",
+                [],
+            )
+            .unwrap();
+        assert_eq!(changed, 10);
+        let store = SqliteStore::open(options(&lab, 10)).unwrap();
+        let loaded = store.load(author.agent).await.unwrap();
+        let from = Seq(2 + 4 * 8 + 2);
+        let damage = Damage {
+            from,
+            through: author.head,
+            reason: Unreadable::BodyChanged,
+        };
+        assert_eq!(loaded.damage, Some(damage.clone()));
+        assert_eq!(loaded.state.head, Seq(from.0 - 1));
+        assert_eq!(loaded.window.items().len(), 8);
+        let window = store.window(author.agent, author.first, author.head).await;
+        assert!(matches!(window, Err(Error::Damaged { seq, .. }) if seq == from));
+
+        // A new owner sets it aside, and then there is nothing wrong any more.
+        let claim = store.claim(author.agent, "next").await.unwrap();
+        assert_eq!(claim.quarantined, Some(damage));
+        author.fence = claim.fence;
+        let events = author.turn("and on", "it goes");
+        author.append(&store, events).await;
+        let loaded = store.load(author.agent).await.unwrap();
+        assert_eq!(loaded.damage, None);
+        assert_eq!(loaded.window.items().len(), 10);
+        store.settle().await.unwrap();
+        assert!(store.verify(None).await.unwrap().is_clean());
+    });
+}

@@ -1,0 +1,196 @@
+//! What can happen to an agent in a [`super::world::World`], as proptest makes it up and shrinks it.
+
+use agentd_core::event::{FailureClass, PromptMode};
+use agentd_core::message::{CallOutcome, Wire};
+use proptest::prelude::*;
+
+/// One thing that happens. One that does not fit the moment does nothing.
+#[derive(Clone, Debug)]
+pub enum Op {
+    Prompt {
+        mode: PromptMode,
+        image: bool,
+    },
+    /// The model says all of this.
+    Reply(ReplyOp),
+    /// The request fails after this much had come.
+    Fail {
+        class: FailureClass,
+        partial: ReplyOp,
+    },
+    /// A call that waits to be let in.
+    Prepare(PrepareOp),
+    /// One of the running calls ends (which one, by index).
+    Finish {
+        which: usize,
+        outcome: CallOutcome,
+        empty: bool,
+    },
+    Approve {
+        allow: bool,
+    },
+    BackoffOver,
+    Interrupt,
+    Continue,
+    /// The process dies with this much of a reply in the draft, and a new one takes over.
+    Crash {
+        partial: ReplyOp,
+        facts: Vec<FactOp>,
+    },
+    /// The process is ended on purpose, and a new one takes over.
+    Restart {
+        partial: ReplyOp,
+    },
+    Reset {
+        keep_queue: bool,
+    },
+    Undo,
+    Redo,
+    /// A new conversation from some earlier event of the current one.
+    Rewind {
+        back: usize,
+    },
+    /// A new agent from some event of this one; the world goes on with it.
+    Fork {
+        back: usize,
+    },
+    /// Another provider from now on.
+    Switch(Wire),
+    /// The model's window, in tokens.
+    Window(u64),
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ReplyOp {
+    pub thinking: Option<Signed>,
+    pub texts: usize,
+    pub blank: bool,
+    pub native: bool,
+    /// Ids of the calls, as the provider gives them; some do not bother to make them unique.
+    pub calls: Vec<&'static str>,
+    pub malformed: bool,
+    pub trailing_text: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Signed {
+    Yes,
+    No,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum PrepareOp {
+    Run,
+    Ask,
+    Refuse,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum FactOp {
+    Running,
+    Ended,
+    NotStarted,
+    Unknown,
+    NotListed,
+}
+
+pub fn reply() -> impl Strategy<Value = ReplyOp> {
+    let id = prop::sample::select(vec!["call_0", "call_1", "toolu_9", "functions.shell:0", ""]);
+    (
+        prop::option::weighted(0.3, prop::sample::select(vec![Signed::Yes, Signed::No])),
+        0..3usize,
+        prop::bool::weighted(0.1),
+        prop::bool::weighted(0.1),
+        prop_oneof![3 => Just(Vec::new()), 2 => prop::collection::vec(id, 1..4)],
+        prop::bool::weighted(0.1),
+        prop::bool::weighted(0.1),
+    )
+        .prop_map(
+            |(thinking, texts, blank, native, calls, malformed, trailing_text)| ReplyOp {
+                thinking,
+                texts,
+                blank,
+                native,
+                calls,
+                malformed,
+                trailing_text,
+            },
+        )
+}
+
+fn class() -> impl Strategy<Value = FailureClass> {
+    prop::sample::select(vec![
+        FailureClass::Overloaded,
+        FailureClass::Dropped,
+        FailureClass::RateLimited,
+        FailureClass::ContextOverflow,
+        FailureClass::Rejected,
+    ])
+}
+
+fn outcome() -> impl Strategy<Value = CallOutcome> {
+    prop::sample::select(vec![
+        CallOutcome::Ok,
+        CallOutcome::Ok,
+        CallOutcome::Error,
+        CallOutcome::Interrupted,
+    ])
+}
+
+fn mode() -> impl Strategy<Value = PromptMode> {
+    prop::sample::select(vec![
+        PromptMode::Queue,
+        PromptMode::Queue,
+        PromptMode::Steer,
+        PromptMode::Interrupt,
+    ])
+}
+
+fn fact() -> impl Strategy<Value = FactOp> {
+    prop::sample::select(vec![
+        FactOp::Running,
+        FactOp::Ended,
+        FactOp::NotStarted,
+        FactOp::Unknown,
+        FactOp::NotListed,
+    ])
+}
+
+fn prepare() -> impl Strategy<Value = PrepareOp> {
+    prop::sample::select(vec![
+        PrepareOp::Run,
+        PrepareOp::Run,
+        PrepareOp::Run,
+        PrepareOp::Ask,
+        PrepareOp::Refuse,
+    ])
+}
+
+pub fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        6 => (mode(), prop::bool::weighted(0.1)).prop_map(|(mode, image)| Op::Prompt { mode, image }),
+        14 => reply().prop_map(Op::Reply),
+        2 => (class(), reply()).prop_map(|(class, partial)| Op::Fail { class, partial }),
+        10 => prepare().prop_map(Op::Prepare),
+        10 => (0..4usize, outcome(), prop::bool::weighted(0.1))
+            .prop_map(|(which, outcome, empty)| Op::Finish { which, outcome, empty }),
+        2 => any::<bool>().prop_map(|allow| Op::Approve { allow }),
+        2 => Just(Op::BackoffOver),
+        2 => Just(Op::Interrupt),
+        1 => Just(Op::Continue),
+        3 => (reply(), prop::collection::vec(fact(), 0..4))
+            .prop_map(|(partial, facts)| Op::Crash { partial, facts }),
+        1 => reply().prop_map(|partial| Op::Restart { partial }),
+        1 => any::<bool>().prop_map(|keep_queue| Op::Reset { keep_queue }),
+        1 => Just(Op::Undo),
+        1 => Just(Op::Redo),
+        1 => (0..40usize).prop_map(|back| Op::Rewind { back }),
+        1 => (0..40usize).prop_map(|back| Op::Fork { back }),
+        1 => prop::sample::select(Wire::ALL.to_vec()).prop_map(Op::Switch),
+        1 => prop::sample::select(vec![60, 400, 100_000]).prop_map(Op::Window),
+    ]
+}
+
+pub fn ops(most: usize) -> impl Strategy<Value = Vec<Op>> {
+    prop::collection::vec(op(), 1..most)
+}

@@ -1,0 +1,71 @@
+//! Words that are different each time, so that each can be looked for.
+
+use agentd_core::id::CallId;
+use agentd_core::message::{Arguments, Block, Signature, ToolCall, Wire};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// A source of ids and words, the same each time it is run.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    counter: u128,
+}
+
+impl Source {
+    pub fn uuid(&mut self) -> Uuid {
+        self.counter += 1;
+        // Version 7 by its bits, in order by its number.
+        Uuid::from_u128((0x0190_0000_0000_7000_8000_0000_0000_0000) | self.counter)
+    }
+
+    /// A word that was not said before. The marks keep one from being a part of another.
+    pub fn word(&mut self) -> String {
+        self.counter += 1;
+        format!("w{}w", self.counter)
+    }
+
+    pub fn text(&mut self) -> Block {
+        Block::text(self.word())
+    }
+
+    pub fn image(&mut self) -> Block {
+        Block::Image {
+            media_type: "image/png".into(),
+            data: "iVBORw0KGgo=".into(),
+        }
+    }
+
+    pub fn signature(&mut self, wire: Wire) -> Signature {
+        Signature {
+            wire,
+            value: "c2lnbmVk".into(),
+            id: (wire == Wire::OpenaiResponses).then(|| format!("rs_{}", self.word())),
+        }
+    }
+
+    pub fn call(&mut self, id: &str) -> ToolCall {
+        let mut arguments = serde_json::Map::new();
+        arguments.insert("command".into(), Value::String(self.word()));
+        ToolCall {
+            id: CallId::new(id),
+            name: "shell".into(),
+            arguments: Arguments::Object(arguments),
+            signature: None,
+        }
+    }
+
+    /// A block of a provider's own that it would take back.
+    pub fn native(&mut self, wire: Wire) -> Block {
+        let word = self.word();
+        let item = match wire {
+            Wire::AnthropicMessages => json!({"type": "redacted_thinking", "data": word}),
+            Wire::OpenaiChat => json!({"type": "refusal", "refusal": word}),
+            Wire::OpenaiResponses => json!({
+                "type": "message", "role": "assistant",
+                "content": [{"type": "refusal", "refusal": word}],
+            }),
+            Wire::Gemini => json!({"executableCode": {"language": "PYTHON", "code": word}}),
+        };
+        Block::Native { wire, item }
+    }
+}

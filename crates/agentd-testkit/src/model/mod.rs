@@ -1,0 +1,151 @@
+//! The fake model: a real HTTP server on loopback that speaks the four formats, and is as strict as
+//! the real ones. What it answers is what the prompt says ([`script`]); every request is judged by the
+//! [`crate::oracle`] of its format and kept.
+
+pub mod reply;
+pub mod script;
+mod serve;
+mod view;
+
+use crate::oracle::{self, Verdict, Violation};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// A format, by where it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    Anthropic,
+    OpenaiChat,
+    OpenaiResponses,
+    Gemini,
+}
+
+impl Format {
+    fn judge(self, body: &Value) -> Verdict {
+        match self {
+            Self::Anthropic => oracle::anthropic::check(body),
+            Self::OpenaiChat => oracle::openai_chat::check(body),
+            Self::OpenaiResponses => oracle::openai_responses::check(body),
+            Self::Gemini => oracle::gemini::check(body),
+        }
+    }
+}
+
+/// A request that arrived.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    pub format: Format,
+    pub body: Value,
+    /// What is wrong with it; it was answered with a 400 then.
+    pub violations: Vec<Violation>,
+    /// What it was answered with.
+    pub status: u16,
+}
+
+/// What the server has seen.
+#[derive(Default)]
+struct Seen {
+    requests: Vec<Recorded>,
+    /// How often each fault has happened, by prompt, reply and fault.
+    faults: HashMap<(String, usize, usize), usize>,
+    /// Clients that went away in the middle of a stream.
+    disconnects: usize,
+}
+
+struct Shared {
+    seen: Mutex<Seen>,
+    /// Counts whatever happens, so that tests can wait for it.
+    happened: watch::Sender<u64>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Seen)) {
+        change(&mut self.lock());
+        self.happened.send_modify(|count| *count += 1);
+    }
+}
+
+/// A running server. Dropping it stops it.
+pub struct FakeModel {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    /// None only while it is dropped.
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl FakeModel {
+    pub fn start() -> std::io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()?;
+        let shared = Arc::new(Shared {
+            seen: Mutex::default(),
+            happened: watch::Sender::new(0),
+        });
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
+        let address = listener.local_addr()?;
+        runtime.spawn(serve::serve(listener, Arc::clone(&shared)));
+        Ok(Self {
+            address,
+            shared,
+            runtime: Some(runtime),
+        })
+    }
+
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What the vendors' SDKs would be given as their base URL.
+    pub fn base_url(&self, format: Format) -> String {
+        let root = format!("http://{}", self.address);
+        match format {
+            Format::Anthropic | Format::Gemini => root,
+            Format::OpenaiChat | Format::OpenaiResponses => format!("{root}/v1"),
+        }
+    }
+
+    /// All requests so far, in order.
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.shared.lock().requests.clone()
+    }
+
+    /// Requests that a real provider would have refused.
+    pub fn refused(&self) -> Vec<Recorded> {
+        let mut requests = self.requests();
+        requests.retain(|request| !request.violations.is_empty());
+        requests
+    }
+
+    pub fn disconnects(&self) -> usize {
+        self.shared.lock().disconnects
+    }
+
+    /// Waits until so many requests have come. The deadline is for tests that would hang otherwise.
+    pub fn wait_for_requests(&self, count: usize, deadline: std::time::Duration) -> bool {
+        let Some(runtime) = &self.runtime else {
+            return false;
+        };
+        runtime.block_on(async {
+            let mut happened = self.shared.happened.subscribe();
+            let enough = happened.wait_for(|_| self.shared.lock().requests.len() >= count);
+            tokio::time::timeout(deadline, enough).await.is_ok()
+        })
+    }
+}
+
+impl Drop for FakeModel {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

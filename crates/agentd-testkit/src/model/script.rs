@@ -1,0 +1,204 @@
+//! What the fake model does, as the prompt says it.
+//!
+//! A prompt that begins with `do:` is a script. Replies are separated by `;;`, what is in one reply by
+//! `|`: the first reply answers the prompt, the second the results of the first, and so on.
+//!
+//! ```text
+//! do: think I should look | call shell {"command": "ls"} | call shell {"command": "pwd"} ;; say done
+//! ```
+//!
+//! | item | what happens |
+//! | --- | --- |
+//! | `say TEXT` | text, in a few deltas |
+//! | `slowly MS TEXT` | text, a word at a time, MS milliseconds apart |
+//! | `think TEXT` | thinking, signed |
+//! | `call NAME JSON` | a tool call |
+//! | `native` | a block that only this provider knows |
+//! | `fail STATUS [SECONDS] [xN]` | an error, N times (once), with `retry-after` |
+//! | `drop EVENTS [xN]` | the stream breaks after so many events |
+//! | `malformed [xN]` | an event that is no JSON |
+//! | `overflow BYTES` | a request larger than that is refused as too long |
+//! | `hang` | nothing, for ever |
+//! | `deltas N` | the text that follows comes in N deltas |
+
+use serde_json::Value;
+use std::time::Duration;
+
+/// One reply.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    pub items: Vec<Item>,
+    pub faults: Vec<Fault>,
+}
+
+/// What a reply holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    Text {
+        text: String,
+        deltas: usize,
+        pause: Duration,
+    },
+    Thinking(String),
+    Call { name: String, arguments: Value },
+    Native,
+}
+
+/// What goes wrong with it, and how often.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    pub kind: FaultKind,
+    pub times: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum FaultKind {
+    Status {
+        status: u16,
+        retry_after: Option<u64>,
+    },
+    Drop { after: usize },
+    Malformed,
+    Overflow { bytes: usize },
+    Hang,
+}
+
+/// The replies that a prompt asks for; none where it is no script.
+pub fn parse(prompt: &str) -> Option<Result<Vec<Step>, String>> {
+    let script = prompt.trim().strip_prefix("do:")?;
+    Some(script.split(";;").map(step).collect())
+}
+
+fn step(text: &str) -> Result<Step, String> {
+    let mut step = Step::default();
+    let mut deltas = 3;
+    for item in text.split('|') {
+        let item = item.trim();
+        let (verb, rest) = item.split_once(' ').unwrap_or((item, ""));
+        let rest = rest.trim();
+        match verb {
+            "" => {}
+            "deltas" => deltas = number(rest)?,
+            "say" => step.items.push(Item::Text {
+                text: rest.to_owned(),
+                deltas,
+                pause: Duration::ZERO,
+            }),
+            "slowly" => {
+                let (millis, text) = rest.split_once(' ').unwrap_or((rest, ""));
+                step.items.push(Item::Text {
+                    text: text.to_owned(),
+                    deltas: text.split(' ').count(),
+                    pause: Duration::from_millis(number(millis)?),
+                });
+            }
+            "think" => step.items.push(Item::Thinking(rest.to_owned())),
+            "native" => step.items.push(Item::Native),
+            "call" => {
+                let (name, json) = rest.split_once(' ').unwrap_or((rest, "{}"));
+                let arguments =
+                    serde_json::from_str(json).map_err(|error| format!("`{item}`: {error}"))?;
+                let name = name.to_owned();
+                step.items.push(Item::Call { name, arguments });
+            }
+            "fail" | "drop" | "malformed" | "overflow" | "hang" => {
+                step.faults.push(fault(verb, rest)?);
+            }
+            _ => return Err(format!("`{verb}` is not something the fake model can do")),
+        }
+    }
+    Ok(step)
+}
+
+fn fault(verb: &str, rest: &str) -> Result<Fault, String> {
+    let mut times = 1;
+    let mut numbers = Vec::new();
+    for word in rest.split_whitespace() {
+        match word.strip_prefix('x') {
+            Some(count) => times = number(count)?,
+            None => numbers.push(number::<u64>(word)?),
+        }
+    }
+    let first = numbers.first().copied().unwrap_or(0);
+    let kind = match verb {
+        "fail" => FaultKind::Status {
+            status: u16::try_from(first).map_err(|error| error.to_string())?,
+            retry_after: numbers.get(1).copied(),
+        },
+        "drop" => FaultKind::Drop {
+            after: first as usize,
+        },
+        "malformed" => FaultKind::Malformed,
+        // A request that is too long stays too long.
+        "overflow" => {
+            times = usize::MAX;
+            FaultKind::Overflow {
+                bytes: first as usize,
+            }
+        }
+        _ => {
+            times = usize::MAX;
+            FaultKind::Hang
+        }
+    };
+    Ok(Fault { kind, times })
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String>
+where
+    T::Err: std::fmt::Display,
+{
+    text.parse()
+        .map_err(|error: T::Err| format!("`{text}` is not a number: {error}"))
+}
+
+/// A text in so many pieces, none of them empty unless there is nothing to say.
+pub fn pieces(text: &str, deltas: usize) -> Vec<String> {
+    let chars: Vec<char> = text.chars().collect();
+    let size = chars.len().div_ceil(deltas.max(1)).max(1);
+    chars
+        .chunks(size)
+        .map(|chunk| chunk.iter().collect())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_replies_of_items() {
+        let script = r#"do: fail 429 2 x3 | think hm | call shell {"command":"ls"} ;; deltas 2 | say hi"#;
+        let steps = parse(script).unwrap().unwrap();
+        assert_eq!(steps.len(), 2);
+        assert_eq!(
+            steps[0].faults,
+            [Fault {
+                kind: FaultKind::Status {
+                    status: 429,
+                    retry_after: Some(2)
+                },
+                times: 3
+            }]
+        );
+        assert_eq!(steps[0].items.len(), 2);
+        let Item::Text { text, deltas, .. } = &steps[1].items[0] else {
+            panic!("no text")
+        };
+        assert_eq!((text.as_str(), *deltas), ("hi", 2));
+    }
+
+    #[test]
+    fn what_is_no_script_is_left_alone_and_a_bad_one_is_refused() {
+        assert_eq!(parse("what is this?"), None);
+        assert!(parse("do: dance").unwrap().is_err());
+        assert!(parse("do: call shell {").unwrap().is_err());
+    }
+
+    #[test]
+    fn pieces_add_up() {
+        for deltas in 1..10 {
+            assert_eq!(pieces("häppy days", deltas).concat(), "häppy days");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The server's side of HTTP: who is asked, whether it is allowed, and what goes out.
+
+use super::reply::{self, Event, Reply};
+use super::script::{self, FaultKind, Item, Step};
+use super::view::view;
+use super::{Format, Recorded, Shared};
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+type Server = Arc<Shared>;
+
+/// Larger than any real provider takes.
+const MAX_BODY: usize = 64 * 1024 * 1024;
+
+pub async fn serve(listener: TcpListener, shared: Server) {
+    let app = Router::new()
+        .route("/v1/messages", post(anthropic))
+        .route("/v1/chat/completions", post(openai_chat))
+        .route("/v1/responses", post(openai_responses))
+        .route("/v1beta/models/{call}", post(gemini))
+        .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY))
+        .with_state(shared);
+    // It runs until its runtime is dropped.
+    let _ended = axum::serve(listener, app).await;
+}
+
+async fn anthropic(State(server): State<Server>, headers: HeaderMap, body: Bytes) -> Response {
+    let allowed = has(&headers, "x-api-key") && has(&headers, "anthropic-version");
+    let stream = None;
+    answer(&server, Format::Anthropic, allowed, stream, &body).await
+}
+
+async fn openai_chat(State(server): State<Server>, headers: HeaderMap, body: Bytes) -> Response {
+    answer(&server, Format::OpenaiChat, bearer(&headers), None, &body).await
+}
+
+async fn openai_responses(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let format = Format::OpenaiResponses;
+    answer(&server, format, bearer(&headers), None, &body).await
+}
+
+/// Whether it streams is said by the path here, not by the body.
+async fn gemini(
+    State(server): State<Server>,
+    Path(call): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let stream = match call.rsplit_once(':') {
+        Some((_, "streamGenerateContent")) => true,
+        Some((_, "generateContent")) => false,
+        _ => return StatusCode::NOT_FOUND.into_response(),
+    };
+    let allowed = has(&headers, "x-goog-api-key");
+    answer(&server, Format::Gemini, allowed, Some(stream), &body).await
+}
+
+fn has(headers: &HeaderMap, name: &str) -> bool {
+    headers.get(name).is_some_and(|value| !value.is_empty())
+}
+
+fn bearer(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::AUTHORIZATION);
+    let value = value.and_then(|value| value.to_str().ok());
+    value.is_some_and(|value| value.strip_prefix("Bearer ").is_some_and(|key| !key.is_empty()))
+}
+
+async fn answer(
+    server: &Server,
+    format: Format,
+    allowed: bool,
+    stream: Option<bool>,
+    bytes: &[u8],
+) -> Response {
+    if !allowed {
+        return refuse(format, 401, "authentication_error", "the key is missing");
+    }
+    let body: Value = match serde_json::from_slice(bytes) {
+        Ok(body) => body,
+        Err(error) => return refuse(format, 400, "invalid_request_error", &error.to_string()),
+    };
+    let violations = format.judge(&body).err().unwrap_or_default();
+    let view = view(format, &body);
+    let (step, fault) = if violations.is_empty() {
+        let step = step(&view.prompt, view.replies);
+        let fault = step
+            .as_ref()
+            .ok()
+            .and_then(|step| due(server, &view.prompt, view.replies, step, bytes.len()));
+        (step, fault)
+    } else {
+        let listed: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        (Err(listed.join("; ")), None)
+    };
+    let status = match (&step, &fault) {
+        (Err(_), _) | (_, Some(FaultKind::Overflow { .. })) => 400,
+        (_, Some(FaultKind::Status { status, .. })) => *status,
+        _ => 200,
+    };
+    let mut number = 0;
+    server.note(|seen| {
+        number = seen.requests.len() as u64 + 1;
+        seen.requests.push(Recorded {
+            format,
+            body: body.clone(),
+            violations,
+            status,
+        });
+    });
+    let step = match step {
+        Ok(step) => step,
+        Err(message) => return refuse(format, 400, "invalid_request_error", &message),
+    };
+    let reply = Reply {
+        model: body["model"].as_str().unwrap_or("fake"),
+        items: &step.items,
+        number,
+        input_tokens: bytes.len() as u64 / 4,
+    };
+    let streams = stream.unwrap_or(body["stream"] == true);
+    respond(server, format, &reply, streams, fault).await
+}
+
+/// What the script says for this reply; a prompt that is no script is answered with an echo.
+fn step(prompt: &str, replies: usize) -> Result<Step, String> {
+    let say = |text: String| Step {
+        items: vec![Item::Text {
+            text,
+            deltas: 3,
+            pause: Duration::ZERO,
+        }],
+        faults: Vec::new(),
+    };
+    match script::parse(prompt) {
+        None => Ok(say(format!("You said: {prompt}"))),
+        Some(Err(message)) => Err(message),
+        Some(Ok(steps)) => Ok(steps
+            .into_iter()
+            .nth(replies)
+            .unwrap_or_else(|| say("That was all.".to_owned()))),
+    }
+}
+
+/// The fault whose turn it is.
+fn due(
+    server: &Server,
+    prompt: &str,
+    reply: usize,
+    step: &Step,
+    bytes: usize,
+) -> Option<FaultKind> {
+    for (index, fault) in step.faults.iter().enumerate() {
+        if let FaultKind::Overflow { bytes: most } = fault.kind
+            && bytes <= most
+        {
+            continue;
+        }
+        let mut is_due = false;
+        server.note(|seen| {
+            let key = (prompt.to_owned(), reply, index);
+            let happened = seen.faults.entry(key).or_default();
+            is_due = *happened < fault.times;
+            *happened += usize::from(is_due);
+        });
+        if is_due {
+            return Some(fault.kind.clone());
+        }
+    }
+    None
+}
+
+fn refuse(format: Format, status: u16, kind: &str, message: &str) -> Response {
+    let status_code = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+    let body = reply::error(format, status, kind, message).to_string();
+    (status_code, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+async fn respond(
+    server: &Server,
+    format: Format,
+    reply: &Reply<'_>,
+    streams: bool,
+    fault: Option<FaultKind>,
+) -> Response {
+    match &fault {
+        Some(FaultKind::Overflow { .. }) => {
+            let (kind, message) = match format {
+                Format::Anthropic => ("invalid_request_error", "prompt is too long"),
+                Format::Gemini => ("", "The input exceeds the maximum number of tokens allowed"),
+                _ => ("context_length_exceeded", "maximum context length exceeded"),
+            };
+            return refuse(format, 400, kind, message);
+        }
+        Some(FaultKind::Status {
+            status,
+            retry_after,
+        }) => {
+            let mut response = refuse(format, *status, "api_error", "it was told to fail");
+            if let Some(seconds) = retry_after {
+                response
+                    .headers_mut()
+                    .insert(header::RETRY_AFTER, (*seconds).into());
+            }
+            return response;
+        }
+        Some(FaultKind::Hang) if !streams => std::future::pending::<()>().await,
+        _ => {}
+    }
+    if !streams {
+        let body = reply::whole(format, reply).to_string();
+        return ([(header::CONTENT_TYPE, "application/json")], body).into_response();
+    }
+    let mut events: VecDeque<Event> = reply::stream(format, reply).into();
+    let end = match fault {
+        Some(FaultKind::Drop { after }) => {
+            events.truncate(after);
+            End::Drop
+        }
+        Some(FaultKind::Malformed) => {
+            events.truncate(2);
+            events.push_back(Event {
+                name: None,
+                data: "{\"type\": \"mess".to_owned(),
+                pause: Duration::ZERO,
+            });
+            End::Good
+        }
+        Some(FaultKind::Hang) => {
+            events.truncate(1);
+            End::Hang
+        }
+        _ => End::Good,
+    };
+    let stream = Streaming {
+        server: Arc::clone(server),
+        events,
+        end,
+        over: false,
+    };
+    let body = Body::from_stream(futures_util::stream::unfold(stream, Streaming::next));
+    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
+}
+
+/// How a stream ends.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Good,
+    /// The connection breaks.
+    Drop,
+    Hang,
+}
+
+struct Streaming {
+    server: Server,
+    events: VecDeque<Event>,
+    end: End,
+    over: bool,
+}
+
+impl Streaming {
+    async fn next(mut self) -> Option<(std::io::Result<Bytes>, Self)> {
+        let Some(event) = self.events.pop_front() else {
+            if self.end == End::Hang {
+                std::future::pending::<()>().await;
+            }
+            let dropped = self.end == End::Drop && !self.over;
+            self.over = true;
+            return dropped.then(|| (Err(std::io::ErrorKind::ConnectionReset.into()), self));
+        };
+        tokio::time::sleep(event.pause).await;
+        let name = event.name.map(|name| format!("event: {name}\n"));
+        let text = format!("{}data: {}\n\n", name.unwrap_or_default(), event.data);
+        Some((Ok(Bytes::from(text)), self))
+    }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        if !self.over {
+            self.server.note(|seen| seen.disconnects += 1);
+        }
+    }
+}

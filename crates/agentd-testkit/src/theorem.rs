@@ -1,0 +1,140 @@
+//! The prefix theorem, as checks that tests call: for every prefix of every journal there is nothing
+//! to send, or a request that every provider accepts, with every word in it or accounted for.
+
+use crate::journal::{Journals, context};
+use crate::oracle::{self, Verdict};
+use crate::predicate::awaits_answer;
+use agentd_core::event::Context;
+use agentd_core::id::AgentId;
+use agentd_core::message::{Block, Wire};
+use agentd_core::repair::{Repair, repair};
+use agentd_core::request::{Request, answer};
+use agentd_core::state::{AgentState, Applied};
+use agentd_core::window::{Entry, Window};
+use agentd_core::wire;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What was seen while checking.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    pub prefixes: u64,
+    pub requests: u64,
+    /// How often each repair was made.
+    pub repairs: BTreeMap<&'static str, u64>,
+}
+
+/// Checks every prefix of one agent's journal.
+pub fn check_prefixes(journals: &Journals, agent: AgentId, seen: &mut Seen) -> Result<(), String> {
+    let mut state = AgentState::new(agent);
+    let mut window = Window::new();
+    for event in journals.of(agent) {
+        seen.prefixes += 1;
+        let before = window.clone();
+        let moved = state.apply(event) == Applied::PointerMoved;
+        let Some(current) = state.tree.current() else {
+            continue;
+        };
+        if moved {
+            window = journals.window(agent, &state, current, state.head);
+        } else if event.conversation == current {
+            window.apply(event);
+        }
+        if window == before && !moved {
+            continue;
+        }
+        let lineage = journals.lineage(agent, &state, current, state.head);
+        let expected = awaits_answer(&lineage);
+        check_window(&window, expected, seen)
+            .map_err(|what| format!("after event {}: {what}", event.seq))?;
+    }
+    Ok(())
+}
+
+/// Checks one window in all four formats.
+pub fn check_window(window: &Window, awaits: bool, seen: &mut Seen) -> Result<(), String> {
+    for wire in Wire::ALL {
+        let context = context_for(window, wire);
+        match answer(window, &context) {
+            None if awaits => return Err("something awaits an answer, and nothing is sent".into()),
+            Some(_) if !awaits => return Err("nothing awaits an answer, and something is sent".into()),
+            None => {}
+            Some(request) => {
+                seen.requests += 1;
+                for repair in &request.repairs {
+                    *seen.repairs.entry(repair.name()).or_default() += 1;
+                }
+                check_request(window, &request).map_err(|what| format!("{wire:?}: {what}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn context_for(window: &Window, wire: Wire) -> Context {
+    let mut context = context(wire);
+    if window.context().is_some_and(|known| known.tools.is_empty()) {
+        context.tools.clear();
+    }
+    context
+}
+
+/// Accepted by its provider, repaired for good, and nothing lost.
+pub fn check_request(window: &Window, request: &Request) -> Result<(), String> {
+    let body = wire::encode(request);
+    judge(request.context.wire, &body)
+        .map_err(|violations| format!("refused: {violations:?}\n{body:#}"))?;
+    let (again, more) = repair(request.messages.clone());
+    if again != request.messages || !more.is_empty() {
+        return Err(format!("a second repair changes more: {more:?}"));
+    }
+    account_for_words(window, request, &body)
+}
+
+pub fn judge(wire: Wire, body: &Value) -> Verdict {
+    match wire {
+        Wire::AnthropicMessages => oracle::anthropic::check(body),
+        Wire::OpenaiChat => oracle::openai_chat::check(body),
+        Wire::OpenaiResponses => oracle::openai_responses::check(body),
+        Wire::Gemini => oracle::gemini::check(body),
+    }
+}
+
+/// Every word of the window is in the body, or named by an omission or a repair.
+fn account_for_words(window: &Window, request: &Request, body: &Value) -> Result<(), String> {
+    let body = body.to_string();
+    let mut accounted: BTreeSet<&str> = BTreeSet::new();
+    for omission in &request.omissions {
+        accounted.extend(omission.words().iter().map(String::as_str));
+    }
+    for repair in &request.repairs {
+        accounted.extend(repair.words().iter().map(String::as_str));
+        if let Repair::CleanedToolName { from, .. } = repair {
+            accounted.insert(from);
+        }
+    }
+    let mut words = Vec::new();
+    for item in window.items() {
+        match &item.entry {
+            Entry::Prompt(blocks) | Entry::Reply { blocks, .. } => collect(blocks, &mut words),
+            Entry::Result(result) => collect(&result.blocks, &mut words),
+            Entry::Notice(text) | Entry::Summary(text) => words.push(text.clone()),
+        }
+    }
+    for word in words.iter().filter(|word| !word.trim().is_empty()) {
+        let escaped = Value::String(word.clone()).to_string();
+        let inner = escaped.trim_matches('"');
+        if !accounted.contains(word.as_str()) && !body.contains(inner) {
+            // Arguments travel as a string inside a string in some formats.
+            let twice = Value::String(inner.to_owned()).to_string();
+            if !body.contains(twice.trim_matches('"')) {
+                return Err(format!("the words {word:?} are gone without a trace"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn collect(blocks: &[Block], words: &mut Vec<String>) {
+    blocks.iter().for_each(|block| block.words(words));
+}

@@ -1,0 +1,85 @@
+//! Folding a snapshot and the tail after it is folding everything, for every cut.
+
+use agentd_core::event::{Event, Position};
+use agentd_core::state::{AgentState, Applied};
+use agentd_core::window::{Skeleton, Window};
+use agentd_testkit::journal::ops::ops;
+use agentd_testkit::journal::{Journals, adversarial, world::World};
+use proptest::prelude::*;
+use proptest::test_runner::{TestCaseError, TestRunner};
+
+/// Takes a snapshot as the store does: the first fold as JSON, the second as a skeleton.
+fn through_a_snapshot(
+    state: &AgentState,
+    window: &Window,
+    journals: &Journals,
+) -> Result<(AgentState, Window), TestCaseError> {
+    let json = serde_json::to_string(state).unwrap();
+    let skeleton = serde_json::to_string(&window.skeleton()).unwrap();
+    let skeleton: Skeleton = serde_json::from_str(&skeleton).unwrap();
+    let find = |at: Position| -> Option<&Event> {
+        journals.of(at.agent).iter().find(|event| event.seq == at.seq)
+    };
+    let window = Window::restore(&skeleton, find);
+    let window = window.map_err(|missing| TestCaseError::fail(missing.to_string()))?;
+    Ok((serde_json::from_str(&json).unwrap(), window))
+}
+
+/// At every cut the snapshot is as good as what it was taken of; and folding is a function, so the
+/// tail after it folds to the same. Cuts around undo, redo, rewind and fork are among them.
+fn check_every_cut(journals: &Journals) -> Result<(), TestCaseError> {
+    for (agent, events) in &journals.agents {
+        let mut state = AgentState::new(*agent);
+        let mut window = Window::new();
+        for event in events {
+            let moved = state.apply(event) == Applied::PointerMoved;
+            let Some(current) = state.tree.current() else {
+                continue;
+            };
+            if moved {
+                window = journals.window(*agent, &state, current, state.head);
+            } else if event.conversation == current {
+                window.apply(event);
+            }
+            let from_scratch = journals.window(*agent, &state, current, state.head);
+            prop_assert_eq!(&window, &from_scratch, "the incremental fold differs");
+            let (again, window_again) = through_a_snapshot(&state, &window, journals)?;
+            prop_assert_eq!(&again, &state);
+            prop_assert_eq!(&window_again, &window);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_snapshot_and_its_tail_fold_to_the_same() {
+    TestRunner::new(agentd_testkit::cases(1_500))
+        .run(&ops(50), |ops| check_every_cut(&World::run(&ops).journals))
+        .unwrap();
+}
+
+#[test]
+fn the_same_holds_for_journals_that_nobody_should_write() {
+    TestRunner::new(agentd_testkit::cases(1_500))
+        .run(&adversarial::events(50), |wild| {
+            check_every_cut(&adversarial::journal(&wild).1)
+        })
+        .unwrap();
+}
+
+/// Every event survives being written down and read back, as scripts and exports see it.
+#[test]
+fn events_survive_json() {
+    TestRunner::new(agentd_testkit::cases(500))
+        .run(&ops(40), |ops| {
+            for events in World::run(&ops).journals.agents.values() {
+                for event in events {
+                    let line = serde_json::to_string(event).unwrap();
+                    let again: Event = serde_json::from_str(&line).unwrap();
+                    prop_assert_eq!(event, &again);
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+}

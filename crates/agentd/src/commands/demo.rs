@@ -1,0 +1,24 @@
+//! `agentd demo`.
+
+use crate::error::Error;
+use crate::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd demo
+
+It exits with 0 only if everything it says turned out true.";
+
+/// See a conversation survive a kill -9: offline, in seconds
+///
+/// A second process works for an agent as fast as it can, and is killed in the middle of a reply.
+/// Then the journal is opened again: nothing that was acknowledged is missing, the half-written reply
+/// is kept, the turn goes on, and a reset is undone to the byte. All of it happens in a temporary
+/// folder, which is removed at the end.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {}
+
+pub async fn run(_args: &Args, out: &mut Output) -> Result<(), Error> {
+    crate::demo::run(out).await
+}

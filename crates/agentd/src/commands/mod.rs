@@ -1,0 +1,17 @@
+//! One file per verb.
+
+pub mod demo;
+pub mod demo_writer;
+pub mod verify;
+
+use crate::cli::Verb;
+use crate::error::Error;
+use crate::output::Output;
+
+pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
+    match verb {
+        Verb::Demo(args) => demo::run(&args, out).await,
+        Verb::Verify(args) => verify::run(&args, out).await,
+        Verb::DemoWriter(args) => demo_writer::run(&args).await,
+    }
+}

@@ -1,0 +1,48 @@
+//! `agentd demo`: a true story, told while it happens.
+//!
+//! It drives the real store and the real turn machine; only the model is a script. Everything it
+//! prints with a ✓ was looked up first, and the first thing that is not so ends it.
+//!
+//! - [`story`]: the steps, in order. [`claims`]: what is said, and whether it held.
+//! - [`evidence`]: the checks themselves, pure.
+//! - [`driver`]: carries out what the turn machine asks for, with [`pen`]. [`model`]: what it talks to.
+//! - [`lifecycle`]: create, reset, undo.
+//! - [`writer`]: the process that is killed; [`victim`]: the same, seen from outside; [`telling`]:
+//!   what the one tells the other.
+
+mod claims;
+mod driver;
+mod evidence;
+mod lifecycle;
+mod model;
+mod pen;
+mod story;
+mod telling;
+mod victim;
+pub mod writer;
+
+use crate::error::{Error, Exit};
+use crate::output::Output;
+
+pub async fn run(out: &mut Output) -> Result<(), Error> {
+    let folder = tempfile::Builder::new()
+        .prefix("agentd-demo-")
+        .tempdir()
+        .map_err(|error| {
+            Error::new(Exit::Unavailable, "the demo has no folder to work in")
+                .because(error)
+                .next("set TMPDIR to a folder that can be written to")
+        })?;
+    match story::tell(out, folder.path()).await {
+        // Evidence: whoever looks into it needs the files.
+        Err(error) if error.is_failure() => {
+            let kept = folder.keep();
+            let next = format!(
+                "please report it; the demo's files are in {}",
+                kept.display()
+            );
+            Err(error.next(next))
+        }
+        ended => ended,
+    }
+}

@@ -1,0 +1,113 @@
+//! An error as the user sees it: what happened, why, what to do next; and the exit code.
+
+use std::fmt::{self, Display};
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Nothing that anybody needs to hear of.
+    Quiet = 0,
+    Failed = 1,
+    Refused = 3,
+    Unavailable = 4,
+    Interrupted = 130,
+}
+
+#[derive(Debug)]
+pub struct Error {
+    exit: Exit,
+    what: String,
+    why: Option<String>,
+    next: Option<String>,
+}
+
+impl Error {
+    pub fn new(exit: Exit, what: impl Into<String>) -> Self {
+        Self {
+            exit,
+            what: what.into(),
+            why: None,
+            next: None,
+        }
+    }
+
+    pub fn because(mut self, why: impl Display) -> Self {
+        self.why = Some(why.to_string());
+        self
+    }
+
+    pub fn next(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+
+    /// Something turned out to be wrong, rather than out of reach.
+    pub fn is_failure(&self) -> bool {
+        self.exit == Exit::Failed
+    }
+
+    #[cfg(test)]
+    pub const fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// `what` did not work because of the store, whose own words say why and what to do.
+    pub fn of_store(what: impl Into<String>, error: &agentd_store::Error) -> Self {
+        use agentd_store::Error as Store;
+        let exit = match error {
+            Store::Damaged { .. } | Store::BadExport(_) => Exit::Failed,
+            Store::NotCommitted(_)
+            | Store::Uncertain(_)
+            | Store::Unavailable(_)
+            | Store::NotScrubbed(_)
+            | Store::NewerSchema { .. }
+            | Store::ExportIo(_)
+            | Store::NoRandomness(_)
+            | Store::Closed => Exit::Unavailable,
+            _ => Exit::Refused,
+        };
+        Self::new(exit, what).because(error)
+    }
+
+    /// Output that cannot be written. A reader that has had enough is no error.
+    pub fn of_output(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(Exit::Quiet, "nobody reads the output any more");
+        }
+        Self::new(Exit::Unavailable, "the output cannot be written").because(error)
+    }
+
+    pub fn no_runtime(error: io::Error) -> Self {
+        Self::new(Exit::Unavailable, "agentd cannot start")
+            .because(error)
+            .next("check the limits on open files and processes")
+    }
+
+    pub fn interrupted() -> Self {
+        Self::new(Exit::Interrupted, "interrupted")
+    }
+
+    /// Tells the user, and gives the exit code.
+    pub fn report(&self) -> ExitCode {
+        if self.exit != Exit::Quiet {
+            // There is nobody left to tell where this cannot be written.
+            let _unheard = writeln!(anstream::stderr(), "{self}");
+        }
+        ExitCode::from(self.exit as u8)
+    }
+}
+
+impl Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let red = crate::output::BAD;
+        write!(f, "{red}error:{red:#} {}", self.what)?;
+        if let Some(why) = &self.why {
+            write!(f, "\n  why:  {why}")?;
+        }
+        if let Some(next) = &self.next {
+            write!(f, "\n  next: {next}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! Where state is kept.
+
+use crate::error::{Error, Exit};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The folder that `AGENTD_HOME` names, or the usual one.
+pub fn folder() -> Result<PathBuf, Error> {
+    choose(|name| std::env::var_os(name))
+}
+
+fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error> {
+    let named = |name| variable(name).filter(|value| !value.is_empty());
+    if let Some(home) = named("AGENTD_HOME") {
+        return std::path::absolute(&home).map_err(|error| {
+            Error::new(Exit::Unavailable, "AGENTD_HOME cannot be used")
+                .because(error)
+                .next("set AGENTD_HOME to an absolute path")
+        });
+    }
+    // Both count only where they are absolute: a relative one would be another folder each time.
+    let absolute = |name| {
+        named(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+        .map(|state| state.join("agentd"))
+        .ok_or_else(|| {
+            Error::new(Exit::Unavailable, "there is no folder to keep state in")
+                .because("neither AGENTD_HOME, XDG_STATE_HOME nor HOME is set")
+                .next("set AGENTD_HOME to the folder that you want")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder_with(variables: &[(&str, &str)]) -> Result<PathBuf, Error> {
+        choose(|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| value.into())
+        })
+    }
+
+    #[test]
+    fn the_nearest_wish_wins() {
+        let all = [
+            ("AGENTD_HOME", "/a"),
+            ("XDG_STATE_HOME", "/x"),
+            ("HOME", "/h"),
+        ];
+        assert_eq!(folder_with(&all).unwrap(), PathBuf::from("/a"));
+        assert_eq!(folder_with(&all[1..]).unwrap(), PathBuf::from("/x/agentd"));
+        let usual = PathBuf::from("/h/.local/state/agentd");
+        assert_eq!(folder_with(&all[2..]).unwrap(), usual);
+    }
+
+    #[test]
+    fn empty_and_relative_values_do_not_count() {
+        let odd = [("AGENTD_HOME", ""), ("XDG_STATE_HOME", "x"), ("HOME", "/h")];
+        let usual = PathBuf::from("/h/.local/state/agentd");
+        assert_eq!(folder_with(&odd).unwrap(), usual);
+        assert!(
+            folder_with(&[("AGENTD_HOME", "here")])
+                .unwrap()
+                .is_absolute()
+        );
+    }
+
+    #[test]
+    fn without_any_of_them_it_says_what_to_set() {
+        let text = folder_with(&[]).unwrap_err().to_string();
+        assert!(text.contains("set AGENTD_HOME"), "{text}");
+    }
+}

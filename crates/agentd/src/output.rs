@@ -1,0 +1,68 @@
+//! What is printed: colour on a terminal only (and not where `NO_COLOR` is set), and every failure to
+//! write comes back, so that a closed pipe ends the command instead of crashing it.
+
+use crate::error::Error;
+use anstyle::{AnsiColor, Style};
+use std::fmt::Display;
+use std::io::{self, IsTerminal as _, Write};
+
+pub const GOOD: Style = AnsiColor::Green.on_default().bold();
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+pub const HEADING: Style = Style::new().bold();
+pub const QUIET: Style = Style::new().dimmed();
+
+/// As wide as a line of progress gets.
+const PROGRESS_WIDTH: usize = 72;
+
+pub struct Output {
+    stream: Box<dyn Write>,
+    /// Somebody watches: lines of progress make sense.
+    is_watched: bool,
+    /// A line of progress stands where the next line goes.
+    in_progress: bool,
+}
+
+impl Output {
+    pub fn stdout() -> Self {
+        Self {
+            stream: Box::new(anstream::stdout()),
+            is_watched: io::stdout().is_terminal(),
+            in_progress: false,
+        }
+    }
+
+    #[cfg(test)]
+    pub fn to(stream: impl Write + 'static) -> Self {
+        Self {
+            stream: Box::new(anstream::StripStream::new(
+                Box::new(stream) as Box<dyn Write>
+            )),
+            is_watched: false,
+            in_progress: false,
+        }
+    }
+
+    pub fn line(&mut self, text: impl Display) -> Result<(), Error> {
+        self.clear_progress()
+            .and_then(|()| writeln!(self.stream, "{text}"))
+            .map_err(|error| Error::of_output(&error))
+    }
+
+    /// A line that the next one takes the place of; for people who watch.
+    pub fn progress(&mut self, text: impl Display) -> Result<(), Error> {
+        if !self.is_watched {
+            return Ok(());
+        }
+        self.in_progress = true;
+        write!(self.stream, "\r{:<PROGRESS_WIDTH$}", text.to_string())
+            .and_then(|()| self.stream.flush())
+            .map_err(|error| Error::of_output(&error))
+    }
+
+    fn clear_progress(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.in_progress) {
+            write!(self.stream, "\r{:PROGRESS_WIDTH$}\r", "")?;
+        }
+        Ok(())
+    }
+}

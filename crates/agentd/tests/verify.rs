@@ -1,0 +1,103 @@
+//! `agentd verify` on whole, missing and damaged journals.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, in what it calls too"
+)]
+
+mod fixture;
+
+use fixture::{agentd, create_agent, stderr, stdout};
+use serde_json::Value;
+use std::fs;
+
+/// Changes one byte of the words in the journal's file.
+fn damage(folder: &std::path::Path) {
+    let path = folder.join("journal.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let words = fixture::WORDS.as_bytes();
+    let at = bytes.windows(words.len()).position(|found| found == words);
+    bytes[at.unwrap()] ^= 1;
+    fs::write(&path, bytes).unwrap();
+}
+
+#[test]
+fn a_whole_journal_is_clean() {
+    let folder = tempfile::tempdir().unwrap();
+    create_agent(folder.path());
+    let output = agentd(folder.path(), &["verify"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let home = folder.path().display();
+    let expected = format!("✓ {home}: 1 agent, 4 events, nothing is damaged\n");
+    assert_eq!(stdout(&output), expected);
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn the_report_is_one_json_object() {
+    let folder = tempfile::tempdir().unwrap();
+    create_agent(folder.path());
+    let output = agentd(folder.path(), &["verify", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let report: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(report["clean"], true);
+    assert_eq!(report["agents"], 1);
+    assert_eq!(report["events"], 4);
+    assert_eq!(report["damaged"], serde_json::json!([]));
+    assert_eq!(stdout(&output).lines().count(), 1);
+}
+
+#[test]
+fn damage_is_named_and_exits_with_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = create_agent(folder.path());
+    damage(folder.path());
+    let output = agentd(folder.path(), &["verify"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let line = format!(
+        "agent {agent}: events 4 to 4 cannot be used: its body does not match its checksum"
+    );
+    assert!(stdout(&output).contains(&line), "{output:?}");
+    assert!(stderr(&output).contains("next: keep a copy"), "{output:?}");
+}
+
+#[test]
+fn damage_is_in_the_json_report_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = create_agent(folder.path());
+    damage(folder.path());
+    let output = agentd(folder.path(), &["verify", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let report: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(report["clean"], false);
+    assert_eq!(report["damaged"][0]["agent"], agent.to_string());
+    assert_eq!(report["damaged"][0]["from"], 4);
+}
+
+#[test]
+fn a_home_without_a_journal_is_said_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("nothing-here");
+    let output = agentd(&home, &["verify"]);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    assert!(
+        stderr(&output).contains("there is no journal in"),
+        "{output:?}"
+    );
+    assert!(
+        stderr(&output).contains("next: set AGENTD_HOME"),
+        "{output:?}"
+    );
+    assert!(!home.exists());
+}
+
+#[test]
+fn a_file_that_is_no_journal_is_not_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let letter = "Dear diary, this is not a database at all. ".repeat(40);
+    fs::write(&path, &letter).unwrap();
+    let output = agentd(folder.path(), &["verify"]);
+    assert_ne!(output.status.code(), Some(0), "{output:?}");
+    assert!(stderr(&output).contains("cannot be checked"), "{output:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), letter);
+}
