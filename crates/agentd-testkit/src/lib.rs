@@ -4,10 +4,12 @@
 //! - [`predicate`]: what awaits an answer, told from the events alone.
 //! - [`journal`]: journals made up at random: as our own machine writes them, and as nobody should.
 //! - [`theorem`]: the prefix theorem as checks.
+//! - [`model`]: a model server on loopback, as strict as the real ones.
 //! - [`faulty_disk`]: a real disk that fails when told to.
 
 pub mod faulty_disk;
 pub mod journal;
+pub mod model;
 pub mod oracle;
 pub mod predicate;
 pub mod theorem;

@@ -40,7 +40,10 @@ pub enum Item {
         pause: Duration,
     },
     Thinking(String),
-    Call { name: String, arguments: Value },
+    Call {
+        name: String,
+        arguments: Value,
+    },
     Native,
 }
 
@@ -57,9 +60,13 @@ pub enum FaultKind {
         status: u16,
         retry_after: Option<u64>,
     },
-    Drop { after: usize },
+    Drop {
+        after: usize,
+    },
     Malformed,
-    Overflow { bytes: usize },
+    Overflow {
+        bytes: usize,
+    },
     Hang,
 }
 
@@ -168,7 +175,8 @@ mod tests {
 
     #[test]
     fn a_script_is_replies_of_items() {
-        let script = r#"do: fail 429 2 x3 | think hm | call shell {"command":"ls"} ;; deltas 2 | say hi"#;
+        let script =
+            r#"do: fail 429 2 x3 | think hm | call shell {"command":"ls"} ;; deltas 2 | say hi"#;
         let steps = parse(script).unwrap().unwrap();
         assert_eq!(steps.len(), 2);
         assert_eq!(

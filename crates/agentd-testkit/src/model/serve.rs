@@ -75,7 +75,11 @@ fn has(headers: &HeaderMap, name: &str) -> bool {
 fn bearer(headers: &HeaderMap) -> bool {
     let value = headers.get(header::AUTHORIZATION);
     let value = value.and_then(|value| value.to_str().ok());
-    value.is_some_and(|value| value.strip_prefix("Bearer ").is_some_and(|key| !key.is_empty()))
+    value.is_some_and(|value| {
+        value
+            .strip_prefix("Bearer ")
+            .is_some_and(|key| !key.is_empty())
+    })
 }
 
 async fn answer(
@@ -185,7 +189,12 @@ fn due(
 fn refuse(format: Format, status: u16, kind: &str, message: &str) -> Response {
     let status_code = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
     let body = reply::error(format, status, kind, message).to_string();
-    (status_code, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+    (
+        status_code,
+        [(header::CONTENT_TYPE, "application/json")],
+        body,
+    )
+        .into_response()
 }
 
 async fn respond(

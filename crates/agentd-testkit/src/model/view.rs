@@ -37,7 +37,9 @@ pub fn view(format: Format, body: &Value) -> View {
     let since = spoken.iter().skip(at.map_or(0, |at| at + 1));
     View {
         prompt,
-        replies: since.filter(|spoken| matches!(spoken, Spoken::Model)).count(),
+        replies: since
+            .filter(|spoken| matches!(spoken, Spoken::Model))
+            .count(),
     }
 }
 

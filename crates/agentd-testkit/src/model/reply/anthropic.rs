@@ -5,7 +5,11 @@ use super::{Event, Reply};
 use serde_json::{Value, json};
 
 fn stop_reason(reply: &Reply<'_>) -> &'static str {
-    if reply.calls() { "tool_use" } else { "end_turn" }
+    if reply.calls() {
+        "tool_use"
+    } else {
+        "end_turn"
+    }
 }
 
 fn usage(reply: &Reply<'_>, output_tokens: u64) -> Value {
@@ -36,7 +40,12 @@ fn block(reply: &Reply<'_>, index: usize, item: &Item) -> Value {
 pub fn whole(reply: &Reply<'_>) -> Value {
     let blocks = reply.items.iter().enumerate();
     let content: Vec<Value> = blocks.map(|(i, item)| block(reply, i, item)).collect();
-    message(reply, &content, Some(stop_reason(reply)), reply.output_tokens())
+    message(
+        reply,
+        &content,
+        Some(stop_reason(reply)),
+        reply.output_tokens(),
+    )
 }
 
 pub fn stream(reply: &Reply<'_>) -> Vec<Event> {
@@ -52,7 +61,10 @@ pub fn stream(reply: &Reply<'_>) -> Vec<Event> {
     let usage = json!({"output_tokens": reply.output_tokens()});
     let delta = json!({"type": "message_delta", "delta": delta, "usage": usage});
     events.push(Event::named("message_delta", &delta));
-    events.push(Event::named("message_stop", &json!({"type": "message_stop"})));
+    events.push(Event::named(
+        "message_stop",
+        &json!({"type": "message_stop"}),
+    ));
     events
 }
 
@@ -79,9 +91,11 @@ fn block_events(reply: &Reply<'_>, index: usize, item: &Item, events: &mut Vec<E
             text,
             deltas,
             pause,
-        } => events.extend(pieces(text, *deltas).into_iter().map(|piece| {
-            grow(json!({"type": "text_delta", "text": piece})).after(*pause)
-        })),
+        } => events.extend(
+            pieces(text, *deltas)
+                .into_iter()
+                .map(|piece| grow(json!({"type": "text_delta", "text": piece})).after(*pause)),
+        ),
         Item::Thinking(text) => {
             events.extend(
                 pieces(text, 3)

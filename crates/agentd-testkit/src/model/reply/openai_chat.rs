@@ -49,7 +49,10 @@ pub fn stream(reply: &Reply<'_>) -> Vec<Event> {
         }))
     };
     let grow = |delta: Value| {
-        chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]), Value::Null)
+        chunk(
+            json!([{"index": 0, "delta": delta, "finish_reason": null}]),
+            Value::Null,
+        )
     };
     let mut events = vec![grow(json!({"role": "assistant", "content": ""}))];
     let mut calls = 0;

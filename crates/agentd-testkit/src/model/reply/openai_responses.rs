@@ -77,7 +77,10 @@ fn item_events(index: usize, given: &Item, whole: &Value, events: &mut Vec<Event
                 let more = [("content_index", json!(0)), ("delta", json!(piece))];
                 events.push(event("response.output_text.delta", &more).after(*pause));
             }
-            let more = [("content_index", json!(0)), ("part", whole["content"][0].clone())];
+            let more = [
+                ("content_index", json!(0)),
+                ("part", whole["content"][0].clone()),
+            ];
             events.push(event("response.content_part.done", &more));
         }
         Item::Thinking(text) => {
@@ -93,9 +96,15 @@ fn item_events(index: usize, given: &Item, whole: &Value, events: &mut Vec<Event
             }
         }
         Item::Native => {
-            let more = [("content_index", json!(0)), ("part", whole["content"][0].clone())];
+            let more = [
+                ("content_index", json!(0)),
+                ("part", whole["content"][0].clone()),
+            ];
             events.push(event("response.content_part.done", &more));
         }
     }
-    events.push(event("response.output_item.done", &[("item", whole.clone())]));
+    events.push(event(
+        "response.output_item.done",
+        &[("item", whole.clone())],
+    ));
 }
