@@ -2,6 +2,8 @@
 //!
 //! It may **not** open the store: it sees a journal through whoever starts it.
 //!
+//! - [`driver`]: carries out the effects of core's turn machine.
 //! - [`provider`]: one request to a model, streamed.
 
+pub mod driver;
 pub mod provider;

@@ -263,6 +263,9 @@ async fn respond(
     ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
 
+/// How long a connection lives on behind the last event that it carries.
+const DROP_AFTER: Duration = Duration::from_millis(150);
+
 /// How a stream ends.
 #[derive(Clone, Copy, PartialEq)]
 enum End {
@@ -286,6 +289,10 @@ impl Streaming {
                 std::future::pending::<()>().await;
             }
             let dropped = self.end == End::Drop && !self.over;
+            if dropped {
+                // What was sent is to arrive before the connection breaks under it.
+                tokio::time::sleep(DROP_AFTER).await;
+            }
             self.over = true;
             return dropped.then(|| (Err(std::io::ErrorKind::ConnectionReset.into()), self));
         };

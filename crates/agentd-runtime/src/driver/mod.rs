@@ -1,0 +1,264 @@
+//! The driver: it carries out what the turn machine asks for, in order, and feeds back what came of
+//! it. It decides nothing.
+
+mod backoff;
+mod request;
+mod seams;
+
+pub use seams::{Journal, JournalError, Observed, Observer, Tools};
+
+use crate::provider::Failure;
+use crate::provider::Provider;
+use agentd_core::draft::Delta;
+use agentd_core::event::Event;
+use agentd_core::id::{CallId, TryId};
+use agentd_core::message::{Block, CallOutcome};
+use agentd_core::time::Timestamp;
+use agentd_core::turn::{Effect, Input, Machine, Moment, Prepared};
+use agentd_core::wire::stream::End;
+use request::InFlight;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+use uuid::Uuid;
+
+/// What others want of the agent.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Somebody else's append to this agent's journal, whole.
+    Events(Vec<Event>),
+    Interrupt,
+    Continue,
+    Stop,
+}
+
+/// Why the driver ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was told to stop, and nothing is in hand any more.
+    Stopped,
+    /// The agent has another conversation: a new process takes over.
+    Reload,
+    /// Nobody can tell it anything any more, and there is nothing left to do.
+    Idle,
+}
+
+/// Something that was started has come to something.
+enum Happening {
+    Delta(TryId, Delta),
+    Streamed(TryId, Result<End, Failure>),
+    Prepared(CallId, Prepared),
+    Finished(CallId, CallOutcome, Vec<Block>),
+    BackoffOver,
+}
+
+/// One awake agent.
+pub struct Driver {
+    machine: Machine,
+    journal: Box<dyn Journal>,
+    provider: Provider,
+    tools: Arc<dyn Tools>,
+    observer: Observer,
+    clock: fn() -> Timestamp,
+    effects: VecDeque<Effect>,
+    in_flight: Option<InFlight>,
+    /// How to cancel the calls that run.
+    calls: BTreeMap<CallId, watch::Sender<bool>>,
+    happened: mpsc::UnboundedSender<Happening>,
+    happenings: mpsc::UnboundedReceiver<Happening>,
+    waiting: bool,
+    ended: Option<Ended>,
+}
+
+impl Driver {
+    pub fn new(
+        machine: Machine,
+        journal: Box<dyn Journal>,
+        provider: Provider,
+        tools: Arc<dyn Tools>,
+        observer: Observer,
+        clock: fn() -> Timestamp,
+    ) -> Self {
+        let (happened, happenings) = mpsc::unbounded_channel();
+        Self {
+            machine,
+            journal,
+            provider,
+            tools,
+            observer,
+            clock,
+            effects: VecDeque::new(),
+            in_flight: None,
+            calls: BTreeMap::new(),
+            happened,
+            happenings,
+            waiting: false,
+            ended: None,
+        }
+    }
+
+    /// Runs until it is told to stop, or until the channel is closed and all is quiet.
+    pub async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<Command>,
+    ) -> Result<Ended, JournalError> {
+        let effects = self.with_moment(Machine::start);
+        self.effects.extend(effects);
+        let mut open = true;
+        loop {
+            self.carry_out_all().await?;
+            if let Some(ended) = self.ended {
+                return Ok(ended);
+            }
+            if !open && self.is_quiet() {
+                return Ok(Ended::Idle);
+            }
+            let flush_at = self.in_flight.as_ref().and_then(InFlight::flush_at);
+            tokio::select! {
+                // In this order: what is told comes before what is read.
+                biased;
+                command = commands.recv(), if open => match command {
+                    Some(command) => self.command(command),
+                    None => open = false,
+                },
+                () = sleep_until(flush_at) => self.flush().await?,
+                Some(happening) = self.happenings.recv() => self.happening(happening).await?,
+            }
+        }
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.in_flight.is_none()
+            && self.calls.is_empty()
+            && self.effects.is_empty()
+            && !self.waiting
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Events(events) => self.feed(events),
+            Command::Interrupt => self.step(Input::Interrupt),
+            Command::Continue => self.step(Input::Continue),
+            Command::Stop => self.step(Input::Stop),
+        }
+    }
+
+    async fn happening(&mut self, happening: Happening) -> Result<(), JournalError> {
+        match happening {
+            Happening::Delta(request, delta) => {
+                if let Some(in_flight) = &mut self.in_flight
+                    && in_flight.is(request)
+                    && in_flight.grow(delta)
+                {
+                    self.flush().await?;
+                }
+            }
+            Happening::Streamed(request, outcome) => self.streamed(request, outcome),
+            Happening::Prepared(call, prepared) => self.step(Input::Prepared { call, prepared }),
+            Happening::Finished(call, outcome, blocks) => {
+                self.calls.remove(&call);
+                self.step(Input::ToolFinished {
+                    call,
+                    outcome,
+                    blocks,
+                });
+            }
+            Happening::BackoffOver => {
+                self.waiting = false;
+                self.step(Input::BackoffOver);
+            }
+        }
+        Ok(())
+    }
+
+    /// Effects in order; what they call for comes behind them.
+    async fn carry_out_all(&mut self) -> Result<(), JournalError> {
+        while let Some(effect) = self.effects.pop_front() {
+            self.carry_out(effect).await?;
+        }
+        Ok(())
+    }
+
+    async fn carry_out(&mut self, effect: Effect) -> Result<(), JournalError> {
+        match effect {
+            Effect::Append { events, ends } => {
+                let events = self.journal.append(events, ends).await?;
+                for event in &events {
+                    (self.observer)(Observed::Event(event));
+                }
+                self.feed(events);
+                self.step(Input::Appended);
+            }
+            Effect::Send {
+                request_id,
+                request,
+            } => self.send(request_id, *request),
+            Effect::CancelRequest { request } => self.cancel_request(request),
+            Effect::PrepareTool { call, consent } => {
+                let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
+                tokio::spawn(async move {
+                    let prepared = tools.prepare(&call, consent).await;
+                    // The driver has gone: then so has the turn.
+                    let _gone = happened.send(Happening::Prepared(call.id, prepared));
+                });
+            }
+            Effect::RunTool { call } => {
+                let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
+                let (cancel, cancelled) = watch::channel(false);
+                self.calls.insert(call.id.clone(), cancel);
+                tokio::spawn(async move {
+                    let id = call.id.clone();
+                    let (outcome, blocks) = tools.run(call, cancelled).await;
+                    let _gone = happened.send(Happening::Finished(id, outcome, blocks));
+                });
+            }
+            Effect::CancelTool { call } => {
+                if let Some(cancel) = self.calls.get(&call) {
+                    let _ended = cancel.send(true);
+                }
+            }
+            Effect::Backoff {
+                failures,
+                at_least_ms,
+            } => {
+                let happened = self.happened.clone();
+                self.waiting = true;
+                tokio::spawn(async move {
+                    tokio::time::sleep(backoff::delay(failures, at_least_ms)).await;
+                    let _gone = happened.send(Happening::BackoffOver);
+                });
+            }
+            Effect::Reload { .. } => self.ended = Some(Ended::Reload),
+            Effect::Stopped => self.ended = Some(Ended::Stopped),
+        }
+        Ok(())
+    }
+
+    /// All events of an append are fed in before anything they call for is carried out.
+    fn feed(&mut self, events: Vec<Event>) {
+        for event in events {
+            self.step(Input::Event(event));
+        }
+    }
+
+    fn step(&mut self, input: Input) {
+        let effects = self.with_moment(|machine, moment| machine.step(moment, input));
+        self.effects.extend(effects);
+    }
+
+    fn with_moment<T>(&mut self, run: impl FnOnce(&mut Machine, &mut Moment<'_>) -> T) -> T {
+        let mut moment = Moment {
+            at: (self.clock)(),
+            new_id: &mut Uuid::now_v7,
+        };
+        run(&mut self.machine, &mut moment)
+    }
+}
+
+/// For ever, where there is nothing to wait for.
+async fn sleep_until(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

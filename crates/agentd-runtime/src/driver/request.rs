@@ -1,0 +1,137 @@
+//! The request that is out: its stream, its draft, and its end.
+
+use super::{Driver, Happening, JournalError, Observed};
+use crate::provider::Failure;
+use agentd_core::draft::{self, Delta, Reply};
+use agentd_core::id::TryId;
+use agentd_core::request::Request;
+use agentd_core::turn::Input;
+use agentd_core::wire::stream::End;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// A draft is kept after this long, or this many bytes, whichever comes first.
+const FLUSH_AFTER: Duration = Duration::from_millis(50);
+const FLUSH_BYTES: usize = 2048;
+
+pub struct InFlight {
+    id: TryId,
+    task: JoinHandle<()>,
+    reply: Reply,
+    /// Deltas that nobody has seen yet: they are not on disk.
+    unkept: Vec<Delta>,
+    unkept_bytes: usize,
+    first_unkept: Option<Instant>,
+    /// Bytes of the draft that are on disk.
+    kept: u64,
+}
+
+impl InFlight {
+    pub fn is(&self, request: TryId) -> bool {
+        self.id == request
+    }
+
+    pub fn flush_at(&self) -> Option<Instant> {
+        self.first_unkept.map(|first| first + FLUSH_AFTER)
+    }
+
+    /// True where enough has come to be kept at once.
+    pub fn grow(&mut self, delta: Delta) -> bool {
+        self.unkept_bytes += size(&delta);
+        self.first_unkept.get_or_insert_with(Instant::now);
+        self.reply.apply(delta.clone());
+        self.unkept.push(delta);
+        self.unkept_bytes >= FLUSH_BYTES
+    }
+}
+
+fn size(delta: &Delta) -> usize {
+    use agentd_core::draft::Change;
+    match &delta.change {
+        Change::Text { text } | Change::Thinking { text } => text.len(),
+        Change::Arguments { json } => json.len(),
+        _ => 64,
+    }
+}
+
+impl Driver {
+    pub(super) fn send(&mut self, id: TryId, request: Request) {
+        let (provider, happened) = (self.provider.clone(), self.happened.clone());
+        let task = tokio::spawn(async move {
+            let deltas = happened.clone();
+            let on_delta = move |delta| {
+                let _gone = deltas.send(Happening::Delta(id, delta));
+            };
+            let outcome = provider.stream(&request, on_delta).await;
+            let _gone = happened.send(Happening::Streamed(id, outcome));
+        });
+        self.in_flight = Some(InFlight {
+            id,
+            task,
+            reply: Reply::default(),
+            unkept: Vec::new(),
+            unkept_bytes: 0,
+            first_unkept: None,
+            kept: 0,
+        });
+    }
+
+    /// Keeps what has come, and only then shows it to anybody.
+    pub(super) async fn flush(&mut self) -> Result<(), JournalError> {
+        let Some(in_flight) = &mut self.in_flight else {
+            return Ok(());
+        };
+        let deltas = std::mem::take(&mut in_flight.unkept);
+        in_flight.unkept_bytes = 0;
+        in_flight.first_unkept = None;
+        if deltas.is_empty() {
+            return Ok(());
+        }
+        let bytes =
+            draft::encode(&deltas).map_err(|error| JournalError::Broken(error.to_string()))?;
+        let (id, offset) = (in_flight.id, in_flight.kept);
+        in_flight.kept += bytes.len() as u64;
+        self.journal.write_draft(id, offset, bytes).await?;
+        for delta in &deltas {
+            (self.observer)(Observed::Delta(id, delta));
+        }
+        Ok(())
+    }
+
+    pub(super) fn streamed(&mut self, request: TryId, outcome: Result<End, Failure>) {
+        // One that was cancelled may still have had its last word on the way.
+        let Some(in_flight) = self.in_flight.take_if(|known| known.is(request)) else {
+            return;
+        };
+        // What a reader may see is what is kept: the rest comes with the message.
+        let reply = in_flight.reply;
+        self.step(match outcome {
+            Ok(end) => Input::Replied {
+                request,
+                reply,
+                stop: end.stop,
+                usage: end.usage,
+                provider_request: end.provider_request,
+            },
+            Err(failure) => Input::RequestFailed {
+                request,
+                class: failure.class,
+                status: failure.status,
+                retry_after_ms: failure.retry_after_ms,
+                detail: failure.detail,
+                partial: reply,
+            },
+        });
+    }
+
+    /// Lets go of the stream at once; what had come of it is kept.
+    pub(super) fn cancel_request(&mut self, request: TryId) {
+        let Some(in_flight) = self.in_flight.take_if(|known| known.is(request)) else {
+            return;
+        };
+        in_flight.task.abort();
+        let partial = in_flight.reply;
+        self.step(Input::RequestCancelled { request, partial });
+    }
+}

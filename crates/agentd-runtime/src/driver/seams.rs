@@ -1,0 +1,61 @@
+//! What the driver needs of others: a journal, tools, somebody who watches.
+
+use agentd_core::draft::Delta;
+use agentd_core::event::{Event, NewEvent};
+use agentd_core::id::TryId;
+use agentd_core::message::{Block, CallOutcome, ToolCall};
+use agentd_core::turn::{Consent, Prepared};
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+/// Where events go. An append that returns is durable.
+#[async_trait]
+pub trait Journal: Send + 'static {
+    /// Commits the events together, ends the draft of that try, and says where the events are.
+    async fn append(
+        &mut self,
+        events: Vec<NewEvent>,
+        ends: Option<TryId>,
+    ) -> Result<Vec<Event>, JournalError>;
+
+    /// Keeps a piece of a reply that is still streaming.
+    async fn write_draft(
+        &mut self,
+        request: TryId,
+        offset: u64,
+        bytes: Vec<u8>,
+    ) -> Result<(), JournalError>;
+}
+
+/// The journal cannot be written: nothing may go on.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Somebody else runs this agent now.
+    #[error("another process has taken this agent over: {0}")]
+    Superseded(String),
+    #[error("the journal cannot be written: {0}")]
+    Broken(String),
+}
+
+/// What the agent can do.
+#[async_trait]
+pub trait Tools: Send + Sync + 'static {
+    /// Checks a call, and finds out what its start must record.
+    async fn prepare(&self, call: &ToolCall, consent: Consent) -> Prepared;
+
+    /// Runs it. When `cancelled` turns true it is to end at once, and say so.
+    async fn run(
+        &self,
+        call: ToolCall,
+        cancelled: watch::Receiver<bool>,
+    ) -> (CallOutcome, Vec<Block>);
+}
+
+/// Something that is on disk by now.
+pub enum Observed<'a> {
+    Event(&'a Event),
+    Delta(TryId, &'a Delta),
+}
+
+/// Is shown everything once it is durable.
+pub type Observer = Box<dyn FnMut(Observed<'_>) + Send>;
