@@ -1,6 +1,14 @@
 //! The whole loop in every wire format: the real machine, the real driver and provider, against the
 //! strict fake model, on a journal in memory.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test says what it did, and panics where it cannot go on"
+)]
+
 use agentd_core::draft::{self, Change};
 use agentd_core::event::*;
 use agentd_core::id::*;
@@ -137,6 +145,11 @@ fn clock() -> Timestamp {
     Timestamp::from_millis(1_000)
 }
 
+type Running = (
+    mpsc::Sender<Command>,
+    JoinHandle<Result<Ended, JournalError>>,
+);
+
 struct Bench {
     model: FakeModel,
     wire: Wire,
@@ -145,10 +158,7 @@ struct Bench {
     tools: Arc<Counting>,
     prompts: u8,
     changed: watch::Sender<()>,
-    running: Option<(
-        mpsc::Sender<Command>,
-        JoinHandle<Result<Ended, JournalError>>,
-    )>,
+    running: Option<Running>,
 }
 
 impl Bench {
@@ -291,6 +301,23 @@ impl Bench {
         self.disk.lock().unwrap().fold().1.last_text()
     }
 
+    fn kinds(&self, kind: Kind) -> usize {
+        let disk = self.disk.lock().unwrap();
+        let of_kind = disk.events.iter().filter(|event| event.kind() == kind);
+        of_kind.count()
+    }
+
+    fn interrupted_text(&self) -> String {
+        let disk = self.disk.lock().unwrap();
+        let mut texts = disk.events.iter().filter_map(|event| match &event.body {
+            Body::MessageAdded(m) if m.status == MessageStatus::Interrupted => {
+                Some(event.body.words().join(""))
+            }
+            _ => None,
+        });
+        texts.next().unwrap()
+    }
+
     fn messages(&self, status: MessageStatus) -> usize {
         let disk = self.disk.lock().unwrap();
         let is =
@@ -400,13 +427,7 @@ fn a_window_that_is_full_is_summarised_and_the_turn_goes_on() {
         bench.prompt("do: overflow 6000 | say it fits").await;
         assert_eq!(bench.turns(2).await, TurnStatus::Completed);
         assert_eq!(bench.last_text(), "it fits");
-        let disk = bench.disk.lock().unwrap();
-        let summaries = disk
-            .events
-            .iter()
-            .filter(|event| event.kind() == Kind::Summary);
-        assert_eq!(summaries.count(), 1);
-        drop(disk);
+        assert_eq!(bench.kinds(Kind::Summary), 1);
         bench.stop().await;
         bench.assert_all_accepted();
     });
@@ -475,15 +496,7 @@ fn a_kill_in_mid_stream_loses_nothing_that_anybody_saw() {
         bench.start(After::Crash);
         assert_eq!(bench.turns(1).await, TurnStatus::Completed);
         assert_eq!(bench.last_text(), "and on it goes");
-        let disk = bench.disk.lock().unwrap();
-        let kept = disk.events.iter().find_map(|event| match &event.body {
-            Body::MessageAdded(m) if m.status == MessageStatus::Interrupted => {
-                Some(event.body.words().join(""))
-            }
-            _ => None,
-        });
-        assert!(kept.unwrap().starts_with(&seen));
-        drop(disk);
+        assert!(bench.interrupted_text().starts_with(&seen));
         bench.stop().await;
         bench.assert_all_accepted();
     });

@@ -1,5 +1,13 @@
 //! Every wire format passes the same suite against the strict fake model: what one can do, all can.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test says what it did, and panics where it cannot go on"
+)]
+
 use agentd_core::draft::{Change, Delta, Reply};
 use agentd_core::event::{
     Body, Context, Event, FailureClass, MessageAdded, MessageStatus, NewEvent, Prompt,

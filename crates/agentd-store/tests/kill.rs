@@ -1,6 +1,14 @@
 //! A process that appends as fast as it can is killed, again and again: what it was told is there is
 //! there, once and in order.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test says what it did, and panics where it cannot go on"
+)]
+
 use agentd_core::event::{
     AgentCreated, BeginSource, Body, ConversationBegan, Mode, NewEvent, Note,
 };

@@ -1,5 +1,12 @@
 //! Folding a snapshot and the tail after it is folding everything, for every cut.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by panicking"
+)]
+
 use agentd_core::event::{Event, Position};
 use agentd_core::state::{AgentState, Applied};
 use agentd_core::window::{Skeleton, Window};
@@ -18,7 +25,10 @@ fn through_a_snapshot(
     let skeleton = serde_json::to_string(&window.skeleton()).unwrap();
     let skeleton: Skeleton = serde_json::from_str(&skeleton).unwrap();
     let find = |at: Position| -> Option<&Event> {
-        journals.of(at.agent).iter().find(|event| event.seq == at.seq)
+        journals
+            .of(at.agent)
+            .iter()
+            .find(|event| event.seq == at.seq)
     };
     let window = Window::restore(&skeleton, find);
     let window = window.map_err(|missing| TestCaseError::fail(missing.to_string()))?;

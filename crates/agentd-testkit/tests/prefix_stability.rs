@@ -2,6 +2,13 @@
 //! cache survives turns and restarts. claude-code#42338, claude-code#93490: a resume changed the
 //! request, and 400–500k tokens were written again.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by panicking"
+)]
+
 use agentd_core::event::{Body, Event, Purpose};
 use agentd_core::id::Seq;
 use agentd_core::message::Wire;
@@ -121,7 +128,10 @@ fn reset_and_undo_leave_the_next_request_as_it_would_have_been() {
             let old = before.0.tree.current();
             world.apply(&Op::Reset { keep_queue: false });
             let (_, fresh) = world.fold();
-            prop_assert!(fresh.items().is_empty(), "an old message in a new conversation");
+            prop_assert!(
+                fresh.items().is_empty(),
+                "an old message in a new conversation"
+            );
             world.apply(&Op::Undo);
             let after = world.fold();
             prop_assert_eq!(after.0.tree.current(), old);

@@ -2,6 +2,13 @@
 //! accept. goose#7684, goose#7914, claude-code#6836, opencode#10616, pi#4189, copilot-cli#3183: one
 //! unanswered call made every later request a 400.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by panicking"
+)]
+
 use agentd_core::repair::Repair;
 use agentd_testkit::journal::{adversarial, ops, world::World};
 use agentd_testkit::theorem::{Seen, check_prefixes};

@@ -1,6 +1,13 @@
 //! After a crash at any point, recovery writes down what became of everything, and repair finds
 //! nothing to do.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by panicking"
+)]
+
 use agentd_core::event::{After, Body, Kind, MessageStatus, TurnStatus};
 use agentd_core::id::AgentId;
 use agentd_core::recover::{Recovery, recover};
@@ -327,7 +334,11 @@ fn a_queued_prompt_survives_an_interrupt() {
     world.apply(&Op::Interrupt);
     let last = world.machine().agent().last_turn.clone().unwrap();
     assert_eq!(last.status, TurnStatus::Interrupted);
-    assert_eq!(world.sent.len(), 2, "the queued prompt has its own turn now");
+    assert_eq!(
+        world.sent.len(),
+        2,
+        "the queued prompt has its own turn now"
+    );
     world.settle();
     let last = world.machine().agent().last_turn.clone().unwrap();
     assert_eq!(last.status, TurnStatus::Completed);
