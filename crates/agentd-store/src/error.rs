@@ -74,10 +74,10 @@ pub enum Error {
 
     #[error("the words of conversation {conversation} were purged; begin from another one")]
     OriginPurged { conversation: ConversationId },
-    /// Deleted, but not yet from the log.
+    /// The journal says that they are gone, and not all of them are yet.
     #[error(
-        "the words are deleted, but the log may still hold a copy of them: {0}; purge again to \
-         make sure"
+        "the conversation is purged, but some of its words may still be on disk: {0}; they go by \
+         themselves then, or purge again to wait for it"
     )]
     NotScrubbed(#[source] Disk),
 

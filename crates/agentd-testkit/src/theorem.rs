@@ -57,7 +57,9 @@ pub fn check_window(window: &Window, awaits: bool, seen: &mut Seen) -> Result<()
         let context = context_for(window, wire);
         match answer(window, &context) {
             None if awaits => return Err("something awaits an answer, and nothing is sent".into()),
-            Some(_) if !awaits => return Err("nothing awaits an answer, and something is sent".into()),
+            Some(_) if !awaits => {
+                return Err("nothing awaits an answer, and something is sent".into());
+            }
             None => {}
             Some(request) => {
                 seen.requests += 1;

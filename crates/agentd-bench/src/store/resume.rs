@@ -5,7 +5,7 @@ use std::process::Command;
 
 use agentd_core::event::NewEvent;
 use agentd_core::id::AgentId;
-use agentd_store::{Append, Fence, SqliteStore, Store as _};
+use agentd_store::{Append, Fence, Options, SqliteStore, Store as _};
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -23,8 +23,6 @@ const TEXT: usize = 400;
 const STRETCH: usize = 25;
 const COMPACTS: usize = 5;
 const KEPT: usize = 10;
-/// Events that the follower takes a snapshot after, by default.
-const SNAPSHOT_EVERY: usize = 512;
 /// Events behind the newest snapshot, the same for both.
 const TAIL: usize = 200;
 
@@ -86,7 +84,8 @@ impl History {
         let append = |store: &SqliteStore, events| append(&bed.runtime, store, claim.fence, events);
         story.context(&mut pending);
         // Held back until the rest is written, so that the newest snapshot is where we want it.
-        let last = SNAPSHOT_EVERY + TAIL;
+        let snapshot_every = usize::try_from(Options::new(folder.path()).snapshot_every)?;
+        let last = snapshot_every + TAIL;
         for turn in 1..=messages / 2 {
             match turn % STRETCH == COMPACTS {
                 true => story.compacting_turn(TEXT, KEPT, &mut pending),
@@ -97,12 +96,10 @@ impl History {
             }
         }
         let tail = pending.split_off(pending.len() - TAIL);
-        let before = pending.split_off(pending.len() - SNAPSHOT_EVERY);
+        let before = pending.split_off(pending.len() - snapshot_every);
         append(&store, pending)?;
         bed.runtime.block_on(store.settle())?;
-        // A new follower counts from nothing: it takes a snapshot right behind these.
-        drop(store);
-        let store = open(folder.path())?;
+        // With these at once a snapshot is due, whatever was before: it is taken right behind them.
         append(&store, before)?;
         bed.runtime.block_on(store.settle())?;
         append(&store, tail)?;

@@ -80,9 +80,18 @@ mod tests {
     #[test]
     fn a_window_that_is_too_small_is_told_from_a_bad_request() {
         let cases = [
-            (Wire::AnthropicMessages, r#"{"error":{"message":"prompt is too long: 9 tokens"}}"#),
-            (Wire::OpenaiChat, r#"{"error":{"code":"context_length_exceeded"}}"#),
-            (Wire::OpenaiResponses, r#"{"error":{"message":"exceeds the context window"}}"#),
+            (
+                Wire::AnthropicMessages,
+                r#"{"error":{"message":"prompt is too long: 9 tokens"}}"#,
+            ),
+            (
+                Wire::OpenaiChat,
+                r#"{"error":{"code":"context_length_exceeded"}}"#,
+            ),
+            (
+                Wire::OpenaiResponses,
+                r#"{"error":{"message":"exceeds the context window"}}"#,
+            ),
             (
                 Wire::Gemini,
                 r#"[{"error":{"message":"The input exceeds the maximum number of tokens"}}]"#,

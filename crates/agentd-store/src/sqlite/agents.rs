@@ -235,10 +235,14 @@ impl Filter {
             filter.and("phase = ?", Sql::Text(phase.name().to_owned()));
         }
         if let Some(prefix) = &query.name_prefix {
-            filter.and("name >= ?", Sql::Text(prefix.clone()));
+            // The plus keeps SQLite from finding them by name, only to sort them by time then.
+            let (from, to) = match query.sort {
+                AgentSort::Name => ("name >= ?", "name < ?"),
+                AgentSort::Recent => ("+name >= ?", "+name < ?"),
+            };
+            filter.and(from, Sql::Text(prefix.clone()));
             // The first string that is behind everything that begins with the prefix.
-            let behind = format!("{prefix}\u{10ffff}");
-            filter.and("name < ?", Sql::Text(behind));
+            filter.and(to, Sql::Text(format!("{prefix}\u{10ffff}")));
         }
         filter
     }

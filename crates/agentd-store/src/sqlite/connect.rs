@@ -98,5 +98,7 @@ fn connect(options: &Options, path: &Path, flags: OpenFlags) -> Result<Connectio
     .map_err(|error| Error::Unavailable(Disk::from_sqlite(error)))?;
     connection.busy_timeout(options.lock_timeout)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    #[cfg(test)]
+    let connection = super::explain::overheard(connection, path);
     Ok(connection)
 }

@@ -1,16 +1,17 @@
 //! Puts a portable file's agents in their place, all of them or none.
 
 use super::agents::{self, Line};
-use super::blobs;
 use super::row::{IdParam, agent_num, sql_seq};
 use super::writer::entry::{self, Care};
 use super::writer::{Databases, Entry, Written};
+use super::{blobs, load};
 use crate::chain::Hash;
 use crate::error::{Error, Result};
 use crate::export::{Item, Parsed, Row};
 use crate::store::Imported;
 use agentd_core::event::{Body, Kind};
 use agentd_core::id::{AgentId, Seq};
+use agentd_core::state::AgentState;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// The journal that is being written.
@@ -24,7 +25,7 @@ struct Target {
 }
 
 /// Runs on the writer's thread, inside a transaction of its own.
-pub fn import(databases: &Databases, parsed: &Parsed) -> Result<(Imported, Written)> {
+pub fn import(databases: &Databases, parsed: &Parsed) -> Result<(Imported, Option<Written>)> {
     let journal = &databases.journal;
     let mut target: Option<Target> = None;
     let mut agents = Vec::new();
@@ -53,6 +54,7 @@ pub fn import(databases: &Databases, parsed: &Parsed) -> Result<(Imported, Writt
     }
     for agent in agents {
         let entry = readable(databases, agent)?;
+        check_origins(databases, &entry.state)?;
         if agent == parsed.agent {
             let written = Written::Event {
                 num: entry.num,
@@ -64,7 +66,7 @@ pub fn import(databases: &Databases, parsed: &Parsed) -> Result<(Imported, Writt
                 agent,
                 events: parsed.events,
             };
-            return Ok((imported, written));
+            return Ok((imported, Some(written)));
         }
     }
     Err(Error::BadExport("an agent without events".to_owned()))
@@ -172,6 +174,33 @@ fn readable(databases: &Databases, agent: AgentId) -> Result<Entry> {
         ))),
         None => Ok(entry),
     }
+}
+
+/// Branches must find what they branch off, words included.
+fn check_origins(databases: &Databases, state: &AgentState) -> Result<()> {
+    let branches = state.tree.iter().filter(|branch| !branch.purged);
+    for from in branches.filter_map(|branch| branch.from) {
+        let origin = match from.agent == state.id {
+            true => state.tree.get(from.conversation).map(|known| known.purged),
+            false => {
+                let (parent, _) = load::state(databases, from.agent)?;
+                let known = parent.tree.get(from.conversation);
+                known
+                    .map(|known| known.purged)
+                    .filter(|_| parent.head >= from.seq)
+            }
+        };
+        match origin {
+            Some(false) => {}
+            Some(true) => {
+                return Err(Error::OriginPurged {
+                    conversation: from.conversation,
+                });
+            }
+            None => return Err(Error::BadExport("a branch of nothing".to_owned())),
+        }
+    }
+    Ok(())
 }
 
 /// Gives the imported agent its line and its names.

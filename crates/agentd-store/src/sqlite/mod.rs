@@ -8,6 +8,8 @@ mod agents;
 mod blobs;
 mod connect;
 mod drafts;
+#[cfg(test)]
+mod explain;
 mod export;
 mod follower;
 mod import;
@@ -249,14 +251,16 @@ impl Store for SqliteStore {
         at: Timestamp,
     ) -> Result<Purge> {
         // Refusals first: nothing may be taken from the index for a purge that is not to be.
-        self.inner
-            .readers
-            .run(move |db| purge::check(db, fence, conversation))
-            .await?;
+        let readers = &self.inner.readers;
+        let check = readers.run(move |db| purge::check(db, fence, conversation));
+        let events = check.await?;
         // The index first: it is told by the journal what to forget.
         let follower = &self.inner.follower;
-        let _forgetting = follower.forget(fence.agent, conversation).await?;
-        self.inner.writer.purge(fence, conversation, at).await
+        let forgetting = follower.forget(fence.agent, conversation).await?;
+        let writer = &self.inner.writer;
+        writer
+            .purge(fence, conversation, at, events, forgetting)
+            .await
     }
 
     async fn verify(&self, agent: Option<AgentId>) -> Result<Report> {

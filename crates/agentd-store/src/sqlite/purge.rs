@@ -2,22 +2,23 @@
 
 use super::load;
 use super::readers::Databases;
-use super::row::{IdParam, existing_agent_num, sql_seq};
+use super::row::{IdParam, sql_seq};
 use crate::error::{Error, Result};
 use crate::store::Fence;
 use agentd_core::event::Kind;
-use agentd_core::id::{AgentId, ConversationId, TryId};
+use agentd_core::id::{AgentId, ConversationId, Seq, TryId};
 use agentd_core::state::{AgentState, Conversation};
 use rusqlite::types::Value;
 use rusqlite::{Connection, ToSql, params, params_from_iter};
 
-/// Why it may not be purged, if so, before anything is done about it.
-pub fn check(databases: &Databases, fence: Fence, conversation: ConversationId) -> Result<()> {
+/// Why it may not be purged, if so, before anything is done about it; otherwise how many events have
+/// words to lose.
+pub fn check(databases: &Databases, fence: Fence, conversation: ConversationId) -> Result<u64> {
     let (state, _) = load::state(databases, fence.agent)?;
-    let held: i64 = databases.journal.query_row(
-        "SELECT fence FROM agent WHERE id = ?1",
+    let (num, held): (i64, i64) = databases.journal.query_row(
+        "SELECT num, fence FROM agent WHERE id = ?1",
         [IdParam(fence.agent.as_bytes())],
-        |row| row.get(0),
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     if held.unsigned_abs() != fence.epoch {
         return Err(Error::StaleFence {
@@ -26,11 +27,17 @@ pub fn check(databases: &Databases, fence: Fence, conversation: ConversationId) 
             current: held.unsigned_abs(),
         });
     }
-    purgeable(databases, &state, conversation).map(drop)
+    let found = purgeable(databases, &state, conversation)?;
+    let count: i64 = databases.journal.query_row(
+        &format!("SELECT count(*) FROM event WHERE {}", with_words()),
+        params_from_iter(which(num, conversation, found.began, found.head)),
+        |row| row.get(0),
+    )?;
+    Ok(count.unsigned_abs())
 }
 
 /// The conversation, if it may be purged.
-fn purgeable<'a>(
+pub fn purgeable<'a>(
     databases: &Databases,
     state: &'a AgentState,
     conversation: ConversationId,
@@ -79,49 +86,92 @@ fn needed_by(
     Ok(names)
 }
 
+/// The events of a stretch of a conversation that have words to lose.
+fn with_words() -> String {
+    let kinds = Kind::ALL.iter().filter(|kind| kind.is_content());
+    let kinds: Vec<String> = kinds.map(|kind| format!("'{}'", kind.name())).collect();
+    format!(
+        "agent = ?1 AND seq BETWEEN ?2 AND ?3 AND conversation = ?4 AND body IS NOT NULL
+         AND kind IN ({})",
+        kinds.join(", ")
+    )
+}
+
+fn which(num: i64, conversation: ConversationId, from: Seq, through: Seq) -> [Value; 4] {
+    [
+        Value::Integer(num),
+        Value::Integer(sql_seq(from)),
+        Value::Integer(sql_seq(through)),
+        Value::Blob(conversation.as_bytes().to_vec()),
+    ]
+}
+
 /// What was deleted.
+#[derive(Clone, Copy, Default)]
 pub struct Deleted {
     pub events: u64,
     pub blobs: u64,
 }
 
-/// Runs on the writer's thread, inside a transaction of its own.
+/// Notes that the words of a conversation are to go; whoever opens the journal next goes on with it.
+pub fn begin(journal: &Connection, num: i64, conversation: ConversationId) -> Result<()> {
+    journal.execute(
+        "INSERT OR IGNORE INTO purging (agent, conversation) VALUES (?1, ?2)",
+        params![num, IdParam(conversation.as_bytes())],
+    )?;
+    Ok(())
+}
+
+/// The conversations whose words are still to go.
+pub fn unfinished(journal: &Connection) -> Result<Vec<(AgentId, ConversationId)>> {
+    let mut statement = journal.prepare_cached(
+        "SELECT agent.id, purging.conversation FROM purging
+         CROSS JOIN agent ON agent.num = purging.agent",
+    )?;
+    let rows = statement.query_map([], |row| {
+        let agent = AgentId::from_bytes(row.get(0)?);
+        Ok((agent, ConversationId::from_bytes(row.get(1)?)))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Deletes the words of a stretch of a conversation.
 pub fn delete(
-    databases: &Databases,
-    state: &AgentState,
+    journal: &Connection,
+    num: i64,
     conversation: ConversationId,
+    from: Seq,
+    through: Seq,
 ) -> Result<Deleted> {
-    let found = purgeable(databases, state, conversation)?;
-    let journal = &databases.journal;
-    let num = existing_agent_num(journal, state.id)?;
-    let kinds = Kind::ALL.iter().filter(|kind| kind.is_content());
-    let kinds: Vec<String> = kinds.map(|kind| format!("'{}'", kind.name())).collect();
-    let words = format!(
-        "agent = ?1 AND seq BETWEEN ?2 AND ?3 AND conversation = ?4 AND body IS NOT NULL
-         AND kind IN ({})",
-        kinds.join(", ")
-    );
-    let parameters = params![
-        num,
-        sql_seq(found.began),
-        sql_seq(found.head),
-        IdParam(conversation.as_bytes()),
-    ];
-    let mut blobs = release_blobs(
-        journal,
-        &format!("SELECT position FROM event WHERE {words}"),
-        parameters,
-    )?;
-    let events = journal.execute(
-        &format!("UPDATE event SET body = NULL, apart = NULL, salt = NULL WHERE {words}"),
-        parameters,
-    )?;
-    blobs += delete_quarantined(journal, num, conversation)?;
-    delete_drafts(journal, num, state)?;
+    let (words, which) = (with_words(), which(num, conversation, from, through));
+    let parameters: Vec<&dyn ToSql> = which.iter().map(|value| value as &dyn ToSql).collect();
+    let positions = format!("SELECT position FROM event WHERE {words}");
+    let blobs = release_blobs(journal, &positions, &parameters)?;
+    let events = journal
+        .prepare_cached(&format!(
+            "UPDATE event SET body = NULL, apart = NULL, salt = NULL WHERE {words}"
+        ))?
+        .execute(parameters.as_slice())?;
     Ok(Deleted {
         events: events as u64,
         blobs,
     })
+}
+
+/// Deletes what stands elsewhere of it. Then nothing is left to do.
+pub fn finish(
+    journal: &Connection,
+    num: i64,
+    state: &AgentState,
+    conversation: ConversationId,
+) -> Result<Deleted> {
+    let blobs = delete_quarantined(journal, num, conversation)?;
+    delete_drafts(journal, num, state)?;
+    journal.execute(
+        "DELETE FROM purging WHERE agent = ?1 AND conversation = ?2",
+        params![num, IdParam(conversation.as_bytes())],
+    )?;
+    Ok(Deleted { events: 0, blobs })
 }
 
 fn delete_quarantined(journal: &Connection, num: i64, conversation: ConversationId) -> Result<u64> {
@@ -187,16 +237,17 @@ fn keep_only(
 
 /// Lets go of the blobs of some events, and blanks those that nothing else refers to.
 fn release_blobs(journal: &Connection, positions: &str, parameters: &[&dyn ToSql]) -> Result<u64> {
-    let mut statement = journal.prepare(&format!(
+    let mut statement = journal.prepare_cached(&format!(
         "SELECT DISTINCT blob FROM blob_use WHERE position IN ({positions})"
     ))?;
     let used: Vec<i64> = statement
         .query_map(parameters, |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    journal.execute(
-        &format!("DELETE FROM blob_use WHERE position IN ({positions})"),
-        parameters,
-    )?;
+    journal
+        .prepare_cached(&format!(
+            "DELETE FROM blob_use WHERE position IN ({positions})"
+        ))?
+        .execute(parameters)?;
     let mut blanked = 0;
     for blob in used {
         blanked += journal

@@ -100,6 +100,13 @@ pub const JOURNAL: &[Migration] = &[
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX branch_from ON branch (from_agent, from_conversation);
 
+    -- Conversations whose `purged` is in the journal, and whose words are being deleted, bit by bit.
+    CREATE TABLE purging (
+        agent INTEGER NOT NULL,
+        conversation BLOB NOT NULL,
+        PRIMARY KEY (agent, conversation)
+    ) STRICT, WITHOUT ROWID;
+
     -- Damaged tails, kept as they were found.
     CREATE TABLE quarantine (
         position INTEGER PRIMARY KEY,

@@ -7,9 +7,7 @@ use agentd_core::event::{
     SealReason, StopReason, Summary, ToolEnded, ToolStarted, TurnEnded, TurnStarted, TurnStatus,
 };
 use agentd_core::event::{Compacted, Event, Position};
-use agentd_core::id::{
-    AgentId, CallId, ConversationId, Incarnation, PromptId, Seq, TaskId, TryId, TurnId,
-};
+use agentd_core::id::{AgentId, CallId, ConversationId, Incarnation, PromptId, Seq, TryId, TurnId};
 use agentd_core::message::{Arguments, Block, CallOutcome, ToolCall};
 use agentd_core::time::Timestamp;
 use agentd_core::usage::{MicroUsd, Usage};
@@ -62,10 +60,6 @@ pub fn agent_id(n: u64) -> AgentId {
 
 pub fn conversation_id(n: u64) -> ConversationId {
     ConversationId::from_bytes(id_bytes(2, n))
-}
-
-pub fn task_id(n: u64) -> TaskId {
-    TaskId::from_bytes(id_bytes(5, n))
 }
 
 /// A folder of its own.
@@ -158,11 +152,14 @@ impl Author {
     }
 
     pub async fn claim(store: &SqliteStore, number: u64) -> Self {
-        let agent = agent_id(number);
-        let claim = store.claim(agent, "author").await.unwrap();
+        let claim = store.claim(agent_id(number), "author").await.unwrap();
+        Self::new(number, claim.fence)
+    }
+
+    pub fn new(number: u64, fence: Fence) -> Self {
         Self {
-            agent,
-            fence: claim.fence,
+            agent: agent_id(number),
+            fence,
             conversation: conversation_id(number * 1000),
             first: conversation_id(number * 1000),
             incarnation: Incarnation(1),

@@ -1,7 +1,32 @@
 //! The store on a real disk: what it promises, and what it does when the disk, the process or a
 //! second owner gets in the way.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by panicking"
+)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test says what it did, and panics where it cannot go on"
+)]
+
+mod damage;
+mod draft;
+mod faults;
 mod lab;
+mod list;
+mod migrations;
 mod model;
+mod ownership;
+mod portable;
 mod purge;
+mod search;
+mod second;
 mod snapshots;
+mod tail;
+mod walk;

@@ -16,7 +16,7 @@ fn last_status(rig: &Rig) -> Option<TurnStatus> {
         .map(|turn| turn.status)
 }
 
-/// Nothing goes on, and the next prompt is the last word of the next request.
+/// goose#11996: nothing goes on, and the next prompt is the last word of the next request.
 #[track_caller]
 fn next_prompt_is_answered(mut rig: Rig) {
     assert_eq!(last_status(&rig), Some(TurnStatus::Interrupted));
@@ -324,4 +324,18 @@ fn an_interrupted_reply_is_marked_so() {
     rig.on(Act::Cancelled { partial });
     let marked = |event: &&crate::event::Event| matches!(&event.body, Body::MessageAdded(m) if m.status == MessageStatus::Interrupted);
     assert_eq!(rig.journal.events.iter().filter(marked).count(), 1);
+}
+
+/// The machine keeps no memory of the first that would keep it from cancelling the second.
+#[test]
+fn one_turn_after_the_other_can_be_interrupted() {
+    let mut rig = Rig::asked();
+    for n in 1..4 {
+        let cancel = format!("cancel 1.{n}");
+        rig.give(Input::Interrupt).does([&cancel]);
+        let partial = text("half");
+        rig.on(Act::Cancelled { partial }).ends_with(CLOSED);
+        let send = format!("send 1.{}", n + 1);
+        rig.prompt("again").ends_with(&send);
+    }
 }

@@ -2,7 +2,7 @@
 //! is built anew from the journal goes on where the old one was.
 
 use super::harness::{Rig, allowed, calls, fails, finishes, says, text};
-use crate::event::{After, Body, Decision, FailureClass, TurnStatus};
+use crate::event::{After, Body, Decision, FailureClass, IncarnationBegan, TurnStatus};
 use crate::message::{Block, CallOutcome};
 use crate::recover::CallFact;
 use crate::spec::OnCrash;
@@ -47,6 +47,18 @@ fn a_request_that_was_on_record_and_may_have_left_is_lost_and_asked_again() {
         "send 2.1",
     ]);
     assert_eq!(rig.sent[0].1.messages, rig.sent[1].1.messages);
+}
+
+/// Nobody knows what became of it: recovery says so first, and until then nothing is sent.
+#[test]
+fn a_request_of_another_process_is_not_sent_again_without_recovery() {
+    let mut rig = Rig::asked();
+    let (incarnation, after) = (crate::id::Incarnation(2), After::Crash);
+    rig.write(vec![IncarnationBegan { incarnation, after }.into()]);
+    let (state, window) = (rig.journal.state(), rig.journal.window());
+    rig.machine = crate::turn::Machine::new(state, window, rig.policy.clone(), []);
+    rig.prompt("hello?").does([]);
+    assert_eq!(rig.sent.len(), 1);
 }
 
 #[test]

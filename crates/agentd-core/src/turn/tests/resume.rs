@@ -85,6 +85,22 @@ fn it_goes_before_prompts_that_wait() {
 }
 
 #[test]
+fn it_does_not_take_those_prompts_along() {
+    let mut rig = Rig::with(|spec, _| spec.limits.conversation.tokens = Some(100));
+    rig.holding = true;
+    rig.prompt("hi");
+    rig.commit().does(["append context"]);
+    rig.commit()
+        .does(["append turn_ended limited conversation_tokens, checkpoint_set"]);
+    rig.prompt("later").does([]);
+    rig.give(Input::Continue).does([]);
+    rig.commit().does(["append turn_started resumes"]);
+    rig.commit()
+        .does(["append turn_ended limited conversation_tokens, checkpoint_set"]);
+    assert_eq!(rig.machine.agent().inbox.waiting().len(), 1);
+}
+
+#[test]
 fn a_turn_that_ended_otherwise_is_not_taken_up() {
     let mut rig = Rig::asked();
     rig.give(Input::Continue).does([]);

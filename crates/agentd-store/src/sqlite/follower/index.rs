@@ -6,6 +6,7 @@
 
 use super::Databases;
 use crate::error::Result;
+use crate::sqlite::purge;
 use crate::sqlite::read::{self, Stretch};
 use crate::sqlite::row::{IdParam, StoredEvent, agent_num};
 use crate::store::Cursor;
@@ -97,7 +98,12 @@ pub fn refill(databases: &Databases, limit: usize) -> Result<bool> {
 
 fn add(databases: &Databases, stretch: &Stretch) -> Result<()> {
     let derived = &databases.derived;
+    // What is on its way out must not get in again.
+    let leaving = purge::unfinished(&databases.journal)?;
     for (agent, row) in &stretch.events {
+        if leaving.contains(&(*agent, row.conversation)) {
+            continue;
+        }
         let Some(text) = words(databases, *agent, row)? else {
             continue;
         };

@@ -29,20 +29,29 @@ pub(in crate::sqlite) struct Entry {
 }
 
 impl Thread {
-    /// The agent as it is now, folded, and its fence checked.
+    /// The agent as it is now, folded, whoever owns it.
+    pub(super) fn agent(
+        &mut self,
+        databases: &Databases,
+        agent: AgentId,
+    ) -> Result<&mut Entry, Failure> {
+        match self.entries.entry(agent) {
+            Known::Occupied(known) => Ok(known.into_mut()),
+            Known::Vacant(unknown) => {
+                let entry = read(databases, agent, Care::Tail)?;
+                Ok(unknown.insert(entry.ok_or(Error::NoSuchAgent { agent })?))
+            }
+        }
+    }
+
+    /// The same, and its fence checked.
     pub(in crate::sqlite) fn entry(
         &mut self,
         databases: &Databases,
         fence: Fence,
     ) -> Result<&mut Entry, Failure> {
         let agent = fence.agent;
-        let entry = match self.entries.entry(agent) {
-            Known::Occupied(known) => known.into_mut(),
-            Known::Vacant(unknown) => {
-                let entry = read(databases, agent, Care::Tail)?;
-                unknown.insert(entry.ok_or(Error::NoSuchAgent { agent })?)
-            }
-        };
+        let entry = self.agent(databases, agent)?;
         if entry.epoch != fence.epoch {
             return Err(Failure::Refused(Error::StaleFence {
                 agent,

@@ -99,6 +99,8 @@ struct Work {
     heads: HashMap<AgentId, Seq>,
     /// The agents that are not, by now, what they are on disk.
     touched: HashSet<AgentId>,
+    /// Of those, the ones that have another owner.
+    claimed: HashSet<AgentId>,
     written: Option<Written>,
 }
 
@@ -192,6 +194,7 @@ impl Thread {
                 let worth = work.worth(agent, &done, |_| false);
                 if let Ok(claim) = &done {
                     work.touched.insert(agent);
+                    work.claimed.insert(agent);
                     work.written = work.written.or(Some(Written::Claim(claim.fence)));
                     let entry = self.entries.get(&agent);
                     work.heads
@@ -291,6 +294,7 @@ impl Work {
     /// about something that was there before.
     fn worth<T>(&self, agent: AgentId, done: &Result<T>, is_old: impl Fn(&T) -> bool) -> Worth {
         let touched = match done {
+            Err(Error::StaleFence { .. }) => self.claimed.contains(&agent),
             // By anybody in the group; everything else is about the agent itself.
             Err(Error::NameTaken { .. }) => !self.touched.is_empty(),
             _ => self.touched.contains(&agent),

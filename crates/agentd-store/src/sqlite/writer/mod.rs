@@ -7,10 +7,12 @@ mod append;
 mod claim;
 pub(super) mod entry;
 mod group;
+mod purge;
 mod reopen;
 mod scrub;
 
 use super::connect;
+use super::follower::Forgetting;
 use super::notify::Notify;
 pub(super) use super::readers::Databases;
 use super::{Options, import};
@@ -22,9 +24,10 @@ use agentd_core::time::Timestamp;
 pub(super) use entry::Entry;
 pub(super) use group::{Failure, Written};
 pub(super) use reopen::empty_log;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
 /// Commands that one commit takes at the most.
@@ -36,12 +39,7 @@ type Reply<T> = oneshot::Sender<Result<T>>;
 
 enum Command {
     Grouped(group::Grouped),
-    Purge {
-        fence: Fence,
-        conversation: ConversationId,
-        at: Timestamp,
-        reply: Reply<Purge>,
-    },
+    Purge(purge::Order),
     Import {
         parsed: Parsed,
         reply: Reply<Imported>,
@@ -63,6 +61,7 @@ impl Writer {
             data_version: 0,
             entries: HashMap::new(),
             notify,
+            purges: VecDeque::new(),
             scrubs: Vec::new(),
         };
         Self {
@@ -100,17 +99,24 @@ impl Writer {
         .await
     }
 
+    /// `events` is how many have words to lose.
     pub async fn purge(
         &self,
         fence: Fence,
         conversation: ConversationId,
         at: Timestamp,
+        events: u64,
+        forgetting: Forgetting,
     ) -> Result<Purge> {
-        self.ask(|reply| Command::Purge {
-            fence,
-            conversation,
-            at,
-            reply,
+        self.ask(|reply| {
+            Command::Purge(purge::Order {
+                fence,
+                conversation,
+                at,
+                events,
+                forgetting,
+                reply,
+            })
         })
         .await
     }
@@ -165,69 +171,65 @@ pub(super) struct Thread {
     data_version: i64,
     entries: HashMap<AgentId, Entry>,
     notify: Arc<Notify>,
-    /// Purges whose traces in the log are still to go.
+    /// Purges whose words are still to go, and those whose traces in the log are.
+    purges: VecDeque<purge::Job>,
     scrubs: Vec<scrub::Scrub>,
 }
 
 impl Thread {
     fn run(mut self, mut queue: mpsc::Receiver<Command>) {
-        while let Some(first) = self.next(&mut queue) {
-            let mut group = Vec::new();
-            let mut next = Some(first);
-            while let Some(command) = next {
-                match command {
-                    Command::Grouped(grouped) => group.push(grouped),
-                    alone => {
-                        self.commit_group(std::mem::take(&mut group));
-                        self.alone(alone);
-                    }
-                }
-                next = if group.len() < GROUP {
-                    queue.try_recv().ok()
-                } else {
-                    None
-                };
+        self.resume_purges();
+        loop {
+            let has_chores = !self.purges.is_empty() || !self.scrubs.is_empty();
+            let first = match has_chores {
+                true => queue.try_recv(),
+                false => queue.blocking_recv().ok_or(TryRecvError::Disconnected),
+            };
+            match first {
+                Ok(first) => self.take_in(first, &mut queue),
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => return,
             }
-            self.commit_group(group);
+            // In between, however many commands there are: a purge must come to its end.
+            self.do_chore();
         }
     }
 
-    /// The next command; while a purge waits for the log, its turn comes in between.
-    fn next(&mut self, queue: &mut mpsc::Receiver<Command>) -> Option<Command> {
-        while !self.scrubs.is_empty() {
-            match queue.try_recv() {
-                Ok(command) => return Some(command),
-                Err(mpsc::error::TryRecvError::Empty) => self.scrub(),
-                Err(mpsc::error::TryRecvError::Disconnected) => {
-                    self.scrub();
-                    return None;
+    /// A bit of what is not urgent.
+    fn do_chore(&mut self) {
+        if !self.purges.is_empty() {
+            self.purge_some();
+        } else if !self.scrubs.is_empty() {
+            self.scrub();
+        }
+    }
+
+    /// Commits what has piled up.
+    fn take_in(&mut self, first: Command, queue: &mut mpsc::Receiver<Command>) {
+        let mut group = Vec::new();
+        let mut next = Some(first);
+        while let Some(command) = next {
+            match command {
+                Command::Grouped(grouped) => group.push(grouped),
+                alone => {
+                    self.commit_group(std::mem::take(&mut group));
+                    self.alone(alone);
                 }
             }
+            next = if group.len() < GROUP {
+                queue.try_recv().ok()
+            } else {
+                None
+            };
         }
-        queue.blocking_recv()
+        self.commit_group(group);
     }
 
     /// What needs a transaction of its own.
     fn alone(&mut self, command: Command) {
         match command {
             Command::Grouped(grouped) => self.commit_group(vec![grouped]),
-            Command::Purge {
-                fence,
-                conversation,
-                at,
-                reply,
-            } => {
-                let done = self.in_transaction(|thread, databases| {
-                    scrub::purge(thread, databases, fence, conversation, at)
-                });
-                match done {
-                    Ok(purge) => {
-                        self.notify.committed([(fence.agent, purge.seq)]);
-                        self.scrubs.push(scrub::Scrub::new(purge, reply));
-                    }
-                    Err(error) => drop(reply.send(Err(error))),
-                }
-            }
+            Command::Purge(order) => self.begin_purge(order),
             Command::Import { parsed, reply } => {
                 let done = self.in_transaction(|_, databases| import::import(databases, &parsed));
                 if done.is_ok() {
@@ -241,10 +243,10 @@ impl Thread {
     }
 
     /// Runs `work` in a transaction of its own. It says what it has written, by which that can be
-    /// found again.
+    /// found again; or nothing, where doing it twice does no harm.
     fn in_transaction<T>(
         &mut self,
-        work: impl FnOnce(&mut Self, &Databases) -> Result<(T, Written)>,
+        work: impl FnOnce(&mut Self, &Databases) -> Result<(T, Option<Written>)>,
     ) -> Result<T> {
         let databases = self.take_databases().map_err(Error::NotCommitted)?;
         let done = begin(&databases)
@@ -259,7 +261,7 @@ impl Thread {
                 }
                 Err(disk) => {
                     drop(databases);
-                    match self.find_after_failure(written) {
+                    match written.and_then(|written| self.find_after_failure(written)) {
                         Some(true) => Ok(value),
                         Some(false) => Err(Error::NotCommitted(disk)),
                         None => Err(Error::Uncertain(disk)),

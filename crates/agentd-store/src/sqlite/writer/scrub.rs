@@ -1,74 +1,22 @@
-//! A purge, and then the log: what was deleted must not be readable there either.
+//! The log after a purge: what was deleted must not be readable there either.
 
-use super::group::{Failure, Written};
-use super::{Databases, Reply, Thread, append, reopen};
-use crate::error::{Disk, Error, Result};
-use crate::sqlite::{drafts, purge};
-use crate::store::{Ack, Append, Fence, Purge};
-use agentd_core::event::{NewEvent, Purged};
-use agentd_core::id::ConversationId;
-use agentd_core::time::Timestamp;
-use std::time::{Duration, Instant};
+use super::purge::Waiting;
+use super::{Databases, Thread, reopen};
+use crate::error::{Disk, Result};
+use crate::sqlite::purge::Deleted;
+use std::time::Duration;
 
-/// How long to wait for readers to let go of the log.
-const WAIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A purge that is committed, and whose traces in the log are still to go.
+/// A purge whose words are deleted, and whose traces in the log are still to go.
 pub(super) struct Scrub {
-    purge: Purge,
-    reply: Reply<Purge>,
-    deadline: Instant,
+    deleted: Deleted,
+    waiting: Option<Waiting>,
 }
 
 impl Scrub {
-    pub fn new(purge: Purge, reply: Reply<Purge>) -> Self {
-        Self {
-            purge,
-            reply,
-            deadline: Instant::now() + WAIT,
-        }
-    }
-}
-
-/// Deletes the words and says so in the journal, in one transaction.
-pub(super) fn purge(
-    thread: &mut Thread,
-    databases: &Databases,
-    fence: Fence,
-    conversation: ConversationId,
-    at: Timestamp,
-) -> Result<(Purge, Written)> {
-    let plain = |failure| match failure {
-        Failure::Refused(error) => error,
-        Failure::Disk(disk) => Error::NotCommitted(disk),
-    };
-    let entry = thread.entry(databases, fence).map_err(plain)?;
-    let deleted = purge::delete(databases, &entry.state, conversation)?;
-    // Drafts may be gone: where they stop is to be read again.
-    entry.draft = drafts::stops_at(&databases.journal, entry.num)?;
-    let event = NewEvent {
-        at,
-        conversation: entry.state.tree.current().unwrap_or(conversation),
-        turn: None,
-        body: Purged {
-            conversation,
-            events: deleted.events,
-        }
-        .into(),
-    };
-    let note = append::prepare(Append::new(fence, vec![event]))?;
-    match append::apply(thread, databases, note).map_err(plain)? {
-        (Ack::Committed { last, .. }, Some(written)) => {
-            let purge = Purge {
-                events: deleted.events,
-                blobs: deleted.blobs,
-                seq: last,
-            };
-            Ok((purge, written))
-        }
-        // It has no counter, so it repeats nothing.
-        _ => Err(Error::Closed),
+    pub fn new(deleted: Deleted, waiting: Option<Waiting>) -> Self {
+        Self { deleted, waiting }
     }
 }
 
@@ -83,23 +31,29 @@ impl Thread {
             }
             Err(disk) => Err(disk),
         };
-        match done {
+        let why = match done {
             Ok(true) => {
                 for scrub in self.scrubs.drain(..) {
-                    let _gone = scrub.reply.send(Ok(scrub.purge));
+                    if let Some(waiting) = scrub.waiting {
+                        waiting.done(scrub.deleted);
+                    }
                 }
+                return;
             }
-            Ok(false) => self.scrub_later(&Disk::Locked),
-            Err(disk) => self.scrub_later(&disk),
+            Ok(false) => Disk::Locked,
+            Err(disk) => disk,
+        };
+        // Not this time; whoever has waited for too long hears why.
+        for scrub in &mut self.scrubs {
+            if let Some(late) = scrub.waiting.take_if(|waiting| waiting.is_late()) {
+                late.give_up(why.clone());
+            }
         }
+        self.rest();
     }
 
-    /// Not this time; whoever has waited for too long hears why.
-    fn scrub_later(&mut self, why: &Disk) {
-        let now = Instant::now();
-        for late in self.scrubs.extract_if(.., |scrub| scrub.deadline < now) {
-            let _gone = late.reply.send(Err(Error::NotScrubbed(why.clone())));
-        }
+    /// Lets others have the disk, or the log, for a moment.
+    pub(super) fn rest(&self) {
         std::thread::sleep(PAUSE);
     }
 }

@@ -1,0 +1,221 @@
+//! A purge, bit by bit, so that nobody waits for it: first the journal says that the words are gone,
+//! then they go, a stretch at a time.
+
+use super::entry::Entry;
+use super::group::{Failure, Written};
+use super::scrub::Scrub;
+use super::{Databases, Reply, Thread, append};
+use crate::error::{Disk, Error, Result};
+use crate::sqlite::follower::Forgetting;
+use crate::sqlite::purge::{self, Deleted};
+use crate::sqlite::{drafts, load};
+use crate::store::{Ack, Append, Fence, Purge};
+use agentd_core::event::{NewEvent, Purged};
+use agentd_core::id::{AgentId, ConversationId, Seq};
+use agentd_core::time::Timestamp;
+use std::time::{Duration, Instant};
+
+/// Places of the journal that are looked at in one transaction.
+const STRETCH: u64 = 1000;
+/// How long to try before the one who asked is told that it is not over.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// What is asked for.
+pub(super) struct Order {
+    pub fence: Fence,
+    pub conversation: ConversationId,
+    pub at: Timestamp,
+    /// How many events have words to lose, by those who looked.
+    pub events: u64,
+    /// Keeps the follower from looking until this is over.
+    pub forgetting: Forgetting,
+    pub reply: Reply<Purge>,
+}
+
+/// Somebody who waits for a purge to be over.
+pub(super) struct Waiting {
+    seq: Seq,
+    reply: Reply<Purge>,
+    deadline: Instant,
+    _forgetting: Forgetting,
+}
+
+impl Waiting {
+    pub fn is_late(&self) -> bool {
+        self.deadline < Instant::now()
+    }
+
+    pub fn give_up(self, why: Disk) {
+        let _gone = self.reply.send(Err(Error::NotScrubbed(why)));
+    }
+
+    pub fn done(self, deleted: Deleted) {
+        let _gone = self.reply.send(Ok(Purge {
+            events: deleted.events,
+            blobs: deleted.blobs,
+            seq: self.seq,
+        }));
+    }
+}
+
+/// A purge that is in the journal, and whose words are still to go.
+pub(super) struct Job {
+    agent: AgentId,
+    conversation: ConversationId,
+    next: Seq,
+    through: Seq,
+    deleted: Deleted,
+    /// Nobody, if a process before this one began it.
+    waiting: Option<Waiting>,
+}
+
+impl Thread {
+    /// What a process before this one did not get done.
+    pub(super) fn resume_purges(&mut self) {
+        let Some(databases) = &self.databases else {
+            return;
+        };
+        let unfinished = purge::unfinished(&databases.journal).unwrap_or_else(|error| {
+            tracing::warn!(%error, "unfinished purges cannot be read");
+            Vec::new()
+        });
+        for (agent, conversation) in unfinished {
+            let found = load::state(databases, agent)
+                .ok()
+                .and_then(|(state, _)| state.tree.get(conversation).cloned());
+            self.purges.extend(found.map(|found| Job {
+                agent,
+                conversation,
+                next: found.began,
+                through: found.head,
+                deleted: Deleted::default(),
+                waiting: None,
+            }));
+        }
+    }
+
+    /// Says in the journal that the words are gone. They go when there is time.
+    pub(super) fn begin_purge(&mut self, order: Order) {
+        let fence = order.fence;
+        let begun = self.in_transaction(|thread, databases| begin(thread, databases, &order));
+        let (job, seq) = match begun {
+            Ok(begun) => begun,
+            Err(error) => return drop(order.reply.send(Err(error))),
+        };
+        self.notify.committed([(fence.agent, seq)]);
+        let waiting = Waiting {
+            seq,
+            reply: order.reply,
+            deadline: Instant::now() + WAIT,
+            _forgetting: order.forgetting,
+        };
+        self.purges.push_back(Job {
+            waiting: Some(waiting),
+            ..job
+        });
+    }
+
+    /// One stretch of the oldest purge there is.
+    pub(super) fn purge_some(&mut self) {
+        let Some(mut job) = self.purges.pop_front() else {
+            return;
+        };
+        let done = self.in_transaction(|thread, databases| {
+            let deleted = step(thread, databases, &job)?;
+            Ok((deleted, None))
+        });
+        match done {
+            Ok(deleted) => {
+                job.deleted.events += deleted.events;
+                job.deleted.blobs += deleted.blobs;
+                job.next = Seq(job.next.0 + STRETCH);
+                match job.next > job.through {
+                    true => self.scrubs.push(Scrub::new(job.deleted, job.waiting)),
+                    false => self.purges.push_front(job),
+                }
+            }
+            // It goes on when the disk does.
+            Err(Error::NotCommitted(disk) | Error::Uncertain(disk)) => {
+                if let Some(late) = job.waiting.take_if(|waiting| waiting.is_late()) {
+                    late.give_up(disk);
+                }
+                self.purges.push_back(job);
+                self.rest();
+            }
+            // Not the disk's fault: trying again would not help.
+            Err(error) => {
+                tracing::warn!(agent = %job.agent, %error, "a purge cannot go on");
+                if let Some(waiting) = job.waiting {
+                    let _gone = waiting.reply.send(Err(error));
+                }
+            }
+        }
+    }
+}
+
+fn plain(failure: Failure) -> Error {
+    match failure {
+        Failure::Refused(error) => error,
+        Failure::Disk(disk) => Error::NotCommitted(disk),
+    }
+}
+
+fn begin(
+    thread: &mut Thread,
+    databases: &Databases,
+    order: &Order,
+) -> Result<((Job, Seq), Option<Written>)> {
+    let (fence, conversation) = (order.fence, order.conversation);
+    let entry = thread.entry(databases, fence).map_err(plain)?;
+    let found = purge::purgeable(databases, &entry.state, conversation)?;
+    let job = Job {
+        agent: fence.agent,
+        conversation,
+        next: found.began,
+        through: found.head,
+        deleted: Deleted::default(),
+        waiting: None,
+    };
+    purge::begin(&databases.journal, entry.num, conversation)?;
+    let event = NewEvent {
+        at: order.at,
+        conversation: entry.state.tree.current().unwrap_or(conversation),
+        turn: None,
+        body: Purged {
+            conversation,
+            events: order.events,
+        }
+        .into(),
+    };
+    let note = append::prepare(Append::new(fence, vec![event]))?;
+    match append::apply(thread, databases, note).map_err(plain)? {
+        (Ack::Committed { last, .. }, written) => Ok(((job, last), written)),
+        // It has no counter, so it repeats nothing.
+        (Ack::Repeated { .. }, _) => Err(Error::Closed),
+    }
+}
+
+fn step(thread: &mut Thread, databases: &Databases, job: &Job) -> Result<Deleted> {
+    let journal = &databases.journal;
+    let entry = thread.agent(databases, job.agent).map_err(plain)?;
+    let through = Seq(job.next.0 + STRETCH - 1);
+    let mut deleted = purge::delete(
+        journal,
+        entry.num,
+        job.conversation,
+        job.next,
+        through.min(job.through),
+    )?;
+    if through >= job.through {
+        deleted.blobs += end(databases, entry, job.conversation)?.blobs;
+    }
+    Ok(deleted)
+}
+
+fn end(databases: &Databases, entry: &mut Entry, conversation: ConversationId) -> Result<Deleted> {
+    let journal = &databases.journal;
+    let deleted = purge::finish(journal, entry.num, &entry.state, conversation)?;
+    // Drafts may be gone: where they stop is to be read again.
+    entry.draft = drafts::stops_at(journal, entry.num)?;
+    Ok(deleted)
+}

@@ -1,0 +1,437 @@
+//! The portable file: what is imported is what was exported, or nothing at all.
+
+use crate::lab::{Author, Lab, agent_id, events_of, run};
+use crate::walk::Walk;
+use agentd_core::event::{AgentArchived, Direction, Origin};
+use agentd_core::id::{AgentId, ConversationId, Seq};
+use agentd_core::time::Timestamp;
+use agentd_store::{AgentQuery, Append, Error, Imported, SqliteStore, Store as _};
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
+
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Shelf(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shelf {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+async fn export(store: &SqliteStore, agent: AgentId) -> Vec<u8> {
+    let shelf = Shelf::default();
+    store.export(agent, Box::new(shelf.clone())).await.unwrap();
+    shelf.0.lock().unwrap().clone()
+}
+
+async fn import(store: &SqliteStore, file: &[u8]) -> Result<Imported, Error> {
+    let file = std::io::Cursor::new(file.to_vec());
+    store.import(Box::new(file)).await
+}
+
+fn unpack(file: &[u8]) -> String {
+    let mut text = String::new();
+    let mut decoder = zstd::stream::read::Decoder::new(file).unwrap();
+    decoder.read_to_string(&mut text).unwrap();
+    text
+}
+
+fn pack(text: &str) -> Vec<u8> {
+    zstd::stream::encode_all(text.as_bytes(), 3).unwrap()
+}
+
+/// Agents with branches into each other, large outputs, and one conversation that was purged.
+async fn walked(store: &SqliteStore, seed: u64) -> Walk {
+    let mut walk = Walk::new(seed);
+    for _ in 0..70 {
+        let (at, events) = walk.step(store).await;
+        for event in events {
+            walk.append_one(store, at, event).await;
+        }
+    }
+    walk
+}
+
+#[test]
+fn an_imported_agent_is_the_agent_that_was_exported() {
+    for seed in 1..=3 {
+        let (home, abroad) = (Lab::new(), Lab::new());
+        run(async {
+            let store = home.open();
+            let mut walk = walked(&store, seed).await;
+            let agents: Vec<AgentId> = walk.authors.iter().map(|author| author.agent).collect();
+            assert!(agents.len() > 2);
+            let other = abroad.open();
+            // The youngest first: it brings what it needs of its ancestors, and they come whole
+            // afterwards.
+            for agent in agents.iter().rev() {
+                let file = export(&store, *agent).await;
+                let imported = import(&other, &file).await.unwrap();
+                assert_eq!(imported.agent, *agent);
+                assert_eq!(
+                    events_of(&other, *agent).await,
+                    events_of(&store, *agent).await
+                );
+                assert_eq!(
+                    other.load(*agent).await.unwrap(),
+                    store.load(*agent).await.unwrap()
+                );
+            }
+            walk.compare_all(&other).await;
+            other.settle().await.unwrap();
+            walk.compare_all(&other).await;
+            let all = AgentQuery {
+                limit: 100,
+                ..AgentQuery::default()
+            };
+            let mut lists = [
+                store.agents(all.clone()).await.unwrap().agents,
+                other.agents(all).await.unwrap().agents,
+            ];
+            for list in &mut lists {
+                list.sort_by_key(|line| line.id);
+                // To the second at home, exact abroad.
+                list.iter_mut()
+                    .for_each(|line| line.updated_at = Timestamp::default());
+            }
+            assert_eq!(lists[0], lists[1]);
+            // And it lives on there.
+            let author = &mut walk.authors[0];
+            author.fence = other.claim(author.agent, "abroad").await.unwrap().fence;
+            let events = author.turn("here", "too");
+            author.append(&other, events).await;
+            assert!(other.verify(None).await.unwrap().is_clean());
+            assert!(store.verify(None).await.unwrap().is_clean());
+        });
+    }
+}
+
+/// An agent with a large output and a purged conversation, and a fork of it.
+async fn family(store: &SqliteStore) -> (Author, Author, ConversationId) {
+    let mut parent = Author::create(store, 1, "parent").await;
+    let events = parent.turn("secret", "more secret");
+    parent.append(store, events).await;
+    let purged = parent.conversation;
+    let events = parent.reset();
+    parent.append(store, events).await;
+    let events = parent.tool_turn("look", &"plain as day ".repeat(2000), "seen");
+    parent.append(store, events).await;
+    let mut fork = Author::claim(store, 2).await;
+    let events = fork.forked("fork", parent.here());
+    fork.append(store, events).await;
+    let events = fork.turn("what did you see", "something plain");
+    fork.append(store, events).await;
+    let at = Timestamp::from_millis(1);
+    store.purge(parent.fence, purged, at).await.unwrap();
+    (parent, fork, purged)
+}
+
+#[test]
+fn what_was_purged_stays_purged_and_what_is_kept_apart_comes_along() {
+    let (home, abroad) = (Lab::new(), Lab::new());
+    run(async {
+        let store = home.open();
+        let (parent, fork, _) = family(&store).await;
+        let text = unpack(&export(&store, parent.agent).await);
+        assert!(!text.contains("secret"));
+        let other = abroad.open();
+        import(&other, &export(&store, fork.agent).await)
+            .await
+            .unwrap();
+        // The ancestor is there for the fork, and nowhere in the list.
+        assert_eq!(other.find("parent").await.unwrap(), None);
+        let query = AgentQuery {
+            limit: 10,
+            ..AgentQuery::default()
+        };
+        assert_eq!(other.agents(query).await.unwrap().total, 1);
+        let file = export(&store, parent.agent).await;
+        import(&other, &file).await.unwrap();
+        assert_eq!(other.find("parent").await.unwrap(), Some(parent.agent));
+        for agent in [parent.agent, fork.agent] {
+            assert_eq!(
+                other.load(agent).await.unwrap(),
+                store.load(agent).await.unwrap()
+            );
+        }
+        assert!(other.verify(None).await.unwrap().is_clean());
+    });
+}
+
+#[test]
+fn an_agent_that_is_there_or_a_name_that_is_taken_is_refused() {
+    let (home, abroad) = (Lab::new(), Lab::new());
+    run(async {
+        let store = home.open();
+        let (mut parent, fork, _) = family(&store).await;
+        let file = export(&store, fork.agent).await;
+        let exists = |answer: Result<Imported, Error>, wanted: AgentId| {
+            let Err(Error::AgentExists { agent }) = &answer else {
+                panic!("{answer:?}");
+            };
+            assert_eq!(*agent, wanted);
+        };
+        exists(import(&store, &file).await, fork.agent);
+
+        let other = abroad.open();
+        Author::create(&other, 7, "fork").await;
+        let refused = import(&other, &file).await;
+        assert!(matches!(refused, Err(Error::NameTaken { name }) if name == "fork"));
+        let nothing = other.load(parent.agent).await;
+        assert!(matches!(nothing, Err(Error::NoSuchAgent { .. })));
+
+        // An archived one needs no name.
+        let archived = parent.event(None, AgentArchived {});
+        parent.append(&store, vec![archived]).await;
+        Author::create(&other, 8, "parent").await;
+        let whole = export(&store, parent.agent).await;
+        import(&other, &whole).await.unwrap();
+        assert!(other.load(parent.agent).await.unwrap().state.archived);
+        assert!(other.verify(None).await.unwrap().is_clean());
+        exists(import(&other, &whole).await, parent.agent);
+    });
+}
+
+#[test]
+fn an_ancestor_that_lives_here_is_not_written_to_by_an_import() {
+    let (home, abroad) = (Lab::new(), Lab::new());
+    run(async {
+        let store = home.open();
+        let mut parent = Author::create(&store, 1, "parent").await;
+        let events = parent.turn("first", "answer");
+        parent.append(&store, events).await;
+        let early = export(&store, parent.agent).await;
+        let events = parent.turn("second", "answer");
+        parent.append(&store, events).await;
+        let mut fork = Author::claim(&store, 2).await;
+        let events = fork.forked("fork", parent.here());
+        fork.append(&store, events).await;
+        let file = export(&store, fork.agent).await;
+
+        // It has been here since before the fork, and has lived on, or not.
+        let other = abroad.open();
+        import(&other, &early).await.unwrap();
+        let before = other.load(parent.agent).await.unwrap();
+        let refused = import(&other, &file).await;
+        assert!(matches!(refused, Err(Error::AgentExists { agent }) if agent == parent.agent));
+        assert_eq!(other.load(parent.agent).await.unwrap(), before);
+        parent.fence = other.claim(parent.agent, "abroad").await.unwrap().fence;
+        let events = parent.turn("something else", "answer");
+        parent.append(&other, events).await;
+        let refused = import(&other, &file).await;
+        assert!(matches!(refused, Err(Error::AgentExists { agent }) if agent == parent.agent));
+        let nothing = other.load(fork.agent).await;
+        assert!(matches!(nothing, Err(Error::NoSuchAgent { .. })));
+        assert!(other.verify(None).await.unwrap().is_clean());
+    });
+}
+
+#[test]
+fn words_that_were_purged_here_do_not_come_back_by_import() {
+    let (home, abroad) = (Lab::new(), Lab::new());
+    run(async {
+        let store = home.open();
+        let mut parent = Author::create(&store, 1, "parent").await;
+        let events = parent.tool_turn("look", &"a secret ".repeat(2000), "seen");
+        parent.append(&store, events).await;
+        let origin = parent.here();
+        let events = parent.reset();
+        parent.append(&store, events).await;
+        let mut fork = Author::claim(&store, 2).await;
+        let events = fork.forked("fork", origin);
+        fork.append(&store, events).await;
+        let (whole, file) = (
+            export(&store, parent.agent).await,
+            export(&store, fork.agent).await,
+        );
+        let other = abroad.open();
+        import(&other, &whole).await.unwrap();
+        let fence = other.claim(parent.agent, "abroad").await.unwrap().fence;
+        let at = Timestamp::from_millis(1);
+        let done = other.purge(fence, origin.conversation, at).await.unwrap();
+        assert_eq!(done.blobs, 1);
+        let refused = import(&other, &file).await;
+        assert!(
+            matches!(refused, Err(Error::OriginPurged { .. })),
+            "{refused:?}"
+        );
+        let texts: i64 = abroad
+            .journal()
+            .query_row(
+                "SELECT count(*) FROM blob WHERE hash IS NOT NULL",
+                [],
+                |row| row.get(0),
+            )
+            .unwrap();
+        assert_eq!(texts, 0);
+        assert!(other.verify(None).await.unwrap().is_clean());
+    });
+}
+
+#[test]
+fn a_file_that_is_cut_changed_or_not_ours_imports_nothing() {
+    let (home, abroad) = (Lab::new(), Lab::new());
+    run(async {
+        let store = home.open();
+        let (_, fork, _) = family(&store).await;
+        let file = export(&store, fork.agent).await;
+        let text = unpack(&file);
+        let other = abroad.open();
+        let mut tried = 0;
+        let mut bad: Vec<(String, Vec<u8>)> = Vec::new();
+        // Cut off: in its packed bytes, and after each of its lines.
+        for cut in (0..file.len()).step_by(file.len() / 40 + 1) {
+            bad.push((format!("cut at {cut}"), file[..cut].to_vec()));
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        for kept in 0..lines.len() {
+            bad.push((format!("{kept} lines"), pack(&lines[..kept].join("\n"))));
+        }
+        // One line is missing, twice there, or has another letter or digit.
+        for at in 0..lines.len() {
+            let mut less = lines.clone();
+            less.remove(at);
+            bad.push((format!("without line {at}"), pack(&less.join("\n"))));
+            let line = lines[at];
+            for (index, old) in line
+                .char_indices()
+                .filter(|(_, c)| c.is_ascii_alphanumeric())
+            {
+                if index % 29 == at % 29 {
+                    let new = if old == '1' { "2" } else { "1" };
+                    let changed = format!("{}{new}{}", &line[..index], &line[index + 1..]);
+                    let mut changed_lines = lines.clone();
+                    changed_lines[at] = &changed;
+                    let what = format!("line {at}: {changed}");
+                    bad.push((what, pack(&changed_lines.join("\n"))));
+                }
+            }
+        }
+        // Not ours at all.
+        for foreign in [
+            "",
+            "{}",
+            "[1, 2]\n",
+            "hello there\n",
+            "{\"line\":\"export\"}",
+        ] {
+            bad.push((foreign.to_owned(), pack(foreign)));
+            bad.push((foreign.to_owned(), foreign.as_bytes().to_vec()));
+        }
+        let newer = text.replacen("\"format\":1", "\"format\":2", 1);
+        bad.push(("newer".to_owned(), pack(&newer)));
+        for (what, file) in bad {
+            tried += 1;
+            match import(&other, &file).await {
+                Err(Error::BadExport(reason)) => {
+                    assert!(what != "newer" || reason.contains("upgrade"), "{reason}");
+                }
+                Err(Error::AgentExists { .. } | Error::NameTaken { .. }) => {
+                    panic!("{what}: something was imported before")
+                }
+                refused => panic!("{what}: {refused:?}"),
+            }
+        }
+        println!("{tried} bad files");
+        let report = other.verify(None).await.unwrap();
+        assert_eq!((report.agents, report.events), (0, 0));
+        assert!(report.is_clean(), "{report:?}");
+        // The good one is good.
+        import(&other, &file).await.unwrap();
+    });
+}
+
+#[test]
+fn a_flipped_bit_in_the_packed_file_is_refused_or_changes_nothing() {
+    let home = Lab::new();
+    run(async {
+        let store = home.open();
+        let (_, fork, _) = family(&store).await;
+        let file = export(&store, fork.agent).await;
+        let wanted = store.load(fork.agent).await.unwrap();
+        let mut whole = 0;
+        let mut abroad = Lab::new();
+        let mut other = abroad.open();
+        for flip in 0..120_u64 {
+            let bit = flip * 2_654_435_761 % (file.len() as u64 * 8);
+            let mut changed = file.clone();
+            changed[(bit / 8) as usize] ^= 1 << (bit % 8);
+            match import(&other, &changed).await {
+                Ok(_) => {
+                    whole += 1;
+                    assert_eq!(other.load(fork.agent).await.unwrap(), wanted);
+                    abroad = Lab::new();
+                    other = abroad.open();
+                }
+                Err(Error::BadExport(_)) => {}
+                Err(error) => panic!("bit {bit}: {error}"),
+            }
+        }
+        println!("{whole} bits meant nothing");
+    });
+}
+
+#[test]
+fn a_damaged_agent_is_not_exported_as_if_it_were_whole() {
+    let home = Lab::new();
+    run(async {
+        let (parent, fork, _) = family(&home.open()).await;
+        home.journal()
+            .execute("DELETE FROM event WHERE agent = 2 AND seq = 5", [])
+            .unwrap();
+        let store = home.open();
+        let shelf = Shelf::default();
+        let refused = store.export(fork.agent, Box::new(shelf)).await;
+        assert!(matches!(refused, Err(Error::Damaged { seq: Seq(5), .. })));
+        assert!(matches!(
+            store.export(agent_id(99), Box::new(Shelf::default())).await,
+            Err(Error::NoSuchAgent { .. })
+        ));
+        export(&store, parent.agent).await;
+    });
+}
+
+#[test]
+fn a_branch_in_the_same_agent_is_exported_with_it() {
+    let (home, abroad) = (Lab::new(), Lab::new());
+    run(async {
+        let store = home.open();
+        let mut author = Author::create(&store, 1, "one").await;
+        let events = author.turn("first", "answer");
+        author.append(&store, events).await;
+        let Origin {
+            conversation, seq, ..
+        } = author.here();
+        let events = author.reset();
+        author.append(&store, events).await;
+        let events = author.rewind(conversation, seq);
+        author.append(&store, events).await;
+        let events = author.turn("second", "answer");
+        author.append(&store, events).await;
+        let other = abroad.open();
+        let file = export(&store, author.agent).await;
+        import(&other, &file).await.unwrap();
+        author.fence = other.claim(author.agent, "abroad").await.unwrap().fence;
+        let loaded = other.load(author.agent).await.unwrap();
+        assert_eq!(loaded.window.items().len(), 4);
+        let to = loaded.state.tree.undo_target().unwrap();
+        let events = author.move_to(to, Direction::Undo);
+        other
+            .append(Append::new(author.fence, events))
+            .await
+            .unwrap();
+        // A purge knows of the branch there, too.
+        let at = Timestamp::from_millis(1);
+        let refused = other.purge(author.fence, conversation, at).await;
+        assert!(
+            matches!(refused, Err(Error::PurgeNeeded { .. })),
+            "{refused:?}"
+        );
+    });
+}
