@@ -2,10 +2,10 @@
 
 use super::row::{IdParam, existing_agent_num};
 use super::writer::Entry;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Unreadable};
 use crate::store::*;
 use agentd_core::event::{Body, Mode};
-use agentd_core::id::AgentId;
+use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::{AgentState, Phase};
 use agentd_core::time::Timestamp;
 use agentd_core::usage::Spent;
@@ -95,11 +95,16 @@ pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Re
 /// Whether the line, and the name where it is a living one, say what the journal says. An agent that
 /// is nowhere in the list is only somebody's ancestor.
 pub fn is_listed_as(journal: &Connection, num: i64, state: &AgentState) -> Result<bool> {
-    let (_, row) = journal.query_row(
+    let read = journal.query_row(
         &format!("SELECT {LINE} FROM agent WHERE num = ?1"),
         [num],
         |row| Ok(read_line(row)),
-    )??;
+    )?;
+    let row = match read {
+        Ok((_, row)) => row,
+        Err(Error::Damaged { .. }) => return Ok(false),
+        Err(error) => return Err(error),
+    };
     let at: i64 = journal.query_row("SELECT listed FROM agent WHERE num = ?1", [num], |row| {
         row.get(0)
     })?;
@@ -300,8 +305,9 @@ fn read_line(row: &Row<'_>) -> Result<(i64, AgentRow)> {
     let mode: String = row.get(3)?;
     let phase: String = row.get(4)?;
     let spent: String = row.get(10)?;
+    let id = AgentId::from_bytes(row.get(1)?);
     let agent = AgentRow {
-        id: AgentId::from_bytes(row.get(1)?),
+        id,
         name: row.get(2)?,
         mode: match mode.as_str() {
             "oneshot" => Mode::Oneshot,
@@ -316,13 +322,18 @@ fn read_line(row: &Row<'_>) -> Result<(i64, AgentRow)> {
         updated_at: Timestamp::from_millis(row.get(7)?),
         generation: row.get::<_, i64>(8)?.unsigned_abs(),
         conversations: row.get::<_, i64>(9)?.unsigned_abs(),
-        spent: read_spent(&spent)?,
+        spent: read_spent(id, &spent)?,
     };
     Ok((row.get(0)?, agent))
 }
 
-fn read_spent(json: &str) -> Result<Spent> {
-    serde_json::from_str(json).map_err(Error::Encode)
+/// A sum that cannot be read must not pass for nothing spent.
+fn read_spent(agent: AgentId, json: &str) -> Result<Spent> {
+    serde_json::from_str(json).map_err(|_| Error::Damaged {
+        agent,
+        seq: Seq::ZERO,
+        reason: Unreadable::Misshapen,
+    })
 }
 
 pub const fn mode_name(mode: Mode) -> &'static str {
@@ -334,26 +345,25 @@ pub const fn mode_name(mode: Mode) -> &'static str {
 
 pub fn usage(journal: &Connection, agent: Option<AgentId>) -> Result<Spent> {
     let mut total = Spent::default();
-    let mut add = |json: String| -> Result<()> {
-        total.merge(&read_spent(&json)?);
+    let mut add = |row: &Row<'_>| -> Result<()> {
+        let id = AgentId::from_bytes(row.get(0)?);
+        let json: String = row.get(1)?;
+        total.merge(&read_spent(id, &json)?);
         Ok(())
     };
     match agent {
         Some(agent) => {
             existing_agent_num(journal, agent)?;
-            let json = journal.query_row(
-                "SELECT spent FROM agent WHERE id = ?1",
-                [IdParam(agent.as_bytes())],
-                |row| row.get(0),
-            )?;
-            add(json)?;
+            let mut statement =
+                journal.prepare_cached("SELECT id, spent FROM agent WHERE id = ?1")?;
+            statement.query_row([IdParam(agent.as_bytes())], |row| Ok(add(row)))??;
         }
         None => {
             let mut statement =
-                journal.prepare_cached("SELECT spent FROM agent WHERE listed IN (1, 2)")?;
+                journal.prepare_cached("SELECT id, spent FROM agent WHERE listed IN (1, 2)")?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
-                add(row.get(0)?)?;
+                add(row)?;
             }
         }
     }

@@ -21,21 +21,29 @@ pub fn verify(databases: &Databases, agent: Option<AgentId>) -> Result<Report> {
             vec![(num, agent)]
         }
         None => {
-            file(journal, &mut report)?;
-            all_agents(journal)?
+            let checked = file(journal, &mut report);
+            or_finding(checked, "the file", &mut report)?;
+            let agents = all_agents(journal);
+            or_finding(agents, "the list of agents", &mut report)?.unwrap_or_default()
         }
     };
     for (num, agent) in agents {
         report.agents += 1;
-        match one(databases, num, agent, &mut report) {
-            // A page that SQLite cannot make sense of is a finding, and the others go on.
-            Err(Error::Unavailable(Disk::Corrupt(error))) => {
-                report.file.push(format!("agent {agent}: {error}"));
-            }
-            checked => checked?,
-        }
+        let checked = one(databases, num, agent, &mut report);
+        or_finding(checked, &format!("agent {agent}"), &mut report)?;
     }
     Ok(report)
+}
+
+/// What SQLite cannot make sense of is a finding like any other, and the rest is still looked at.
+fn or_finding<T>(checked: Result<T>, what: &str, report: &mut Report) -> Result<Option<T>> {
+    match checked {
+        Err(Error::Unavailable(Disk::Corrupt(error) | Disk::Other(error))) => {
+            report.file.push(format!("{what}: {error}"));
+            Ok(None)
+        }
+        checked => checked.map(Some),
+    }
 }
 
 fn all_agents(journal: &Connection) -> Result<Vec<(i64, AgentId)>> {

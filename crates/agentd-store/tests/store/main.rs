@@ -5,12 +5,6 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test that cannot go on says so by panicking"
-)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
     clippy::print_stdout,
     reason = "a test says what it did, and panics where it cannot go on"
 )]
