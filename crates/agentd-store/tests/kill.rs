@@ -284,7 +284,7 @@ fn kill_many_times(kills: u64, clock_of: impl Fn(u64) -> i64) {
         let acks = 1 + (round * 7) % 40;
         let clock = clock_of(round);
         kill_after(acks, home.path(), clock, &mut heard);
-        let thorough = round % 25 == 24 || round + 1 == kills;
+        let thorough = round % 10 == 9 || round + 1 == kills;
         runtime.block_on(check(home.path(), &heard, clock, thorough));
     }
     println!("{kills} kills, {} appends acknowledged", heard.acks);

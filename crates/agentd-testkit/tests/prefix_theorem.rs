@@ -41,7 +41,7 @@ fn holds_for_journals_that_our_machine_writes() {
 fn holds_for_journals_that_nobody_should_write() {
     let seen = RefCell::new(Seen::default());
     runner()
-        .run(&adversarial::events(40), |wild| {
+        .run(&adversarial::events(32), |wild| {
             let (agent, journals) = adversarial::journal(&wild);
             check_prefixes(&journals, agent, &mut seen.borrow_mut()).map_err(TestCaseError::fail)
         })

@@ -5,9 +5,9 @@
 //! come back to it as [`Input::Event`], in the journal's order, so everything it acts on is durable.
 //! At most one append is under way at a time; what piles up meanwhile goes into the next one.
 //!
-//! - [`absorb`]: what each input changes.
-//! - [`plan`]: what the state then calls for. It looks at the folds and at what is in the machine's
-//!   hands ([`Live`]), never at how it got there; a machine that is built anew from the journal after
+//! - `absorb`: what each input changes.
+//! - `plan`: what the state then calls for. It looks at the folds and at what is in the machine's
+//!   hands (`Live`), never at how it got there; a machine that is built anew from the journal after
 //!   a crash and [`crate::recover`] therefore goes on where the old one was.
 
 mod absorb;

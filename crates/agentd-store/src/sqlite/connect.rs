@@ -44,6 +44,13 @@ pub const fn is_useless(error: &Error) -> bool {
     )
 }
 
+/// Whether SQLite finds nothing wrong with a file. Looks at all of it.
+pub fn is_sound(connection: &Connection) -> bool {
+    let found: rusqlite::Result<String> =
+        connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0));
+    found.is_ok_and(|found| found == "ok")
+}
+
 /// Makes the derived file new, under the eyes of those who have it open.
 pub fn renew(connection: &mut Connection) -> Result<()> {
     empty(connection)?;

@@ -1,8 +1,8 @@
 //! The embedded store: one writer thread with group commit, a few readers, and a follower that keeps
 //! what is derived.
 //!
-//! - `journal.db`, written by [`writer`] alone, with full durability.
-//! - `derived.db`, written by [`follower`] alone: snapshots and the search index.
+//! - `journal.db`, written by `writer` alone, with full durability.
+//! - `derived.db`, written by `follower` alone: snapshots and the search index.
 
 mod agents;
 mod blobs;
@@ -214,7 +214,7 @@ impl Store for SqliteStore {
         match look(query.clone()).await {
             // Only a cache went bad.
             Err(error) if connect::is_useless(&error) => {
-                self.inner.follower.renew().await?;
+                self.inner.follower.renew_after(error).await?;
                 look(query).await
             }
             found => found,

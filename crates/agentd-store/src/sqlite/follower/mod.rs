@@ -40,8 +40,8 @@ enum Command {
     },
     /// A purge is over.
     Resume,
-    /// What is derived was found to be damaged.
-    Renew(Reply),
+    /// What is derived was found to be damaged, by this.
+    Renew(Error, Reply),
     Quit,
 }
 
@@ -108,9 +108,9 @@ impl Follower {
         self.ask(Command::Settle).await
     }
 
-    /// Makes everything anew, and waits until it has caught up.
-    pub async fn renew(&self) -> Result<()> {
-        self.ask(Command::Renew).await
+    /// Makes everything anew if it is bad indeed, and waits until it has caught up.
+    pub async fn renew_after(&self, error: Error) -> Result<()> {
+        self.ask(|reply| Command::Renew(error, reply)).await
     }
 
     /// Takes a conversation's words out of the index and its snapshots away, and stops until the
@@ -187,8 +187,8 @@ impl Thread {
                     self.forgetting = self.forgetting.saturating_sub(1);
                     look_in = Some(Duration::ZERO);
                 }
-                Command::Renew(reply) => {
-                    let renewed = self.renew();
+                Command::Renew(error, reply) => {
+                    let renewed = self.renew_after(error);
                     look_in = Some(Duration::ZERO);
                     if renewed.is_ok() && self.forgetting == 0 {
                         self.waiting.push(reply);
@@ -234,8 +234,7 @@ impl Thread {
     fn follow(&mut self) -> Result<bool> {
         match self.try_follow() {
             Err(error) if connect::is_useless(&error) => {
-                tracing::warn!(%error, "search and snapshots are unreadable");
-                self.renew()?;
+                self.renew_after(error)?;
                 Ok(true)
             }
             followed => followed,
@@ -257,9 +256,13 @@ impl Thread {
         Ok(more)
     }
 
-    /// The derived file went bad. It is only a cache.
-    fn renew(&mut self) -> Result<()> {
-        tracing::warn!("search and snapshots are made again");
+    /// Makes the derived file new if it has gone bad: it is only a cache. Otherwise it was the journal
+    /// that could not be read, and nothing that is done here would help.
+    fn renew_after(&mut self, error: Error) -> Result<()> {
+        if connect::is_sound(&self.databases.derived) {
+            return Err(error);
+        }
+        tracing::warn!(%error, "search and snapshots are made again");
         self.reach.clear();
         connect::renew(&mut self.databases.derived)
     }
@@ -290,7 +293,7 @@ impl Thread {
     fn forget(&mut self, agent: AgentId, conversation: ConversationId) -> Result<()> {
         self.reach.remove(&agent);
         match self.drop_words(agent, conversation) {
-            Err(error) if connect::is_useless(&error) => self.renew()?,
+            Err(error) if connect::is_useless(&error) => self.renew_after(error)?,
             dropped => dropped?,
         }
         let deadline = Instant::now() + SCRUB_WAIT;
