@@ -2,10 +2,12 @@
 
 use crate::lab::{Author, Lab, events_of, long, run, soon};
 use crate::second::Second;
-use agentd_core::event::{BeginSource, Body, Direction};
+use agentd_core::event::{BeginSource, Body, Direction, Grant, Purpose, RequestSent, TurnStarted};
 use agentd_core::id::{ConversationId, Seq};
 use agentd_core::time::Timestamp;
-use agentd_store::{Append, DraftChunk, Error, Purge, SearchQuery, SqliteStore, Store as _};
+use agentd_store::{
+    Append, DraftAck, DraftChunk, Error, Purge, SearchQuery, SqliteStore, Store as _,
+};
 use serde_json::Value;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -531,5 +533,61 @@ fn what_was_quarantined_of_it_goes_too() {
         let report = store.verify(None).await.unwrap();
         assert!(report.is_clean(), "{report:?}");
         assert_eq!(report.quarantined, 0);
+    });
+}
+
+#[test]
+fn a_draft_that_nobody_ended_goes_too_and_one_that_streams_stays() {
+    let lab = Lab::new();
+    run(async {
+        let store = lab.open();
+        let mut one = Author::create(&store, 1, "one").await;
+        let mut two = Author::create(&store, 2, "two").await;
+        let mut words = Words::new(FIRST);
+        for author in [&mut one, &mut two] {
+            // Cut off, and nobody has said what became of it.
+            let request = author.next_try();
+            for n in 0..30 {
+                let chunk = DraftChunk {
+                    request,
+                    offset: n * 160,
+                    bytes: words.text(11).into_bytes()[..160].to_vec(),
+                };
+                store.write_draft(author.fence, chunk).await.unwrap();
+            }
+            let events = author.reset();
+            append(&store, author, events).await;
+        }
+        // In the new conversation another reply is on its way.
+        let turn = Some(one.turn_id());
+        let request = one.next_try();
+        let sent = RequestSent {
+            request,
+            purpose: Purpose::Answer,
+            grant: Grant::default(),
+        };
+        let events = vec![
+            one.event(turn, TurnStarted { resumes: None }),
+            one.event(turn, sent),
+        ];
+        append(&store, &mut one, events).await;
+        let chunk = |offset: u64, bytes: &[u8]| DraftChunk {
+            request,
+            offset,
+            bytes: bytes.to_vec(),
+        };
+        let kept = store.write_draft(one.fence, chunk(0, b"still ")).await;
+        assert_eq!(kept.unwrap(), DraftAck::Kept);
+        purge(&store, &two, two.first).await;
+        purge(&store, &one, one.first).await;
+        assert_eq!(traces_now(&lab, FIRST), [""; 0]);
+        let kept = store.write_draft(one.fence, chunk(6, b"here")).await;
+        assert_eq!(kept.unwrap(), DraftAck::Kept);
+        let draft = store.draft(one.agent).await.unwrap().unwrap();
+        assert_eq!(
+            (draft.request, draft.bytes.as_slice()),
+            (request, b"still here".as_slice())
+        );
+        assert_eq!(store.draft(two.agent).await.unwrap(), None);
     });
 }
