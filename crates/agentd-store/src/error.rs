@@ -110,6 +110,8 @@ pub enum Error {
     WrongCursor,
     #[error("the system gives no random bytes: {0}")]
     NoRandomness(#[source] std::io::Error),
+    #[error("the system starts no more threads: {0}; end something else, or raise the limit")]
+    NoThread(#[source] std::io::Error),
     #[error("the store has been closed")]
     Closed,
     #[error("an event cannot be written as JSON: {0}")]

@@ -6,9 +6,16 @@ use crate::error::{Disk, Error, Result};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
+use std::thread::JoinHandle;
 
 /// Statements kept compiled per connection.
 const STATEMENTS: usize = 64;
+
+/// Starts one of the store's threads, with a name that tools show.
+pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    let named = std::thread::Builder::new().name(format!("store-{name}"));
+    named.spawn(work).map_err(Error::NoThread)
+}
 
 /// Opens the journal for writing, creating the file and its tables where they are missing. Every
 /// commit is on disk when it returns.

@@ -103,7 +103,7 @@ impl SqliteStore {
         let follower = Follower::start(&options)?;
         let notify = Arc::new(Notify::new(follower.waker()));
         let readers = Readers::start(&options)?;
-        let writer = Writer::start(options, databases, Arc::clone(&notify));
+        let writer = Writer::start(options, databases, Arc::clone(&notify))?;
         Ok(Self {
             inner: Arc::new(Inner {
                 follower,

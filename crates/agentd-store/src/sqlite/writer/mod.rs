@@ -53,7 +53,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub fn start(options: Options, databases: Databases, notify: Arc<Notify>) -> Self {
+    pub fn start(options: Options, databases: Databases, notify: Arc<Notify>) -> Result<Self> {
         let (commands, queue) = mpsc::channel(options.queue.max(1));
         let thread = Thread {
             options,
@@ -64,10 +64,10 @@ impl Writer {
             purges: VecDeque::new(),
             scrubs: Vec::new(),
         };
-        Self {
+        Ok(Self {
             commands: Some(commands),
-            thread: Some(std::thread::spawn(move || thread.run(queue))),
-        }
+            thread: Some(connect::spawn("writer", move || thread.run(queue))?),
+        })
     }
 
     pub async fn claim(&self, agent: AgentId, owner: String) -> Result<Claim> {
@@ -280,15 +280,19 @@ impl Thread {
 }
 
 fn begin(databases: &Databases) -> Result<(), Disk> {
-    databases
-        .journal
-        .execute_batch("BEGIN IMMEDIATE")
-        .map_err(Disk::from_sqlite)
+    execute(databases, "BEGIN IMMEDIATE")
 }
 
 fn commit(databases: &Databases) -> Result<(), Disk> {
+    execute(databases, "COMMIT")
+}
+
+/// A statement that every group needs, compiled once.
+fn execute(databases: &Databases, statement: &str) -> Result<(), Disk> {
     databases
         .journal
-        .execute_batch("COMMIT")
-        .map_err(Disk::from_sqlite)
+        .prepare_cached(statement)
+        .and_then(|mut statement| statement.execute([]))
+        .map_err(Disk::from_sqlite)?;
+    Ok(())
 }
