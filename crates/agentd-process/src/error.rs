@@ -1,5 +1,6 @@
 //! What can go wrong with a process.
 
+use crate::identity::Identity;
 use std::io;
 use std::path::PathBuf;
 
@@ -35,4 +36,35 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    #[error("cannot use {}: {source}", .path.display())]
+    CannotUse {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{} is not what it should be: {source}", .path.display())]
+    BadRecord {
+        path: PathBuf,
+        #[source]
+        source: serde_json::Error,
+    },
+    #[error("the order for a task is no good: {why}")]
+    BadOrder { why: String },
+    #[error("the order did not reach the shim {shim}, which started nothing: {source}")]
+    CannotHand {
+        shim: Identity,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{what}: {source}")]
+    CannotSetUp {
+        what: &'static str,
+        #[source]
+        source: io::Error,
+    },
+    #[error(
+        "{} cannot be ended, however often they are killed",
+        .left.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    )]
+    CannotEnd { left: Vec<Identity> },
 }

@@ -2,10 +2,11 @@
 
 use crate::error::{Error, Result};
 use crate::stat;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// One process, whatever else gets its pid later. Good for as long as the system is up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Identity {
     pub pid: u32,
     /// When it started, in clock ticks since the system did.

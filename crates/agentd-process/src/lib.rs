@@ -5,19 +5,31 @@
 //! - [`Identity`]: a pid together with its start time.
 //! - [`Start`]: a program to run in a process group of its own; [`Child`]: one that was started here.
 //! - [`signal()`] and [`signal_group`]: to that very process or its group, or to nobody.
+//! - [`kill_tree`]: the end of a process and of all that it started, up to the next shim.
+//! - [`failpoint`]: places where a test can hold a process still.
+//! - [`task`]: a process tree that outlives whoever had it started; [`shim`]: what looks after it.
 
+mod boot;
+mod cgroup;
 mod child;
 mod error;
+pub mod failpoint;
 mod identity;
+pub mod shim;
 mod signal;
+mod snapshot;
 mod start;
 mod stat;
+pub mod task;
+mod tree;
 
+pub use boot::boot_id;
 pub use child::{Child, Exit};
 pub use error::{Error, Result};
 pub use identity::Identity;
 pub use signal::{Delivery, Signal, signal, signal_group};
 pub use start::Start;
+pub use tree::kill_tree;
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,9 @@
 use crate::error::{Error, Result};
 use crate::identity::Identity;
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, getpgrp, kill_process_group, pidfd_open, pidfd_send_signal,
+};
 
 pub use rustix::process::Signal;
 
@@ -54,7 +56,22 @@ pub fn signal_group(leader: Identity, signal: Signal) -> Result<Delivery> {
     }
 }
 
-fn pid(of: Identity) -> Option<Pid> {
+/// Kills the whole process group that a child of ours is in, whether its leader is still there or
+/// not, but never our own group. Only where nobody else reaps our children: one that is not reaped
+/// keeps the name of its group from being given to another one.
+pub(crate) fn kill_group_of(child: Identity) -> Result<Delivery> {
+    let group = child.look()?.map_or(0, |stat| stat.group);
+    let group = i32::try_from(group).ok().and_then(Pid::from_raw);
+    match group {
+        Some(group) if group != getpgrp() => match kill_process_group(group, Signal::KILL) {
+            Ok(()) => Ok(Delivery::Sent),
+            Err(errno) => outcome_of(child, errno),
+        },
+        _ => Ok(Delivery::Gone),
+    }
+}
+
+pub(crate) fn pid(of: Identity) -> Option<Pid> {
     i32::try_from(of.pid).ok().and_then(Pid::from_raw)
 }
 

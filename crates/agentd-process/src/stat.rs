@@ -1,4 +1,4 @@
-//! `/proc/PID/stat`: what the kernel says about a process, as far as its identity goes.
+//! `/proc/PID/stat`: what the kernel says about a process, as far as who it is and where it belongs.
 
 use crate::error::{Error, Result};
 use std::io;
@@ -9,6 +9,11 @@ const ENDED: [char; 3] = ['Z', 'X', 'x'];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     pub state: char,
+    pub parent: u32,
+    /// The pid that its process group is named after; 0 where it has none any more.
+    pub group: u32,
+    /// The pid that its session is named after; 0 where it has none any more.
+    pub session: u32,
     /// When it started, in clock ticks since the system did.
     pub start_ticks: u64,
 }
@@ -44,9 +49,21 @@ pub fn parse(line: &str) -> Option<Stat> {
     let (_, fields) = line.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();
     let mut state = fields.next()?.chars();
+    let state = state.next().filter(|_| state.next().is_none())?;
+    // One that is just going away has the group and session -1.
+    let mut pid = || {
+        fields
+            .next()?
+            .parse::<i32>()
+            .ok()
+            .map(|pid| pid.max(0).unsigned_abs())
+    };
     Some(Stat {
-        state: state.next().filter(|_| state.next().is_none())?,
-        // The state is field 3 of the line, the start time field 22.
-        start_ticks: fields.nth(22 - 4)?.parse().ok()?,
+        state,
+        parent: pid()?,
+        group: pid()?,
+        session: pid()?,
+        // That was up to field 6 of the line; the start time is field 22.
+        start_ticks: fields.nth(22 - 7)?.parse().ok()?,
     })
 }

@@ -168,9 +168,12 @@ fn a_program_that_is_not_there_is_named() {
 
 #[test]
 fn the_name_of_a_program_confuses_nobody() {
-    let rest = "S 1 12 12 0 -1 4194304 102 0 0 0 0 0 0 0 20 0 1 0 34567 3133440 387";
+    let rest = "S 1 12 11 0 -1 4194304 102 0 0 0 0 0 0 0 20 0 1 0 34567 3133440 387";
     let expected = Some(Stat {
         state: 'S',
+        parent: 1,
+        group: 12,
+        session: 11,
         start_ticks: 34567,
     });
     for name in ["sh", "a b", "a) Z 1 (b", "((", ")"] {

@@ -1,0 +1,157 @@
+//! A cgroup (version 2) for one task, where one can be made: plain files, nothing else.
+
+use crate::identity::Identity;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+const PREFIX: &str = "agentd-task-";
+/// The last member may be dead before the group knows.
+const TRIES: u32 = 500;
+const PAUSE: Duration = Duration::from_millis(2);
+
+#[derive(Clone, Debug)]
+pub struct Cgroup {
+    path: PathBuf,
+}
+
+impl Cgroup {
+    /// The one of the task under this shim, beside our own or in it; none where that is not allowed.
+    /// That of a task within a task is in the outer one's, and ends with it.
+    pub fn make(shim: Identity) -> Option<Self> {
+        let root = mount_point(&fs::read_to_string("/proc/self/mountinfo").ok()?)?;
+        let own = own_path(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
+        let own = root.join(own);
+        let in_task = own.file_name().is_some_and(is_ours);
+        let beside = own.parent().filter(|_| own != root && !in_task);
+        beside
+            .into_iter()
+            .chain([own.as_path()])
+            .find_map(|parent| {
+                let path = parent.join(name(shim));
+                fs::create_dir(&path).ok()?;
+                let made = Self { path };
+                // Of no use where it cannot be joined, or not be killed (before Linux 5.14).
+                if made.door().is_err() || !made.path.join("cgroup.kill").exists() {
+                    made.remove();
+                    return None;
+                }
+                Some(made)
+            })
+    }
+
+    /// The one at the path, if it is named as the one of this shim's task is.
+    pub fn at(path: &Path, shim: Identity) -> Option<Self> {
+        let is_named = path.file_name().is_some_and(|it| it == name(shim).as_str());
+        (is_named && path.is_dir()).then(|| Self {
+            path: path.to_owned(),
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whoever writes `0` to it is in.
+    pub fn door(&self) -> io::Result<File> {
+        File::options()
+            .write(true)
+            .open(self.path.join("cgroup.procs"))
+    }
+
+    /// Sets a limit; false where this group cannot have it.
+    pub fn limit(&self, name: &str, value: u64) -> bool {
+        // Not `fs::write`, which would make a file.
+        let file = File::options().write(true).open(self.path.join(name));
+        let text = value.to_string();
+        file.is_ok_and(|mut file| io::Write::write_all(&mut file, text.as_bytes()).is_ok())
+    }
+
+    /// Kills everybody in it, at once.
+    pub fn kill(&self) {
+        self.limit("cgroup.kill", 1);
+    }
+
+    /// Takes it away, with what the task made below it. Left behind if somebody is still in.
+    pub fn remove(&self) {
+        for _ in 0..TRIES {
+            remove(&self.path);
+            if !self.path.exists() {
+                return;
+            }
+            // tidy: polls until it is gone
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+fn name(shim: Identity) -> String {
+    format!("{PREFIX}{}-{}", shim.pid, shim.start_ticks)
+}
+
+fn is_ours(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(PREFIX))
+}
+
+fn remove(path: &Path) {
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove(&entry.path());
+        }
+    }
+    // A failure shows in that it is still there.
+    drop(fs::remove_dir(path));
+}
+
+/// Where version 2 is mounted.
+fn mount_point(mounts: &str) -> Option<PathBuf> {
+    mounts.lines().find_map(|line| {
+        let (place, kind) = line.split_once(" - ")?;
+        let is_it = kind.split(' ').next() == Some("cgroup2");
+        // Root and mount point are fields 4 and 5. Ours is not below one that shows a part only.
+        let mut place = place.split(' ').skip(3);
+        let (root, point) = (place.next()?, place.next()?);
+        (is_it && root == "/").then(|| PathBuf::from(point))
+    })
+}
+
+/// Our own, from the mount point on.
+fn own_path(groups: &str) -> Option<PathBuf> {
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let path = PathBuf::from(path);
+    // One outside of our namespace is shown with dots.
+    let plain = path
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    plain.then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{mount_point, own_path};
+    use std::path::PathBuf;
+
+    #[test]
+    fn the_second_version_is_found() {
+        let mounts = "24 30 0:22 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
+                      25 24 0:23 / /sys/fs/cgroup/cpu rw shared:1 - cgroup cgroup rw,cpu\n\
+                      26 24 0:24 / /sys/fs/cgroup/unified rw shared:2 - cgroup2 cgroup rw\n";
+        let expected = Some(PathBuf::from("/sys/fs/cgroup/unified"));
+        assert_eq!(mount_point(mounts), expected);
+        assert_eq!(
+            mount_point("26 24 0:24 /a /b rw - cgroup2 cgroup rw\n"),
+            None
+        );
+        assert_eq!(mount_point("\n-\n"), None);
+    }
+
+    #[test]
+    fn our_own_is_the_line_without_a_name() {
+        assert_eq!(own_path("2:cpu:/x\n0::/a/b\n"), Some(PathBuf::from("a/b")));
+        assert_eq!(own_path("0::/\n"), Some(PathBuf::new()));
+        assert_eq!(own_path("0::/../b\n"), None);
+        assert_eq!(own_path("2:cpu:/x\n"), None);
+    }
+}

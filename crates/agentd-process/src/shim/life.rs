@@ -1,0 +1,148 @@
+//! A shim's life, from the first step to the last.
+
+use super::failpoint;
+use super::leader;
+use super::pump::Pump;
+use super::signals::Signals;
+use super::watch::{Watch, millis};
+use crate::boot::boot_id;
+use crate::cgroup::Cgroup;
+use crate::error::{Error, Result};
+use crate::identity::Identity;
+use crate::task::{By, Exit, Folder, Order, Running, take, write, write_for_good};
+use rustix::io::Errno;
+use rustix::process::{
+    DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior, setsid,
+};
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::time::Instant;
+
+/// What the shim returns. Nobody needs to know: the task's folder tells it all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The task has ended, or somebody else had the claim.
+    Done = 0,
+    /// Something was in the way; how far it came shows in the folder.
+    Failed = 1,
+    /// It was not told what to do.
+    Nothing = 2,
+}
+
+pub fn live(dir: &Path) -> Outcome {
+    // Nobody listens to a shim: an error shows in what is not in the folder.
+    run(dir).unwrap_or(Outcome::Failed)
+}
+
+fn run(dir: &Path) -> Result<Outcome> {
+    let mut signals = Signals::listen()?;
+    stand_alone().map_err(|errno| Error::CannotSetUp {
+        what: "cannot stand alone",
+        source: errno.into(),
+    })?;
+    let Some(order) = order() else {
+        return Ok(Outcome::Nothing);
+    };
+    let folder = Folder::make(dir)?;
+    let pause = |place| failpoint::reach(place, order.failpoint.as_deref(), &folder);
+
+    pause("before_claim");
+    let heard = signals.take();
+    if heard.stops + heard.kills > 0 {
+        return Ok(Outcome::Done);
+    }
+    // Held for as long as this process lives: it is never dropped before.
+    let Some(_claim) = take(&folder, By::Shim)? else {
+        return Ok(Outcome::Done);
+    };
+    pause("after_claim");
+    let me = Identity::current()?;
+    let cgroup = Cgroup::make(me);
+    let exit = task(&order, &folder, me, &mut signals, cgroup.as_ref(), &pause)?;
+    if let Some(cgroup) = &cgroup {
+        cgroup.remove();
+    }
+    pause("before_exit_file");
+    write_for_good(&folder.exit(), &exit)?;
+    pause("after_exit_file");
+    Ok(Outcome::Done)
+}
+
+/// Away from the terminal and the group of whoever started us, unreadable to others, and the one to
+/// whom all orphans of the task go.
+fn stand_alone() -> Result<(), Errno> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    match setsid() {
+        // We lead a group, or a session already.
+        Ok(_) | Err(Errno::PERM) => {}
+        Err(errno) => return Err(errno),
+    }
+    set_child_subreaper(Some(getpid()))
+}
+
+/// None where it is not whole: whoever wanted to hand it to us is gone.
+fn order() -> Option<Order> {
+    let mut text = Vec::new();
+    io::stdin().lock().read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+fn task(
+    order: &Order,
+    folder: &Folder,
+    me: Identity,
+    signals: &mut Signals,
+    cgroup: Option<&Cgroup>,
+    pause: &dyn Fn(&'static str),
+) -> Result<Exit> {
+    let heard = signals.take();
+    if heard.stops + heard.kills > 0 {
+        return Ok(Exit {
+            stopped: true,
+            ..Exit::default()
+        });
+    }
+    let begin = Instant::now();
+    let (leader, pump) = match start(order, folder, me, cgroup) {
+        Ok(started) => started,
+        Err(error) => {
+            return Ok(Exit {
+                duration_ms: millis(begin.elapsed()),
+                error: Some(error.to_string()),
+                ..Exit::default()
+            });
+        }
+    };
+    pause("after_start");
+    let watch = Watch {
+        order,
+        signals,
+        leader,
+        pump,
+        cgroup,
+        begin,
+    };
+    watch.until_the_end()
+}
+
+/// An error means that nothing was started.
+fn start(
+    order: &Order,
+    folder: &Folder,
+    me: Identity,
+    cgroup: Option<&Cgroup>,
+) -> Result<(Identity, Pump)> {
+    let mut running = Running {
+        shim: me,
+        leader: None,
+        boot: boot_id()?,
+        cgroup: cgroup.map(|cgroup| cgroup.path().to_owned()),
+    };
+    // Before the program runs: should we be killed right after, the cgroup is known.
+    write(&folder.running(), &running)?;
+    let (leader, pump) = leader::start(order, folder, cgroup)?;
+    running.leader = Some(leader);
+    // It runs, so there is no way back: without this it is found by our session.
+    drop(write(&folder.running(), &running));
+    Ok((leader, pump))
+}

@@ -1,0 +1,120 @@
+//! A task that runs: its output is taken and its dead are reaped, until nobody is left of it.
+
+use super::pump::Pump;
+use super::signals::Signals;
+use super::tree::Ending;
+use crate::cgroup::Cgroup;
+use crate::error::{Error, Result};
+use crate::identity::Identity;
+use crate::task::{Exit, Order};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{WaitOptions, WaitStatus, wait};
+use std::time::{Duration, Instant};
+
+pub struct Watch<'a> {
+    pub order: &'a Order,
+    pub signals: &'a mut Signals,
+    pub leader: Identity,
+    pub pump: Pump,
+    pub cgroup: Option<&'a Cgroup>,
+    pub begin: Instant,
+}
+
+/// Whether the shim has any child. Since it is the one to whom orphans go, whoever is left of a task
+/// is one or is below one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Some,
+    Nobody,
+}
+
+impl Watch<'_> {
+    /// Comes back when everything that the task started is gone.
+    pub fn until_the_end(mut self) -> Result<Exit> {
+        let mut exit = Exit::default();
+        let mut status = None;
+        let mut ending: Option<Ending<'_>> = None;
+        let mut stops = 0;
+        let deadline = self
+            .order
+            .time_limit()
+            .and_then(|limit| self.begin.checked_add(limit));
+        loop {
+            // Before the look for the dead: one who dies after that is heard of in the next wait.
+            let heard = self.signals.take();
+            if self.reap(&mut status)? == Left::Nobody {
+                break;
+            }
+            let now = Instant::now();
+            let leftovers = self.order.foreground && status.is_some();
+            let late = deadline.is_some_and(|deadline| now >= deadline);
+            stops += heard.stops;
+            let asked = heard.stops + heard.kills > 0;
+            if ending.is_none() && (leftovers || late || asked) {
+                exit.timed_out = !leftovers && late;
+                exit.stopped = !leftovers && !late;
+                ending = Some(Ending::new(now, self.order.grace(), self.cgroup));
+            }
+            let mut until = deadline;
+            if let Some(ending) = &mut ending {
+                if heard.kills > 0 || (heard.stops > 0 && stops > 1) {
+                    ending.hurry();
+                }
+                until = Some(ending.go_on(now));
+            }
+            self.wait(until)?;
+            self.pump.some();
+        }
+        exit.duration_ms = millis(self.begin.elapsed());
+        (exit.output_bytes, exit.dropped_bytes) = self.pump.finish();
+        if let Some(status) = status {
+            exit.code = status.exit_status();
+            exit.signal = status.terminating_signal();
+        }
+        Ok(exit)
+    }
+
+    fn reap(&self, leader: &mut Option<WaitStatus>) -> Result<Left> {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    // Its pid was not free before this, and may be somebody else's after.
+                    let is_leader = pid.as_raw_nonzero().get().unsigned_abs() == self.leader.pid;
+                    if is_leader && leader.is_none() {
+                        *leader = Some(status);
+                    }
+                }
+                Ok(None) => return Ok(Left::Some),
+                Err(Errno::CHILD) => return Ok(Left::Nobody),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(cannot_watch(errno)),
+            }
+        }
+    }
+
+    /// Until something happens, or the time comes.
+    fn wait(&self, until: Option<Instant>) -> Result<()> {
+        let sources = self.signals.sources().into_iter().chain(self.pump.source());
+        let mut sources: Vec<PollFd<'_>> = sources
+            .map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN))
+            .collect();
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut sources, left.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(cannot_watch(errno)),
+        }
+    }
+}
+
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn cannot_watch(errno: Errno) -> Error {
+    Error::CannotSetUp {
+        what: "cannot watch the task",
+        source: errno.into(),
+    }
+}

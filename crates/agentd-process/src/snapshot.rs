@@ -1,0 +1,96 @@
+//! All processes there are at about one time, and who descends from whom.
+
+use crate::error::{Error, Result};
+use crate::identity::Identity;
+use crate::stat::{self, Stat};
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+const PROC: &str = "/proc";
+
+/// They are read one by one, so one that was started meanwhile may be missing, and so may one whose
+/// parent ended meanwhile: whoever must not miss any looks again.
+pub struct Snapshot {
+    all: HashMap<u32, Stat>,
+}
+
+impl Snapshot {
+    pub fn take() -> Result<Self> {
+        let cannot = |source| Error::CannotUse {
+            path: PathBuf::from(PROC),
+            source,
+        };
+        let mut all = HashMap::new();
+        for entry in std::fs::read_dir(PROC).map_err(cannot)? {
+            let name = entry.map_err(cannot)?.file_name();
+            let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            // What may not be looked at is not ours.
+            if let Ok(Some(stat)) = stat::read(pid) {
+                all.insert(pid, stat);
+            }
+        }
+        Ok(Self { all })
+    }
+
+    pub fn stat(&self, one: Identity) -> Option<&Stat> {
+        let stat = self.all.get(&one.pid);
+        stat.filter(|stat| stat.start_ticks == one.start_ticks)
+    }
+
+    /// Whoever has the pid.
+    pub fn holder(&self, pid: u32) -> Option<Identity> {
+        self.all.get(&pid).map(|stat| identity(pid, stat))
+    }
+
+    /// Those of whom `is_so`, ended or not.
+    pub fn all_that(&self, is_so: impl Fn(&Stat) -> bool) -> impl Iterator<Item = Identity> {
+        self.all
+            .iter()
+            .filter(move |(_, stat)| is_so(stat))
+            .map(|(pid, stat)| identity(*pid, stat))
+    }
+
+    /// The roots that are there and everybody below them, except one that is `spared` and whoever is
+    /// below that. Some may have ended.
+    pub fn trees(
+        &self,
+        roots: impl IntoIterator<Item = Identity>,
+        spared: impl Fn(u32) -> bool,
+    ) -> HashSet<Identity> {
+        let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+        for (pid, stat) in &self.all {
+            children.entry(stat.parent).or_default().push(*pid);
+        }
+        let mut found = HashSet::new();
+        let mut next: Vec<Identity> = roots
+            .into_iter()
+            .filter(|root| self.holder(root.pid) == Some(*root))
+            .collect();
+        while let Some(one) = next.pop() {
+            if found.contains(&one) || spared(one.pid) {
+                continue;
+            }
+            found.insert(one);
+            for pid in children.get(&one.pid).into_iter().flatten() {
+                // Nobody is older than its parent: that would be another one's child by now.
+                let child = self.holder(*pid);
+                next.extend(child.filter(|child| child.start_ticks >= one.start_ticks));
+            }
+        }
+        found
+    }
+
+    /// Whether it had not ended.
+    pub fn is_alive(&self, one: Identity) -> bool {
+        self.stat(one).is_some_and(|stat| !stat.has_ended())
+    }
+}
+
+const fn identity(pid: u32, stat: &Stat) -> Identity {
+    Identity {
+        pid,
+        start_ticks: stat.start_ticks,
+    }
+}

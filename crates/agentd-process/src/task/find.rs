@@ -1,0 +1,72 @@
+//! What became of a task, told from its folder alone.
+
+use super::claim::{self, By, IsHeld};
+use super::folder::{self, Folder};
+use super::record::Exit;
+use super::{Task, sweep};
+use crate::boot::boot_id;
+use crate::error::Result;
+use std::path::Path;
+
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// It was not, and it never will be.
+    NeverStarted,
+    Running(Task),
+    Ended(Exit),
+    /// It may have run, or a part of it, and nobody can say how far. Whatever was left of it has been
+    /// ended.
+    Unknown,
+}
+
+/// What became of a task. One that has not been started by now will not be any more.
+///
+/// `boot` is the [`boot_id`] under which it was to be started, where the caller knows: after another
+/// start of the system all that counts is how it ended. May take a moment: whatever a shim that was
+/// killed left behind is killed too. A folder that is not there is made, for the claim.
+pub fn find(dir: &Path, boot: Option<&str>) -> Result<Found> {
+    settle(dir, boot, By::Recovery)
+}
+
+/// Takes a task back, if it has not been started yet; otherwise says what became of it.
+pub fn withdraw(dir: &Path) -> Result<Found> {
+    settle(dir, None, By::Interrupt)
+}
+
+fn settle(dir: &Path, boot: Option<&str>, by: By) -> Result<Found> {
+    let folder = Folder::make(dir)?;
+    if let Some(exit) = ended(&folder)? {
+        return Ok(Found::Ended(exit));
+    }
+    if let Some(boot) = boot
+        && boot != boot_id()?
+    {
+        return Ok(Found::Unknown);
+    }
+    if claim::take(&folder, by)?.is_some() {
+        return Ok(Found::NeverStarted);
+    }
+    let Some((record, held)) = claim::look(&folder)? else {
+        // The system went down meanwhile, or somebody removes the folder under us.
+        return Ok(Found::Unknown);
+    };
+    if record.by != By::Shim {
+        return Ok(Found::NeverStarted);
+    }
+    let of_now = record.is_of_now()?;
+    if of_now && held == IsHeld::Yes && record.process.is_alive()? {
+        return Ok(Found::Running(Task::new(folder, record.process)));
+    }
+    // It may have ended well between the first look and the second.
+    if let Some(exit) = ended(&folder)? {
+        return Ok(Found::Ended(exit));
+    }
+    if of_now {
+        sweep::sweep(&folder, record.process)?;
+    }
+    Ok(Found::Unknown)
+}
+
+fn ended(folder: &Folder) -> Result<Option<Exit>> {
+    folder::read(&folder.exit())
+}

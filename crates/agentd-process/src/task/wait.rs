@@ -1,0 +1,70 @@
+//! Waiting for a shim, as its parent or not.
+
+use crate::error::{Error, Result};
+use crate::identity::Identity;
+use crate::signal;
+use rustix::io::Errno;
+use rustix::process::{PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Waits until it has ended. One that nobody has reaped yet has.
+pub async fn ended(one: Identity) -> Result<()> {
+    if let Some(handle) = handle(one)? {
+        readable(one, &handle).await?;
+    }
+    Ok(())
+}
+
+/// Sees to it that this child of ours does not stay a zombie when it ends.
+pub fn reap(child: Identity) -> Result<()> {
+    let Some(handle) = handle(child)? else {
+        return Ok(());
+    };
+    tokio::spawn(async move {
+        if readable(child, &handle).await.is_ok() {
+            // Whoever reaped it before us has done our work.
+            let shim = WaitId::PidFd(handle.get_ref().as_fd());
+            let _ = waitid(shim, WaitIdOptions::EXITED);
+        }
+    });
+    Ok(())
+}
+
+/// None where it is gone.
+fn handle(one: Identity) -> Result<Option<AsyncFd<OwnedFd>>> {
+    let Some(pid) = signal::pid(one) else {
+        return Ok(None);
+    };
+    let handle = match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(handle) => handle,
+        Err(Errno::SRCH) => return Ok(None),
+        Err(errno) => return Err(cannot_wait(one, errno.into())),
+    };
+    // Looked at after the handle is there: from here on the pid may change hands, the handle not.
+    if one.look()?.is_none() {
+        return Ok(None);
+    }
+    #[expect(unsafe_code, reason = "tokio has no other way to wait for any handle")]
+    // SAFETY: the handle is open and owned by what is made of it, which gives it out only as borrowed.
+    let handle = unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) };
+    handle
+        .map(Some)
+        .map_err(|error| cannot_wait(one, error.into()))
+}
+
+async fn readable(one: Identity, handle: &AsyncFd<OwnedFd>) -> Result<()> {
+    match handle.readable().await {
+        Ok(_) => Ok(()),
+        Err(source) => Err(cannot_wait(one, source)),
+    }
+}
+
+const fn cannot_wait(one: Identity, source: io::Error) -> Error {
+    Error::CannotWait {
+        pid: one.pid,
+        source,
+    }
+}

@@ -1,0 +1,36 @@
+//! Tasks under real shims: this very executable, started again.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so"
+)]
+
+mod adoption;
+mod ends;
+mod output;
+mod phases;
+mod race;
+mod secrets;
+mod stage;
+mod trees;
+
+use std::ffi::OsString;
+
+/// Not a test: what the shims of the other ones run. Does nothing otherwise.
+#[test]
+fn shim_child() {
+    agentd_process::shim::run_if_asked(args_from(agentd_process::shim::ARGUMENT));
+}
+
+/// Not a test: a process that starts a task and then waits to be killed. Does nothing otherwise.
+#[test]
+fn starter_child() {
+    adoption::start_if_asked(args_from(adoption::ARGUMENT));
+}
+
+/// As if the program had been started with what follows `first` alone.
+fn args_from(first: &str) -> Vec<OsString> {
+    let args = std::env::args_os().skip_while(|arg| arg != first);
+    std::iter::once(OsString::new()).chain(args).collect()
+}

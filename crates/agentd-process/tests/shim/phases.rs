@@ -1,0 +1,171 @@
+//! A shim that is killed in each phase of its life, and what can be said about its task then.
+
+use crate::stage::{Stage, wait_until};
+use agentd_process::task::{self, Found, Task};
+use agentd_process::{Delivery, Signal, signal};
+
+/// Runs a task up to that place in its shim's life, and kills the shim there.
+fn killed_at(stage: &Stage, place: &str, text: &str) -> Task {
+    let mut order = stage.script(text);
+    order.failpoint = Some(place.into());
+    let task = stage.start(&order);
+    let at = stage.dir().join(format!("at-{place}"));
+    wait_until(place, || at.exists());
+    assert_eq!(signal(task.shim(), Signal::KILL).unwrap(), Delivery::Sent);
+    task
+}
+
+#[test]
+fn before_the_claim_it_was_never_started() {
+    let stage = Stage::new();
+    let task = killed_at(&stage, "before_claim", ": >ran");
+    let found = stage.found(&task);
+    assert!(matches!(found, Found::NeverStarted), "{found:?}");
+    let again = task::find(&stage.dir(), None).unwrap();
+    assert!(matches!(again, Found::NeverStarted), "{again:?}");
+    assert!(!stage.cwd().join("ran").exists());
+}
+
+#[test]
+fn after_the_claim_nobody_knows() {
+    let stage = Stage::new();
+    let task = killed_at(&stage, "after_claim", ": >ran");
+    for found in [stage.found(&task), task::find(&stage.dir(), None).unwrap()] {
+        assert!(matches!(found, Found::Unknown), "{found:?}");
+    }
+    assert!(!stage.cwd().join("ran").exists());
+}
+
+#[test]
+fn after_the_start_what_is_left_is_ended() {
+    let stage = Stage::new();
+    let text = "trap '' TERM; sleep 1000 & setsid sleep 1000 & : >ready; sleep 1000";
+    let mut order = stage.script(text);
+    order.failpoint = Some("after_start".into());
+    let task = stage.start(&order);
+    stage.wait_for("ready");
+    wait_until("after_start", || {
+        stage.dir().join("at-after_start").exists()
+    });
+    assert_eq!(signal(task.shim(), Signal::KILL).unwrap(), Delivery::Sent);
+    let found = stage.found(&task);
+    assert!(matches!(found, Found::Unknown), "{found:?}");
+    stage.assert_nobody_is_left();
+    let again = task::find(&stage.dir(), None).unwrap();
+    assert!(matches!(again, Found::Unknown), "{again:?}");
+}
+
+#[test]
+fn after_the_start_a_cgroup_finds_even_those_who_left_all_else() {
+    let stage = Stage::new();
+    let mut order = stage.script("(setsid sh -c '(sleep 1000 &)' &); : >ready; sleep 1000");
+    order.failpoint = Some("after_start".into());
+    let task = stage.start(&order);
+    stage.wait_for("ready");
+    wait_until("after_start", || {
+        stage.dir().join("at-after_start").exists()
+    });
+    let has_cgroup = stage.running()["cgroup"].is_string();
+    assert_eq!(signal(task.shim(), Signal::KILL).unwrap(), Delivery::Sent);
+    let found = stage.found(&task);
+    assert!(matches!(found, Found::Unknown), "{found:?}");
+    if has_cgroup {
+        stage.assert_nobody_is_left();
+    }
+}
+
+#[test]
+fn before_the_exit_file_nobody_knows() {
+    let stage = Stage::new();
+    let task = killed_at(&stage, "before_exit_file", ": >ran");
+    let found = stage.found(&task);
+    assert!(matches!(found, Found::Unknown), "{found:?}");
+    assert!(stage.cwd().join("ran").exists());
+}
+
+#[test]
+fn after_the_exit_file_all_is_known() {
+    let stage = Stage::new();
+    let task = killed_at(&stage, "after_exit_file", "exit 9");
+    let exit = stage.exit(&task);
+    assert_eq!(exit.code, Some(9));
+}
+
+#[test]
+fn a_shim_goes_on_when_it_is_told_to() {
+    for place in [
+        "before_claim",
+        "after_claim",
+        "after_start",
+        "before_exit_file",
+        "after_exit_file",
+    ] {
+        let stage = Stage::new();
+        let mut order = stage.script("exit 4");
+        order.failpoint = Some(place.into());
+        let task = stage.start(&order);
+        wait_until(place, || stage.dir().join(format!("at-{place}")).exists());
+        std::fs::write(stage.dir().join("go"), "").unwrap();
+        assert_eq!(stage.exit(&task).code, Some(4), "{place}");
+    }
+}
+
+/// A shim has one thread, and so hears a signal before it does anything else. Here it has another
+/// one, of the test harness, which may be the one to hear it.
+fn wait_until_heard(task: &Task) {
+    wait_until("the signal is heard", || {
+        let path = format!("/proc/{}/status", task.shim().pid);
+        let status = std::fs::read_to_string(path).unwrap();
+        let field = |name| {
+            let mut lines = status.lines();
+            lines
+                .find_map(|line| line.strip_prefix(name))
+                .unwrap()
+                .trim()
+        };
+        let pending = u64::from_str_radix(field("ShdPnd:"), 16).unwrap();
+        pending == 0 && field("State:").starts_with('S')
+    });
+}
+
+#[test]
+fn a_stop_before_the_start_is_heeded() {
+    for (place, claimed) in [("before_claim", false), ("after_claim", true)] {
+        let stage = Stage::new();
+        let mut order = stage.script(": >ran");
+        order.failpoint = Some(place.into());
+        let task = stage.start(&order);
+        wait_until(place, || stage.dir().join(format!("at-{place}")).exists());
+        assert_eq!(task.stop().unwrap(), Delivery::Sent);
+        wait_until_heard(&task);
+        std::fs::write(stage.dir().join("go"), "").unwrap();
+        match stage.found(&task) {
+            Found::NeverStarted => assert!(!claimed),
+            Found::Ended(exit) => assert!(claimed && exit.stopped && exit.code.is_none()),
+            other => panic!("{other:?}"),
+        }
+        assert!(!stage.cwd().join("ran").exists());
+    }
+}
+
+#[test]
+fn half_an_order_starts_nothing() {
+    let stage = Stage::new();
+    let order = serde_json::to_string(&stage.script(": >ran")).unwrap();
+    let program = crate::stage::shim_program();
+    for text in [&order[..order.len() - 1], ""] {
+        let input = stage.cwd().join("half");
+        std::fs::write(&input, text).unwrap();
+        let status = std::process::Command::new(&program.program)
+            .args(&program.args)
+            .arg(stage.dir())
+            .stdin(std::fs::File::open(&input).unwrap())
+            .stdout(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(2));
+    }
+    let found = task::find(&stage.dir(), None).unwrap();
+    assert!(matches!(found, Found::NeverStarted), "{found:?}");
+    assert!(!stage.cwd().join("ran").exists());
+}

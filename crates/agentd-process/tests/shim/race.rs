@@ -1,0 +1,81 @@
+//! Start against recovery and interrupt: exactly one of them wins.
+
+use crate::stage::Stage;
+use agentd_process::task::{self, Found};
+use std::fs;
+use std::time::Instant;
+
+const ROUNDS: u32 = 300;
+
+#[test]
+fn either_it_runs_or_it_is_said_not_to() {
+    let stage = Stage::new();
+    // About how long a shim takes to have the claim.
+    let begin = Instant::now();
+    let task = stage.start_in(&stage.cwd().join("first"), &stage.script(""));
+    crate::stage::wait_until("the claim", || task.dir().join("claim").exists());
+    let usual = begin.elapsed();
+    stage.exit(&task);
+
+    // Longer after each time that it was not started, shorter after each time that it was: so it
+    // stays around the moment that matters.
+    let (mut wait, step) = (usual, usual / 20);
+    let (mut won, mut lost) = (0, 0);
+    for round in 0..ROUNDS {
+        let dir = stage.cwd().join(round.to_string());
+        let ran = stage.cwd().join(format!("ran-{round}"));
+        let order = stage.script(&format!("echo once >>ran-{round}"));
+        let begin = Instant::now();
+        let task = stage.start_in(&dir, &order);
+        while begin.elapsed() < wait {
+            std::hint::spin_loop();
+        }
+        let found = match round % 2 {
+            0 => task::find(&dir, None),
+            _ => task::withdraw(&dir),
+        };
+        match found.unwrap() {
+            Found::NeverStarted => {
+                lost += 1;
+                wait += step;
+                let ended = stage.found(&task);
+                assert!(matches!(ended, Found::NeverStarted), "{ended:?}");
+                assert!(!ran.exists(), "round {round}: it ran");
+            }
+            Found::Running(_) | Found::Ended(_) => {
+                won += 1;
+                wait = wait.saturating_sub(step);
+                assert_eq!(stage.exit(&task).code, Some(0));
+                assert_eq!(fs::read_to_string(&ran).unwrap(), "once\n");
+            }
+            Found::Unknown => panic!("round {round}: unknown"),
+        }
+    }
+    assert!(won > 0 && lost > 0, "{won} to {lost}");
+    assert_eq!(won + lost, ROUNDS);
+}
+
+#[test]
+fn of_two_starts_in_one_folder_one_runs() {
+    let stage = Stage::new();
+    let order = stage.script("echo once >>ran");
+    let tasks = [stage.start(&order), stage.start(&order)];
+    for task in &tasks {
+        assert_eq!(stage.exit(task).code, Some(0));
+    }
+    assert_eq!(
+        fs::read_to_string(stage.cwd().join("ran")).unwrap(),
+        "once\n"
+    );
+}
+
+#[test]
+fn what_was_taken_back_is_never_started() {
+    let stage = Stage::new();
+    let found = task::withdraw(&stage.dir()).unwrap();
+    assert!(matches!(found, Found::NeverStarted), "{found:?}");
+    let task = stage.start(&stage.script(": >ran"));
+    let found = stage.found(&task);
+    assert!(matches!(found, Found::NeverStarted), "{found:?}");
+    assert!(!stage.cwd().join("ran").exists());
+}
