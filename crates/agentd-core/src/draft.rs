@@ -52,6 +52,8 @@ pub enum Change {
 pub struct DamagedDraft {
     pub offset: usize,
     pub reason: String,
+    /// What comes before the damage.
+    pub readable: Reply,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -275,10 +277,16 @@ pub fn decode(draft: &[u8]) -> Result<Reply, DamagedDraft> {
     let mut reply = Reply::default();
     let mut offset = 0;
     for line in draft.split_inclusive(|byte| *byte == b'\n') {
-        let delta = serde_json::from_slice(line).map_err(|error| DamagedDraft {
-            offset,
-            reason: error.to_string(),
-        })?;
+        let delta = match serde_json::from_slice(line) {
+            Ok(delta) => delta,
+            Err(error) => {
+                return Err(DamagedDraft {
+                    offset,
+                    reason: error.to_string(),
+                    readable: reply,
+                });
+            }
+        };
         reply.apply(delta);
         offset += line.len();
     }

@@ -16,6 +16,7 @@ use crate::message::{Block, CallOutcome, CutBlock};
 use crate::spec::OnCrash;
 use crate::state::{AgentState, InFlight, Turn};
 use crate::time::Timestamp;
+use crate::turn::Finished;
 use crate::usage::Price;
 use crate::window::Window;
 use std::collections::BTreeMap;
@@ -44,10 +45,7 @@ pub enum CallFact {
     /// Its process still runs: wait for it.
     Running,
     /// It ended, and its result was kept.
-    Ended {
-        outcome: CallOutcome,
-        blocks: Vec<Block>,
-    },
+    Ended(Finished),
     /// It never began, and now never will.
     NotStarted,
     /// Nobody can tell.
@@ -144,7 +142,7 @@ fn gives_up(agent: &AgentState, turn: &Turn, window: &Window, facts: &Facts) -> 
     let alive = window.open_calls().any(|call| {
         let fact = facts.calls.get(&call.id);
         let started = turn.calls.contains_key(&call.id);
-        let going_on = matches!(fact, Some(CallFact::Running | CallFact::Ended { .. }));
+        let going_on = matches!(fact, Some(CallFact::Running | CallFact::Ended(_)));
         let asked = agent.approvals.of_call(turn.id, &call.id);
         (started && going_on) || asked.is_some_and(|approval| approval.decision.is_none())
     });
@@ -278,7 +276,10 @@ fn close_calls(
                 running.push(call.id.clone());
                 continue;
             }
-            CallFact::Ended { outcome, blocks } => (outcome, blocks),
+            CallFact::Ended(finished) => {
+                bodies.extend(finished.background.map(Body::from));
+                (finished.outcome, finished.blocks)
+            }
             CallFact::NotStarted => {
                 told.not_started.push(call.id.clone());
                 let text = "Not run: the agent was restarted before this call began.";

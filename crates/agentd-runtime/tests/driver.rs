@@ -9,16 +9,18 @@
     reason = "a test says what it did, and panics where it cannot go on"
 )]
 
-use agentd_core::draft::{self, Change};
+use agentd_core::draft::Change;
 use agentd_core::event::*;
 use agentd_core::id::*;
 use agentd_core::message::{Block, CallOutcome, ToolCall, Wire};
-use agentd_core::recover::{Facts, recover};
-use agentd_core::state::AgentState;
+use agentd_core::recover::CallFact;
+use agentd_core::state::{AgentState, StartedCall};
 use agentd_core::time::Timestamp;
-use agentd_core::turn::{Consent, Machine, Policy, Prepared};
+use agentd_core::turn::{Consent, Finished, Policy, Prepared};
 use agentd_core::window::Window;
-use agentd_runtime::driver::{Command, Driver, Ended, Journal, JournalError, Observed, Tools};
+use agentd_runtime::driver::{
+    Command, Driver, Ended, Folded, Journal, JournalError, Observed, Parts, Tools,
+};
 use agentd_runtime::provider::{Key, Options, Provider};
 use agentd_testkit::model::{FakeModel, Format};
 use async_trait::async_trait;
@@ -122,8 +124,9 @@ impl Tools for Counting {
     async fn run(
         &self,
         call: ToolCall,
+        _started: StartedCall,
         mut cancelled: watch::Receiver<bool>,
-    ) -> (CallOutcome, Vec<Block>) {
+    ) -> Finished {
         *self
             .runs
             .lock()
@@ -132,12 +135,29 @@ impl Tools for Counting {
             .or_default() += 1;
         if call.arguments.to_object().contains_key("wait") {
             let _dropped = cancelled.wait_for(|cancelled| *cancelled).await;
-            return (CallOutcome::Interrupted, vec![Block::text("was cancelled")]);
+            let blocks = vec![Block::text("was cancelled")];
+            return Finished::new(CallOutcome::Interrupted, blocks);
         }
-        (
-            CallOutcome::Ok,
-            vec![Block::text(format!("ran {}", call.id))],
-        )
+        let blocks = vec![Block::text(format!("ran {}", call.id))];
+        Finished::new(CallOutcome::Ok, blocks)
+    }
+
+    /// Nothing that it does outlives it.
+    async fn find(&self, _call: &ToolCall, _started: &StartedCall) -> CallFact {
+        CallFact::Unknown
+    }
+
+    async fn resume(
+        &self,
+        call: ToolCall,
+        started: StartedCall,
+        cancelled: watch::Receiver<bool>,
+    ) -> Finished {
+        self.run(call, started, cancelled).await
+    }
+
+    async fn task_ended(&self, _task: TaskId, _boot: BootId) -> (TaskExit, String) {
+        std::future::pending().await
     }
 }
 
@@ -187,24 +207,16 @@ impl Bench {
     }
 
     /// What a new process does: fold, recover, go on.
-    fn start(&mut self, after: After) {
-        let machine = {
-            let mut disk = self.disk.lock().unwrap();
+    async fn start(&mut self, after: After) {
+        let folded = {
+            let disk = self.disk.lock().unwrap();
             let (state, window) = disk.fold();
-            let draft = disk.draft.take();
-            let draft = draft.map(|(_, bytes)| draft::decode(&bytes).unwrap());
-            let facts = Facts {
-                incarnation: state.incarnation.next(),
-                after,
-                draft: draft.unwrap_or_default(),
-                calls: BTreeMap::new(),
-                price: None,
-            };
-            for event in recover(&state, &window, &facts, clock()).events {
-                disk.write(event);
+            let draft = disk.draft.clone();
+            Folded {
+                state,
+                window,
+                draft,
             }
-            let (state, window) = disk.fold();
-            Machine::new(state, window, self.policy(), [])
         };
         let key = Some(Key::new("sk-canary"));
         let options = Options::new(self.wire, self.model.base_url(self.format), key);
@@ -220,7 +232,15 @@ impl Bench {
         let journal = Box::new(Memory(Arc::clone(&self.disk)));
         let provider = Provider::new(options).unwrap();
         let tools = Arc::clone(&self.tools) as Arc<dyn Tools>;
-        let driver = Driver::new(machine, journal, provider, tools, observer, clock);
+        let parts = Parts {
+            journal,
+            provider,
+            tools,
+            observer,
+            clock,
+        };
+        let driver = Driver::wake(folded, after, self.policy(), parts).await;
+        let driver = driver.unwrap();
         let (commands, queue) = mpsc::channel(16);
         self.running = Some((commands, tokio::spawn(driver.run(queue))));
     }
@@ -360,7 +380,7 @@ const LS: &str = r#"call shell {"command": "ls"}"#;
 #[test]
 fn a_chain_of_tools_runs_to_its_answer() {
     in_every_format(async |mut bench| {
-        bench.start(After::Start);
+        bench.start(After::Start).await;
         bench
             .prompt(&format!(
                 "do: think hm | {LS} | {LS} ;; say more | {LS} ;; say done"
@@ -384,7 +404,7 @@ fn a_chain_of_tools_runs_to_its_answer() {
 #[test]
 fn a_failed_try_is_made_again_and_leaves_one_message() {
     in_every_format(async |mut bench| {
-        bench.start(After::Start);
+        bench.start(After::Start).await;
         bench
             .prompt("do: drop 4 | fail 529 | deltas 8 | say one two three four")
             .await;
@@ -405,7 +425,7 @@ fn a_failed_try_is_made_again_and_leaves_one_message() {
 #[test]
 fn a_rejected_request_fails_the_turn_and_the_next_one_works() {
     in_every_format(async |mut bench| {
-        bench.start(After::Start);
+        bench.start(After::Start).await;
         bench.prompt("do: dance").await;
         assert_eq!(bench.turns(1).await, TurnStatus::Failed);
         assert_eq!(bench.model.requests().len(), 1, "it is not tried again");
@@ -419,7 +439,7 @@ fn a_rejected_request_fails_the_turn_and_the_next_one_works() {
 #[test]
 fn a_window_that_is_full_is_summarised_and_the_turn_goes_on() {
     in_every_format(async |mut bench| {
-        bench.start(After::Start);
+        bench.start(After::Start).await;
         bench
             .prompt(&format!("do: say {}", "word ".repeat(1500)))
             .await;
@@ -438,7 +458,7 @@ fn a_window_that_is_full_is_summarised_and_the_turn_goes_on() {
 #[test]
 fn an_interrupt_in_mid_stream_ends_the_turn_and_frees_the_next() {
     in_every_format(async |mut bench| {
-        bench.start(After::Start);
+        bench.start(After::Start).await;
         let long = "tick ".repeat(400);
         bench.prompt(&format!("do: slowly 20 {long}")).await;
         bench
@@ -464,7 +484,7 @@ fn an_interrupt_in_mid_stream_ends_the_turn_and_frees_the_next() {
 #[test]
 fn an_interrupt_cancels_a_tool_that_runs() {
     in_every_format(async |mut bench| {
-        bench.start(After::Start);
+        bench.start(After::Start).await;
         bench
             .prompt(r#"do: call shell {"wait": true} ;; say never"#)
             .await;
@@ -483,7 +503,7 @@ fn an_interrupt_cancels_a_tool_that_runs() {
 #[test]
 fn a_kill_in_mid_stream_loses_nothing_that_anybody_saw() {
     in_every_format(async |mut bench| {
-        bench.start(After::Start);
+        bench.start(After::Start).await;
         let long = "tick ".repeat(400);
         bench
             .prompt(&format!("do: slowly 20 {long} ;; say and on it goes"))
@@ -493,7 +513,7 @@ fn a_kill_in_mid_stream_loses_nothing_that_anybody_saw() {
             .await;
         bench.kill().await;
         let seen = bench.disk.lock().unwrap().seen.clone();
-        bench.start(After::Crash);
+        bench.start(After::Crash).await;
         assert_eq!(bench.turns(1).await, TurnStatus::Completed);
         assert_eq!(bench.last_text(), "and on it goes");
         assert!(bench.interrupted_text().starts_with(&seen));
@@ -506,11 +526,11 @@ fn a_kill_in_mid_stream_loses_nothing_that_anybody_saw() {
 #[test]
 fn a_restart_keeps_the_prefix_byte_for_byte() {
     in_every_format(async |mut bench| {
-        bench.start(After::Start);
+        bench.start(After::Start).await;
         bench.prompt(&format!("do: {LS} ;; say one")).await;
         bench.turns(1).await;
         bench.stop().await;
-        bench.start(After::Start);
+        bench.start(After::Start).await;
         bench.prompt("do: say two").await;
         bench.turns(2).await;
         bench.stop().await;

@@ -215,7 +215,7 @@ fn each_open_call_is_told_as_it_is() {
     let outcome = CallOutcome::Error;
     let blocks = vec![Block::text("exit 1")];
     let known = [
-        ("a", CallFact::Ended { outcome, blocks }),
+        ("a", CallFact::Ended(Finished::new(outcome, blocks))),
         ("b", CallFact::NotStarted),
         ("c", CallFact::Unknown),
         // Nobody looked for `d`; `e` never began, whatever anybody says.

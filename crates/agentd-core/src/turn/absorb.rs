@@ -1,13 +1,14 @@
 //! What each input changes.
 
-use super::{Backoff, Input, LiveCall, Machine, Prepared};
+use super::{Backoff, Finished, Input, LiveCall, Machine, Prepared};
 use crate::budget::charge_without_usage;
 use crate::draft::Reply;
 use crate::event::{
     ApprovalRequested, Body, Compacted, Event, FailureClass, MessageAdded, MessageStatus, Note,
-    PromptMode, Purpose, RequestEnded, RequestOutcome, StopReason, Summary,
+    Notice, NoticeCause, PromptMode, Purpose, RequestEnded, RequestOutcome, StopReason, Summary,
+    TaskEnded, TaskExit,
 };
-use crate::id::TryId;
+use crate::id::{TaskId, TryId};
 use crate::message::Block;
 use crate::recover;
 use crate::state::Applied;
@@ -75,17 +76,19 @@ impl Machine {
                     }
                 }
             }
-            Input::ToolFinished {
-                call,
-                outcome,
-                blocks,
-            } => {
+            Input::ToolFinished { call, finished } => {
                 if self.live.calls.remove(&call).is_some() {
-                    self.live
-                        .backlog
-                        .extend(recover::result(&call, outcome, blocks));
+                    let Finished {
+                        outcome,
+                        blocks,
+                        background,
+                    } = finished;
+                    let backlog = &mut self.live.backlog;
+                    backlog.extend(background.map(Body::from));
+                    backlog.extend(recover::result(&call, outcome, blocks));
                 }
             }
+            Input::TaskEnded { task, exit, text } => self.task_ended(task, exit, text),
             // One that comes late, from a turn that was interrupted, ends no other wait.
             Input::BackoffOver if self.live.backoff != Backoff::Waiting => {}
             Input::BackoffOver => self.live.backoff = Backoff::None,
@@ -122,6 +125,17 @@ impl Machine {
             }
             _ => {}
         }
+    }
+
+    fn task_ended(&mut self, task: TaskId, exit: TaskExit, text: String) {
+        let is_known = self.agent.tasks.running().any(|(known, _)| *known == task);
+        let told = |body: &Body| matches!(body, Body::TaskEnded(ended) if ended.task == task);
+        if !is_known || self.live.ended_tasks.iter().any(told) {
+            return;
+        }
+        let cause = NoticeCause::TaskEnded;
+        self.live.ended_tasks.push(TaskEnded { task, exit }.into());
+        self.live.ended_tasks.push(Notice { cause, text }.into());
     }
 
     fn want_interrupt(&mut self) {

@@ -21,12 +21,13 @@ mod tests;
 
 use crate::draft::Reply;
 use crate::event::{
-    Body, Context, Event, FailureClass, NewEvent, Position, StopReason, ToolStarted,
+    Body, Context, Event, FailureClass, NewEvent, Position, StopReason, TaskExit, TaskStarted,
+    ToolStarted,
 };
-use crate::id::{CallId, ConversationId, Seq, TryId, TurnId};
+use crate::id::{CallId, ConversationId, Seq, TaskId, TryId, TurnId};
 use crate::message::{Block, CallOutcome, ToolCall};
 use crate::request::Request;
-use crate::state::AgentState;
+use crate::state::{AgentState, StartedCall};
 use crate::time::Timestamp;
 use crate::usage::{Price, Usage};
 use crate::window::Window;
@@ -79,13 +80,25 @@ pub enum Input {
         partial: Reply,
     },
     /// The request was let go of, as [`Effect::CancelRequest`] asked.
-    RequestCancelled { request: TryId, partial: Reply },
+    RequestCancelled {
+        request: TryId,
+        partial: Reply,
+    },
     /// What [`Effect::PrepareTool`] came to.
-    Prepared { call: CallId, prepared: Prepared },
+    Prepared {
+        call: CallId,
+        prepared: Prepared,
+    },
     ToolFinished {
         call: CallId,
-        outcome: CallOutcome,
-        blocks: Vec<Block>,
+        finished: Finished,
+    },
+    /// A background task is over; the model is told at the next boundary.
+    TaskEnded {
+        task: TaskId,
+        exit: TaskExit,
+        /// What the model is told.
+        text: String,
     },
     /// The wait that [`Effect::Backoff`] asked for is over.
     BackoffOver,
@@ -110,6 +123,26 @@ pub enum Prepared {
         outcome: CallOutcome,
         blocks: Vec<Block>,
     },
+}
+
+/// What a call came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    pub outcome: CallOutcome,
+    pub blocks: Vec<Block>,
+    /// The task that it leaves running.
+    pub background: Option<TaskStarted>,
+}
+
+impl Finished {
+    /// One that leaves nothing running.
+    pub const fn new(outcome: CallOutcome, blocks: Vec<Block>) -> Self {
+        Self {
+            outcome,
+            blocks,
+            background: None,
+        }
+    }
 }
 
 /// Whether the user has said yes to a call.
@@ -142,6 +175,8 @@ pub enum Effect {
     },
     RunTool {
         call: ToolCall,
+        /// As its start is on record.
+        started: StartedCall,
     },
     CancelTool {
         call: CallId,
@@ -172,6 +207,9 @@ struct Live {
     sent: Option<TryId>,
     cancelling: bool,
     calls: BTreeMap<CallId, LiveCall>,
+    /// Ends of tasks that are said at the next boundary: between a request and its reply, or a call
+    /// and its result, they would change what was sent.
+    ended_tasks: Vec<Body>,
     /// Calls about which the user must be asked.
     ask: Vec<CallId>,
     /// The turn that the next append begins.

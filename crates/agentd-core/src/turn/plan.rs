@@ -74,6 +74,9 @@ impl Machine {
             return self.run_tools();
         }
         let last_failure = turn.last_failure;
+        if self.tell_of_tasks() {
+            return Move::Append;
+        }
         if !self.live.stopping && self.take_steering() {
             return Move::Append;
         }
@@ -95,6 +98,9 @@ impl Machine {
         if self.live.stopping {
             return Move::Wait;
         }
+        if self.tell_of_tasks() {
+            return Move::Append;
+        }
         let next = self
             .agent
             .inbox
@@ -112,6 +118,14 @@ impl Machine {
             self.live.backlog.push(PromptsTaken { prompts }.into());
         }
         Move::Append
+    }
+
+    /// Says which tasks have ended, where nothing comes between what belongs together.
+    fn tell_of_tasks(&mut self) -> bool {
+        let ended = std::mem::take(&mut self.live.ended_tasks);
+        let any = !ended.is_empty();
+        self.live.backlog.extend(ended);
+        any
     }
 
     /// The turn that `continue` takes up again.

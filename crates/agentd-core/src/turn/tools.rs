@@ -20,9 +20,11 @@ impl Machine {
             let parallel = self.policy.parallel.contains(&call.name);
             match self.live.calls.get(&call.id) {
                 // Its start is durable now.
-                Some(LiveCall::Prepared) if started.contains_key(&call.id) => {
-                    self.live.calls.insert(call.id.clone(), LiveCall::Running);
-                    effects.push(Effect::RunTool { call });
+                Some(LiveCall::Prepared) => {
+                    if let Some(started) = started.get(&call.id).cloned() {
+                        self.live.calls.insert(call.id.clone(), LiveCall::Running);
+                        effects.push(Effect::RunTool { call, started });
+                    }
                 }
                 Some(_) => {}
                 None if self.live.stopping => continue,

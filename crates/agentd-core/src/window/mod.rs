@@ -114,6 +114,12 @@ impl Window {
             .map(|call| &call.id)
     }
 
+    /// The words of a prompt that was accepted and not taken yet.
+    pub fn pending(&self, prompt: PromptId) -> Option<&[Block]> {
+        let pending = self.pending.get(&prompt)?;
+        Some(&pending.value)
+    }
+
     fn newest_reply(&self) -> Option<&[Block]> {
         self.items.iter().rev().find_map(|item| match &item.entry {
             Entry::Reply { blocks, .. } => Some(blocks.as_slice()),

@@ -4,31 +4,38 @@
 mod backoff;
 mod request;
 mod seams;
+mod tools;
+mod wake;
 
 pub use seams::{Journal, JournalError, Observed, Observer, Tools};
+pub use wake::{Folded, Parts};
 
 use crate::provider::Failure;
 use crate::provider::Provider;
 use agentd_core::draft::Delta;
-use agentd_core::event::Event;
-use agentd_core::id::{CallId, TryId};
-use agentd_core::message::{Block, CallOutcome};
+use agentd_core::event::{Event, NewEvent, TaskExit};
+use agentd_core::id::{CallId, TaskId, TryId};
 use agentd_core::time::Timestamp;
-use agentd_core::turn::{Effect, Input, Machine, Moment, Prepared};
+use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
 use agentd_core::wire::stream::End;
 use request::InFlight;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
 
 /// What others want of the agent.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Command {
     /// Somebody else's append to this agent's journal, whole.
     Events(Vec<Event>),
+    /// To be appended here, where nobody else writes this journal; they come back once they are
+    /// durable.
+    Append(Vec<NewEvent>, oneshot::Sender<Vec<Event>>),
     Interrupt,
     Continue,
+    /// Nothing more will be asked: end once all is quiet.
+    Drain,
     Stop,
 }
 
@@ -48,7 +55,8 @@ enum Happening {
     Delta(TryId, Delta),
     Streamed(TryId, Result<End, Failure>),
     Prepared(CallId, Prepared),
-    Finished(CallId, CallOutcome, Vec<Block>),
+    Finished(CallId, Finished),
+    TaskEnded(TaskId, TaskExit, String),
     BackoffOver,
 }
 
@@ -62,42 +70,40 @@ pub struct Driver {
     clock: fn() -> Timestamp,
     effects: VecDeque<Effect>,
     in_flight: Option<InFlight>,
+    /// Calls that are being checked.
+    preparing: usize,
     /// How to cancel the calls that run.
     calls: BTreeMap<CallId, watch::Sender<bool>>,
     happened: mpsc::UnboundedSender<Happening>,
     happenings: mpsc::UnboundedReceiver<Happening>,
     waiting: bool,
+    draining: bool,
     ended: Option<Ended>,
 }
 
 impl Driver {
-    pub fn new(
-        machine: Machine,
-        journal: Box<dyn Journal>,
-        provider: Provider,
-        tools: Arc<dyn Tools>,
-        observer: Observer,
-        clock: fn() -> Timestamp,
-    ) -> Self {
+    fn new(machine: Machine, parts: Parts) -> Self {
         let (happened, happenings) = mpsc::unbounded_channel();
         Self {
             machine,
-            journal,
-            provider,
-            tools,
-            observer,
-            clock,
+            journal: parts.journal,
+            provider: parts.provider,
+            tools: parts.tools,
+            observer: parts.observer,
+            clock: parts.clock,
             effects: VecDeque::new(),
             in_flight: None,
+            preparing: 0,
             calls: BTreeMap::new(),
             happened,
             happenings,
             waiting: false,
+            draining: false,
             ended: None,
         }
     }
 
-    /// Runs until it is told to stop, or until the channel is closed and all is quiet.
+    /// Runs until it is told to stop, or until nothing more will be asked and all is quiet.
     pub async fn run(
         mut self,
         mut commands: mpsc::Receiver<Command>,
@@ -110,7 +116,7 @@ impl Driver {
             if let Some(ended) = self.ended {
                 return Ok(ended);
             }
-            if !open && self.is_quiet() {
+            if self.draining && self.is_quiet() {
                 return Ok(Ended::Idle);
             }
             let flush_at = self.in_flight.as_ref().and_then(InFlight::flush_at);
@@ -118,8 +124,8 @@ impl Driver {
                 // In this order: what is told comes before what is read.
                 biased;
                 command = commands.recv(), if open => match command {
-                    Some(command) => self.command(command),
-                    None => open = false,
+                    Some(command) => self.command(command).await?,
+                    None => (open, self.draining) = (false, true),
                 },
                 () = sleep_until(flush_at) => self.flush().await?,
                 Some(happening) = self.happenings.recv() => self.happening(happening).await?,
@@ -129,18 +135,26 @@ impl Driver {
 
     fn is_quiet(&self) -> bool {
         self.in_flight.is_none()
+            && self.preparing == 0
             && self.calls.is_empty()
             && self.effects.is_empty()
             && !self.waiting
     }
 
-    fn command(&mut self, command: Command) {
+    async fn command(&mut self, command: Command) -> Result<(), JournalError> {
         match command {
             Command::Events(events) => self.feed(events),
+            Command::Append(events, reply) => {
+                let events = self.append(events, None).await?;
+                // Whoever asked may have gone.
+                let _gone = reply.send(events);
+            }
             Command::Interrupt => self.step(Input::Interrupt),
             Command::Continue => self.step(Input::Continue),
+            Command::Drain => self.draining = true,
             Command::Stop => self.step(Input::Stop),
         }
+        Ok(())
     }
 
     async fn happening(&mut self, happening: Happening) -> Result<(), JournalError> {
@@ -154,14 +168,13 @@ impl Driver {
                 }
             }
             Happening::Streamed(request, outcome) => self.streamed(request, outcome),
-            Happening::Prepared(call, prepared) => self.step(Input::Prepared { call, prepared }),
-            Happening::Finished(call, outcome, blocks) => {
-                self.calls.remove(&call);
-                self.step(Input::ToolFinished {
-                    call,
-                    outcome,
-                    blocks,
-                });
+            Happening::Prepared(call, prepared) => {
+                self.preparing -= 1;
+                self.step(Input::Prepared { call, prepared });
+            }
+            Happening::Finished(call, finished) => self.finished(call, finished),
+            Happening::TaskEnded(task, exit, text) => {
+                self.step(Input::TaskEnded { task, exit, text });
             }
             Happening::BackoffOver => {
                 self.waiting = false;
@@ -182,11 +195,7 @@ impl Driver {
     async fn carry_out(&mut self, effect: Effect) -> Result<(), JournalError> {
         match effect {
             Effect::Append { events, ends } => {
-                let events = self.journal.append(events, ends).await?;
-                for event in &events {
-                    (self.observer)(Observed::Event(event));
-                }
-                self.feed(events);
+                self.append(events, ends).await?;
                 self.step(Input::Appended);
             }
             Effect::Send {
@@ -194,29 +203,9 @@ impl Driver {
                 request,
             } => self.send(request_id, *request),
             Effect::CancelRequest { request } => self.cancel_request(request),
-            Effect::PrepareTool { call, consent } => {
-                let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
-                tokio::spawn(async move {
-                    let prepared = tools.prepare(&call, consent).await;
-                    // The driver has gone: then so has the turn.
-                    let _gone = happened.send(Happening::Prepared(call.id, prepared));
-                });
-            }
-            Effect::RunTool { call } => {
-                let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
-                let (cancel, cancelled) = watch::channel(false);
-                self.calls.insert(call.id.clone(), cancel);
-                tokio::spawn(async move {
-                    let id = call.id.clone();
-                    let (outcome, blocks) = tools.run(call, cancelled).await;
-                    let _gone = happened.send(Happening::Finished(id, outcome, blocks));
-                });
-            }
-            Effect::CancelTool { call } => {
-                if let Some(cancel) = self.calls.get(&call) {
-                    let _ended = cancel.send(true);
-                }
-            }
+            Effect::PrepareTool { call, consent } => self.prepare_tool(call, consent),
+            Effect::RunTool { call, started } => self.run_tool(call, started),
+            Effect::CancelTool { call } => self.cancel_tool(&call),
             Effect::Backoff {
                 failures,
                 at_least_ms,
@@ -232,6 +221,20 @@ impl Driver {
             Effect::Stopped => self.ended = Some(Ended::Stopped),
         }
         Ok(())
+    }
+
+    /// Makes the events durable; then they are shown and fed back.
+    async fn append(
+        &mut self,
+        events: Vec<NewEvent>,
+        ends: Option<TryId>,
+    ) -> Result<Vec<Event>, JournalError> {
+        let events = self.journal.append(events, ends).await?;
+        for event in &events {
+            (self.observer)(Observed::Event(event));
+        }
+        self.feed(events.clone());
+        Ok(events)
     }
 
     /// All events of an append are fed in before anything they call for is carried out.

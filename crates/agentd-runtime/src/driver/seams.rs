@@ -1,10 +1,12 @@
 //! What the driver needs of others: a journal, tools, somebody who watches.
 
 use agentd_core::draft::Delta;
-use agentd_core::event::{Event, NewEvent};
-use agentd_core::id::TryId;
-use agentd_core::message::{Block, CallOutcome, ToolCall};
-use agentd_core::turn::{Consent, Prepared};
+use agentd_core::event::{Event, NewEvent, TaskExit};
+use agentd_core::id::{BootId, TaskId, TryId};
+use agentd_core::message::ToolCall;
+use agentd_core::recover::CallFact;
+use agentd_core::state::StartedCall;
+use agentd_core::turn::{Consent, Finished, Prepared};
 use async_trait::async_trait;
 use tokio::sync::watch;
 
@@ -43,12 +45,29 @@ pub trait Tools: Send + Sync + 'static {
     /// Checks a call, and finds out what its start must record.
     async fn prepare(&self, call: &ToolCall, consent: Consent) -> Prepared;
 
-    /// Runs it. When `cancelled` turns true it is to end at once, and say so.
+    /// Runs it, its start being on record as `started`. When `cancelled` turns true it is to end at
+    /// once, and say so.
     async fn run(
         &self,
         call: ToolCall,
+        started: StartedCall,
         cancelled: watch::Receiver<bool>,
-    ) -> (CallOutcome, Vec<Block>);
+    ) -> Finished;
+
+    /// Finds out what became of a call that a process before this one started. One that has not begun
+    /// never will.
+    async fn find(&self, call: &ToolCall, started: &StartedCall) -> CallFact;
+
+    /// Waits for a call that [`Self::find`] said still runs, as [`Self::run`] would.
+    async fn resume(
+        &self,
+        call: ToolCall,
+        started: StartedCall,
+        cancelled: watch::Receiver<bool>,
+    ) -> Finished;
+
+    /// Waits until a background task is over; says how it ended, and what to tell the model.
+    async fn task_ended(&self, task: TaskId, boot: BootId) -> (TaskExit, String);
 }
 
 /// Something that is on disk by now.

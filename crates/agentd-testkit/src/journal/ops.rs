@@ -26,6 +26,12 @@ pub enum Op {
         outcome: CallOutcome,
         empty: bool,
     },
+    /// One of the running calls ends well and leaves a task running.
+    Background {
+        which: usize,
+    },
+    /// The oldest background task ends.
+    EndTask,
     Approve {
         allow: bool,
     },
@@ -174,6 +180,8 @@ pub fn op() -> impl Strategy<Value = Op> {
         10 => prepare().prop_map(Op::Prepare),
         10 => (0..4usize, outcome(), prop::bool::weighted(0.1))
             .prop_map(|(which, outcome, empty)| Op::Finish { which, outcome, empty }),
+        2 => (0..4usize).prop_map(|which| Op::Background { which }),
+        2 => Just(Op::EndTask),
         2 => any::<bool>().prop_map(|allow| Op::Approve { allow }),
         2 => Just(Op::BackoffOver),
         2 => Just(Op::Interrupt),

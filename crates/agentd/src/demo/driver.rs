@@ -10,7 +10,7 @@ use agentd_core::event::{After, Event, Prompt, PromptMode, PromptQueued, ToolSta
 use agentd_core::id::{AgentId, PromptId, Seq, TryId};
 use agentd_core::message::{Block, ToolCall};
 use agentd_core::request::Request;
-use agentd_core::turn::{Effect, Input, Machine, Moment, Policy, Prepared};
+use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Policy, Prepared};
 use agentd_store::{DraftAck, DraftChunk, SqliteStore, Store as _};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -136,12 +136,11 @@ impl<W: Witness> Driver<W> {
                 Ok(vec![self.stream(request_id, &request).await?])
             }
             Effect::PrepareTool { call, .. } => Ok(vec![may_run(call)]),
-            Effect::RunTool { call } => {
+            Effect::RunTool { call, .. } => {
                 let (outcome, blocks) = model::multiply(&call);
                 Ok(vec![Input::ToolFinished {
                     call: call.id,
-                    outcome,
-                    blocks,
+                    finished: Finished::new(outcome, blocks),
                 }])
             }
             // The script never fails, and nobody interrupts it.

@@ -14,7 +14,7 @@ use crate::message::{Block, CallOutcome, Wire};
 use crate::recover::{CallFact, Facts, recover};
 use crate::request::Request;
 use crate::spec::AgentSpec;
-use crate::turn::{Effect, Input, Machine, Moment, Policy, Prepared};
+use crate::turn::{Effect, Finished, Input, Machine, Moment, Policy, Prepared};
 use crate::usage::Usage;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use uuid::Uuid;
@@ -114,11 +114,8 @@ pub fn prepared(call: &str, prepared: Prepared) -> Act {
 
 pub fn finishes(call: &str, outcome: CallOutcome) -> Act {
     let (call, blocks) = (CallId::new(call), vec![Block::text("output")]);
-    Act::Give(Input::ToolFinished {
-        call,
-        outcome,
-        blocks,
-    })
+    let finished = Finished::new(outcome, blocks);
+    Act::Give(Input::ToolFinished { call, finished })
 }
 
 /// What the machine asked for, a line for each effect.
@@ -368,7 +365,7 @@ impl Rig {
                     assert_eq!(request.repairs, [], "what we write needs no repair");
                     self.sent.push((request_id, *request));
                 }
-                Effect::RunTool { call } => {
+                Effect::RunTool { call, .. } => {
                     let on_record = |body: &Body| matches!(body, Body::ToolStarted(started) if started.call == call.id);
                     assert!(self.recorded(on_record), "run before it was durable");
                     assert!(self.ran.insert(call.id), "run twice");

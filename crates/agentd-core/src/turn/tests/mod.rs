@@ -15,5 +15,6 @@ mod resume;
 mod retry;
 mod steer;
 mod stop;
+mod tasks;
 mod tools;
 mod words;

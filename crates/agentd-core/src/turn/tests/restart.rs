@@ -6,7 +6,7 @@ use crate::event::{After, Body, Decision, FailureClass, IncarnationBegan, TurnSt
 use crate::message::{Block, CallOutcome};
 use crate::recover::CallFact;
 use crate::spec::OnCrash;
-use crate::turn::{Input, Prepared};
+use crate::turn::{Finished, Input, Prepared};
 
 const A: &str = "call_1_1_0";
 
@@ -156,10 +156,8 @@ fn results_before_and_after_a_crash_are_one_message() {
 fn a_result_that_was_kept_outside_is_taken_and_counts_as_progress() {
     let mut rig = Rig::called(&["shell"]);
     rig.on(allowed(A));
-    let ended = CallFact::Ended {
-        outcome: CallOutcome::Ok,
-        blocks: vec![Block::text("it worked")],
-    };
+    let blocks = vec![Block::text("it worked")];
+    let ended = CallFact::Ended(Finished::new(CallOutcome::Ok, blocks));
     rig.crash_in_call(A, ended).does([
         "append incarnation_began, tool_ended call_1_1_0 ok, result",
         "append request_sent 2.1",

@@ -3,7 +3,7 @@
 use super::harness::{Act, Rig, allowed, calling, calls, finishes, prepared, says};
 use crate::event::StopReason;
 use crate::message::{Block, CallOutcome};
-use crate::turn::Prepared;
+use crate::turn::{Finished, Prepared};
 
 const A: &str = "call_1_1_0";
 const B: &str = "call_1_1_1";
@@ -157,8 +157,7 @@ fn a_tool_without_output_says_so() {
     rig.on(allowed(A));
     rig.give(crate::turn::Input::ToolFinished {
         call: crate::id::CallId::new(A),
-        outcome: CallOutcome::Ok,
-        blocks: vec![Block::text("  \n")],
+        finished: Finished::new(CallOutcome::Ok, vec![Block::text("  \n")]),
     });
     let results = rig.sent[1].1.messages.last().unwrap().clone();
     let result = results.blocks[0].as_result().unwrap();

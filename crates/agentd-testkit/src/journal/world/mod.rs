@@ -112,6 +112,8 @@ impl World {
                 outcome,
                 empty,
             } => self.finish(*which, *outcome, *empty),
+            Op::Background { which } => self.leave_running(*which),
+            Op::EndTask => self.end_task(),
             Op::Approve { allow } => self.approve(*allow),
             Op::BackoffOver => {
                 if std::mem::take(&mut self.backing_off) {

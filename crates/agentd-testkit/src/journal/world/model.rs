@@ -4,8 +4,9 @@ use super::World;
 use crate::journal::ops::{PrepareOp, ReplyOp, Signed};
 use agentd_core::draft::{Change, Delta, Reply};
 use agentd_core::event::*;
+use agentd_core::id::{BootId, TaskId};
 use agentd_core::message::{Block, CallOutcome};
-use agentd_core::turn::{Input, Prepared};
+use agentd_core::turn::{Finished, Input, Prepared};
 
 impl World {
     /// A reply as deltas, put together as a driver would.
@@ -128,10 +129,37 @@ impl World {
             true => vec![Block::text("")],
             false => vec![self.source.text()],
         };
-        self.step(Input::ToolFinished {
-            call,
+        let finished = Finished::new(outcome, blocks);
+        self.step(Input::ToolFinished { call, finished });
+    }
+
+    pub(super) fn leave_running(&mut self, which: usize) {
+        if self.running.is_empty() {
+            return;
+        }
+        let call = self.running.remove(which % self.running.len());
+        let background = Some(TaskStarted {
+            task: TaskId::new(self.source.uuid()),
+            call: call.clone(),
+            tool: "shell".into(),
+            boot: BootId::new(self.source.uuid()),
+        });
+        let blocks = vec![self.source.text()];
+        let outcome = CallOutcome::Ok;
+        let finished = Finished {
             outcome,
             blocks,
-        });
+            background,
+        };
+        self.step(Input::ToolFinished { call, finished });
+    }
+
+    pub(super) fn end_task(&mut self) {
+        let oldest = self.machine.agent().tasks.running().next();
+        let Some(task) = oldest.map(|(task, _)| *task) else {
+            return;
+        };
+        let (exit, text) = (TaskExit::Code { code: 0 }, self.source.word());
+        self.step(Input::TaskEnded { task, exit, text });
     }
 }

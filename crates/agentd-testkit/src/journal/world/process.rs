@@ -8,7 +8,7 @@ use agentd_core::message::{Block, CallOutcome, Wire};
 use agentd_core::recover::{CallFact, Facts, recover};
 use agentd_core::state::AgentState;
 use agentd_core::time::Timestamp;
-use agentd_core::turn::{Effect, Input, Machine, Moment, Policy};
+use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Policy};
 use agentd_core::window::Window;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,10 +65,10 @@ impl World {
         for (index, call) in started.enumerate() {
             let fact = match facts.get(index).copied().unwrap_or(FactOp::Unknown) {
                 FactOp::Running => CallFact::Running,
-                FactOp::Ended => CallFact::Ended {
-                    outcome: CallOutcome::Ok,
-                    blocks: vec![self.source.text()],
-                },
+                FactOp::Ended => {
+                    let blocks = vec![self.source.text()];
+                    CallFact::Ended(Finished::new(CallOutcome::Ok, blocks))
+                }
                 FactOp::NotStarted => CallFact::NotStarted,
                 FactOp::Unknown => CallFact::Unknown,
                 FactOp::NotListed => continue,
@@ -137,15 +137,12 @@ impl World {
                     self.step(Input::RequestCancelled { request, partial });
                 }
                 Effect::PrepareTool { call, .. } => self.preparing.push_back(call.id),
-                Effect::RunTool { call } => self.running.push(call.id),
+                Effect::RunTool { call, .. } => self.running.push(call.id),
                 Effect::CancelTool { call } => {
                     self.running.retain(|running| *running != call);
-                    let (outcome, blocks) = (CallOutcome::Interrupted, vec![Block::text("cut")]);
-                    self.step(Input::ToolFinished {
-                        call,
-                        outcome,
-                        blocks,
-                    });
+                    let blocks = vec![Block::text("cut")];
+                    let finished = Finished::new(CallOutcome::Interrupted, blocks);
+                    self.step(Input::ToolFinished { call, finished });
                 }
                 Effect::Backoff { .. } => self.backing_off = true,
                 Effect::Reload { .. } | Effect::Stopped => {}

@@ -1,0 +1,70 @@
+//! Calls and tasks that are under way.
+
+use super::{Driver, Happening};
+use agentd_core::id::{BootId, CallId, TaskId};
+use agentd_core::message::ToolCall;
+use agentd_core::state::StartedCall;
+use agentd_core::turn::{Consent, Finished, Input};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+impl Driver {
+    pub(super) fn prepare_tool(&mut self, call: ToolCall, consent: Consent) {
+        self.preparing += 1;
+        let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
+        tokio::spawn(async move {
+            let prepared = tools.prepare(&call, consent).await;
+            // The driver has gone: then so has the turn.
+            let _gone = happened.send(Happening::Prepared(call.id, prepared));
+        });
+    }
+
+    pub(super) fn run_tool(&mut self, call: ToolCall, started: StartedCall) {
+        let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
+        let cancelled = self.cancelled(&call.id);
+        tokio::spawn(async move {
+            let id = call.id.clone();
+            let finished = tools.run(call, started, cancelled).await;
+            let _gone = happened.send(Happening::Finished(id, finished));
+        });
+    }
+
+    /// Waits for a call that a process before this one started.
+    pub(super) fn resume_tool(&mut self, call: ToolCall, started: StartedCall) {
+        let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
+        let cancelled = self.cancelled(&call.id);
+        tokio::spawn(async move {
+            let id = call.id.clone();
+            let finished = tools.resume(call, started, cancelled).await;
+            let _gone = happened.send(Happening::Finished(id, finished));
+        });
+    }
+
+    pub(super) fn cancel_tool(&self, call: &CallId) {
+        if let Some(cancel) = self.calls.get(call) {
+            let _ended = cancel.send(true);
+        }
+    }
+
+    pub(super) fn finished(&mut self, call: CallId, finished: Finished) {
+        self.calls.remove(&call);
+        if let Some(task) = &finished.background {
+            self.watch_task(task.task, task.boot);
+        }
+        self.step(Input::ToolFinished { call, finished });
+    }
+
+    pub(super) fn watch_task(&self, task: TaskId, boot: BootId) {
+        let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
+        tokio::spawn(async move {
+            let (exit, text) = tools.task_ended(task, boot).await;
+            let _gone = happened.send(Happening::TaskEnded(task, exit, text));
+        });
+    }
+
+    fn cancelled(&mut self, call: &CallId) -> watch::Receiver<bool> {
+        let (cancel, cancelled) = watch::channel(false);
+        self.calls.insert(call.clone(), cancel);
+        cancelled
+    }
+}

@@ -1,0 +1,113 @@
+//! Waking an agent: what a process before this one left is found out and written down, then the turn
+//! goes on.
+
+use super::{Driver, Journal, JournalError, Observed, Observer, Tools};
+use crate::provider::Provider;
+use agentd_core::draft::{self, Reply};
+use agentd_core::event::After;
+use agentd_core::id::{Incarnation, TryId};
+use agentd_core::message::ToolCall;
+use agentd_core::recover::{self, CallFact, Facts};
+use agentd_core::state::{AgentState, StartedCall};
+use agentd_core::time::Timestamp;
+use agentd_core::turn::{Machine, Policy};
+use agentd_core::window::Window;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a driver works with.
+pub struct Parts {
+    pub journal: Box<dyn Journal>,
+    pub provider: Provider,
+    pub tools: Arc<dyn Tools>,
+    pub observer: Observer,
+    pub clock: fn() -> Timestamp,
+}
+
+/// An agent as its journal has it.
+#[derive(Debug)]
+pub struct Folded {
+    pub state: AgentState,
+    pub window: Window,
+    /// What had been streamed of the newest request, as it was kept.
+    pub draft: Option<(TryId, Vec<u8>)>,
+}
+
+impl Folded {
+    /// The incarnation of the process that wakes the agent: whoever appends counts under it.
+    pub fn next_incarnation(&self) -> Incarnation {
+        self.state.incarnation.next()
+    }
+
+    /// The calls that were started and have no result.
+    fn started(&self) -> Vec<(ToolCall, StartedCall)> {
+        let turn = self.state.turn.as_ref();
+        let started = |call: &ToolCall| turn?.calls.get(&call.id).cloned();
+        let open = self.window.open_calls();
+        open.filter_map(|call| Some((call.clone(), started(call)?)))
+            .collect()
+    }
+
+    /// The draft of the request that was out; of any other it says nothing.
+    fn reply(&self) -> Reply {
+        let turn = self.state.turn.as_ref();
+        let sent = turn
+            .and_then(|turn| turn.in_flight)
+            .map(|sent| sent.request);
+        match &self.draft {
+            Some((request, bytes)) if Some(*request) == sent => draft::decode(bytes)
+                .unwrap_or_else(|damaged| {
+                    tracing::warn!(%damaged, "the end of a draft cannot be read");
+                    damaged.readable
+                }),
+            _ => Reply::default(),
+        }
+    }
+}
+
+impl Driver {
+    /// Recovers the agent, and takes over what still runs.
+    pub async fn wake(
+        mut folded: Folded,
+        after: After,
+        policy: Policy,
+        mut parts: Parts,
+    ) -> Result<Self, JournalError> {
+        let started = folded.started();
+        let mut calls = BTreeMap::new();
+        for (call, started) in &started {
+            calls.insert(call.id.clone(), parts.tools.find(call, started).await);
+        }
+        let facts = Facts {
+            incarnation: folded.next_incarnation(),
+            after,
+            draft: folded.reply(),
+            calls,
+            price: policy.price,
+        };
+        let recovery = recover::recover(&folded.state, &folded.window, &facts, (parts.clock)());
+        let events = parts.journal.append(recovery.events, recovery.ends).await?;
+        for event in &events {
+            folded.state.apply(event);
+            folded.window.apply(event);
+            (parts.observer)(Observed::Event(event));
+        }
+        let tasks: Vec<_> = folded
+            .state
+            .tasks
+            .running()
+            .map(|(id, task)| (*id, task.boot))
+            .collect();
+        let machine = Machine::new(folded.state, folded.window, policy, recovery.running);
+        let mut driver = Self::new(machine, parts);
+        for (call, started) in started {
+            if facts.calls.get(&call.id) == Some(&CallFact::Running) {
+                driver.resume_tool(call, started);
+            }
+        }
+        for (task, boot) in tasks {
+            driver.watch_task(task, boot);
+        }
+        Ok(driver)
+    }
+}
