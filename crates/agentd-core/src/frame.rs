@@ -147,7 +147,7 @@ pub fn parse(frame: &[u8]) -> Result<Frame, FrameError> {
         return prompt(vec![Block::text(text)], None, None, None);
     };
     let version = object.get("v").cloned().unwrap_or_default();
-    if version != Value::from(VERSION) {
+    if version != VERSION {
         let found = version.to_string();
         return Err(FrameError::Version { found });
     }

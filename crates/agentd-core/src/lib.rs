@@ -7,19 +7,28 @@
 //! - [`event`]: the closed, versioned list of what can happen.
 //! - [`state`] and [`window`]: the two folds.
 //! - [`request`]: a window becomes the next model request; [`repair`] makes any history valid.
+//! - [`begin`]: conversations begin, end and come back: create, reset, rewind, fork, undo.
 //! - [`recover`]: what to append after a crash.
 //! - [`turn`]: the machine that decides the next effect.
+//! - [`session`]: a conversation in one portable file; [`frame`]: prompts as programs hand them over.
+//! - [`permission`]: whether a tool call may run.
+//! - [`catalog`]: the providers and models that are known, and the user's own.
 //! - [`wire`]: a request in the words of each provider.
 
+pub mod begin;
 pub mod budget;
+pub mod catalog;
 pub mod compaction;
 pub mod draft;
 pub mod event;
+pub mod frame;
 pub mod id;
 pub mod message;
+pub mod permission;
 pub mod recover;
 pub mod repair;
 pub mod request;
+pub mod session;
 pub mod spec;
 pub mod state;
 pub mod time;

@@ -24,7 +24,10 @@ pub fn set(name: String, folder: PathBuf) {
 /// This is the place `when-what`.
 pub fn hit(when: &str, what: &str) {
     let Some(set) = SET.get() else { return };
-    let is_this = set.name.strip_prefix(when).and_then(|name| name.strip_prefix('-'));
+    let is_this = set
+        .name
+        .strip_prefix(when)
+        .and_then(|name| name.strip_prefix('-'));
     if is_this != Some(what) || set.folder.join("at").exists() {
         return;
     }

@@ -4,6 +4,8 @@
 //!
 //! - [`driver`]: carries out the effects of core's turn machine.
 //! - [`provider`]: one request to a model, streamed.
+//! - [`tools`]: what the agent can do.
 
 pub mod driver;
 pub mod provider;
+pub mod tools;

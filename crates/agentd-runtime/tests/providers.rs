@@ -8,6 +8,7 @@
     reason = "a test says what it did, and panics where it cannot go on"
 )]
 
+use agentd_core::catalog::Catalog;
 use agentd_core::draft::{Change, Delta, Reply};
 use agentd_core::event::{
     Body, Context, Event, FailureClass, MessageAdded, MessageStatus, NewEvent, Prompt,
@@ -19,8 +20,10 @@ use agentd_core::request::answer;
 use agentd_core::time::Timestamp;
 use agentd_core::window::Window;
 use agentd_core::wire::stream::End;
-use agentd_runtime::provider::{Failure, Key, Options, Provider};
-use agentd_testkit::model::{FakeModel, Format};
+use agentd_runtime::provider::{Demo, Failure, Key, Options, Overrides, Provider, connect, read};
+use agentd_testkit::model::script::Item;
+use agentd_testkit::model::{FakeModel, Format, reply};
+use agentd_testkit::oracle;
 use serde_json::json;
 use std::time::Duration;
 
@@ -161,14 +164,17 @@ fn failure(outcome: Result<End, Failure>) -> Failure {
 fn text_in_any_number_of_deltas_is_one_message() {
     in_every_format(async |mut talk| {
         let words = "word ".repeat(50);
-        talk.prompt(&format!("do: deltas 200 | say {words}"));
-        let (deltas, end) = talk.ask().await;
-        let end = end.unwrap();
-        assert_eq!(end.stop, StopReason::EndTurn);
-        assert!(end.usage.unwrap().output_tokens > 0);
-        assert!(deltas.len() > 100);
-        assert_eq!(talk.window.last_text(), words.trim());
-        assert_eq!(talk.window.items().len(), 2, "a prompt and one message");
+        for (count, before) in [1, 2, 7, 60, 240].into_iter().zip((0..).step_by(2)) {
+            talk.prompt(&format!("do: deltas {count} | say {words}"));
+            let (deltas, end) = talk.ask().await;
+            let end = end.unwrap();
+            assert_eq!(end.stop, StopReason::EndTurn);
+            assert!(end.usage.unwrap().output_tokens > 0);
+            assert!(deltas.len() >= count / 2, "{count}");
+            assert_eq!(talk.window.last_text(), words.trim());
+            let items = talk.window.items().len();
+            assert_eq!(items, before + 2, "a prompt and one message");
+        }
         talk.prompt("and again");
         talk.ask().await.1.unwrap();
         talk.assert_all_accepted();
@@ -224,6 +230,169 @@ fn calls_side_by_side_keep_their_arguments() {
         assert_eq!(talk.window.last_text(), "all three");
         talk.assert_all_accepted();
     });
+}
+
+/// The body of a streamed reply with all that can be cut in an awkward place.
+fn body(format: Format) -> Vec<u8> {
+    let call = |command: &str| Item::Call {
+        name: "shell".into(),
+        arguments: json!({"command": command}),
+    };
+    let items = [
+        Item::Thinking("hm ä€".into()),
+        Item::Text {
+            text: "so: 🦀".into(),
+            deltas: 3,
+            pause: Duration::ZERO,
+        },
+        call("echo \"ä€🦀\\n\""),
+        call("ls"),
+    ];
+    let reply = reply::Reply {
+        model: "m",
+        items: &items,
+        number: 1,
+        input_tokens: 1,
+    };
+    let events = reply::stream(format, &reply).into_iter();
+    events.flat_map(|event| event.text().into_bytes()).collect()
+}
+
+/// The message that a body adds up to when it comes in these chunks.
+async fn message(wire: Wire, chunks: Vec<&[u8]>) -> Vec<Block> {
+    let chunks = chunks.into_iter().map(Ok::<_, std::io::Error>);
+    let mut reply = Reply::default();
+    let body = futures_util::stream::iter(chunks);
+    let end = read(wire, body, |delta| reply.apply(delta)).await.unwrap();
+    assert_eq!(end.stop, StopReason::ToolUse);
+    let (incarnation, n) = (Incarnation(1), 1);
+    reply.finish(TryId { incarnation, n }, [])
+}
+
+#[test]
+fn a_body_that_is_cut_at_any_byte_is_read_the_same() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    for (wire, format) in FORMATS {
+        let body = body(format);
+        let whole = runtime.block_on(message(wire, vec![&body]));
+        let calls: Vec<_> = whole.iter().filter_map(Block::as_call).collect();
+        let first = json!({"command": "echo \"ä€🦀\\n\""}).to_string();
+        assert_eq!(calls[0].arguments, Arguments::parse(&first));
+        assert_eq!(calls.len(), 2);
+        for at in 0..=body.len() {
+            let (before, after) = body.split_at(at);
+            let cut = runtime.block_on(message(wire, vec![before, after]));
+            assert_eq!(cut, whole, "{wire:?}, cut at {at} of {}", body.len());
+        }
+        let bytes = runtime.block_on(message(wire, body.chunks(1).collect()));
+        assert_eq!(bytes, whole, "{wire:?}, byte by byte");
+    }
+}
+
+#[test]
+fn arguments_come_whole_over_a_connection_in_chunks_of_any_size() {
+    in_every_format(async |mut talk| {
+        let expected = json!({"command": "echo 'ä€🦀' \"quoted\""}).to_string();
+        for size in [1, 2, 3, 5, 64] {
+            talk.prompt(&format!(
+                "do: chunks {size} | say ä€🦀 | call shell {expected}"
+            ));
+            talk.ask().await.1.unwrap();
+            let calls: Vec<_> = talk.window.open_calls().cloned().collect();
+            assert_eq!(calls.len(), 1);
+            assert_eq!(calls[0].arguments, Arguments::parse(&expected));
+            talk.answer_calls();
+            talk.ask().await.1.unwrap();
+        }
+        talk.assert_all_accepted();
+    });
+}
+
+/// Every request of a conversation with the built-in model, and the prompt after it, is one that a
+/// real provider would take.
+#[test]
+fn a_conversation_with_the_demo_model_can_be_taken_to_any_provider() {
+    in_every_format(async |mut talk| {
+        talk.provider = Provider::demo(Demo {
+            pause: Duration::ZERO,
+        });
+        for prompt in [
+            "run `ls`; then count to 3; then run `pwd`",
+            "hello",
+            "go on",
+        ] {
+            talk.prompt(prompt);
+            loop {
+                let request = answer(&talk.window, &talk.context).unwrap();
+                let body = agentd_core::wire::encode(&request);
+                let verdict = match talk.context.wire {
+                    Wire::AnthropicMessages => oracle::anthropic::check(&body),
+                    Wire::OpenaiChat => oracle::openai_chat::check(&body),
+                    Wire::OpenaiResponses => oracle::openai_responses::check(&body),
+                    Wire::Gemini => oracle::gemini::check(&body),
+                };
+                assert_eq!(verdict, Ok(()), "{body:#}");
+                talk.ask().await.1.unwrap();
+                if talk.answer_calls() == 0 {
+                    break;
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn the_catalog_s_choice_becomes_a_provider() {
+    let catalog = Catalog::built_in();
+    for (name, variable, format) in [
+        ("anthropic", "ANTHROPIC", Format::Anthropic),
+        ("openai", "OPENAI", Format::OpenaiResponses),
+        ("openai-chat", "OPENAI", Format::OpenaiChat),
+        ("gemini", "GEMINI", Format::Gemini),
+    ] {
+        let choice = catalog.resolve(Some(name), Some("fake-1")).unwrap();
+        let wire = choice.provider.wire;
+        let mut talk = Talk::new(wire, format);
+        let base_url = talk.model.base_url(format);
+        let env = |asked: &str| match asked {
+            "GOOGLE_GEMINI_BASE_URL" => Some(base_url.clone()),
+            _ if asked == format!("{variable}_BASE_URL") => Some(base_url.clone()),
+            _ if asked == format!("{variable}_API_KEY") => Some("sk-canary".to_owned()),
+            _ => None,
+        };
+        let (provider, key) = connect(&choice, &env, Overrides::default()).unwrap();
+        assert_eq!(key, Some(Key::new("sk-canary")));
+        talk.provider = provider;
+        talk.prompt("hello");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(talk.ask()).1.unwrap();
+        talk.assert_all_accepted();
+        // Without its key it says so; with one from elsewhere it looks for none.
+        let error = connect(&choice, &|_| None, Overrides::default())
+            .err()
+            .unwrap();
+        assert!(error.is_missing_key(), "{error}");
+        let overrides = Overrides {
+            base_url: Some(base_url.clone()),
+            key: Some(Key::new("k")),
+            ..Overrides::default()
+        };
+        assert!(connect(&choice, &|_| None, overrides).is_ok());
+        let not_an_address = Overrides {
+            base_url: Some("nowhere".into()),
+            ..Overrides::default()
+        };
+        let error = connect(&choice, &env, not_an_address).err().unwrap();
+        assert!(!error.is_missing_key() && !format!("{error:?}").contains("canary"));
+    }
+    let demo = catalog.resolve(Some("demo"), None).unwrap();
+    let (_, key) = connect(&demo, &|_| None, Overrides::default()).unwrap();
+    assert_eq!(key, None);
 }
 
 #[test]

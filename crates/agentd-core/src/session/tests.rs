@@ -8,9 +8,7 @@ use crate::window::Window;
 
 fn told() -> (AgentState, Window) {
     let mut journal = Journal::new();
-    journal.push(crate::fixture::context(
-        crate::message::Wire::AnthropicMessages,
-    ));
+    journal.push(fixture::context(Wire::AnthropicMessages));
     journal.start_turn(9);
     journal.prompt(8, "what is there?");
     journal.reply(vec![Block::text("let me look"), fixture::call("a")]);

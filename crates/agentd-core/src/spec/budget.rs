@@ -42,7 +42,7 @@ const EXACT_AS_FLOAT: u64 = 1_000_000_000;
 struct Dollars(MicroUsd);
 
 /// For `serde(with)`: an optional amount of dollars.
-mod dollars {
+pub(crate) mod dollars {
     use super::{Deserialize, Deserializer, Dollars, MicroUsd, Serialize, Serializer};
 
     pub fn serialize<S: Serializer>(usd: &Option<MicroUsd>, to: S) -> Result<S::Ok, S::Error> {

@@ -11,7 +11,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-pub(super) fn from_node<'de, T: Deserialize<'de>>(root: &'de Node) -> Result<T, Error> {
+pub(crate) fn from_node<'de, T: Deserialize<'de>>(root: &'de Node) -> Result<T, Error> {
     T::deserialize(root).map_err(|fault| fault.into_error(root.line))
 }
 

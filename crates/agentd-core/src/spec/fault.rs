@@ -8,7 +8,7 @@ use std::fmt::{self, Display, Formatter};
 
 /// Each level adds its step, the innermost one the line.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     what: What,
     line: Option<usize>,
     /// From the inside out.

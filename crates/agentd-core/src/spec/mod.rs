@@ -37,8 +37,11 @@ pub use model::{
 };
 pub use validate::Problem;
 
-use path::Path;
-use tree::{Kind, Node};
+// The catalog reads its files by the same rules, and gives the same errors.
+pub(crate) use budget::dollars;
+pub(crate) use de::from_node;
+pub(crate) use path::Path;
+pub(crate) use tree::{Entry, Kind, Node};
 
 /// The largest spec that is read, in bytes. It is a prompt and some settings, kept in a journal.
 pub const MAX_BYTES: usize = 256 * 1024;

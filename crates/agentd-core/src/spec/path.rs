@@ -6,14 +6,14 @@ use std::fmt::{self, Display, Formatter};
 const SHOWN: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Key(String),
     Index(usize),
 }
 
 /// The steps from the top to a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Path(pub Vec<Step>);
+pub(crate) struct Path(pub Vec<Step>);
 
 impl Path {
     pub fn key(key: &str) -> Self {

@@ -18,13 +18,13 @@ const NODE_COST: usize = 8;
 const MAX_COST: usize = 4 * MAX_BYTES;
 
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(crate) struct Node {
     pub line: usize,
     pub kind: Kind,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// `plain` is a word without quotes, which may be a number or null.
     Word {
         text: String,
@@ -35,7 +35,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     pub key: String,
     pub line: usize,
     pub value: Node,

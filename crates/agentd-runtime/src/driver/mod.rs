@@ -13,7 +13,7 @@ pub use wake::{Folded, Parts};
 use crate::provider::Failure;
 use crate::provider::Provider;
 use agentd_core::draft::Delta;
-use agentd_core::event::{Event, NewEvent, TaskExit};
+use agentd_core::event::{Body, Event, NewEvent, TaskExit};
 use agentd_core::id::{CallId, TaskId, TryId};
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
@@ -22,6 +22,7 @@ use request::InFlight;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::AbortHandle;
 use uuid::Uuid;
 
 /// What others want of the agent.
@@ -76,7 +77,8 @@ pub struct Driver {
     calls: BTreeMap<CallId, watch::Sender<bool>>,
     happened: mpsc::UnboundedSender<Happening>,
     happenings: mpsc::UnboundedReceiver<Happening>,
-    waiting: bool,
+    /// The wait before the next try.
+    waiting: Option<AbortHandle>,
     draining: bool,
     ended: Option<Ended>,
 }
@@ -97,7 +99,7 @@ impl Driver {
             calls: BTreeMap::new(),
             happened,
             happenings,
-            waiting: false,
+            waiting: None,
             draining: false,
             ended: None,
         }
@@ -138,7 +140,7 @@ impl Driver {
             && self.preparing == 0
             && self.calls.is_empty()
             && self.effects.is_empty()
-            && !self.waiting
+            && self.waiting.is_none()
     }
 
     async fn command(&mut self, command: Command) -> Result<(), JournalError> {
@@ -177,7 +179,7 @@ impl Driver {
                 self.step(Input::TaskEnded { task, exit, text });
             }
             Happening::BackoffOver => {
-                self.waiting = false;
+                self.waiting = None;
                 self.step(Input::BackoffOver);
             }
         }
@@ -211,11 +213,11 @@ impl Driver {
                 at_least_ms,
             } => {
                 let happened = self.happened.clone();
-                self.waiting = true;
-                tokio::spawn(async move {
+                let wait = tokio::spawn(async move {
                     tokio::time::sleep(backoff::delay(failures, at_least_ms)).await;
                     let _gone = happened.send(Happening::BackoffOver);
                 });
+                self.waiting = Some(wait.abort_handle());
             }
             Effect::Reload { .. } => self.ended = Some(Ended::Reload),
             Effect::Stopped => self.ended = Some(Ended::Stopped),
@@ -240,6 +242,12 @@ impl Driver {
     /// All events of an append are fed in before anything they call for is carried out.
     fn feed(&mut self, events: Vec<Event>) {
         for event in events {
+            // Nobody waits for the next try of a turn that is over.
+            if let Body::TurnEnded(_) = &event.body
+                && let Some(wait) = self.waiting.take()
+            {
+                wait.abort();
+            }
             self.step(Input::Event(event));
         }
     }

@@ -12,7 +12,9 @@ impl Key {
         Self(key.trim().to_owned())
     }
 
-    pub(super) fn expose(&self) -> &str {
+    /// The secret itself: for the request that shows it, and for whoever has to keep it out of what
+    /// is written. Never for a message, a log or an environment.
+    pub fn expose(&self) -> &str {
         &self.0
     }
 }

@@ -1,20 +1,25 @@
-//! One request to a model, streamed. Formats differ in where a request goes and how its key is shown;
-//! what it says and how the answer reads is `agentd_core::wire`.
+//! One request to a model, streamed: over HTTP, or to the model that is built in.
+//!
+//! [`connect`] makes a [`Provider`] of what the catalog says, with its key from wherever that is.
 
 mod address;
+mod connect;
+mod demo;
+mod http;
 mod key;
+mod key_source;
 
+pub use connect::{ConnectError, Overrides, connect};
+pub use demo::{Demo, HELP as DEMO_HELP};
+pub use http::read;
 pub use key::Key;
+pub use key_source::{KeyError, find_key};
 
 use agentd_core::draft::Delta;
 use agentd_core::event::FailureClass;
 use agentd_core::message::Wire;
 use agentd_core::request::Request;
-use agentd_core::wire;
-use agentd_core::wire::stream::{Broken, Decoder, End};
-use futures_util::StreamExt as _;
-use sse_stream::SseStream;
-use std::error::Error as _;
+use agentd_core::wire::stream::{Broken, End};
 use std::time::Duration;
 
 /// How a try failed.
@@ -86,93 +91,37 @@ impl Options {
 /// A provider that can be asked. Clones share their connections.
 #[derive(Clone)]
 pub struct Provider {
-    http: reqwest::Client,
-    options: Options,
+    way: Way,
 }
 
-/// Errors are read up to this length.
-const MAX_ERROR_BYTES: usize = 64 * 1024;
+#[derive(Clone)]
+enum Way {
+    Http(http::Http),
+    Demo(Demo),
+}
 
 impl Provider {
+    /// One that is asked over HTTP.
     pub fn new(options: Options) -> Result<Self, SetUpError> {
-        let is_http = ["http://", "https://"]
-            .iter()
-            .any(|scheme| options.base_url.starts_with(scheme));
-        if !is_http {
-            return Err(SetUpError::BadAddress {
-                url: options.base_url,
-            });
-        }
-        // Somebody else in this process may have chosen one before: theirs is as good.
-        let _chosen = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder()
-            .connect_timeout(options.connect_timeout)
-            .read_timeout(options.silence)
-            .default_headers(address::headers(&options)?)
-            // A key must not follow a redirect to somebody else.
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(SetUpError::Client)?;
-        Ok(Self { http, options })
+        let way = Way::Http(http::Http::new(options)?);
+        Ok(Self { way })
+    }
+
+    /// The model that is built in.
+    pub const fn demo(demo: Demo) -> Self {
+        let way = Way::Demo(demo);
+        Self { way }
     }
 
     /// Sends a request and hands out what streams back. Dropping the future lets go of the request.
     pub async fn stream(
         &self,
         request: &Request,
-        mut on_delta: impl FnMut(Delta) + Send,
+        on_delta: impl FnMut(Delta) + Send,
     ) -> Result<End, Failure> {
-        let url = address::url(&self.options, &request.context.model);
-        let body = wire::encode(request).to_string();
-        let response = self.http.post(url).body(body).send().await;
-        let response = response.map_err(|error| dropped(&error))?;
-        if !response.status().is_success() {
-            return Err(self.refused(response).await);
-        }
-        let mut events = SseStream::from_bytes_stream(response.bytes_stream());
-        let mut decoder = Decoder::new(self.options.wire);
-        while let Some(event) = events.next().await {
-            let event = event.map_err(|error| {
-                let detail = format!("the stream broke: {error}");
-                Failure::new(FailureClass::Dropped, detail)
-            })?;
-            let Some(data) = event.data else { continue };
-            for delta in decoder.event(&data)? {
-                on_delta(delta);
-            }
-        }
-        Ok(decoder.finish()?)
-    }
-
-    async fn refused(&self, response: reqwest::Response) -> Failure {
-        let status = response.status().as_u16();
-        let retry_after_ms = address::retry_after_ms(response.headers());
-        let mut body = Vec::new();
-        let mut chunks = response.bytes_stream();
-        while let Some(Ok(chunk)) = chunks.next().await {
-            body.extend_from_slice(&chunk);
-            if body.len() > MAX_ERROR_BYTES {
-                break;
-            }
-        }
-        let body = String::from_utf8_lossy(&body);
-        let refusal = wire::failure::classify(self.options.wire, status, &body);
-        Failure {
-            class: refusal.class,
-            status: Some(refusal.status),
-            retry_after_ms,
-            detail: refusal.detail,
+        match &self.way {
+            Way::Http(http) => http.stream(request, on_delta).await,
+            Way::Demo(demo) => Ok(demo.stream(request, on_delta).await),
         }
     }
-}
-
-/// The client's own words name the address and hide the reason behind it.
-fn dropped(error: &reqwest::Error) -> Failure {
-    let mut detail = "the provider cannot be reached".to_owned();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        detail = format!("{detail}: {cause}");
-        source = cause.source();
-    }
-    Failure::new(FailureClass::Dropped, detail)
 }

@@ -1,16 +1,22 @@
 //! The fake model: a real HTTP server on loopback that speaks the four formats, and is as strict as
-//! the real ones. What it answers is what the prompt says ([`script`]); every request is judged by the
-//! [`crate::oracle`] of its format and kept.
+//! the real ones. What it answers is what the prompt says ([`script`]), or a file ([`scenario`]); every
+//! request is judged by the [`crate::oracle`] of its format and kept. `agentd-fake-model` is the same
+//! server as a program, for tests that kill everything around it.
 
+mod record;
 pub mod reply;
+pub mod scenario;
 pub mod script;
 mod serve;
 mod view;
+
+pub use scenario::Scenario;
 
 use crate::oracle::{self, Verdict, Violation};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
@@ -24,6 +30,16 @@ pub enum Format {
 }
 
 impl Format {
+    /// As records and messages have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic_messages",
+            Self::OpenaiChat => "openai_chat",
+            Self::OpenaiResponses => "openai_responses",
+            Self::Gemini => "gemini",
+        }
+    }
+
     fn judge(self, body: &Value) -> Verdict {
         match self {
             Self::Anthropic => oracle::anthropic::check(body),
@@ -38,6 +54,8 @@ impl Format {
 #[derive(Clone, Debug)]
 pub struct Recorded {
     pub format: Format,
+    /// What it was answered by.
+    pub prompt: String,
     pub body: Value,
     /// What is wrong with it; it was answered with a 400 then.
     pub violations: Vec<Violation>,
@@ -59,6 +77,8 @@ struct Shared {
     seen: Mutex<Seen>,
     /// Counts whatever happens, so that tests can wait for it.
     happened: watch::Sender<u64>,
+    scenario: Scenario,
+    record: Option<record::Record>,
 }
 
 impl Shared {
@@ -72,6 +92,15 @@ impl Shared {
     }
 }
 
+/// What a server is started with.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub scenario: Scenario,
+    /// A file that gets a line of JSON for each request, on disk before the answer goes out:
+    /// `{"n", "format", "verdict", "status", "prompt", "body"}`.
+    pub record: Option<PathBuf>,
+}
+
 /// A running server. Dropping it stops it.
 pub struct FakeModel {
     address: SocketAddr,
@@ -82,6 +111,19 @@ pub struct FakeModel {
 
 impl FakeModel {
     pub fn start() -> std::io::Result<Self> {
+        Self::start_with(Options::default())
+    }
+
+    /// One that answers by a file.
+    pub fn with_scenario(path: &Path) -> std::io::Result<Self> {
+        Self::start_with(Options {
+            scenario: Scenario::read(path)?,
+            ..Options::default()
+        })
+    }
+
+    pub fn start_with(options: Options) -> std::io::Result<Self> {
+        let record = options.record.as_deref().map(record::Record::open);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -89,6 +131,8 @@ impl FakeModel {
         let shared = Arc::new(Shared {
             seen: Mutex::default(),
             happened: watch::Sender::new(0),
+            scenario: options.scenario,
+            record: record.transpose()?,
         });
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
         let address = listener.local_addr()?;

@@ -20,6 +20,10 @@
 //! | `overflow BYTES` | a request larger than that is refused as too long |
 //! | `hang` | nothing, for ever |
 //! | `deltas N` | the text that follows comes in N deltas |
+//! | `chunks BYTES` | the body is cut into chunks of so many bytes, wherever that is |
+//!
+//! Whether a reply streams is for the request to say; what breaks a stream breaks a plain body too.
+//! A prompt that is no script is looked up in the [`super::scenario`], or else repeated.
 
 use serde_json::Value;
 use std::time::Duration;
@@ -29,6 +33,8 @@ use std::time::Duration;
 pub struct Step {
     pub items: Vec<Item>,
     pub faults: Vec<Fault>,
+    /// How many bytes of the body go out together; none leaves it to the events.
+    pub chunk: Option<usize>,
 }
 
 /// What a reply holds.
@@ -70,22 +76,49 @@ pub enum FaultKind {
     Hang,
 }
 
+impl Step {
+    /// Some words and no more.
+    pub fn say(text: impl Into<String>) -> Self {
+        let text = Item::Text {
+            text: text.into(),
+            deltas: 3,
+            pause: Duration::ZERO,
+        };
+        Self {
+            items: vec![text],
+            ..Self::default()
+        }
+    }
+}
+
+/// Whether a prompt is a script.
+pub fn is_script(prompt: &str) -> bool {
+    prompt.trim_start().starts_with("do:")
+}
+
 /// The replies that a prompt asks for; none where it is no script.
 pub fn parse(prompt: &str) -> Option<Result<Vec<Step>, String>> {
     let script = prompt.trim().strip_prefix("do:")?;
-    Some(script.split(";;").map(step).collect())
+    Some(script.split(";;").map(reply).collect())
 }
 
-fn step(text: &str) -> Result<Step, String> {
+/// One reply, its items separated by `|`.
+pub fn reply(text: &str) -> Result<Step, String> {
+    step(text.split('|'))
+}
+
+/// One reply of these items.
+pub fn step<'a>(items: impl IntoIterator<Item = &'a str>) -> Result<Step, String> {
     let mut step = Step::default();
     let mut deltas = 3;
-    for item in text.split('|') {
+    for item in items {
         let item = item.trim();
         let (verb, rest) = item.split_once(' ').unwrap_or((item, ""));
         let rest = rest.trim();
         match verb {
             "" => {}
             "deltas" => deltas = number(rest)?,
+            "chunks" => step.chunk = Some(number::<usize>(rest)?.max(1)),
             "say" => step.items.push(Item::Text {
                 text: rest.to_owned(),
                 deltas,

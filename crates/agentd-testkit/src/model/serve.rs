@@ -1,9 +1,9 @@
 //! The server's side of HTTP: who is asked, whether it is allowed, and what goes out.
 
 use super::reply::{self, Event, Reply};
-use super::script::{self, FaultKind, Item, Step};
+use super::script::{self, FaultKind, Step};
 use super::view::view;
-use super::{Format, Recorded, Shared};
+use super::{Format, Recorded, Scenario, Shared};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
@@ -97,9 +97,9 @@ async fn answer(
         Err(error) => return refuse(format, 400, "invalid_request_error", &error.to_string()),
     };
     let violations = format.judge(&body).err().unwrap_or_default();
-    let view = view(format, &body);
+    let view = view(format, &body, &server.scenario);
     let (step, fault) = if violations.is_empty() {
-        let step = step(&view.prompt, view.replies);
+        let step = step(&server.scenario, &view.prompt, view.replies);
         let fault = step
             .as_ref()
             .ok()
@@ -114,16 +114,25 @@ async fn answer(
         (_, Some(FaultKind::Status { status, .. })) => *status,
         _ => 200,
     };
+    let recorded = Recorded {
+        format,
+        prompt: view.prompt,
+        body: body.clone(),
+        violations,
+        status,
+    };
     let mut number = 0;
+    let mut written = Ok(());
     server.note(|seen| {
         number = seen.requests.len() as u64 + 1;
-        seen.requests.push(Recorded {
-            format,
-            body: body.clone(),
-            violations,
-            status,
-        });
+        if let Some(record) = &server.record {
+            written = record.write(number, &recorded);
+        }
+        seen.requests.push(recorded);
     });
+    if let Err(error) = written {
+        return refuse(format, 500, "api_error", &format!("no record: {error}"));
+    }
     let step = match step {
         Ok(step) => step,
         Err(message) => return refuse(format, 400, "invalid_request_error", &message),
@@ -135,27 +144,20 @@ async fn answer(
         input_tokens: bytes.len() as u64 / 4,
     };
     let streams = stream.unwrap_or(body["stream"] == true);
-    respond(server, format, &reply, streams, fault).await
+    respond(server, format, &reply, streams, step.chunk, fault).await
 }
 
-/// What the script says for this reply; a prompt that is no script is answered with an echo.
-fn step(prompt: &str, replies: usize) -> Result<Step, String> {
-    let say = |text: String| Step {
-        items: vec![Item::Text {
-            text,
-            deltas: 3,
-            pause: Duration::ZERO,
-        }],
-        faults: Vec::new(),
+/// What the script or the scenario says for this reply; any other prompt is answered with an echo.
+fn step(scenario: &Scenario, prompt: &str, replies: usize) -> Result<Step, String> {
+    let steps = match script::parse(prompt) {
+        Some(steps) => steps?,
+        None => match scenario.replies(prompt) {
+            Some(steps) => steps.to_vec(),
+            None => return Ok(Step::say(format!("You said: {prompt}"))),
+        },
     };
-    match script::parse(prompt) {
-        None => Ok(say(format!("You said: {prompt}"))),
-        Some(Err(message)) => Err(message),
-        Some(Ok(steps)) => Ok(steps
-            .into_iter()
-            .nth(replies)
-            .unwrap_or_else(|| say("That was all.".to_owned()))),
-    }
+    let step = steps.into_iter().nth(replies);
+    Ok(step.unwrap_or_else(|| Step::say("That was all.")))
 }
 
 /// The fault whose turn it is.
@@ -202,6 +204,7 @@ async fn respond(
     format: Format,
     reply: &Reply<'_>,
     streams: bool,
+    chunk: Option<usize>,
     fault: Option<FaultKind>,
 ) -> Response {
     match &fault {
@@ -228,39 +231,87 @@ async fn respond(
         Some(FaultKind::Hang) if !streams => std::future::pending::<()>().await,
         _ => {}
     }
-    if !streams {
+    let (content_type, mut pieces) = if streams {
+        let events = reply::stream(format, reply).into_iter();
+        ("text/event-stream", events.map(Piece::of).collect())
+    } else {
         let body = reply::whole(format, reply).to_string();
-        return ([(header::CONTENT_TYPE, "application/json")], body).into_response();
-    }
-    let mut events: VecDeque<Event> = reply::stream(format, reply).into();
-    let end = match fault {
-        Some(FaultKind::Drop { after }) => {
-            events.truncate(after);
-            End::Drop
-        }
-        Some(FaultKind::Malformed) => {
-            events.truncate(2);
-            events.push_back(Event {
-                name: None,
-                data: "{\"type\": \"mess".to_owned(),
-                pause: Duration::ZERO,
-            });
-            End::Good
-        }
-        Some(FaultKind::Hang) => {
-            events.truncate(1);
-            End::Hang
-        }
-        _ => End::Good,
+        ("application/json", halves(&body))
     };
+    let end = spoil(&mut pieces, fault, streams);
+    if let Some(size) = chunk {
+        pieces = cut(&pieces, size);
+    }
     let stream = Streaming {
         server: Arc::clone(server),
-        events,
+        pieces,
         end,
         over: false,
     };
     let body = Body::from_stream(futures_util::stream::unfold(stream, Streaming::next));
-    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
+    ([(header::CONTENT_TYPE, content_type)], body).into_response()
+}
+
+/// What goes out together.
+struct Piece {
+    bytes: Vec<u8>,
+    /// How long to wait before it.
+    pause: Duration,
+}
+
+impl Piece {
+    fn of(event: Event) -> Self {
+        Self {
+            bytes: event.text().into_bytes(),
+            pause: event.pause,
+        }
+    }
+
+    fn at_once(bytes: &[u8]) -> Self {
+        Self {
+            bytes: bytes.to_vec(),
+            pause: Duration::ZERO,
+        }
+    }
+}
+
+/// A plain body in two pieces, so that it can break in between.
+fn halves(body: &str) -> VecDeque<Piece> {
+    let (first, second) = body.as_bytes().split_at(body.len() / 2);
+    [first, second].into_iter().map(Piece::at_once).collect()
+}
+
+/// The same bytes, so many at a time.
+fn cut(pieces: &VecDeque<Piece>, size: usize) -> VecDeque<Piece> {
+    let bytes: Vec<u8> = pieces
+        .iter()
+        .flat_map(|piece| piece.bytes.clone())
+        .collect();
+    bytes.chunks(size).map(Piece::at_once).collect()
+}
+
+/// Makes the fault of what would have gone out, and says how it ends.
+fn spoil(pieces: &mut VecDeque<Piece>, fault: Option<FaultKind>, streams: bool) -> End {
+    match fault {
+        Some(FaultKind::Drop { after }) => {
+            pieces.truncate(if streams { after } else { 1 });
+            End::Drop
+        }
+        Some(FaultKind::Malformed) if streams => {
+            pieces.truncate(2);
+            pieces.push_back(Piece::at_once(b"data: {\"type\": \"mess\n\n"));
+            End::Good
+        }
+        Some(FaultKind::Malformed) => {
+            pieces.truncate(1);
+            End::Good
+        }
+        Some(FaultKind::Hang) => {
+            pieces.truncate(1);
+            End::Hang
+        }
+        _ => End::Good,
+    }
 }
 
 /// How long a connection lives on behind the last event that it carries.
@@ -277,14 +328,14 @@ enum End {
 
 struct Streaming {
     server: Server,
-    events: VecDeque<Event>,
+    pieces: VecDeque<Piece>,
     end: End,
     over: bool,
 }
 
 impl Streaming {
     async fn next(mut self) -> Option<(std::io::Result<Bytes>, Self)> {
-        let Some(event) = self.events.pop_front() else {
+        let Some(piece) = self.pieces.pop_front() else {
             if self.end == End::Hang {
                 std::future::pending::<()>().await;
             }
@@ -296,10 +347,13 @@ impl Streaming {
             self.over = true;
             return dropped.then(|| (Err(std::io::ErrorKind::ConnectionReset.into()), self));
         };
-        tokio::time::sleep(event.pause).await;
-        let name = event.name.map(|name| format!("event: {name}\n"));
-        let text = format!("{}data: {}\n\n", name.unwrap_or_default(), event.data);
-        Some((Ok(Bytes::from(text)), self))
+        // No pause is no time at all, not the clock's next tick.
+        if piece.pause.is_zero() {
+            tokio::task::yield_now().await;
+        } else {
+            tokio::time::sleep(piece.pause).await;
+        }
+        Some((Ok(Bytes::from(piece.bytes)), self))
     }
 }
 

@@ -1,11 +1,12 @@
 //! What a request says, whatever the format: enough to know what to answer.
 
-use super::Format;
+use super::{Format, Scenario, script};
 use serde_json::Value;
 
 /// A request as the fake model sees it.
 pub struct View {
-    /// The newest text of the user's that is a script, or the newest text there is.
+    /// The newest text of the user's that is a script or in the scenario, or the newest text there
+    /// is.
     pub prompt: String,
     /// Replies of the model since that prompt.
     pub replies: usize,
@@ -17,19 +18,20 @@ enum Spoken {
     Other,
 }
 
-pub fn view(format: Format, body: &Value) -> View {
+pub fn view(format: Format, body: &Value, scenario: &Scenario) -> View {
     let spoken = match format {
         Format::Anthropic | Format::OpenaiChat => list(body, "messages", |m| message(m, "content")),
         Format::OpenaiResponses => responses(body),
         Format::Gemini => list(body, "contents", |m| message(m, "parts")),
     };
-    let is_script = |text: &str| text.trim_start().starts_with("do:");
+    let is_known = |text: &str| script::is_script(text) || scenario.names(text);
     let newest = |wanted: &dyn Fn(&str) -> bool| {
         spoken
             .iter()
             .rposition(|spoken| matches!(spoken, Spoken::User(text) if wanted(text)))
     };
-    let at = newest(&is_script).or_else(|| newest(&|_| true));
+    // Results come in the user's role too, and have no words of the user's.
+    let at = newest(&is_known).or_else(|| newest(&|text| !text.trim().is_empty()));
     let prompt = match at.and_then(|at| spoken.get(at)) {
         Some(Spoken::User(text)) => text.clone(),
         _ => String::new(),

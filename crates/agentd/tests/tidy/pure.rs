@@ -30,6 +30,7 @@ const CORE_DEPENDENCIES: &[&str] = &[
     "serde_json",
     "strsim",
     "thiserror",
+    "toml",
     "uuid",
 ];
 

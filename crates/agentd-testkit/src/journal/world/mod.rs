@@ -16,7 +16,6 @@ use agentd_core::state::AgentState;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Input, Machine};
 use agentd_core::window::Window;
-use others::began;
 use process::policy;
 use std::collections::VecDeque;
 
@@ -77,11 +76,19 @@ impl World {
             running: Vec::new(),
             backing_off: false,
         };
-        let mode = Mode::Persistent;
-        let name = "agent".to_owned();
         let created = [
-            AgentCreated { name, mode }.into(),
-            began(BeginSource::Create, None, None),
+            AgentCreated {
+                name: "agent".to_owned(),
+                mode: Mode::Persistent,
+            }
+            .into(),
+            ConversationBegan {
+                source: BeginSource::Create,
+                parent: None,
+                from: None,
+                op: None,
+            }
+            .into(),
         ];
         world.write(conversation, created);
         world.take_over(After::Start, ReplyOp::default(), &[]);

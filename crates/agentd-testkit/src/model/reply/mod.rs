@@ -40,6 +40,12 @@ impl Event {
         self.pause = pause;
         self
     }
+
+    /// As it stands in the body.
+    pub fn text(&self) -> String {
+        let name = self.name.map(|name| format!("event: {name}\n"));
+        format!("{}data: {}\n\n", name.unwrap_or_default(), self.data)
+    }
 }
 
 /// What a reply is made of besides its items.

@@ -25,7 +25,10 @@ pub fn whole(reply: &Reply<'_>) -> Value {
     let mut calls = Vec::new();
     for item in reply.items {
         match item {
-            Item::Text { text, .. } => message["content"] = json!(text),
+            Item::Text { text, .. } => {
+                let before = message["content"].as_str().unwrap_or_default();
+                message["content"] = json!(format!("{before}{text}"));
+            }
             Item::Thinking(text) => message["reasoning_content"] = json!(text),
             Item::Call { name, arguments } => {
                 calls.push(call(reply, calls.len(), name, &arguments.to_string()));

@@ -1,0 +1,238 @@
+//! One primitive: a conversation begins, from nothing or from a point of another. Create, reset, rewind
+//! and fork are that; undo and redo make one that has begun before the current one again.
+//!
+//! Each function says what to append, in one go: it happens whole or not at all.
+
+use crate::event::{
+    AgentCreated, BeginSource, Body, CheckpointSet, ConversationBegan, ConversationSealed,
+    Direction, Mode, Notice, NoticeCause, Origin, PointerMoved, Prompt, PromptQueued,
+    PromptsRequeued, PromptsSetAside, SealReason, SpecSet,
+};
+use crate::id::{ConversationId, OpId, PromptId, Seq};
+use crate::recover::close_branch;
+use crate::spec::AgentSpec;
+use crate::state::{AgentState, Conversation};
+use crate::window::Window;
+
+/// The label on the first position of every conversation.
+pub const INIT: &str = "init";
+
+/// An event, and the conversation it belongs to.
+pub type Line = (ConversationId, Body);
+
+/// Why no conversation begins.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("a turn is under way; it must end first")]
+    TurnUnderWay,
+    #[error("the agent has no conversation yet")]
+    NoConversation,
+    #[error("there is nothing to undo")]
+    NothingToUndo,
+    #[error("there is nothing to redo")]
+    NothingToRedo,
+    #[error("the words of conversation {0} were purged; nothing can begin from them")]
+    Purged(ConversationId),
+    #[error("event {0} is not in that conversation")]
+    NotThere(Seq),
+}
+
+/// What becomes of prompts that wait when a conversation is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// They stay with the conversation, and come back with it.
+    SetAside,
+    /// They go along to the new one.
+    Keep,
+}
+
+/// A new agent and its first conversation.
+pub fn create(name: &str, mode: Mode, spec: &AgentSpec, conversation: ConversationId) -> Vec<Line> {
+    let name = name.to_owned();
+    let spec = Box::new(spec.clone());
+    let mut lines = vec![
+        (conversation, AgentCreated { name, mode }.into()),
+        (conversation, SpecSet { spec }.into()),
+    ];
+    lines.extend(open(conversation, BeginSource::Create, None, None, None));
+    lines
+}
+
+/// Seals the current conversation and begins an empty one.
+pub fn reset(
+    state: &AgentState,
+    window: &Window,
+    new: ConversationId,
+    queue: Queue,
+    op: Option<OpId>,
+) -> Result<Vec<Line>, Refused> {
+    let old = leavable(state)?;
+    let waiting = waiting(state);
+    let mut lines = Vec::new();
+    if queue == Queue::SetAside {
+        lines.extend(set_aside(old.id, waiting));
+    }
+    lines.push(seal(old, SealReason::Reset, op));
+    lines.extend(open(new, BeginSource::Reset, Some(old.id), None, op));
+    if queue == Queue::Keep {
+        for queued in state.inbox.waiting() {
+            let Some(blocks) = window.pending(queued.prompt) else {
+                continue;
+            };
+            let (prompt, key, mode) = (queued.prompt, None, queued.mode);
+            let blocks = blocks.to_vec();
+            lines.push((new, PromptQueued { prompt, key, mode }.into()));
+            lines.push((new, Prompt { prompt, blocks }.into()));
+        }
+    }
+    lines.extend(carried_tasks(state).map(|told| (new, told)));
+    Ok(lines)
+}
+
+/// Makes the conversation that undo or redo leads to the current one.
+pub fn step(
+    state: &AgentState,
+    direction: Direction,
+    op: Option<OpId>,
+) -> Result<Vec<Line>, Refused> {
+    let old = leavable(state)?;
+    let (to, reason) = match direction {
+        Direction::Undo => (state.tree.undo_target(), SealReason::Undo),
+        Direction::Redo => (state.tree.redo_target(), SealReason::Redo),
+    };
+    let to = to.ok_or(match direction {
+        Direction::Undo => Refused::NothingToUndo,
+        Direction::Redo => Refused::NothingToRedo,
+    })?;
+    let aside = state.inbox.set_aside_prompts();
+    let back = aside.filter(|queued| queued.conversation == to);
+    let back: Vec<PromptId> = back.map(|queued| queued.prompt).collect();
+    let mut lines: Vec<Line> = set_aside(old.id, waiting(state)).into_iter().collect();
+    lines.push(seal(old, reason, op));
+    lines.push((to, PointerMoved { to, direction, op }.into()));
+    if !back.is_empty() {
+        lines.push((to, PromptsRequeued { prompts: back }.into()));
+    }
+    Ok(lines)
+}
+
+/// Begins a conversation from event `at` of the current one; `seen` is what the model saw up to there.
+pub fn rewind(
+    state: &AgentState,
+    seen: &Window,
+    at: Seq,
+    new: ConversationId,
+    op: Option<OpId>,
+) -> Result<Vec<Line>, Refused> {
+    let old = leavable(state)?;
+    let from = origin(state, old, at)?;
+    let mut lines: Vec<Line> = set_aside(old.id, waiting(state)).into_iter().collect();
+    lines.push(seal(old, SealReason::Rewind, op));
+    lines.extend(open(new, BeginSource::Rewind, Some(old.id), Some(from), op));
+    lines.extend(close_branch(seen).into_iter().map(|body| (new, body)));
+    Ok(lines)
+}
+
+/// A new agent whose first conversation begins from event `at` of another agent's; `seen` is what that
+/// one's model saw up to there. The other one goes on as if nothing had happened.
+pub fn fork(
+    parent: &AgentState,
+    seen: &Window,
+    conversation: ConversationId,
+    at: Seq,
+    name: &str,
+    new: ConversationId,
+) -> Result<Vec<Line>, Refused> {
+    let known = parent.tree.get(conversation);
+    let from = origin(parent, known.ok_or(Refused::NoConversation)?, at)?;
+    let (name, mode) = (name.to_owned(), Mode::Persistent);
+    let spec = parent.spec.clone();
+    let mut lines = vec![
+        (new, AgentCreated { name, mode }.into()),
+        (new, SpecSet { spec }.into()),
+    ];
+    lines.extend(open(new, BeginSource::Fork, None, Some(from), None));
+    lines.extend(close_branch(seen).into_iter().map(|body| (new, body)));
+    Ok(lines)
+}
+
+/// The current conversation, if it can be left.
+fn leavable(state: &AgentState) -> Result<&Conversation, Refused> {
+    if state.turn.is_some() {
+        return Err(Refused::TurnUnderWay);
+    }
+    let current = state.tree.current_conversation();
+    current.ok_or(Refused::NoConversation)
+}
+
+fn origin(state: &AgentState, of: &Conversation, at: Seq) -> Result<Origin, Refused> {
+    if of.purged {
+        return Err(Refused::Purged(of.id));
+    }
+    if at < of.began || at > of.head {
+        return Err(Refused::NotThere(at));
+    }
+    Ok(Origin {
+        agent: state.id,
+        conversation: of.id,
+        seq: at,
+    })
+}
+
+fn waiting(state: &AgentState) -> Vec<PromptId> {
+    let waiting = state.inbox.waiting();
+    waiting.map(|queued| queued.prompt).collect()
+}
+
+fn set_aside(old: ConversationId, prompts: Vec<PromptId>) -> Option<Line> {
+    let line = |prompts| (old, PromptsSetAside { prompts }.into());
+    (!prompts.is_empty()).then(|| line(prompts))
+}
+
+fn seal(old: &Conversation, reason: SealReason, op: Option<OpId>) -> Line {
+    let last_request = old.last_request.clone();
+    let sealed = ConversationSealed {
+        reason,
+        last_request,
+        op,
+    };
+    (old.id, sealed.into())
+}
+
+fn open(
+    new: ConversationId,
+    source: BeginSource,
+    parent: Option<ConversationId>,
+    from: Option<Origin>,
+    op: Option<OpId>,
+) -> [Line; 2] {
+    let began = ConversationBegan {
+        source,
+        parent,
+        from,
+        op,
+    };
+    let init = CheckpointSet {
+        label: INIT.to_owned(),
+        at: None,
+    };
+    [(new, began.into()), (new, init.into())]
+}
+
+/// What the new conversation is told of the tasks that go on.
+fn carried_tasks(state: &AgentState) -> Option<Body> {
+    let tasks: Vec<String> = state
+        .tasks
+        .running()
+        .map(|(id, task)| format!("{id} ({})", task.tool))
+        .collect();
+    let cause = NoticeCause::TasksCarried;
+    let text = format!(
+        "These background tasks were started in an earlier conversation and go on: {}.",
+        tasks.join(", ")
+    );
+    (!tasks.is_empty()).then(|| Notice { cause, text }.into())
+}
+
+#[cfg(test)]
+mod tests;

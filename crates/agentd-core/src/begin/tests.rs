@@ -1,0 +1,135 @@
+//! What each beginning keeps, sets aside and refuses.
+
+use super::*;
+use crate::event::{PromptMode, TurnStatus};
+use crate::fixture::{self, Journal};
+use crate::message::Block;
+use crate::window::Entry;
+
+/// An agent that has answered one prompt; a second one waits.
+fn used() -> Journal {
+    let mut journal = Journal::new();
+    journal.start_turn(9);
+    journal.prompt(8, "what is there?");
+    journal.reply(vec![Block::text("a file")]);
+    journal.end_turn(TurnStatus::Completed);
+    journal.queue(fixture::prompt_id(7), PromptMode::Queue, "and now?");
+    journal
+}
+
+/// Appends the lines as the store would.
+fn append(journal: &mut Journal, lines: Vec<Line>) {
+    for (conversation, body) in lines {
+        journal.conversation = conversation;
+        journal.push(body);
+    }
+}
+
+fn new() -> ConversationId {
+    fixture::conversation(50)
+}
+
+fn says(window: &Window) -> Vec<String> {
+    let items = window.items().iter();
+    items.map(|item| format!("{:?}", item.entry)).collect()
+}
+
+#[test]
+fn a_reset_begins_with_nothing_and_sets_the_queue_aside() {
+    let mut journal = used();
+    let (state, window) = (journal.state(), journal.window());
+    let lines = reset(&state, &window, new(), Queue::SetAside, None).unwrap();
+    append(&mut journal, lines);
+    let state = journal.state();
+    assert_eq!(state.tree.current(), Some(new()));
+    assert_eq!(state.inbox.waiting().len(), 0);
+    assert_eq!(state.inbox.set_aside_prompts().len(), 1);
+    assert_eq!(says(&journal.window()), [] as [String; 0]);
+    let conversation = state.tree.current_conversation().unwrap();
+    assert!(conversation.labels.contains_key(INIT));
+    assert_eq!(state.anomalies, 0);
+}
+
+#[test]
+fn a_kept_queue_goes_along_with_its_words() {
+    let mut journal = used();
+    let (state, window) = (journal.state(), journal.window());
+    let lines = reset(&state, &window, new(), Queue::Keep, None).unwrap();
+    append(&mut journal, lines);
+    let state = journal.state();
+    assert_eq!(state.inbox.waiting().len(), 1);
+    let words = journal.window();
+    let words = words.pending(fixture::prompt_id(7)).unwrap();
+    assert_eq!(words, [Block::text("and now?")]);
+}
+
+#[test]
+fn undo_brings_back_the_same_words_and_the_queue_and_redo_goes_forward_again() {
+    let mut journal = used();
+    let before = (journal.state(), journal.window());
+    let old = before.0.tree.current();
+    let lines = reset(&before.0, &before.1, new(), Queue::SetAside, None).unwrap();
+    append(&mut journal, lines);
+    let lines = step(&journal.state(), Direction::Undo, None).unwrap();
+    append(&mut journal, lines);
+    let state = journal.state();
+    assert_eq!(state.tree.current(), old);
+    assert_eq!(state.inbox.waiting().len(), 1);
+    assert_eq!(says(&journal.window()), says(&before.1));
+    let lines = step(&state, Direction::Redo, None).unwrap();
+    append(&mut journal, lines);
+    assert_eq!(journal.state().tree.current(), Some(new()));
+    assert_eq!(journal.state().anomalies, 0);
+}
+
+#[test]
+fn a_rewind_shows_what_came_before_and_nothing_after() {
+    let mut journal = used();
+    let state = journal.state();
+    let answered = journal.head();
+    let seen = journal.window();
+    let lines = rewind(&state, &seen, answered, new(), None).unwrap();
+    append(&mut journal, lines);
+    assert_eq!(says(&journal.window()), says(&seen));
+    assert_eq!(journal.state().inbox.waiting().len(), 0);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let journal = used();
+    let (state, window) = (journal.state(), journal.window());
+    assert_eq!(
+        step(&state, Direction::Undo, None),
+        Err(Refused::NothingToUndo)
+    );
+    assert_eq!(
+        step(&state, Direction::Redo, None),
+        Err(Refused::NothingToRedo)
+    );
+    let nowhere = Seq(journal.head().0 + 1);
+    let refused = rewind(&state, &window, nowhere, new(), None);
+    assert_eq!(refused, Err(Refused::NotThere(nowhere)));
+    let mut journal = used();
+    journal.start_turn(20);
+    let refused = reset(&journal.state(), &window, new(), Queue::Keep, None);
+    assert_eq!(refused, Err(Refused::TurnUnderWay));
+}
+
+#[test]
+fn tasks_that_go_on_are_told() {
+    let mut journal = used();
+    journal.push(crate::event::TaskStarted {
+        task: crate::id::TaskId::from_bytes([5; 16]),
+        call: crate::id::CallId::new("a"),
+        tool: "shell".into(),
+        boot: crate::id::BootId::from_bytes([6; 16]),
+    });
+    let (state, window) = (journal.state(), journal.window());
+    let lines = reset(&state, &window, new(), Queue::SetAside, None).unwrap();
+    append(&mut journal, lines);
+    let window = journal.window();
+    let [item] = window.items() else {
+        panic!("{:?}", window.items());
+    };
+    assert!(matches!(&item.entry, Entry::Notice(text) if text.contains("shell")));
+}

@@ -1,0 +1,139 @@
+//! The providers that are known, a small table of models, and what the user's own file adds to them.
+//!
+//! ```toml
+//! [providers.lab]
+//! wire = "openai_chat"
+//! base_url = "http://lab.example:8000/v1"
+//! key_env = "LAB_API_KEY"            # or a list; or key_file, or key_command
+//! default_model = "qwen3"
+//!
+//! [models."qwen3"]
+//! window = 131072
+//! input_usd = 0.10                   # per million tokens
+//! output_usd = 0.40
+//! ```
+
+mod error;
+mod file;
+mod model;
+mod provider;
+
+pub use error::{Error, Fault, Unresolved};
+pub use model::ModelEntry;
+pub use provider::ProviderEntry;
+
+use std::collections::BTreeMap;
+
+/// The provider that is built in, and its only model.
+pub const DEMO: &str = "demo";
+
+/// All that is known. It begins with what is built in.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    providers: BTreeMap<String, ProviderEntry>,
+    models: BTreeMap<String, ModelEntry>,
+}
+
+/// A provider and one of its models.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    pub provider: ProviderEntry,
+    /// As its provider spells it.
+    pub model: String,
+    /// What is known of the model. None where it is in no table: its window and its price are
+    /// *unknown*.
+    pub known: Option<ModelEntry>,
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Self::built_in()
+    }
+}
+
+impl Catalog {
+    pub fn built_in() -> Self {
+        let providers = provider::built_in().into_iter();
+        let models = model::built_in().into_iter();
+        Self {
+            providers: providers.map(|entry| (entry.name.clone(), entry)).collect(),
+            models: models.map(|entry| (entry.name.clone(), entry)).collect(),
+        }
+    }
+
+    /// Adds what a file says, or nothing at all where the file has a mistake. `name_of_file` is for
+    /// the error. What is known already is changed field by field.
+    pub fn extend(&mut self, text: &str, name_of_file: &str) -> Result<(), Error> {
+        let mut extended = self.clone();
+        file::extend(&mut extended, text).map_err(|fault| fault.in_file(name_of_file))?;
+        *self = extended;
+        Ok(())
+    }
+
+    /// By name.
+    pub fn providers(&self) -> impl Iterator<Item = &ProviderEntry> {
+        self.providers.values()
+    }
+
+    pub fn provider(&self, name: &str) -> Option<&ProviderEntry> {
+        self.providers.get(name)
+    }
+
+    /// By name, those of every provider.
+    pub fn models(&self) -> impl Iterator<Item = &ModelEntry> {
+        self.models.values()
+    }
+
+    /// What is known of a model when this provider serves it. A price holds for the vendor and for
+    /// whoever passes it on; what anybody else charges is unknown, unless the user's file says it.
+    pub fn model(&self, provider: &str, name: &str) -> Option<ModelEntry> {
+        let mut entry = model::find(&self.models, name)?.clone();
+        if !entry.is_priced_at(provider) {
+            entry.price = None;
+        }
+        Some(entry)
+    }
+
+    /// Which provider and model a user means. A provider that is not named is found by its model.
+    pub fn resolve(
+        &self,
+        provider: Option<&str>,
+        model: Option<&str>,
+    ) -> Result<Choice, Unresolved> {
+        let by_model = || {
+            let entry = self.models.get(model::undated(model?))?;
+            entry.provider.as_deref()
+        };
+        let name = provider
+            .or_else(by_model)
+            .ok_or_else(|| Unresolved::NoProvider {
+                known: self.names(),
+            })?;
+        let provider = self
+            .providers
+            .get(name)
+            .ok_or_else(|| Unresolved::UnknownProvider {
+                name: name.to_owned(),
+                known: self.names(),
+            })?;
+        let model =
+            model
+                .or(provider.default_model.as_deref())
+                .ok_or_else(|| Unresolved::NoModel {
+                    provider: name.to_owned(),
+                })?;
+        Ok(Choice {
+            known: self.model(name, model),
+            model: model.to_owned(),
+            provider: provider.clone(),
+        })
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<&str> = self.providers.keys().map(String::as_str).collect();
+        names.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests;

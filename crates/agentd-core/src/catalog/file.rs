@@ -1,0 +1,271 @@
+//! The user's file: TOML as a tree of nodes that know their lines, read like a spec's front matter.
+
+use super::error::Fault;
+use super::{Catalog, DEMO, ModelEntry, ProviderEntry};
+use crate::message::Wire;
+use crate::spec::{Entry, Kind, Node, Path, dollars, from_node};
+use crate::usage::{MicroUsd, Price};
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::fmt::{self, Formatter};
+use toml::de::{DeTable, DeValue};
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    providers: BTreeMap<String, Provider>,
+    models: BTreeMap<String, Model>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Provider {
+    wire: Option<Wire>,
+    base_url: Option<String>,
+    key_env: Option<Names>,
+    key_file: Option<String>,
+    key_command: Option<String>,
+    default_model: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Model {
+    window: Option<u64>,
+    max_output: Option<u64>,
+    #[serde(with = "dollars")]
+    input_usd: Option<MicroUsd>,
+    #[serde(with = "dollars")]
+    output_usd: Option<MicroUsd>,
+    #[serde(with = "dollars")]
+    cache_read_usd: Option<MicroUsd>,
+    #[serde(with = "dollars")]
+    cache_write_usd: Option<MicroUsd>,
+}
+
+pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
+    let lines = Lines { text };
+    let table = DeTable::parse(text).map_err(|error| Fault::Toml {
+        line: lines.of(error.span().map_or(0, |span| span.start)),
+        reason: error.message().to_owned(),
+    })?;
+    let root = Node {
+        line: 1,
+        kind: lines.map(table.get_ref()),
+    };
+    let file: File = from_node(&root)?;
+    let fault = |section: &str, name: &str, reason: String| {
+        let path = Path::key(section).then(name);
+        Fault::invalid(root.line_of(&path), path.to_string(), reason)
+    };
+    for (name, given) in file.providers {
+        let known = catalog.providers.remove(&name);
+        let provider = given
+            .over(known, &name)
+            .map_err(|reason| fault("providers", &name, reason))?;
+        catalog.providers.insert(name, provider);
+    }
+    for (name, given) in file.models {
+        let known = catalog.models.remove(&name);
+        let known = known.unwrap_or_else(|| ModelEntry::of_user(&name));
+        let model = given
+            .over(known)
+            .map_err(|reason| fault("models", &name, reason))?;
+        catalog.models.insert(name, model);
+    }
+    Ok(())
+}
+
+impl Provider {
+    fn over(self, known: Option<ProviderEntry>, name: &str) -> Result<ProviderEntry, String> {
+        if name == DEMO {
+            return Err("`demo` is built in; give your provider another name".to_owned());
+        }
+        let texts = [
+            ("base_url", &self.base_url),
+            ("key_file", &self.key_file),
+            ("key_command", &self.key_command),
+            ("default_model", &self.default_model),
+        ];
+        for (key, value) in texts {
+            if value.as_ref().is_some_and(|text| text.trim().is_empty()) {
+                return Err(format!("`{key}` is empty; give it a value, or remove it"));
+            }
+        }
+        let is_http = |url: &String| url.starts_with("http://") || url.starts_with("https://");
+        if self.base_url.as_ref().is_some_and(|url| !is_http(url)) {
+            return Err("`base_url` must begin with http:// or https://".to_owned());
+        }
+        let is_absolute = |path: &String| path.starts_with('/') || path.starts_with("~/");
+        if self
+            .key_file
+            .as_ref()
+            .is_some_and(|path| !is_absolute(path))
+        {
+            return Err("`key_file` must begin with / or ~/".to_owned());
+        }
+        let mut entry = match (known, self.wire, &self.base_url) {
+            (Some(known), _, _) => known,
+            (None, Some(wire), Some(_)) => ProviderEntry::new(name, wire),
+            (None, None, _) => return Err("a new provider needs `wire`; add it".to_owned()),
+            (None, _, None) => return Err("a new provider needs `base_url`; add it".to_owned()),
+        };
+        entry.wire = self.wire.unwrap_or(entry.wire);
+        entry.base_url = self.base_url.or(entry.base_url);
+        let has_key =
+            self.key_env.is_some() || self.key_file.is_some() || self.key_command.is_some();
+        entry.needs_key |= has_key;
+        if let Some(Names(names)) = self.key_env {
+            entry.key_env = names;
+        }
+        entry.key_file = self.key_file.or(entry.key_file);
+        entry.key_command = self.key_command.or(entry.key_command);
+        entry.default_model = self.default_model.or(entry.default_model);
+        Ok(entry)
+    }
+}
+
+impl Model {
+    fn over(self, mut entry: ModelEntry) -> Result<ModelEntry, String> {
+        if self.window == Some(0) || self.max_output == Some(0) {
+            return Err("`window` and `max_output` are 1 or more".to_owned());
+        }
+        entry.window = self.window.or(entry.window);
+        entry.max_output = self.max_output.or(entry.max_output);
+        let given = [
+            self.input_usd,
+            self.output_usd,
+            self.cache_read_usd,
+            self.cache_write_usd,
+        ];
+        if given.iter().all(Option::is_none) {
+            return Ok(entry);
+        }
+        let known = entry.price;
+        let input = self.input_usd.or(known.map(|price| price.input));
+        let output = self.output_usd.or(known.map(|price| price.output));
+        let (Some(input), Some(output)) = (input, output) else {
+            return Err(
+                "a price needs both `input_usd` and `output_usd`; add the other".to_owned(),
+            );
+        };
+        // Who has no price for the cache of its own asks the price of input.
+        entry.price = Some(Price {
+            input,
+            output,
+            cache_read: self
+                .cache_read_usd
+                .or(known.map(|price| price.cache_read))
+                .unwrap_or(input),
+            cache_write: self
+                .cache_write_usd
+                .or(known.map(|price| price.cache_write))
+                .unwrap_or(input),
+        });
+        entry.priced_by_user = true;
+        Ok(entry)
+    }
+}
+
+/// One name, or a list of them.
+struct Names(Vec<String>);
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(NamesVisitor)
+    }
+}
+
+struct NamesVisitor;
+
+impl<'de> Visitor<'de> for NamesVisitor {
+    type Value = Names;
+
+    fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a variable, or a list such as [\"A_KEY\", \"B_KEY\"]")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<Names, E> {
+        named(name.to_owned()).map(|name| Names(vec![name]))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Names, A::Error> {
+        let mut all = Vec::new();
+        while let Some(name) = names.next_element()? {
+            all.push(named(name)?);
+        }
+        Ok(Names(all))
+    }
+}
+
+/// A key itself in this place is a likely slip: it must not pass, nor be repeated.
+fn named<E: de::Error>(name: String) -> Result<String, E> {
+    let is_name = |text: &str| {
+        let word = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        !text.is_empty() && word && !text.starts_with(|c: char| c.is_ascii_digit())
+    };
+    if is_name(&name) {
+        return Ok(name);
+    }
+    Err(E::custom(
+        "expected the name of an environment variable (letters, digits and _), not the key itself",
+    ))
+}
+
+struct Lines<'t> {
+    text: &'t str,
+}
+
+impl Lines<'_> {
+    fn of(&self, byte: usize) -> usize {
+        let before = self.text.as_bytes().iter().take(byte);
+        1 + before.filter(|byte| **byte == b'\n').count()
+    }
+
+    fn map(&self, table: &DeTable<'_>) -> Kind {
+        let entries = table.iter().map(|(key, value)| {
+            let line = self.of(key.span().start);
+            Entry {
+                key: key.get_ref().to_string(),
+                line,
+                value: self.node(line, value.get_ref()),
+            }
+        });
+        Kind::Map(entries.collect())
+    }
+
+    /// Numbers keep their digits, so that money stays exact.
+    fn node(&self, line: usize, value: &DeValue<'_>) -> Node {
+        let word = |text: String, plain| Kind::Word { text, plain };
+        let kind = match value {
+            DeValue::String(text) => word(text.to_string(), false),
+            DeValue::Integer(number) => match i128::from_str_radix(number.as_str(), number.radix())
+            {
+                Ok(number) => word(number.to_string(), true),
+                Err(_) => word(number.as_str().to_owned(), true),
+            },
+            DeValue::Float(number) => word(float(number.as_str()), true),
+            DeValue::Boolean(value) => word(value.to_string(), true),
+            DeValue::Datetime(value) => word(value.to_string(), false),
+            DeValue::Array(items) => {
+                let items = items.iter();
+                let node = |item: &toml::Spanned<DeValue<'_>>| {
+                    self.node(self.of(item.span().start), item.get_ref())
+                };
+                Kind::List(items.map(node).collect())
+            }
+            DeValue::Table(table) => self.map(table),
+        };
+        Node { line, kind }
+    }
+}
+
+/// The tree's own words for what is no number.
+fn float(text: &str) -> String {
+    match text.trim_start_matches(['+', '-']) {
+        "inf" => text.replace("inf", ".inf"),
+        "nan" => ".nan".to_owned(),
+        _ => text.to_owned(),
+    }
+}

@@ -1,0 +1,54 @@
+//! From the catalog's choice to a provider that can be asked.
+
+use super::{Demo, Key, KeyError, Options, Provider, SetUpError, find_key};
+use agentd_core::catalog::Choice;
+use std::time::Duration;
+
+/// What the caller knows better than the catalog and the environment.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    pub base_url: Option<String>,
+    /// One that is at hand already; nothing is looked up then.
+    pub key: Option<Key>,
+    /// Between two pieces of the built-in model's text.
+    pub demo_pause: Option<Duration>,
+}
+
+/// Why there is no provider.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error(transparent)]
+    SetUp(#[from] SetUpError),
+}
+
+impl ConnectError {
+    /// Whether a key is all that it wants: an agent waits for one, and has not failed.
+    pub const fn is_missing_key(&self) -> bool {
+        matches!(self, Self::Key(KeyError::Missing { .. }))
+    }
+}
+
+/// Sets a provider up, with the key that it will show. Sends nothing. Blocks where a command has to
+/// be run for the key. `env` looks a variable up.
+pub fn connect(
+    choice: &Choice,
+    env: &dyn Fn(&str) -> Option<String>,
+    overrides: Overrides,
+) -> Result<(Provider, Option<Key>), ConnectError> {
+    let provider = &choice.provider;
+    let from_env = provider.base_url_env.as_deref().and_then(env);
+    let Some(address) = provider.address(from_env.as_deref()) else {
+        let mut demo = Demo::default();
+        demo.pause = overrides.demo_pause.unwrap_or(demo.pause);
+        return Ok((Provider::demo(demo), None));
+    };
+    let address = overrides.base_url.unwrap_or(address);
+    let key = match overrides.key {
+        Some(key) => Some(key),
+        None => find_key(provider, env)?,
+    };
+    let options = Options::new(provider.wire, address, key.clone());
+    Ok((Provider::new(options)?, key))
+}

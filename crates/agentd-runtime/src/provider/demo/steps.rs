@@ -1,0 +1,110 @@
+//! A prompt as a list of steps.
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    Run {
+        command: String,
+    },
+    Write {
+        path: String,
+        text: String,
+    },
+    Read {
+        path: String,
+    },
+    Count {
+        to: u64,
+    },
+    /// Something that the model does not understand.
+    Other {
+        words: String,
+    },
+}
+
+const THEN: &str = "; then ";
+/// So that a slip of the finger does not count for days.
+const COUNT_LIMIT: u64 = 10_000;
+
+pub fn parse(prompt: &str) -> Vec<Step> {
+    split(prompt).into_iter().map(step).collect()
+}
+
+/// Whether it only asks for more of the same.
+pub fn is_go_on(prompt: &str) -> bool {
+    let words = prompt.trim().trim_end_matches(['.', '!']);
+    ["go on", "continue", "carry on"]
+        .iter()
+        .any(|known| words.eq_ignore_ascii_case(known))
+}
+
+/// At `; then `, but not inside of a command: a shell has these words too.
+fn split(prompt: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut rest, mut from) = (prompt, 0);
+    while let Some(tail) = rest.get(from..) {
+        let Some(at) = tail.find(['`', ';']).map(|at| from + at) else {
+            break;
+        };
+        let found = rest.get(at..).unwrap_or_default();
+        if let Some(after) = found.strip_prefix(THEN) {
+            parts.push(rest.get(..at).unwrap_or_default());
+            (rest, from) = (after, 0);
+        } else if let Some(quoted) = found.strip_prefix('`')
+            && let Some(end) = quoted.find('`')
+        {
+            from = at + 1 + end + 1;
+        } else {
+            from = at + 1;
+        }
+    }
+    parts.push(rest);
+    parts
+}
+
+fn step(text: &str) -> Step {
+    let text = text.trim();
+    let other = || Step::Other {
+        words: text.to_owned(),
+    };
+    let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let rest = rest.trim_start();
+    let known = match verb.to_ascii_lowercase().as_str() {
+        "run" => quoted(rest).map(|command| Step::Run {
+            command: command.to_owned(),
+        }),
+        "write" => rest.split_once(':').and_then(|(name, text)| {
+            Some(Step::Write {
+                path: path(name)?,
+                text: text.strip_prefix(' ').unwrap_or(text).to_owned(),
+            })
+        }),
+        "read" => path(rest).map(|path| Step::Read { path }),
+        "count" => count(rest).map(|to| Step::Count { to }),
+        _ => None,
+    };
+    known.unwrap_or_else(other)
+}
+
+/// What stands between the first backtick and the last.
+fn quoted(text: &str) -> Option<&str> {
+    let inside = text.strip_prefix('`')?;
+    let (inside, _) = inside.rsplit_once('`')?;
+    (!inside.trim().is_empty()).then_some(inside)
+}
+
+/// One word, or anything in backticks: `read the manual` names no file.
+fn path(text: &str) -> Option<String> {
+    let text = text.trim();
+    match quoted(text) {
+        Some(path) => Some(path.to_owned()),
+        None if text.is_empty() || text.contains(char::is_whitespace) => None,
+        None => Some(text.to_owned()),
+    }
+}
+
+fn count(text: &str) -> Option<u64> {
+    let number = text.strip_prefix("to ")?.trim().trim_end_matches('.');
+    let to: u64 = number.parse().ok()?;
+    Some(to.min(COUNT_LIMIT))
+}

@@ -1,0 +1,120 @@
+//! A provider over HTTP. Formats differ in where a request goes and how its key is shown; what it
+//! says and how the answer reads is `agentd_core::wire`.
+
+use super::{Failure, Options, SetUpError, address};
+use agentd_core::draft::Delta;
+use agentd_core::event::FailureClass;
+use agentd_core::message::Wire;
+use agentd_core::request::Request;
+use agentd_core::wire;
+use agentd_core::wire::stream::{Decoder, End};
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
+use sse_stream::SseStream;
+use std::error::Error;
+use std::io::Cursor;
+use std::pin::pin;
+
+#[derive(Clone)]
+pub struct Http {
+    client: reqwest::Client,
+    options: Options,
+}
+
+/// Errors are read up to this length.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+impl Http {
+    pub fn new(options: Options) -> Result<Self, SetUpError> {
+        let is_http = ["http://", "https://"]
+            .iter()
+            .any(|scheme| options.base_url.starts_with(scheme));
+        if !is_http {
+            return Err(SetUpError::BadAddress {
+                url: options.base_url,
+            });
+        }
+        // Somebody else in this process may have chosen one before: theirs is as good.
+        let _chosen = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .connect_timeout(options.connect_timeout)
+            .read_timeout(options.silence)
+            .default_headers(address::headers(&options)?)
+            // A key must not follow a redirect to somebody else.
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(SetUpError::Client)?;
+        Ok(Self { client, options })
+    }
+
+    pub async fn stream(
+        &self,
+        request: &Request,
+        on_delta: impl FnMut(Delta) + Send,
+    ) -> Result<End, Failure> {
+        let url = address::url(&self.options, &request.context.model);
+        let body = wire::encode(request).to_string();
+        let response = self.client.post(url).body(body).send().await;
+        let response = response.map_err(|error| dropped(&error))?;
+        if !response.status().is_success() {
+            return Err(self.refused(response).await);
+        }
+        read(self.options.wire, response.bytes_stream(), on_delta).await
+    }
+
+    async fn refused(&self, response: reqwest::Response) -> Failure {
+        let status = response.status().as_u16();
+        let retry_after_ms = address::retry_after_ms(response.headers());
+        let mut body = Vec::new();
+        let mut chunks = response.bytes_stream();
+        while let Some(Ok(chunk)) = chunks.next().await {
+            body.extend_from_slice(&chunk);
+            if body.len() > MAX_ERROR_BYTES {
+                break;
+            }
+        }
+        let body = String::from_utf8_lossy(&body);
+        let refusal = wire::failure::classify(self.options.wire, status, &body);
+        Failure {
+            class: refusal.class,
+            status: Some(refusal.status),
+            retry_after_ms,
+            detail: refusal.detail,
+        }
+    }
+}
+
+/// Reads a reply out of the body that it streams in, wherever the body was cut into chunks.
+pub async fn read<D, E>(
+    wire: Wire,
+    body: impl Stream<Item = Result<D, E>>,
+    mut on_delta: impl FnMut(Delta),
+) -> Result<End, Failure>
+where
+    D: AsRef<[u8]>,
+    E: Error + Send + Sync + 'static,
+{
+    let mut events = pin!(SseStream::from_bytes_stream(body.map_ok(Cursor::new)));
+    let mut decoder = Decoder::new(wire);
+    while let Some(event) = events.next().await {
+        let event = event.map_err(|error| {
+            let detail = format!("the stream broke: {error}");
+            Failure::new(FailureClass::Dropped, detail)
+        })?;
+        let Some(data) = event.data else { continue };
+        for delta in decoder.event(&data)? {
+            on_delta(delta);
+        }
+    }
+    Ok(decoder.finish()?)
+}
+
+/// The client's own words name the address and hide the reason behind it.
+fn dropped(error: &reqwest::Error) -> Failure {
+    let mut detail = "the provider cannot be reached".to_owned();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        detail = format!("{detail}: {cause}");
+        source = cause.source();
+    }
+    Failure::new(FailureClass::Dropped, detail)
+}

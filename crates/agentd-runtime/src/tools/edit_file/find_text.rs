@@ -1,0 +1,139 @@
+//! Finding the one place that an edit means, and saying why where there is none.
+
+use super::super::failure::Failure;
+
+/// So many line numbers are named, and no more.
+const NAMED_LINES: usize = 10;
+
+pub(super) struct Edit<'a> {
+    pub old: &'a str,
+    pub new: &'a str,
+    pub all: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Edited {
+    pub text: String,
+    pub places: usize,
+    /// That of the first place.
+    pub line: usize,
+}
+
+impl Edit<'_> {
+    /// The text with the edit made, or why it cannot be.
+    pub fn apply(&self, name: &str, text: &str) -> Result<Edited, Failure> {
+        if self.old.is_empty() {
+            let why = "`old` is empty; give the text to replace, or use write_file for a new file.";
+            return Err(Failure::new(why));
+        }
+        if self.old == self.new {
+            return Err(Failure::new("`old` and `new` are the same; nothing to do."));
+        }
+        // Where an edit has a `\r` of its own it knows what it wants.
+        let knows = self.old.contains('\r') || self.new.contains('\r');
+        let (old, new) = match !knows && has_crlf_only(text) {
+            true => (to_crlf(self.old), to_crlf(self.new)),
+            false => (self.old.to_owned(), self.new.to_owned()),
+        };
+        let places = places(text, &old);
+        let Some(first) = places.first() else {
+            return Err(Failure::new(self.missing(name, text)));
+        };
+        if places.len() > 1 && !self.all {
+            return Err(Failure::new(ambiguous(name, text, &places)));
+        }
+        let edited = match self.all {
+            true => text.replace(&old, &new),
+            false => text.replacen(&old, &new, 1),
+        };
+        Ok(Edited {
+            text: edited,
+            places: match self.all {
+                true => text.matches(&old).count(),
+                false => 1,
+            },
+            line: line_of(text, *first),
+        })
+    }
+
+    fn missing(&self, name: &str, text: &str) -> String {
+        let head = format!("`old` is not in {name}; nothing was changed.");
+        if let Some(line) = line_but_for_space(text, self.old) {
+            return format!(
+                "{head} At line {line} there is a text that differs only in white space: read it \
+                 again and take it exactly."
+            );
+        }
+        let first = self.old.lines().map(str::trim).find(|it| !it.is_empty());
+        let at = first.and_then(|first| {
+            let mut lines = text.lines();
+            lines.position(|line| line.trim() == first)
+        });
+        match at {
+            Some(at) => format!(
+                "{head} Line {} is like its first line, but what follows is not: read it again.",
+                at + 1
+            ),
+            None => format!("{head} Read the file again."),
+        }
+    }
+}
+
+fn ambiguous(name: &str, text: &str, places: &[usize]) -> String {
+    let lines = places.iter().take(NAMED_LINES);
+    let lines: Vec<String> = lines.map(|at| line_of(text, *at).to_string()).collect();
+    let more = match places.len() > NAMED_LINES {
+        true => ", …",
+        false => "",
+    };
+    format!(
+        "`old` is in {name} {} times (at lines {}{more}); nothing was changed. Take more of the text \
+         around the place you mean, or set `replace_all`.",
+        places.len(),
+        lines.join(", ")
+    )
+}
+
+/// Where `old` begins, also where one overlaps the one before.
+fn places(text: &str, old: &str) -> Vec<usize> {
+    let mut places = Vec::new();
+    let mut from = 0;
+    while let Some(found) = text[from..].find(old) {
+        let at = from + found;
+        places.push(at);
+        from = text.ceil_char_boundary(at + 1);
+    }
+    places
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+fn has_crlf_only(text: &str) -> bool {
+    let lines = text.matches('\n').count();
+    lines > 0 && lines == text.matches("\r\n").count()
+}
+
+/// Models write `\n` where a file has `\r\n`; the file keeps what it has.
+fn to_crlf(text: &str) -> String {
+    text.replace('\n', "\r\n")
+}
+
+/// The line where `old` would be if all white space were the same.
+fn line_but_for_space(text: &str, old: &str) -> Option<usize> {
+    let squeeze = |text: &str| {
+        let lines = text.lines().map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words.join(" ")
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let old = squeeze(old);
+    let old = old.trim();
+    if old.is_empty() {
+        return None;
+    }
+    let text = squeeze(text);
+    text.find(old).map(|at| line_of(&text, at))
+}

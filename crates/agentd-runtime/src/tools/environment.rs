@@ -1,0 +1,58 @@
+//! What a tool's process finds in its environment.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+/// What is handed on where the caller has it; never a key.
+const HANDED_ON: &[&str] = &[
+    "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER",
+];
+
+/// The whole environment of tools: what may be handed on of the caller's own, and what the spec adds
+/// or replaces.
+pub fn allowed_env(
+    own: impl IntoIterator<Item = (OsString, OsString)>,
+    spec: &BTreeMap<String, String>,
+) -> Vec<(String, String)> {
+    let mut all = BTreeMap::new();
+    for (name, value) in own {
+        if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
+            && (HANDED_ON.contains(&name) || name.starts_with("LC_"))
+        {
+            all.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    all.extend(spec.clone());
+    all.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::allowed_env;
+    use std::collections::BTreeMap;
+    use std::ffi::OsString;
+
+    #[test]
+    fn only_what_is_on_the_list_is_handed_on() {
+        let own = [
+            ("PATH", "/bin"),
+            ("LC_ALL", "C"),
+            ("ANTHROPIC_API_KEY", "sk-1"),
+            ("HOME", "/home/a"),
+            ("LD_PRELOAD", "x.so"),
+            ("PATHS", "/x"),
+        ];
+        let own = own.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let spec = [("HOME", "/tmp"), ("LD_LIBRARY_PATH", "/lib")];
+        let spec: BTreeMap<String, String> =
+            spec.map(|(name, value)| (name.into(), value.into())).into();
+        let expected = [
+            ("HOME", "/tmp"),
+            ("LC_ALL", "C"),
+            ("LD_LIBRARY_PATH", "/lib"),
+            ("PATH", "/bin"),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(allowed_env(own, &spec), expected);
+    }
+}

@@ -1,0 +1,51 @@
+//! Why a call came to nothing, in words for the model.
+
+use agentd_core::message::{Block, CallOutcome};
+use agentd_core::turn::{Finished, Prepared};
+use std::fmt::Display;
+
+/// A call that cannot be carried out; nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure(String);
+
+impl Failure {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// `what` could not be done with the file at `path`, as it is shown.
+    pub fn io(what: &str, path: impl Display, error: &std::io::Error) -> Self {
+        Self(format!("Cannot {what} {path}: {error}."))
+    }
+
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Failure> for Finished {
+    fn from(failure: Failure) -> Self {
+        said(CallOutcome::Error, failure.0)
+    }
+}
+
+impl From<Failure> for Prepared {
+    fn from(failure: Failure) -> Self {
+        Self::Refuse {
+            outcome: CallOutcome::Error,
+            blocks: vec![Block::text(failure.0)],
+        }
+    }
+}
+
+/// A result of one text.
+pub(super) fn said(outcome: CallOutcome, text: impl Into<String>) -> Finished {
+    Finished::new(outcome, vec![Block::text(text)])
+}
+
+pub(super) fn done(result: Result<String, Failure>) -> Finished {
+    match result {
+        Ok(text) => said(CallOutcome::Ok, text),
+        Err(failure) => failure.into(),
+    }
+}

@@ -1,0 +1,205 @@
+//! `fetch_url`: a text from the web. Off unless it is asked for by name.
+
+use super::blocking::{self, Cancelled};
+use super::desk::Desk;
+use super::failure::{Failure, said};
+use super::output::{self, number};
+use super::tool::{Job, Tool, Traits};
+use agentd_core::message::CallOutcome;
+use agentd_core::permission::Subject;
+use agentd_core::spec::Decision;
+use agentd_core::turn::Finished;
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use reqwest::header::CONTENT_TYPE;
+use reqwest::redirect::{Attempt, Policy};
+use reqwest::{Client, Response, Url};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+const MAX_BYTES: usize = 5 * 1024 * 1024;
+const PATIENCE: Duration = Duration::from_secs(30);
+const MAX_REDIRECTS: usize = 5;
+
+pub(super) struct FetchUrl;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    url: String,
+}
+
+#[async_trait]
+impl Tool for FetchUrl {
+    const NAME: &'static str = "fetch_url";
+    const TRAITS: Traits = Traits {
+        parallel: true,
+        idempotent: true,
+        approval: true,
+    };
+    type Arguments = Arguments;
+
+    fn description() -> String {
+        "Fetches a text from an http or https address (GET), as it is.".into()
+    }
+
+    fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "url": {"type": "string", "description": "An http:// or https:// address."}
+            },
+            "required": ["url"],
+            "additionalProperties": false
+        })
+    }
+
+    fn subjects(_desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        Ok(vec![subject(&arguments.address()?)])
+    }
+
+    async fn run(job: Job<Arguments>, mut cancelled: Cancelled) -> Finished {
+        tokio::select! {
+            biased;
+            () = cancelled.wait() => blocking::interrupted(),
+            result = fetch(&job) => result.unwrap_or_else(Finished::from),
+        }
+    }
+}
+
+impl Arguments {
+    fn address(&self) -> Result<Url, Failure> {
+        let url = self.url.trim().parse::<Url>();
+        let url = url.map_err(|error| Failure::new(format!("`url` is no address: {error}.")))?;
+        match url.scheme() {
+            "http" | "https" => Ok(url),
+            other => Err(Failure::new(format!(
+                "`url` begins with {other}:, and only http and https addresses are fetched."
+            ))),
+        }
+    }
+}
+
+/// As it is understood, not as it was written: `HTTP://A.b:80/../c` is `http://a.b/c`.
+fn subject(url: &Url) -> Subject {
+    Subject::name(url.as_str())
+}
+
+async fn fetch(job: &Job<Arguments>) -> Result<Finished, Failure> {
+    let url = job.arguments.address()?;
+    let response = client(&job.desk)?.get(url).send().await;
+    let response = response.map_err(|error| cannot(&error))?;
+    let status = response.status();
+    let kind = kind(&response);
+    let mut head = format!("{} {status}", response.url());
+    if !is_text(&kind) {
+        let text = format!("{head}\nIt is {kind}, and only text is shown.");
+        return Ok(said(CallOutcome::Error, text));
+    }
+    let (body, whole) = body(response).await?;
+    if !whole {
+        let most = number(MAX_BYTES as u64);
+        head.push_str(&format!("\n[only the first {most} bytes were fetched]"));
+    }
+    let text = String::from_utf8_lossy(&body).into_owned();
+    let (desk, call) = (Arc::clone(&job.desk), job.call.clone());
+    let text = blocking::whole(move || output::capped(&desk, &call, &text)).await?;
+    let outcome = match status.is_success() {
+        true => CallOutcome::Ok,
+        false => CallOutcome::Error,
+    };
+    Ok(said(outcome, format!("{head}\n{text}")))
+}
+
+fn client(desk: &Arc<Desk>) -> Result<Client, Failure> {
+    // Somebody else in this process may have chosen one before: theirs is as good.
+    let _chosen = rustls::crypto::ring::default_provider().install_default();
+    let desk = Arc::clone(desk);
+    let client = Client::builder()
+        .timeout(PATIENCE)
+        .redirect(Policy::custom(move |attempt| follow(&desk, attempt)))
+        .build();
+    client.map_err(|error| cannot(&error))
+}
+
+/// An address that is led to needs leave as much as the one that was given.
+fn follow(desk: &Desk, attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    if attempt.previous().len() > MAX_REDIRECTS {
+        return attempt.error(format!("more than {MAX_REDIRECTS} redirects"));
+    }
+    let here = attempt.previous().first().map(|url| [subject(url)]);
+    let asked = here
+        .is_some_and(|here| desk.decide(FetchUrl::NAME, FetchUrl::TRAITS, &here) == Decision::Ask);
+    let to = [subject(attempt.url())];
+    match desk.decide(FetchUrl::NAME, FetchUrl::TRAITS, &to) {
+        Decision::Allow => attempt.follow(),
+        // Whoever said yes to one address of a site has said so for where it leads within it.
+        Decision::Ask if asked && same_host(&attempt) => attempt.follow(),
+        Decision::Ask | Decision::Deny => {
+            let url = attempt.url().clone();
+            attempt.error(format!("it leads to {url}, which needs a call of its own"))
+        }
+    }
+}
+
+fn same_host(attempt: &Attempt<'_>) -> bool {
+    let before = attempt.previous().first().and_then(Url::host_str);
+    before == attempt.url().host_str()
+}
+
+fn kind(response: &Response) -> String {
+    let kind = response.headers().get(CONTENT_TYPE);
+    let kind = kind
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or("text/plain");
+    let kind = kind.split(';').next().unwrap_or(kind);
+    kind.trim().to_ascii_lowercase()
+}
+
+fn is_text(kind: &str) -> bool {
+    const TEXTS: &[&str] = &[
+        "json",
+        "xml",
+        "javascript",
+        "ecmascript",
+        "yaml",
+        "toml",
+        "x-sh",
+    ];
+    let sub = kind.rsplit(['/', '+']).next().unwrap_or(kind);
+    kind.starts_with("text/") || TEXTS.contains(&sub) || sub == "x-ndjson"
+}
+
+/// What it holds, and whether that is all.
+async fn body(response: Response) -> Result<(Vec<u8>, bool), Failure> {
+    let mut body = Vec::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        body.extend_from_slice(&chunk.map_err(|error| cannot(&error))?);
+        if body.len() > MAX_BYTES {
+            body.truncate(MAX_BYTES);
+            return Ok((body, false));
+        }
+    }
+    Ok((body, true))
+}
+
+/// The client's own words hide the reason behind the address.
+fn cannot(error: &reqwest::Error) -> Failure {
+    let mut text = "It cannot be fetched".to_owned();
+    let mut source = error.source();
+    if source.is_none() {
+        text = format!("{text}: {error}");
+    }
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    Failure::new(text + ".")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! `list_files`: what is in a folder.
+
+use super::arguments::whole;
+use super::blocking::{self, Cancelled, Stop};
+use super::desk::Desk;
+use super::failure::{Failure, done};
+use super::output::{self, number};
+use super::paths;
+use super::tool::{Job, Tool, Traits};
+use super::walk::{self, Walk};
+use agentd_core::permission::Subject;
+use agentd_core::turn::Finished;
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+
+/// So many are shown; the others are counted.
+const SHOWN: usize = 1000;
+/// So many are counted.
+const COUNTED: usize = 200_000;
+
+pub(super) struct ListFiles;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    path: Option<String>,
+    pattern: Option<String>,
+    #[serde(default, deserialize_with = "whole")]
+    depth: Option<u64>,
+}
+
+#[async_trait]
+impl Tool for ListFiles {
+    const NAME: &'static str = "list_files";
+    const TRAITS: Traits = Traits {
+        parallel: true,
+        idempotent: true,
+        approval: false,
+    };
+    type Arguments = Arguments;
+
+    fn description() -> String {
+        "Lists the files and folders below a folder, without what .gitignore leaves out. Folders \
+         end with `/`."
+            .into()
+    }
+
+    fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {
+                    "type": "string",
+                    "description": "The folder. Default: the working folder."
+                },
+                "pattern": {
+                    "type": "string",
+                    "description": "Only what fits, such as `*.rs` or `src/**/*.rs`."
+                },
+                "depth": {
+                    "type": "integer",
+                    "description": "How deep to go; 1 is the folder alone. Default: all the way."
+                }
+            },
+            "additionalProperties": false
+        })
+    }
+
+    fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        let path = arguments.path.as_deref().unwrap_or(".");
+        let path = paths::locate(&desk.cwd, path)?;
+        Ok(paths::subjects(&desk.cwd, &path))
+    }
+
+    async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
+        match blocking::read(cancelled, move |stop| list(&job, stop)).await {
+            Ok(result) => done(result),
+            Err(finished) => finished,
+        }
+    }
+}
+
+fn list(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
+    let (desk, arguments) = (&*job.desk, &job.arguments);
+    let pattern = arguments.pattern.as_deref();
+    let walk = Walk {
+        desk,
+        tool: ListFiles::NAME,
+        traits: ListFiles::TRAITS,
+        root: walk::root(desk, arguments.path.as_deref())?,
+        glob: pattern.map(|it| walk::glob("pattern", it)).transpose()?,
+        depth: arguments.depth.map(|depth| depth.max(1) as usize),
+        stop,
+    };
+    let mut text = String::new();
+    let mut count = 0;
+    let way = walk.each(|entry, _| {
+        count += 1;
+        if count <= SHOWN {
+            text.push_str(&paths::shown(&desk.cwd, entry.path()));
+            let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+            text.push_str(if is_folder { "/\n" } else { "\n" });
+        }
+        match count < COUNTED {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    if count == 0 {
+        text.push_str("Nothing was found.");
+    }
+    let mut text = output::capped(desk, &job.call, text.trim_end());
+    if count > SHOWN {
+        let at_least = if count < COUNTED { "" } else { "at least " };
+        text.push_str(&format!(
+            "\n[the first {} of {at_least}{}; give a `path`, a `pattern` or a `depth`]",
+            number(SHOWN as u64),
+            number(count as u64)
+        ));
+    }
+    Ok(text + &way.notes())
+}
+
+#[cfg(test)]
+mod tests;

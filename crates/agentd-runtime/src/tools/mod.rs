@@ -1,0 +1,302 @@
+//! What the agent can do: its tools, under its rules.
+//!
+//! - [`Toolbox`]: the tools of one agent, as the driver wants them.
+//! - `tool`: what a tool is; each one has a file of its name.
+//! - `desk`: what every tool has at hand.
+//!
+//! Every text that a tool returns or keeps is without agentd's own [`Secrets`], and within the limit
+//! for output. Processes are started through `agentd-process` alone.
+
+mod arguments;
+mod blocking;
+mod desk;
+mod edit_file;
+mod environment;
+mod failure;
+mod fetch_url;
+mod hash;
+mod lines;
+mod list_files;
+mod output;
+mod paths;
+mod read_file;
+mod replace;
+mod search_files;
+mod secrets;
+mod shell;
+mod task_output;
+mod task_stop;
+mod tasks;
+mod tool;
+mod walk;
+mod write_file;
+
+#[cfg(test)]
+mod tests;
+
+pub use environment::allowed_env;
+pub use secrets::{MARK, Secrets};
+pub use tool::Traits;
+
+use crate::driver::Tools;
+use agentd_core::event::TaskExit;
+use agentd_core::id::{BootId, TaskId};
+use agentd_core::message::{Block, CallOutcome, ToolCall};
+use agentd_core::recover::CallFact;
+use agentd_core::spec::Rule;
+use agentd_core::state::StartedCall;
+use agentd_core::turn::{Consent, Finished, Prepared};
+use agentd_process::task::ShimProgram;
+use async_trait::async_trait;
+use blocking::Cancelled;
+use desk::Desk;
+use failure::{Failure, said};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::watch;
+use tool::{AnyTool, Tool as _, Work, known};
+
+/// The tools of one agent, and what they work with.
+#[derive(Clone, Debug)]
+pub struct ToolboxOptions {
+    /// Where the agent works; an absolute path.
+    pub cwd: PathBuf,
+    /// For tasks (`tasks/<id>/`) and long outputs (`outputs/<call>.txt`); made for its owner alone.
+    pub state: PathBuf,
+    /// The whole environment of the tools' processes: see [`allowed_env`].
+    pub env: Vec<(String, String)>,
+    pub rules: Vec<Rule>,
+    /// Whether a call that changes something or reaches out is asked about where no rule matches it.
+    pub ask_by_default: bool,
+    /// The names of the tools; none means all but `fetch_url`.
+    pub tools: Option<Vec<String>>,
+    /// What the model sees of one output, in bytes.
+    pub output_bytes: usize,
+    /// Background tasks that run at the same time.
+    pub max_tasks: usize,
+    pub secrets: Secrets,
+    pub shim: ShimProgram,
+    /// For tests: where the shim of each task is to pause.
+    pub shim_failpoint: Option<String>,
+    /// The start of the system under which this process runs.
+    pub boot: BootId,
+}
+
+/// The tools cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "there is no tool `{name}`{}; there are {known}",
+        .nearest.as_deref().map(|it| format!(" (did you mean `{it}`?)")).unwrap_or_default()
+    )]
+    UnknownTool {
+        name: String,
+        nearest: Option<String>,
+        known: String,
+    },
+    #[error("`{}` is no place to work from; give an absolute path", .path.display())]
+    BadFolder { path: PathBuf },
+    #[error("cannot make the folder {}: {source}", .path.display())]
+    CannotMake {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// The tools of one agent, under its rules.
+pub struct Toolbox {
+    desk: Arc<Desk>,
+    /// In a fixed order: the list is part of every request.
+    tools: Vec<Box<dyn AnyTool>>,
+}
+
+impl Toolbox {
+    pub fn new(options: ToolboxOptions) -> Result<Self, Error> {
+        for path in [&options.cwd, &options.state] {
+            if !path.is_absolute() {
+                return Err(Error::BadFolder { path: path.clone() });
+            }
+        }
+        let mut tools = all();
+        match &options.tools {
+            Some(names) => {
+                check(names, &tools)?;
+                tools.retain(|tool| names.iter().any(|name| name == tool.name()));
+            }
+            None => tools.retain(|tool| tool.name() != fetch_url::FetchUrl::NAME),
+        }
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&options.state)
+            .map_err(|source| Error::CannotMake {
+                path: options.state.clone(),
+                source,
+            })?;
+        Ok(Self {
+            desk: Arc::new(Desk::new(options)),
+            tools,
+        })
+    }
+
+    /// The tools as the model is told of them.
+    pub fn declarations(&self) -> Vec<agentd_core::event::Tool> {
+        self.tools.iter().map(|tool| tool.declaration()).collect()
+    }
+
+    /// The names of those whose calls may run beside others.
+    pub fn parallel(&self) -> BTreeSet<String> {
+        let parallel = self.tools.iter().filter(|tool| tool.traits().parallel);
+        parallel.map(|tool| tool.name().to_owned()).collect()
+    }
+
+    /// What a tool promises; none where there is no such tool.
+    pub fn traits(&self, name: &str) -> Option<Traits> {
+        Some(self.tool(name)?.traits())
+    }
+
+    fn tool(&self, name: &str) -> Option<&dyn AnyTool> {
+        let found = self.tools.iter().find(|tool| tool.name() == name);
+        found.map(AsRef::as_ref)
+    }
+
+    fn no_such_tool(&self, name: &str) -> Failure {
+        Failure::new(format!(
+            "There is no tool `{name}`; there are {}.",
+            names(&self.tools)
+        ))
+    }
+
+    fn work(&self, call: ToolCall, started: StartedCall) -> Work {
+        Work {
+            desk: Arc::clone(&self.desk),
+            call,
+            started,
+        }
+    }
+
+    /// Whatever a tool says: no secret gets out.
+    fn clean(&self, mut finished: Finished) -> Finished {
+        self.desk.secrets.redact_blocks(&mut finished.blocks);
+        finished
+    }
+}
+
+#[async_trait]
+impl Tools for Toolbox {
+    async fn prepare(&self, call: &ToolCall, consent: Consent) -> Prepared {
+        let prepared = match self.tool(&call.name) {
+            Some(tool) => tool.prepare(&self.desk, call, consent).await,
+            None => self.no_such_tool(&call.name).into(),
+        };
+        match prepared {
+            Prepared::Refuse {
+                outcome,
+                mut blocks,
+            } => {
+                self.desk.secrets.redact_blocks(&mut blocks);
+                Prepared::Refuse { outcome, blocks }
+            }
+            other => other,
+        }
+    }
+
+    async fn run(
+        &self,
+        call: ToolCall,
+        started: StartedCall,
+        cancelled: watch::Receiver<bool>,
+    ) -> Finished {
+        let cancelled = Cancelled::new(cancelled);
+        self.clean(match self.tool(&call.name) {
+            Some(tool) => tool.run(self.work(call, started), cancelled).await,
+            None => self.no_such_tool(&call.name).into(),
+        })
+    }
+
+    async fn find(&self, call: &ToolCall, started: &StartedCall) -> CallFact {
+        // It may have been started with other tools than there are now.
+        let every = all();
+        let tool = every.iter().find(|tool| tool.name() == call.name);
+        let Some(tool) = tool else {
+            return CallFact::Unknown;
+        };
+        match tool.find(self.work(call.clone(), started.clone())).await {
+            CallFact::Ended(finished) => CallFact::Ended(self.clean(finished)),
+            other => other,
+        }
+    }
+
+    async fn resume(
+        &self,
+        call: ToolCall,
+        started: StartedCall,
+        cancelled: watch::Receiver<bool>,
+    ) -> Finished {
+        let every = all();
+        let tool = every.iter().find(|tool| tool.name() == call.name);
+        let Some(tool) = tool else {
+            return said(CallOutcome::Unknown, self.no_such_tool(&call.name).text());
+        };
+        let cancelled = Cancelled::new(cancelled);
+        self.clean(tool.resume(self.work(call, started), cancelled).await)
+    }
+
+    async fn task_ended(&self, task: TaskId, boot: BootId) -> (TaskExit, String) {
+        let (exit, text) = tasks::until_ended(&self.desk, task, boot).await;
+        let mut blocks = [Block::text(text)];
+        self.desk.secrets.redact_blocks(&mut blocks);
+        let [block] = blocks;
+        match block {
+            Block::Text { text } => (exit, text),
+            _ => (exit, String::new()),
+        }
+    }
+}
+
+/// Every tool there is, in the order in which the model is told of them.
+fn all() -> Vec<Box<dyn AnyTool>> {
+    vec![
+        known::<shell::Shell>(),
+        known::<read_file::ReadFile>(),
+        known::<write_file::WriteFile>(),
+        known::<edit_file::EditFile>(),
+        known::<list_files::ListFiles>(),
+        known::<search_files::SearchFiles>(),
+        known::<task_output::TaskOutput>(),
+        known::<task_stop::TaskStop>(),
+        known::<fetch_url::FetchUrl>(),
+    ]
+}
+
+fn check(wanted: &[String], tools: &[Box<dyn AnyTool>]) -> Result<(), Error> {
+    for name in wanted {
+        if tools.iter().any(|tool| tool.name() == name) {
+            continue;
+        }
+        let near = tools.iter().map(|tool| {
+            let distance = strsim::damerau_levenshtein(name, tool.name());
+            (distance, tool.name())
+        });
+        let nearest = near.min().filter(|(distance, _)| *distance <= 4);
+        return Err(Error::UnknownTool {
+            name: name.clone(),
+            nearest: nearest.map(|(_, name)| name.to_owned()),
+            known: names(tools),
+        });
+    }
+    Ok(())
+}
+
+fn names(tools: &[Box<dyn AnyTool>]) -> String {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
+    }
+}

@@ -1,0 +1,167 @@
+//! Output that is too long is kept in a file; its head and tail are shown, and where the rest is.
+
+use super::desk::Desk;
+use agentd_core::id::CallId;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// A text without secrets, within the limit. A longer one is kept whole in a file of its call.
+pub(super) fn capped(desk: &Desk, call: &CallId, text: &str) -> String {
+    let text = desk.secrets.redact(text);
+    if text.len() <= desk.output_bytes {
+        return text;
+    }
+    let path = kept_at(&desk.state, call);
+    match keep(&path, &text) {
+        Ok(()) => cut(&text, desk.output_bytes, &Whole::In(&path)),
+        Err(error) => cut(&text, desk.output_bytes, &Whole::Lost(&error)),
+    }
+}
+
+/// Where all of a text is.
+pub(super) enum Whole<'a> {
+    In(&'a Path),
+    Lost(&'a io::Error),
+}
+
+/// The head and the tail of a text, `limit` bytes of it at the most.
+pub(super) fn cut(text: &str, limit: usize, whole: &Whole<'_>) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let head = &text[..text.floor_char_boundary(limit - limit / 2)];
+    let tail = &text[text.ceil_char_boundary(text.len() - limit / 2)..];
+    let left_out = text.len() - head.len() - tail.len();
+    joined(head, tail, left_out as u64, whole)
+}
+
+fn joined(head: &str, tail: &str, left_out: u64, whole: &Whole<'_>) -> String {
+    let place = match whole {
+        Whole::In(path) => format!("all of it is in {}", path.display()),
+        Whole::Lost(error) => format!("it could not be kept: {error}"),
+    };
+    let left_out = number(left_out);
+    format!("{head}\n… {left_out} bytes left out; {place} …\n{tail}")
+}
+
+/// What a file holds, as [`cut`] shows it; no more of it is read than is shown.
+pub(super) fn of_file(path: &Path, limit: usize) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    if length <= limit as u64 {
+        let text = take(&mut file, limit as u64)?;
+        return Ok(cut(
+            &String::from_utf8_lossy(&text),
+            limit,
+            &Whole::In(path),
+        ));
+    }
+    let (first, last) = ((limit - limit / 2) as u64, (limit / 2) as u64);
+    let mut head = take(&mut file, first)?;
+    file.seek(SeekFrom::Start(length - last))?;
+    let mut tail = take(&mut file, last)?;
+    trim_end(&mut head);
+    trim_start(&mut tail);
+    let left_out = length - (head.len() + tail.len()) as u64;
+    let (head, tail) = (
+        String::from_utf8_lossy(&head),
+        String::from_utf8_lossy(&tail),
+    );
+    Ok(joined(&head, &tail, left_out, &Whole::In(path)))
+}
+
+/// A part of a file from `offset`, and where the next one begins. It is cut between characters.
+pub(super) fn part_of_file(path: &Path, offset: u64, limit: usize) -> io::Result<(String, u64)> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(offset))?;
+    let mut part = take(&mut file, limit as u64)?;
+    if part.len() == limit {
+        trim_end(&mut part);
+    }
+    let next = offset + part.len() as u64;
+    Ok((String::from_utf8_lossy(&part).into_owned(), next))
+}
+
+/// The last of a file, `limit` bytes at the most.
+pub(super) fn tail_of_file(path: &Path, limit: u64) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(limit)))?;
+    let mut tail = take(&mut file, limit)?;
+    if length > limit {
+        trim_start(&mut tail);
+    }
+    Ok(String::from_utf8_lossy(&tail).into_owned())
+}
+
+fn take(file: &mut File, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Takes off the beginning of a character that is cut in two.
+fn trim_end(bytes: &mut Vec<u8>) {
+    let begun = bytes.iter().rev().take(3);
+    let position = begun
+        .map(|byte| byte.leading_ones())
+        .position(|ones| ones != 1);
+    let Some(back) = position else { return };
+    let at = bytes.len() - 1 - back;
+    if bytes[at].leading_ones() as usize > back + 1 {
+        bytes.truncate(at);
+    }
+}
+
+/// Takes off the rest of a character that is cut in two.
+fn trim_start(bytes: &mut Vec<u8>) {
+    let rest = bytes.iter().take(3);
+    let rest = rest.take_while(|byte| byte.leading_ones() == 1).count();
+    bytes.drain(..rest);
+}
+
+/// With a comma between each three digits.
+pub(super) fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn kept_at(state: &Path, call: &CallId) -> PathBuf {
+    state
+        .join("outputs")
+        .join(format!("{}.txt", file_name(call)))
+}
+
+/// Ids are ours and good file names; one that is not becomes its hash.
+pub(super) fn file_name(call: &CallId) -> String {
+    let id = call.as_str();
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    match !id.is_empty() && id.len() <= 128 && id.chars().all(good) {
+        true => id.to_owned(),
+        false => super::hash::of(id.as_bytes()),
+    }
+}
+
+fn keep(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(dir) = path.parent() {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)?;
+    }
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests;

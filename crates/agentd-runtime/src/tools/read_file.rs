@@ -1,0 +1,289 @@
+//! `read_file`: a text, or a part of it; an image.
+
+use super::arguments::whole;
+use super::blocking::{self, Cancelled, Stop};
+use super::desk::Desk;
+use super::failure::Failure;
+use super::lines::{self, Lines};
+use super::output::number;
+use super::paths;
+use super::tool::{Job, Tool, Traits};
+use agentd_core::message::{Block, CallOutcome};
+use agentd_core::permission::Subject;
+use agentd_core::turn::Finished;
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read as _, Seek as _};
+use std::time::Duration;
+
+/// An image that is larger is not shown.
+const MAX_IMAGE_BYTES: u64 = 5 * 1024 * 1024;
+/// In a larger file, the lines that are not shown are not counted.
+const COUNTED_BYTES: u64 = 64 * 1024 * 1024;
+/// A line that is so far into a file that it takes longer is not read.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) struct ReadFile;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    path: String,
+    #[serde(default, deserialize_with = "whole")]
+    offset: Option<u64>,
+    #[serde(default, deserialize_with = "whole")]
+    limit: Option<u64>,
+}
+
+#[async_trait]
+impl Tool for ReadFile {
+    const NAME: &'static str = "read_file";
+    const TRAITS: Traits = Traits {
+        parallel: true,
+        idempotent: true,
+        approval: false,
+    };
+    type Arguments = Arguments;
+
+    fn description() -> String {
+        "Reads a text file, or shows an image. Of a long file a part is returned, with the line to \
+         read on from."
+            .into()
+    }
+
+    fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {
+                    "type": "string",
+                    "description": "The file, from the working folder or from the root."
+                },
+                "offset": {
+                    "type": "integer",
+                    "description": "The first line to read, counted from 1. Default: 1."
+                },
+                "limit": {
+                    "type": "integer",
+                    "description": "How many lines to read. Default: as many as fit."
+                }
+            },
+            "required": ["path"],
+            "additionalProperties": false
+        })
+    }
+
+    fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        let path = paths::locate(&desk.cwd, &arguments.path)?;
+        Ok(paths::subjects(&desk.cwd, &path))
+    }
+
+    async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
+        let work = move |stop: &Stop| show(&job.desk, &job.arguments, &stop.within(PATIENCE));
+        match blocking::read(cancelled, work).await {
+            Ok(Ok(block)) => Finished::new(CallOutcome::Ok, vec![block]),
+            Ok(Err(failure)) => failure.into(),
+            Err(finished) => finished,
+        }
+    }
+}
+
+fn show(desk: &Desk, arguments: &Arguments, stop: &Stop) -> Result<Block, Failure> {
+    let path = paths::locate(&desk.cwd, &arguments.path)?;
+    let name = paths::shown(&desk.cwd, &path);
+    let cannot = |error: io::Error| Failure::io("read", &name, &error);
+    // Looked at before it is opened: to open a pipe is to wait for somebody.
+    let metadata = fs::metadata(&path).map_err(cannot)?;
+    if metadata.is_dir() {
+        let text = format!("{name} is a folder; list_files shows what is in it.");
+        return Err(Failure::new(text));
+    }
+    if !metadata.is_file() {
+        let text = format!("{name} is neither a file nor a folder; it is not read.");
+        return Err(Failure::new(text));
+    }
+    let mut file = File::open(&path).map_err(cannot)?;
+    let mut beginning = Vec::new();
+    let mut sniffed = (&mut file).take(lines::SNIFFED as u64);
+    sniffed.read_to_end(&mut beginning).map_err(cannot)?;
+    file.rewind().map_err(cannot)?;
+    let size = metadata.len();
+    if let Some(media_type) = image(&beginning) {
+        if size > MAX_IMAGE_BYTES {
+            return Ok(Block::text(format!(
+                "{name} is an image ({media_type}) of {} bytes; more than {} are not shown.",
+                number(size),
+                number(MAX_IMAGE_BYTES)
+            )));
+        }
+        let mut bytes = Vec::new();
+        let mut image = file.take(MAX_IMAGE_BYTES);
+        image.read_to_end(&mut bytes).map_err(cannot)?;
+        return Ok(Block::Image {
+            media_type: media_type.to_owned(),
+            data: STANDARD.encode(bytes),
+        });
+    }
+    if lines::is_binary(&beginning) {
+        let text = format!("{name} is {} of {} bytes.", kind(&beginning), number(size));
+        return Ok(Block::text(text));
+    }
+    let shown = text(desk, arguments, BufReader::new(file), size, stop).map_err(cannot)?;
+    shown.said(&name, size)
+}
+
+/// What was read of a text.
+struct Shown {
+    text: String,
+    first: u64,
+    /// The number of the last line that is shown.
+    last: u64,
+    /// All lines of the file, where they were counted.
+    lines: Option<u64>,
+    /// The one line that is shown is longer than that; its length.
+    cut: Option<u64>,
+}
+
+fn text(
+    desk: &Desk,
+    arguments: &Arguments,
+    from: BufReader<File>,
+    size: u64,
+    stop: &Stop,
+) -> io::Result<Shown> {
+    let first = arguments.offset.unwrap_or(1).max(1);
+    let most = arguments.limit.unwrap_or(u64::MAX);
+    let mut lines = Lines::new(from, stop);
+    let mut shown = Shown {
+        text: String::new(),
+        first,
+        last: first - 1,
+        lines: Some(0),
+        cut: None,
+    };
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut full = false;
+    let mut at = 0;
+    // Enough to see a secret whole that begins within the limit.
+    let keep = desk.output_bytes + desk.secrets.longest();
+    loop {
+        let wanted = at + 1 >= first && !full && shown.last + 1 - first < most;
+        if at + 1 > first && !wanted && size > COUNTED_BYTES {
+            shown.lines = None;
+            break;
+        }
+        let Some(length) = lines.next(if wanted { keep } else { 0 })? else {
+            shown.lines = Some(at);
+            break;
+        };
+        at += 1;
+        if !wanted {
+            continue;
+        }
+        if bytes.len() as u64 + length <= desk.output_bytes as u64 {
+            bytes.extend_from_slice(&lines.kept);
+            // The last line may have no end.
+            if length > lines.kept.len() as u64 {
+                bytes.push(b'\n');
+            }
+            shown.last = at;
+            continue;
+        }
+        full = true;
+        if bytes.is_empty() {
+            let line = String::from_utf8_lossy(&lines.kept);
+            let line = desk.secrets.redact_cut(&line);
+            let end = line.floor_char_boundary(desk.output_bytes);
+            shown.text.push_str(&line[..end]);
+            shown.cut = Some(length);
+            shown.last = at;
+        }
+    }
+    if shown.cut.is_none() {
+        shown.text = desk.secrets.redact(&String::from_utf8_lossy(&bytes));
+    }
+    Ok(shown)
+}
+
+impl Shown {
+    /// The text, after a line that says which part it is where it is not all.
+    fn said(self, name: &str, size: u64) -> Result<Block, Failure> {
+        if self.lines == Some(0) {
+            return Ok(Block::text(format!("{name} is empty.")));
+        }
+        if self.last < self.first {
+            let text = match self.lines {
+                Some(lines) if lines < self.first => {
+                    format!("{name} has only {} lines.", number(lines))
+                }
+                _ => "`limit` is 0: no line was read.".to_owned(),
+            };
+            return Err(Failure::new(text));
+        }
+        let whole = self.first == 1 && self.lines == Some(self.last) && self.cut.is_none();
+        if whole {
+            return Ok(Block::text(self.text));
+        }
+        let of = match self.lines {
+            Some(lines) => format!("of {}", number(lines)),
+            None => format!("of a file of {} bytes", number(size)),
+        };
+        let part = match self.cut {
+            Some(length) => format!(
+                "the beginning of line {} {of}, which is {} bytes long",
+                self.last,
+                number(length)
+            ),
+            None => format!("lines {} to {} {of}", self.first, self.last),
+        };
+        let on = match self.lines == Some(self.last) {
+            true => String::new(),
+            false => format!("; read on with offset {}", self.last + 1),
+        };
+        Ok(Block::text(format!("[{name}: {part}{on}]\n{}", self.text)))
+    }
+}
+
+fn image(beginning: &[u8]) -> Option<&'static str> {
+    match beginning {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+fn kind(beginning: &[u8]) -> &'static str {
+    match beginning {
+        [0x7f, b'E', b'L', b'F', ..] => "a program (ELF)",
+        [b'%', b'P', b'D', b'F', ..] => "a PDF document",
+        [b'P', b'K', 3, 4, ..] => "a ZIP archive",
+        [0x1f, 0x8b, ..] => "gzip data",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "Zstandard data",
+        [b'S', b'Q', b'L', b'i', b't', b'e', ..] => "an SQLite database",
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "a UTF-16 text or binary file",
+        _ => "a binary file",
+    }
+}
+
+#[cfg(test)]
+mod tests;

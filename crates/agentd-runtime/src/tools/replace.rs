@@ -1,0 +1,213 @@
+//! A file's content is replaced at once: whoever reads it sees all of the old or all of the new.
+
+use super::blocking;
+use super::desk::Desk;
+use super::failure::{Failure, said};
+use super::{hash, paths};
+use agentd_core::event::FileChange;
+use agentd_core::id::CallId;
+use agentd_core::message::CallOutcome;
+use agentd_core::recover::CallFact;
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Names of files may be 255 bytes long; this leaves room for what is put around one.
+const NAME_BYTES: usize = 200;
+
+/// A file that is to be changed.
+pub(super) struct Target {
+    /// Where links lead.
+    pub path: PathBuf,
+    /// As the model is told of it.
+    pub name: String,
+}
+
+impl Target {
+    pub fn of(desk: &Desk, given: &str) -> Result<Self, Failure> {
+        let path = paths::locate(&desk.cwd, given)?;
+        let name = paths::shown(&desk.cwd, &path);
+        Ok(Self {
+            path: paths::real(&path),
+            name,
+        })
+    }
+
+    /// That there is a file to change, or room for a new one.
+    pub fn check(&self) -> Result<(), Failure> {
+        let text = match fs::metadata(&self.path) {
+            Ok(metadata) if metadata.is_file() => return Ok(()),
+            Ok(metadata) if metadata.is_dir() => format!("{} is a folder.", self.name),
+            Ok(_) => format!("{} is no regular file; it is left alone.", self.name),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(self.cannot("look at", &error)),
+        };
+        Err(Failure::new(text))
+    }
+
+    pub fn cannot(&self, what: &str, error: &io::Error) -> Failure {
+        Failure::io(what, &self.name, error)
+    }
+
+    /// The hash of what it holds; none where there is no file.
+    pub fn hash(&self) -> Result<Option<String>, Failure> {
+        hash::of_file(&self.path).map_err(|error| self.cannot("read", &error))
+    }
+
+    /// That nobody has changed it since the start was recorded.
+    pub fn check_unchanged(&self, change: &FileChange) -> Result<(), Failure> {
+        match self.hash()? == change.before {
+            true => Ok(()),
+            false => Err(self.changed()),
+        }
+    }
+
+    pub fn changed(&self) -> Failure {
+        Failure::new(format!(
+            "{} was changed by somebody else in between; nothing was written. Read it again.",
+            self.name
+        ))
+    }
+
+    /// Replaces what it holds. The mode stays, and where that is possible the owner.
+    pub fn replace(&self, call: &CallId, content: &[u8]) -> Result<(), Failure> {
+        let unready = unready(&self.path, call);
+        let outcome = write(&self.path, &unready, content);
+        if outcome.is_err() {
+            // What could not be made into the file is not left behind.
+            drop(fs::remove_file(&unready));
+        }
+        outcome.map_err(|error| self.cannot("write", &error))
+    }
+}
+
+/// The file beside the target that becomes it. Its name tells whose it is and of which call.
+fn unready(target: &Path, call: &CallId) -> PathBuf {
+    let name = target.file_name().unwrap_or_default().as_bytes();
+    let mut unready = OsString::from(".");
+    unready.push(OsString::from_vec(
+        name[..name.len().min(NAME_BYTES)].to_vec(),
+    ));
+    let id = hash::of(call.as_str().as_bytes());
+    unready.push(format!(".agentd-{}.tmp", &id[..8]));
+    target.with_file_name(unready)
+}
+
+fn write(target: &Path, unready: &Path, content: &[u8]) -> io::Result<()> {
+    let old = match fs::metadata(target) {
+        Ok(metadata) => Some(metadata),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    if old.is_some() {
+        check_writable(target)?;
+    }
+    // One of this very call, left behind by a process before this one.
+    match fs::remove_file(unready) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mode = if old.is_some() { 0o600 } else { 0o666 };
+    let mut options = File::options();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(unready)?;
+    file.write_all(content)?;
+    if let Some(old) = old {
+        let new = file.metadata()?;
+        if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
+            // Only root can give files away; for others the mode is all that can be kept.
+            drop(fchown(&file, Some(old.uid()), Some(old.gid())));
+        }
+        file.set_permissions(Permissions::from_mode(old.mode() & 0o7777))?;
+    }
+    file.sync_all()?;
+    agentd_process::failpoint::hit("in", "file_write");
+    fs::rename(unready, target)?;
+    sync_folder(target)
+}
+
+/// To replace a file it need not be writable; one that somebody has protected stays as it is.
+fn check_writable(target: &Path) -> io::Result<()> {
+    match File::options().write(true).open(target) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the folders on the way to a file.
+pub(super) fn make_parents(target: &Path) -> io::Result<()> {
+    let Some(parent) = target.parent() else {
+        return Ok(());
+    };
+    if parent.is_dir() {
+        return Ok(());
+    }
+    make_parents(parent)?;
+    match fs::create_dir(parent) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    sync_folder(parent)
+}
+
+fn sync_folder(of: &Path) -> io::Result<()> {
+    match of.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// What became of a replacement that another process began; `said_of` is what it would have said.
+pub(super) async fn fact(
+    desk: Arc<Desk>,
+    given: String,
+    call: CallId,
+    change: Option<FileChange>,
+    said_of: impl FnOnce(&str, &FileChange) -> String + Send + 'static,
+) -> CallFact {
+    let Some(change) = change else {
+        return CallFact::Unknown;
+    };
+    let looked = blocking::whole(move || {
+        let target = Target::of(&desk, &given)?;
+        // Whether it was ever made or not, nobody needs it any more.
+        drop(fs::remove_file(unready(&target.path, &call)));
+        let now = target.hash()?;
+        Ok::<_, Failure>(if now.as_ref() == Some(&change.after) {
+            CallFact::Ended(said(CallOutcome::Ok, said_of(&target.name, &change)))
+        } else if now == change.before {
+            CallFact::NotStarted
+        } else {
+            CallFact::Unknown
+        })
+    });
+    match looked.await {
+        Ok(Ok(fact)) => fact,
+        _ => CallFact::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unready;
+    use agentd_core::id::CallId;
+    use std::path::Path;
+
+    #[test]
+    fn what_is_not_ready_is_recognised_by_its_name() {
+        let path = unready(Path::new("/a/b.txt"), &CallId::new("call_1"));
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with(".b.txt.agentd-") && name.ends_with(".tmp"));
+        assert_ne!(path, unready(Path::new("/a/b.txt"), &CallId::new("call_2")));
+        let long = format!("/a/{}", "x".repeat(255));
+        let path = unready(Path::new(&long), &CallId::new("call_1"));
+        assert!(path.file_name().unwrap().len() <= 255);
+    }
+}

@@ -1,0 +1,221 @@
+//! `search_files`: lines that match a regular expression.
+
+use super::arguments::whole;
+use super::blocking::{self, Cancelled, Stop};
+use super::desk::Desk;
+use super::failure::{Failure, done};
+use super::lines::{self, Lines};
+use super::output::{self, number};
+use super::paths;
+use super::tool::{Job, Tool, Traits};
+use super::walk::{self, Walk};
+use agentd_core::permission::Subject;
+use agentd_core::turn::Finished;
+use async_trait::async_trait;
+use regex::bytes::{Regex, RegexBuilder};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// So many matches are shown where nothing is said.
+const SHOWN: u64 = 200;
+const MOST_SHOWN: u64 = 1000;
+/// More of a line is not looked at.
+const LINE_BYTES: usize = 64 * 1024;
+/// So much of a long line is shown: a little before the match, and what follows.
+const SHOWN_BYTES: usize = 300;
+const SHOWN_BEFORE: usize = 80;
+
+pub(super) struct SearchFiles;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    pattern: String,
+    path: Option<String>,
+    glob: Option<String>,
+    ignore_case: Option<bool>,
+    #[serde(default, deserialize_with = "whole")]
+    max: Option<u64>,
+}
+
+#[async_trait]
+impl Tool for SearchFiles {
+    const NAME: &'static str = "search_files";
+    const TRAITS: Traits = Traits {
+        parallel: true,
+        idempotent: true,
+        approval: false,
+    };
+    type Arguments = Arguments;
+
+    fn description() -> String {
+        "Searches text files for a regular expression, line by line, without what .gitignore leaves \
+         out. Each match is a line `path:number: text`."
+            .into()
+    }
+
+    fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "pattern": {
+                    "type": "string",
+                    "description": "A regular expression, as the Rust crate `regex` reads it."
+                },
+                "path": {
+                    "type": "string",
+                    "description": "A folder or a file. Default: the working folder."
+                },
+                "glob": {
+                    "type": "string",
+                    "description": "Only files that fit, such as `*.rs` or `src/**/*.rs`."
+                },
+                "ignore_case": {"type": "boolean", "description": "Default: false."},
+                "max": {
+                    "type": "integer",
+                    "description": "How many matches to show, 1000 at the most. Default: 200."
+                }
+            },
+            "required": ["pattern"],
+            "additionalProperties": false
+        })
+    }
+
+    fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        let path = arguments.path.as_deref().unwrap_or(".");
+        let path = paths::locate(&desk.cwd, path)?;
+        Ok(paths::subjects(&desk.cwd, &path))
+    }
+
+    async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
+        match blocking::read(cancelled, move |stop| search(&job, stop)).await {
+            Ok(result) => done(result),
+            Err(finished) => finished,
+        }
+    }
+}
+
+fn search(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
+    let (desk, arguments) = (&*job.desk, &job.arguments);
+    let ignore_case = arguments.ignore_case.unwrap_or_default();
+    let regex = RegexBuilder::new(&arguments.pattern)
+        .case_insensitive(ignore_case)
+        .build();
+    let regex = regex
+        .map_err(|error| Failure::new(format!("`pattern` is not a regular expression: {error}")))?;
+    let glob = arguments.glob.as_deref();
+    let walk = Walk {
+        desk,
+        tool: SearchFiles::NAME,
+        traits: SearchFiles::TRAITS,
+        root: walk::root(desk, arguments.path.as_deref())?,
+        glob: glob.map(|it| walk::glob("glob", it)).transpose()?,
+        depth: None,
+        stop,
+    };
+    let mut found = Found {
+        desk,
+        regex,
+        most: arguments.max.unwrap_or(SHOWN).clamp(1, MOST_SHOWN),
+        text: String::new(),
+        matches: 0,
+        files: 0,
+    };
+    let mut way = walk.each(|entry, stop| {
+        let path = entry.path();
+        // A link to a file is looked at only where it was asked for by name.
+        let is_file = match entry.depth() {
+            0 => path.is_file(),
+            _ => entry.file_type().is_some_and(|kind| kind.is_file()),
+        };
+        if is_file {
+            // A file that cannot be read is like one that has no match.
+            drop(found.look_into(path, stop));
+        }
+        ControlFlow::Continue(())
+    });
+    if walk.root.is_file() {
+        way.unreadable = way.unreadable.or_else(|| {
+            let error = File::open(&walk.root).err()?;
+            Some(error.to_string())
+        });
+    }
+    let (matches, files) = (found.matches, found.files);
+    if matches == 0 {
+        return Ok(format!("Nothing matches.{}", way.notes()));
+    }
+    let mut text = output::capped(desk, &job.call, found.text.trim_end());
+    if matches > found.most {
+        text.push_str(&format!(
+            "\n[the first {} of {} matches in {} files; give a narrower `pattern`, `path` or `glob`]",
+            number(found.most),
+            number(matches),
+            number(files)
+        ));
+    }
+    Ok(text + &way.notes())
+}
+
+struct Found<'a> {
+    desk: &'a Desk,
+    regex: Regex,
+    most: u64,
+    text: String,
+    matches: u64,
+    /// Those with matches.
+    files: u64,
+}
+
+impl Found<'_> {
+    fn look_into(&mut self, path: &Path, stop: &Stop) -> io::Result<()> {
+        let mut file = BufReader::with_capacity(lines::SNIFFED, File::open(path)?);
+        if lines::is_binary(file.fill_buf()?) {
+            return Ok(());
+        }
+        let name = paths::shown(&self.desk.cwd, path);
+        let mut lines = Lines::new(file, stop);
+        let (mut number, before) = (0, self.matches);
+        while let Some(length) = lines.next(LINE_BYTES)? {
+            number += 1;
+            if lines.kept.last() == Some(&b'\r') {
+                lines.kept.pop();
+            }
+            if !self.regex.is_match(&lines.kept) {
+                continue;
+            }
+            self.matches += 1;
+            if self.matches <= self.most {
+                let is_cut = length > LINE_BYTES as u64;
+                let line = self.shown(&lines.kept, is_cut);
+                self.text.push_str(&format!("{name}:{number}: {line}\n"));
+            }
+        }
+        self.files += u64::from(self.matches > before);
+        Ok(())
+    }
+
+    /// The line; a long one around its match. Secrets are gone before it is cut.
+    fn shown(&self, line: &[u8], is_cut: bool) -> String {
+        let line = String::from_utf8_lossy(line);
+        let line = match is_cut {
+            true => self.desk.secrets.redact_cut(&line),
+            false => self.desk.secrets.redact(&line),
+        };
+        if line.len() <= SHOWN_BYTES {
+            return line;
+        }
+        let at = self.regex.find(line.as_bytes()).map_or(0, |it| it.start());
+        let from = line.floor_char_boundary(at.saturating_sub(SHOWN_BEFORE));
+        let to = line.floor_char_boundary(from + SHOWN_BYTES);
+        let dots = |is_cut: bool| if is_cut { "…" } else { "" };
+        let (before, after) = (dots(from > 0), dots(to < line.len()));
+        format!("{before}{}{after}", &line[from..to])
+    }
+}
+
+#[cfg(test)]
+mod tests;

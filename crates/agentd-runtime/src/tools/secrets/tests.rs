@@ -1,0 +1,52 @@
+//! No part of a secret is left.
+
+use super::{MARK, Secrets};
+
+fn secrets(values: &[&str]) -> Secrets {
+    Secrets::new(values.iter().map(ToString::to_string))
+}
+
+#[test]
+fn each_secret_becomes_a_mark() {
+    let two = secrets(&["sk-0123456789", "tok-12345678"]);
+    let text = "a sk-0123456789 b tok-12345678tok-12345678 é sk-012345678";
+    let expected = format!("a {MARK} b {MARK}{MARK} é sk-012345678");
+    assert_eq!(two.redact(text), expected);
+    assert_eq!(two.redact(&expected), expected, "once is enough");
+}
+
+#[test]
+fn where_secrets_overlap_nothing_of_either_is_left() {
+    let two = secrets(&["abcdefgh1234", "1234567890"]);
+    assert_eq!(two.redact("<abcdefgh1234567890>"), format!("<{MARK}>"));
+    let nested = secrets(&["secret-secret", "secret-secret-two"]);
+    assert_eq!(nested.redact("secret-secret-two"), MARK);
+    assert_eq!(nested.redact("secret-secret-secret"), MARK);
+    let wide = secrets(&["schlüssel-ü"]);
+    assert_eq!(wide.redact("ü schlüssel-ü ü"), format!("ü {MARK} ü"));
+}
+
+#[test]
+fn a_short_one_is_not_looked_for() {
+    assert_eq!(secrets(&["1234567", ""]).redact("1234567"), "1234567");
+    assert_eq!(secrets(&["1234567 \n"]).redact("1234567 \n"), "1234567 \n");
+    assert_eq!(
+        secrets(&["12345678\n"]).redact("12345678."),
+        format!("{MARK}.")
+    );
+}
+
+#[test]
+fn the_beginning_of_one_at_a_cut_goes_too() {
+    let one = secrets(&["sk-0123456789"]);
+    assert_eq!(one.redact_cut("a sk-01234"), "a ");
+    assert_eq!(one.redact_cut("a sk-0123456789"), format!("a {MARK}"));
+    assert_eq!(one.redact_cut("a"), "a");
+    assert_eq!(secrets(&[]).redact_cut("a s"), "a s");
+}
+
+#[test]
+fn they_are_not_shown() {
+    let one = secrets(&["sk-0123456789"]);
+    assert_eq!(format!("{one:?}"), "Secrets(1 hidden)");
+}

@@ -1,0 +1,326 @@
+//! `shell`: a command, waited for or left running.
+
+mod result;
+
+use super::arguments::whole;
+use super::blocking::Cancelled;
+use super::desk::Desk;
+use super::failure::{Failure, said};
+use super::tool::{Job, Start, Tool, Traits};
+use super::{paths, tasks};
+use agentd_core::id::{CallId, TaskId};
+use agentd_core::message::CallOutcome;
+use agentd_core::permission::Subject;
+use agentd_core::recover::CallFact;
+use agentd_core::turn::Finished;
+use agentd_process::task::{self, Found, Limits, Order, Task};
+use async_trait::async_trait;
+use result::{finished, interrupted_with, left_running};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+const TIMEOUT_MS: u64 = 120_000;
+const MAX_TIMEOUT_MS: u64 = 3_600_000;
+/// How long a command may take to end once it was asked to.
+const GRACE_MS: u64 = 2_000;
+/// After an interrupt the turn is to be over within a second, so it has less.
+const INTERRUPT_GRACE: Duration = Duration::from_millis(300);
+const INTERRUPT_PATIENCE: Duration = Duration::from_millis(500);
+/// So much of its output is kept.
+const KEPT_BYTES: u64 = 64 * 1024 * 1024;
+/// A background command that has not begun by then is taken back.
+const BEGIN_PATIENCE: Duration = Duration::from_secs(10);
+const BEGIN_PAUSE: Duration = Duration::from_millis(5);
+
+pub(super) struct Shell;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    command: String,
+    #[serde(default, deserialize_with = "whole")]
+    timeout_ms: Option<u64>,
+    background: Option<bool>,
+    cwd: Option<String>,
+    /// For people who read along.
+    #[serde(rename = "description")]
+    _description: Option<String>,
+}
+
+#[async_trait]
+impl Tool for Shell {
+    const NAME: &'static str = "shell";
+    const TRAITS: Traits = Traits {
+        parallel: false,
+        idempotent: false,
+        approval: true,
+    };
+    type Arguments = Arguments;
+
+    fn description() -> String {
+        "Runs a command in a shell and returns what it writes. When it ends, whatever it left \
+         running is ended too. With `background` it is left running and its task's id is returned: \
+         task_output shows what it writes, task_stop ends it."
+            .into()
+    }
+
+    fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "command": {"type": "string", "description": "The command line."},
+                "timeout_ms": {
+                    "type": "integer",
+                    "description": "After that it is ended. Default: 120000, in the background \
+                                    none. At the most 3600000."
+                },
+                "background": {
+                    "type": "boolean",
+                    "description": "Do not wait for it. Default: false."
+                },
+                "cwd": {
+                    "type": "string",
+                    "description": "The folder to run it in. Default: the working folder."
+                },
+                "description": {
+                    "type": "string",
+                    "description": "What it is for, in a few words, for people who read along."
+                }
+            },
+            "required": ["command"],
+            "additionalProperties": false
+        })
+    }
+
+    fn subjects(_desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        Ok(vec![Subject::Command(arguments.command.clone())])
+    }
+
+    async fn prepare(
+        desk: &Arc<Desk>,
+        _call: &CallId,
+        arguments: Arguments,
+    ) -> Result<Start, Failure> {
+        arguments.check()?;
+        arguments.folder(desk)?;
+        if arguments.is_background() {
+            let running = tasks::running(desk).await?;
+            if running.len() >= desk.max_tasks {
+                return Err(too_many(&running));
+            }
+        }
+        Ok(Start {
+            task: Some(TaskId::new(Uuid::now_v7())),
+            boot: Some(desk.boot),
+            change: None,
+        })
+    }
+
+    async fn run(job: Job<Arguments>, mut cancelled: Cancelled) -> Finished {
+        let Some(id) = job.started.task else {
+            return Failure::new("Its start was not recorded; nothing was run.").into();
+        };
+        if cancelled.now() {
+            return interrupted_with("", "it was not started");
+        }
+        let order = match job.arguments.order(&job.desk) {
+            Ok(order) => order,
+            Err(failure) => return failure.into(),
+        };
+        let dir = job.desk.task_dir(id);
+        let task = match task::start(&job.desk.shim, &dir, &order).await {
+            Ok(task) => task,
+            Err(error) => return Failure::new(format!("It could not be started: {error}.")).into(),
+        };
+        match job.arguments.is_background() {
+            true => {
+                begun(&task, &mut cancelled).await;
+                leave(&job, id, &cancelled).await
+            }
+            false => wait(&job, id, &task, cancelled).await,
+        }
+    }
+
+    async fn find(job: Job<Arguments>) -> CallFact {
+        let Some(id) = job.started.task else {
+            return CallFact::Unknown;
+        };
+        match tasks::find(&job.desk, id, job.started.boot).await {
+            Ok(Found::NeverStarted) => CallFact::NotStarted,
+            Ok(Found::Running(_)) if !job.arguments.is_background() => CallFact::Running,
+            Ok(found @ (Found::Running(_) | Found::Ended(_))) => {
+                CallFact::Ended(ended(&job, id, found).await)
+            }
+            Ok(Found::Unknown) | Err(_) => CallFact::Unknown,
+        }
+    }
+
+    async fn resume(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
+        let Some(id) = job.started.task else {
+            return said(CallOutcome::Unknown, "Its start was not recorded.");
+        };
+        match tasks::find(&job.desk, id, job.started.boot).await {
+            Ok(Found::Running(task)) if !job.arguments.is_background() => {
+                wait(&job, id, &task, cancelled).await
+            }
+            Ok(found) => ended(&job, id, found).await,
+            Err(failure) => said(CallOutcome::Unknown, failure.text()),
+        }
+    }
+}
+
+impl Arguments {
+    fn is_background(&self) -> bool {
+        self.background.unwrap_or_default()
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        if self.command.trim().is_empty() || self.command.contains('\0') {
+            let text = "`command` must be a command line; nothing was run.";
+            return Err(Failure::new(text));
+        }
+        match self.timeout_ms {
+            Some(ms) if !(1..=MAX_TIMEOUT_MS).contains(&ms) => Err(Failure::new(format!(
+                "`timeout_ms` must be from 1 to {MAX_TIMEOUT_MS}; nothing was run. For more time \
+                 use `background`."
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// None means no limit.
+    fn time_limit_ms(&self) -> Option<u64> {
+        match self.is_background() {
+            true => self.timeout_ms,
+            false => Some(self.timeout_ms.unwrap_or(TIMEOUT_MS)),
+        }
+    }
+
+    fn folder(&self, desk: &Desk) -> Result<PathBuf, Failure> {
+        let folder = match &self.cwd {
+            Some(cwd) => paths::locate(&desk.cwd, cwd)?,
+            None => desk.cwd.clone(),
+        };
+        match folder.is_dir() {
+            true => Ok(folder),
+            false => {
+                let name = paths::shown(&desk.cwd, &folder);
+                let text = format!("`cwd`: {name} is not a folder; nothing was run.");
+                Err(Failure::new(text))
+            }
+        }
+    }
+
+    fn order(&self, desk: &Desk) -> Result<Order, Failure> {
+        Ok(Order {
+            program: program(),
+            args: vec!["-c".to_owned(), self.command.clone()],
+            env: desk.env.clone(),
+            cwd: self.folder(desk)?,
+            time_limit_ms: self.time_limit_ms(),
+            grace_ms: GRACE_MS,
+            output_limit_bytes: KEPT_BYTES,
+            foreground: !self.is_background(),
+            stdin: None,
+            redact: desk.secrets.values(),
+            failpoint: desk.shim_failpoint.clone(),
+            limits: Limits::default(),
+        })
+    }
+}
+
+/// Most models write for bash.
+fn program() -> PathBuf {
+    let bash = Path::new("/bin/bash");
+    match bash.exists() {
+        true => bash.to_owned(),
+        false => PathBuf::from("/bin/sh"),
+    }
+}
+
+fn too_many(running: &[TaskId]) -> Failure {
+    let ids: Vec<String> = running.iter().map(ToString::to_string).collect();
+    Failure::new(format!(
+        "{} background tasks run already, which is the limit (`max_tasks`); nothing was run. End \
+         one with task_stop: {}.",
+        ids.len(),
+        ids.join(", ")
+    ))
+}
+
+/// Waits for a command in the foreground.
+async fn wait(job: &Job<Arguments>, id: TaskId, task: &Task, mut cancelled: Cancelled) -> Finished {
+    let found = tokio::select! {
+        biased;
+        found = task.ended() => found,
+        () = cancelled.wait() => return interrupt(job, id).await,
+    };
+    match found {
+        Ok(found) => finished(job, id, found).await,
+        Err(error) => said(
+            CallOutcome::Unknown,
+            format!("It cannot be told what became of it: {error}."),
+        ),
+    }
+}
+
+async fn interrupt(job: &Job<Arguments>, id: TaskId) -> Finished {
+    let found = match tasks::withdraw(&job.desk, id).await {
+        Ok(Found::Running(task)) => tasks::end(&task, INTERRUPT_GRACE, INTERRUPT_PATIENCE).await,
+        Ok(found) => Some(found),
+        Err(failure) => return said(CallOutcome::Unknown, failure.text()),
+    };
+    match found {
+        Some(Found::NeverStarted) => interrupted_with("", "it was not started"),
+        Some(found @ Found::Ended(_)) => finished(job, id, found).await,
+        Some(Found::Running(_) | Found::Unknown) | None => {
+            let output = result::output_so_far(job, id).await;
+            let note = "it was killed, and nobody saw how it ended";
+            interrupted_with(&output, note)
+        }
+    }
+}
+
+/// What a call comes to whose command was found running in the background, or ended.
+async fn ended(job: &Job<Arguments>, id: TaskId, found: Found) -> Finished {
+    match (job.arguments.is_background(), found) {
+        // That it has ended meanwhile is told as for every other background task.
+        (true, Found::Running(_)) => left_running(job, id),
+        (true, Found::Ended(exit)) if exit.error.is_none() => left_running(job, id),
+        (_, found) => finished(job, id, found).await,
+    }
+}
+
+/// A background command that was started: it goes on, unless it never began.
+async fn leave(job: &Job<Arguments>, id: TaskId, cancelled: &Cancelled) -> Finished {
+    match tasks::withdraw(&job.desk, id).await {
+        Ok(Found::NeverStarted) if cancelled.now() => interrupted_with("", "it was not started"),
+        Ok(found) => ended(job, id, found).await,
+        Err(failure) => said(CallOutcome::Unknown, failure.text()),
+    }
+}
+
+/// Waits until the program runs, or it is clear that it will not.
+async fn begun(task: &Task, cancelled: &mut Cancelled) {
+    let runs = async {
+        while !has_leader(task.dir()) {
+            tokio::time::sleep(BEGIN_PAUSE).await;
+        }
+    };
+    tokio::select! {
+        () = runs => {}
+        _ = task.ended() => {}
+        () = cancelled.wait() => {}
+        () = tokio::time::sleep(BEGIN_PATIENCE) => {}
+    }
+}
+
+fn has_leader(dir: &Path) -> bool {
+    let text = std::fs::read(dir.join("running")).unwrap_or_default();
+    let running: Value = serde_json::from_slice(&text).unwrap_or_default();
+    !running["leader"].is_null() || dir.join("exit").exists()
+}

@@ -1,0 +1,101 @@
+//! What a command came to, as the model is told.
+
+use super::super::blocking;
+use super::super::failure::said;
+use super::super::output::{self, number};
+use super::super::tasks::{self, span};
+use super::super::tool::{Job, Tool as _};
+use super::{Arguments, Shell};
+use agentd_core::event::TaskStarted;
+use agentd_core::id::TaskId;
+use agentd_core::message::CallOutcome;
+use agentd_core::turn::Finished;
+use agentd_process::task::{Exit, Found};
+
+/// The end of a command that was waited for.
+pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> Finished {
+    let exit = match found {
+        Found::Ended(exit) => exit,
+        Found::NeverStarted => {
+            return said(CallOutcome::Error, "It did not start; nothing was run.");
+        }
+        Found::Running(_) | Found::Unknown => {
+            let output = output_so_far(job, id).await;
+            let note = "Outcome unknown: what looked after the command was killed.";
+            return said(CallOutcome::Unknown, with_note(&output, note));
+        }
+    };
+    let output = output_so_far(job, id).await;
+    let mut text = output;
+    if exit.dropped_bytes > 0 {
+        let dropped = number(exit.dropped_bytes);
+        text = with_note(&text, &format!("{dropped} bytes after that were not kept"));
+    }
+    if let Some(note) = note(&exit, job.arguments.time_limit_ms()) {
+        text = with_note(&text, &note);
+    }
+    said(tasks::outcome(&exit), text)
+}
+
+/// How it ended, where it did not end well.
+fn note(exit: &Exit, limit_ms: Option<u64>) -> Option<String> {
+    if let Some(error) = &exit.error {
+        return Some(format!("could not be started: {error}"));
+    }
+    let how = match (exit.code, exit.signal) {
+        (Some(0), _) => None,
+        (Some(code), _) => Some(format!("exit code {code}")),
+        (None, Some(signal)) => Some(format!("signal {signal}")),
+        (None, None) => Some("it was not started".to_owned()),
+    };
+    if exit.timed_out {
+        let after = limit_ms.map(|ms| format!(" after {}", span(ms)));
+        let after = after.unwrap_or_default();
+        let text = "it and all that it started were ended";
+        return Some(format!("timed out{after}: {text}"));
+    }
+    if exit.stopped {
+        let how = how.map(|how| format!(" ({how})")).unwrap_or_default();
+        return Some(format!(
+            "interrupted: it and all that it started were ended{how}"
+        ));
+    }
+    how
+}
+
+pub(super) fn interrupted_with(output: &str, note: &str) -> Finished {
+    let text = with_note(output, &format!("interrupted: {note}"));
+    said(CallOutcome::Interrupted, text)
+}
+
+/// A background command that runs on.
+pub(super) fn left_running(job: &Job<Arguments>, id: TaskId) -> Finished {
+    let text = format!(
+        "Started task {id} in the background. task_output shows what it writes, task_stop ends it; \
+         you are told when it ends."
+    );
+    let mut finished = said(CallOutcome::Ok, text);
+    finished.background = Some(TaskStarted {
+        task: id,
+        call: job.call.clone(),
+        tool: Shell::NAME.to_owned(),
+        boot: job.started.boot.unwrap_or(job.desk.boot),
+    });
+    finished
+}
+
+/// What it has written, within the limit.
+pub(super) async fn output_so_far(job: &Job<Arguments>, id: TaskId) -> String {
+    let path = tasks::output_of(&job.desk, id);
+    let limit = job.desk.output_bytes;
+    let read = blocking::whole(move || output::of_file(&path, limit)).await;
+    // Where there is no file, nothing was written.
+    read.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+fn with_note(output: &str, note: &str) -> String {
+    match output.trim_end() {
+        "" => note.to_owned(),
+        output => format!("{output}\n{note}"),
+    }
+}

@@ -1,0 +1,104 @@
+//! `task_output`: what a background task has written so far.
+
+use super::arguments::whole;
+use super::blocking::{self, Cancelled};
+use super::desk::Desk;
+use super::failure::{Failure, done};
+use super::output::{self, number};
+use super::tasks::{self, span};
+use super::tool::{Job, Tool, Traits};
+use agentd_core::permission::Subject;
+use agentd_core::turn::Finished;
+use agentd_process::task::Found;
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fs;
+
+pub(super) struct TaskOutput;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    task: String,
+    #[serde(default, deserialize_with = "whole")]
+    offset: Option<u64>,
+}
+
+#[async_trait]
+impl Tool for TaskOutput {
+    const NAME: &'static str = "task_output";
+    const TRAITS: Traits = Traits {
+        parallel: true,
+        idempotent: true,
+        approval: false,
+    };
+    type Arguments = Arguments;
+
+    fn description() -> String {
+        "Shows what a background task has written so far, and whether it runs or how it ended."
+            .into()
+    }
+
+    fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "task": {"type": "string", "description": "The id that shell returned."},
+                "offset": {
+                    "type": "integer",
+                    "description": "Show what comes after so many bytes. Default: all, or its \
+                                    beginning and end where it is long."
+                }
+            },
+            "required": ["task"],
+            "additionalProperties": false
+        })
+    }
+
+    fn subjects(_desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        Ok(vec![Subject::name(arguments.task.trim())])
+    }
+
+    async fn run(job: Job<Arguments>, _cancelled: Cancelled) -> Finished {
+        done(show(&job).await)
+    }
+}
+
+async fn show(job: &Job<Arguments>) -> Result<String, Failure> {
+    let task = tasks::named(&job.desk, &job.arguments.task)?;
+    let state = match tasks::look(&job.desk, task).await? {
+        None => "is about to start".to_owned(),
+        Some(Found::Running(_)) => "is running".to_owned(),
+        Some(Found::Ended(exit)) => {
+            let after = span(exit.duration_ms);
+            format!("{} after {after}", tasks::ended_with(&exit))
+        }
+        Some(Found::NeverStarted) => "was never started".to_owned(),
+        Some(Found::Unknown) => "is gone, and nobody saw how it ended".to_owned(),
+    };
+    let path = tasks::output_of(&job.desk, task);
+    let (offset, limit) = (job.arguments.offset, job.desk.output_bytes);
+    let read = blocking::whole(move || {
+        let written = fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        let shown = match offset {
+            _ if written == 0 => Ok(String::new()),
+            None => output::of_file(&path, limit),
+            Some(offset) => output::part_of_file(&path, offset, limit).map(|(part, next)| {
+                let on = format!("[bytes {offset} to {next}; go on with offset {next}]");
+                format!("{on}\n{part}")
+            }),
+        };
+        (written, shown)
+    });
+    let (written, shown) = read.await?;
+    let shown = shown.map_err(|error| Failure::new(format!("Cannot read its output: {error}.")))?;
+    let head = format!(
+        "Task {task} {state}; it has written {} bytes.",
+        number(written)
+    );
+    Ok(match shown.is_empty() {
+        true => head,
+        false => format!("{head}\n{shown}"),
+    })
+}

@@ -1,0 +1,95 @@
+//! `task_stop`: ends a background task and all that it started.
+
+use super::blocking::Cancelled;
+use super::desk::Desk;
+use super::failure::{Failure, done};
+use super::tasks;
+use super::tool::{Job, Tool, Traits};
+use agentd_core::permission::Subject;
+use agentd_core::turn::Finished;
+use agentd_process::task::{Found, Task};
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// A little longer than a task may take to end by itself.
+const GRACE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(5);
+const HURRY: Duration = Duration::from_millis(500);
+
+pub(super) struct TaskStop;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    task: String,
+}
+
+#[async_trait]
+impl Tool for TaskStop {
+    const NAME: &'static str = "task_stop";
+    const TRAITS: Traits = Traits {
+        parallel: false,
+        idempotent: true,
+        approval: false,
+    };
+    type Arguments = Arguments;
+
+    fn description() -> String {
+        "Ends a background task and everything that it started, and says how it ended.".into()
+    }
+
+    fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "task": {"type": "string", "description": "The id that shell returned."}
+            },
+            "required": ["task"],
+            "additionalProperties": false
+        })
+    }
+
+    fn subjects(_desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        Ok(vec![Subject::name(arguments.task.trim())])
+    }
+
+    async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
+        done(stop(&job, cancelled).await)
+    }
+}
+
+async fn stop(job: &Job<Arguments>, cancelled: Cancelled) -> Result<String, Failure> {
+    let id = tasks::named(&job.desk, &job.arguments.task)?;
+    let (found, was_running) = match tasks::withdraw(&job.desk, id).await? {
+        Found::Running(task) => (end(&task, cancelled).await, true),
+        found => (Some(found), false),
+    };
+    Ok(match found {
+        Some(Found::Ended(exit)) if was_running => {
+            format!("Task {id} {}.", tasks::ended_with(&exit))
+        }
+        Some(Found::Ended(exit)) => {
+            let how = tasks::ended_with(&exit);
+            format!("Task {id} was over already: it {how}.")
+        }
+        Some(Found::NeverStarted) => format!("Task {id} had not begun, and now never will."),
+        Some(Found::Running(_) | Found::Unknown) => {
+            format!("Task {id} is gone, and nobody saw how it ended.")
+        }
+        None => {
+            return Err(Failure::new(format!(
+                "Task {id} was killed, but is not gone yet."
+            )));
+        }
+    })
+}
+
+/// When the call is cancelled there is no time to ask it.
+async fn end(task: &Task, mut cancelled: Cancelled) -> Option<Found> {
+    tokio::select! {
+        found = tasks::end(task, GRACE, PATIENCE) => found,
+        () = cancelled.wait() => tasks::end(task, Duration::ZERO, HURRY).await,
+    }
+}

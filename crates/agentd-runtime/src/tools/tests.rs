@@ -1,0 +1,381 @@
+//! The toolbox as a whole, and the stage on which its tools are tried.
+
+use super::*;
+use agentd_core::id::CallId;
+use agentd_core::message::Arguments;
+use agentd_core::spec::Decision;
+use agentd_process::task::ShimProgram;
+use serde_json::{Value, json};
+use std::path::Path;
+use tempfile::TempDir;
+
+/// A folder to work in, and tools that do.
+pub(super) struct Stage {
+    dir: TempDir,
+    pub options: ToolboxOptions,
+}
+
+impl Stage {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        let cwd = base.join("work");
+        fs::create_dir(&cwd).unwrap();
+        let options = ToolboxOptions {
+            cwd,
+            state: base.join("state"),
+            env: Vec::new(),
+            rules: Vec::new(),
+            ask_by_default: false,
+            tools: None,
+            output_bytes: 1000,
+            max_tasks: 2,
+            secrets: Secrets::new(["sk-0123456789".to_owned()]),
+            shim: ShimProgram::default(),
+            shim_failpoint: None,
+            boot: BootId::from_bytes([7; 16]),
+        };
+        Self { dir, options }
+    }
+
+    pub fn rule(mut self, tool: &str, pattern: &str, decision: Decision) -> Self {
+        self.options.rules.push(Rule {
+            tool: tool.into(),
+            pattern: Some(pattern.into()),
+            decision,
+        });
+        self
+    }
+
+    pub fn base(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.options.cwd.join(name)
+    }
+
+    /// A file in the folder to work in.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub fn toolbox(&self) -> Toolbox {
+        Toolbox::new(self.options.clone()).unwrap()
+    }
+
+    pub async fn prepare(&self, tool: &str, arguments: Value) -> Prepared {
+        let call = call(tool, arguments);
+        self.toolbox().prepare(&call, Consent::NotAsked).await
+    }
+
+    pub async fn started(&self, tool: &str, arguments: Value) -> StartedCall {
+        match self.prepare(tool, arguments).await {
+            Prepared::Run(started) => StartedCall {
+                tool: started.tool,
+                task: started.task,
+                boot: started.boot,
+                change: started.change,
+            },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Prepared and run, or refused.
+    pub async fn finish(&self, tool: &str, arguments: Value) -> Finished {
+        match self.prepare(tool, arguments.clone()).await {
+            Prepared::Run(_) => {
+                let started = self.started(tool, arguments.clone()).await;
+                self.run(tool, arguments, started).await
+            }
+            Prepared::Refuse { outcome, blocks } => Finished::new(outcome, blocks),
+            Prepared::Ask => panic!("asks"),
+        }
+    }
+
+    pub async fn run(&self, tool: &str, arguments: Value, started: StartedCall) -> Finished {
+        let (_sender, cancelled) = watch::channel(false);
+        let call = call(tool, arguments);
+        self.toolbox().run(call, started, cancelled).await
+    }
+
+    pub async fn find(&self, tool: &str, arguments: Value, started: &StartedCall) -> CallFact {
+        self.toolbox().find(&call(tool, arguments), started).await
+    }
+
+    /// What it says when it goes well.
+    pub async fn ok(&self, tool: &str, arguments: Value) -> String {
+        let finished = self.finish(tool, arguments).await;
+        assert_eq!(finished.outcome, CallOutcome::Ok, "{finished:?}");
+        words(&finished.blocks)
+    }
+
+    /// What it says when it cannot be done.
+    pub async fn error(&self, tool: &str, arguments: Value) -> String {
+        let finished = self.finish(tool, arguments).await;
+        assert_eq!(finished.outcome, CallOutcome::Error, "{finished:?}");
+        words(&finished.blocks)
+    }
+}
+
+pub(super) fn call(tool: &str, arguments: Value) -> ToolCall {
+    ToolCall {
+        id: CallId::new("call_1"),
+        name: tool.into(),
+        arguments: Arguments::parse(&arguments.to_string()),
+        signature: None,
+    }
+}
+
+pub(super) fn words(blocks: &[Block]) -> String {
+    let texts = blocks.iter().map(|block| match block {
+        Block::Text { text } => text.as_str(),
+        other => panic!("{other:?}"),
+    });
+    texts.collect()
+}
+
+#[test]
+fn the_tools_are_declared_in_a_fixed_order_with_what_they_promise() {
+    let mut stage = Stage::new();
+    let names = |toolbox: &Toolbox| {
+        let names = toolbox.declarations().into_iter().map(|tool| tool.name);
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let default =
+        "shell read_file write_file edit_file list_files search_files task_output task_stop";
+    let toolbox = stage.toolbox();
+    assert_eq!(names(&toolbox), default);
+    let parallel: Vec<String> = toolbox.parallel().into_iter().collect();
+    let expected = ["list_files", "read_file", "search_files", "task_output"];
+    assert_eq!(parallel, expected);
+    assert_eq!(toolbox.traits("fetch_url"), None);
+    for (name, promised) in [
+        ("shell", (false, false, true)),
+        ("read_file", (true, true, false)),
+        ("edit_file", (false, false, true)),
+        ("task_stop", (false, true, false)),
+    ] {
+        let traits = toolbox.traits(name).unwrap();
+        let traits = (traits.parallel, traits.idempotent, traits.approval);
+        assert_eq!(traits, promised, "{name}");
+    }
+    let wanted = ["fetch_url", "shell", "shell"];
+    stage.options.tools = Some(wanted.map(Into::into).into());
+    assert_eq!(names(&stage.toolbox()), "shell fetch_url");
+    stage.options.tools = Some(Vec::new());
+    assert_eq!(names(&stage.toolbox()), "");
+}
+
+#[test]
+fn every_schema_is_of_an_object_that_takes_nothing_else() {
+    let mut stage = Stage::new();
+    stage.options.tools = Some(all().iter().map(|tool| tool.name().into()).collect());
+    for tool in stage.toolbox().declarations() {
+        assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
+        assert_eq!(tool.parameters["additionalProperties"], false);
+        let known = tool.parameters["properties"].as_object().unwrap();
+        for name in tool.parameters["required"].as_array().into_iter().flatten() {
+            assert!(known.contains_key(name.as_str().unwrap()));
+        }
+        assert!(!tool.description.is_empty());
+    }
+}
+
+#[test]
+fn a_wrong_name_of_a_tool_is_an_error_that_names_the_nearest() {
+    let mut stage = Stage::new();
+    stage.options.tools = Some(vec!["shell".into(), "raed_file".into()]);
+    let error = Toolbox::new(stage.options.clone())
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(error.contains("`raed_file`"), "{error}");
+    assert!(error.contains("did you mean `read_file`?"), "{error}");
+    stage.options.tools = Some(vec!["telephone_booth".into()]);
+    let error = Toolbox::new(stage.options.clone())
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(!error.contains("did you mean"), "{error}");
+    stage.options.cwd = "here".into();
+    assert!(matches!(
+        Toolbox::new(stage.options),
+        Err(Error::BadFolder { .. })
+    ));
+}
+
+#[test]
+fn the_folder_for_state_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let stage = Stage::new();
+    stage.toolbox();
+    let mode = fs::metadata(stage.base().join("state"))
+        .unwrap()
+        .permissions();
+    assert_eq!(mode.mode() & 0o777, 0o700);
+}
+
+#[tokio::test]
+async fn a_call_to_an_unknown_tool_names_those_there_are() {
+    let stage = Stage::new();
+    let text = stage.error("fetch_url", json!({"url": "http://a"})).await;
+    assert!(text.contains("no tool `fetch_url`"), "{text}");
+    assert!(text.contains("shell, read_file"), "{text}");
+    let (_sender, cancelled) = watch::channel(false);
+    let started = stage.started("list_files", json!({})).await;
+    let call = call("nothing", json!({}));
+    let finished = stage
+        .toolbox()
+        .run(call.clone(), started.clone(), cancelled)
+        .await;
+    assert_eq!(finished.outcome, CallOutcome::Error);
+    assert_eq!(
+        stage.toolbox().find(&call, &started).await,
+        CallFact::Unknown
+    );
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_told_and_nothing_runs() {
+    let stage = Stage::new();
+    let text = stage.error("read_file", json!({"file": "a"})).await;
+    assert!(text.contains("unknown field `file`"), "{text}");
+    let text = stage.error("shell", json!({"command": ["ls"]})).await;
+    assert!(text.contains("`command`: invalid type: sequence"), "{text}");
+    let mut call = call("shell", json!({}));
+    call.arguments = Arguments::Malformed("{".into());
+    let prepared = stage.toolbox().prepare(&call, Consent::NotAsked).await;
+    assert!(matches!(prepared, Prepared::Refuse { .. }));
+}
+
+#[tokio::test]
+async fn rules_allow_ask_and_deny() {
+    let stage = Stage::new()
+        .rule("read_file", "secrets/*", Decision::Deny)
+        .rule("write_file", "*.lock", Decision::Ask);
+    stage.file("secrets/a", "x");
+    stage.file("b", "x");
+    for path in ["secrets/a", "b/../secrets/a", "./secrets//a"] {
+        let finished = stage.finish("read_file", json!({"path": path})).await;
+        assert_eq!(finished.outcome, CallOutcome::Denied, "{path}");
+    }
+    std::os::unix::fs::symlink("secrets", stage.path("link")).unwrap();
+    let finished = stage.finish("read_file", json!({"path": "link/a"})).await;
+    assert_eq!(finished.outcome, CallOutcome::Denied);
+    stage.ok("read_file", json!({"path": "b"})).await;
+
+    let arguments = json!({"path": "a.lock", "content": ""});
+    let prepared = stage.prepare("write_file", arguments.clone()).await;
+    assert_eq!(prepared, Prepared::Ask);
+    let call = call("write_file", arguments);
+    let prepared = stage.toolbox().prepare(&call, Consent::Given).await;
+    assert!(matches!(prepared, Prepared::Run(_)));
+}
+
+#[tokio::test]
+async fn a_yes_does_not_beat_a_deny() {
+    let stage = Stage::new().rule("shell", "rm *", Decision::Deny);
+    let call = call("shell", json!({"command": "true; rm -rf x"}));
+    let prepared = stage.toolbox().prepare(&call, Consent::Given).await;
+    let denied = CallOutcome::Denied;
+    assert!(matches!(prepared, Prepared::Refuse { outcome, .. } if outcome == denied));
+}
+
+#[tokio::test]
+async fn what_changes_something_is_asked_about_where_that_is_the_default() {
+    let mut stage = Stage::new().rule("shell", "git *", Decision::Allow);
+    stage.options.ask_by_default = true;
+    stage.file("a", "x");
+    for (tool, arguments, asks) in [
+        ("shell", json!({"command": "ls"}), true),
+        ("shell", json!({"command": "git status"}), false),
+        ("shell", json!({"command": "git status; ls"}), true),
+        ("write_file", json!({"path": "a", "content": ""}), true),
+        (
+            "edit_file",
+            json!({"path": "a", "old": "x", "new": "y"}),
+            true,
+        ),
+        ("read_file", json!({"path": "a"}), false),
+        ("list_files", json!({}), false),
+    ] {
+        let prepared = stage.prepare(tool, arguments.clone()).await;
+        assert_eq!(prepared == Prepared::Ask, asks, "{tool} {arguments}");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_gets_out_in_no_answer() {
+    let stage = Stage::new();
+    stage.file("sk-0123456789", "key: sk-0123456789.");
+    for (tool, arguments) in [
+        ("read_file", json!({"path": "sk-0123456789"})),
+        ("read_file", json!({"path": "not/sk-0123456789"})),
+        ("list_files", json!({})),
+        ("search_files", json!({"pattern": "key"})),
+        (
+            "edit_file",
+            json!({"path": "sk-0123456789", "old": "a", "new": "b"}),
+        ),
+        ("shell", json!({"command": "ls", "cwd": "sk-0123456789"})),
+    ] {
+        let finished = stage.finish(tool, arguments).await;
+        let text = words(&finished.blocks);
+        assert!(!text.contains("sk-0123456789"), "{text}");
+        assert!(text.contains(MARK), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_read_only_call_that_was_cut_off_is_not_done() {
+    let mut stage = Stage::new();
+    stage.options.tools = Some(all().iter().map(|tool| tool.name().into()).collect());
+    let started = StartedCall {
+        tool: String::new(),
+        task: None,
+        boot: None,
+        change: None,
+    };
+    for (tool, arguments) in [
+        ("read_file", json!({"path": "a"})),
+        ("list_files", json!({})),
+        ("search_files", json!({"pattern": "a"})),
+        ("task_output", json!({"task": "a"})),
+        ("task_stop", json!({"task": "a"})),
+        ("fetch_url", json!({"url": "http://a"})),
+    ] {
+        let fact = stage.find(tool, arguments, &started).await;
+        assert_eq!(fact, CallFact::NotStarted, "{tool}");
+    }
+    // What a start does not record cannot be told.
+    for (tool, arguments) in [
+        ("shell", json!({"command": "ls"})),
+        ("write_file", json!({"path": "a", "content": ""})),
+        ("edit_file", json!({"path": "a", "old": "", "new": ""})),
+    ] {
+        let fact = stage.find(tool, arguments, &started).await;
+        assert_eq!(fact, CallFact::Unknown, "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_named_by_its_id_alone() {
+    let stage = Stage::new();
+    fs::create_dir_all(stage.base().join("state/tasks/x")).unwrap();
+    let unknown = "018f0000-0000-7000-8000-000000000000";
+    for task in ["../..", "x", "", "/etc", unknown] {
+        for tool in ["task_output", "task_stop"] {
+            let text = stage.error(tool, json!({"task": task})).await;
+            assert!(text.contains("There is no task"), "{text}");
+        }
+    }
+    assert!(!stage.base().join("state/tasks").join(unknown).exists());
+}

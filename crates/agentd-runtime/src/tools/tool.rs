@@ -1,0 +1,213 @@
+//! What a tool is: what it says of itself, and how its calls are prepared, run and found again.
+
+use super::arguments;
+use super::blocking::{self, Cancelled};
+use super::desk::Desk;
+use super::failure::{Failure, said};
+use agentd_core::event::{FileChange, ToolStarted};
+use agentd_core::id::{BootId, CallId, TaskId};
+use agentd_core::message::{Block, CallOutcome, ToolCall};
+use agentd_core::permission::Subject;
+use agentd_core::recover::CallFact;
+use agentd_core::spec::Decision;
+use agentd_core::state::StartedCall;
+use agentd_core::turn::{Consent, Finished, Prepared};
+use async_trait::async_trait;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// What a tool promises of its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits {
+    /// Its calls may run beside other calls.
+    pub parallel: bool,
+    /// A second run of the same call changes nothing more.
+    pub idempotent: bool,
+    /// It is among those that need approval where nobody said otherwise and calls are asked about by
+    /// default.
+    pub approval: bool,
+}
+
+/// What a start records.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Start {
+    pub task: Option<TaskId>,
+    pub boot: Option<BootId>,
+    pub change: Option<FileChange>,
+}
+
+/// A call that was started.
+pub(super) struct Job<A> {
+    pub desk: Arc<Desk>,
+    pub call: CallId,
+    pub started: StartedCall,
+    pub arguments: A,
+}
+
+#[async_trait]
+pub(super) trait Tool: Send + Sync + 'static {
+    const NAME: &'static str;
+    const TRAITS: Traits;
+    /// Unknown ones are refused.
+    type Arguments: DeserializeOwned + Send + Sync + 'static;
+
+    /// For the model.
+    fn description() -> String;
+
+    /// JSON Schema of the arguments.
+    fn parameters() -> Value;
+
+    /// What the rules are asked about. May look at files, and at nothing in them.
+    fn subjects(desk: &Desk, arguments: &Self::Arguments) -> Result<Vec<Subject>, Failure>;
+
+    /// Looks whether the call can be carried out, once it may.
+    async fn prepare(
+        _desk: &Arc<Desk>,
+        _call: &CallId,
+        _arguments: Self::Arguments,
+    ) -> Result<Start, Failure> {
+        Ok(Start::default())
+    }
+
+    async fn run(job: Job<Self::Arguments>, cancelled: Cancelled) -> Finished;
+
+    /// What became of a call that another process started. One that may as well be made again counts
+    /// as not done.
+    async fn find(_job: Job<Self::Arguments>) -> CallFact {
+        match Self::TRAITS.idempotent {
+            true => CallFact::NotStarted,
+            false => CallFact::Unknown,
+        }
+    }
+
+    /// Waits for one that [`Self::find`] said still runs.
+    async fn resume(_job: Job<Self::Arguments>, _cancelled: Cancelled) -> Finished {
+        said(CallOutcome::Unknown, "Nobody can tell what became of it.")
+    }
+}
+
+/// A tool, whichever it is.
+#[async_trait]
+pub(super) trait AnyTool: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn traits(&self) -> Traits;
+    fn declaration(&self) -> agentd_core::event::Tool;
+    async fn prepare(&self, desk: &Arc<Desk>, call: &ToolCall, consent: Consent) -> Prepared;
+    async fn run(&self, work: Work, cancelled: Cancelled) -> Finished;
+    async fn find(&self, work: Work) -> CallFact;
+    async fn resume(&self, work: Work, cancelled: Cancelled) -> Finished;
+}
+
+/// A started call, its arguments not read yet.
+pub(super) struct Work {
+    pub desk: Arc<Desk>,
+    pub call: ToolCall,
+    pub started: StartedCall,
+}
+
+pub(super) struct Known<T>(PhantomData<fn() -> T>);
+
+pub(super) fn known<T: Tool>() -> Box<dyn AnyTool> {
+    Box::new(Known::<T>(PhantomData))
+}
+
+impl<T: Tool> Known<T> {
+    fn read(call: &ToolCall) -> Result<T::Arguments, Failure> {
+        arguments::read(T::NAME, &T::parameters(), &call.arguments)
+    }
+
+    fn job(work: Work) -> Result<Job<T::Arguments>, Failure> {
+        Ok(Job {
+            arguments: Self::read(&work.call)?,
+            desk: work.desk,
+            call: work.call.id,
+            started: work.started,
+        })
+    }
+
+    async fn start(desk: &Arc<Desk>, call: &ToolCall, consent: Consent) -> Result<May, Failure> {
+        let arguments = Self::read(call)?;
+        let at = Arc::clone(desk);
+        let (arguments, decision) = blocking::whole(move || {
+            let decision = T::subjects(&at, &arguments)
+                .map(|subjects| at.decide(T::NAME, T::TRAITS, &subjects));
+            (arguments, decision)
+        })
+        .await?;
+        match (decision?, consent) {
+            (Decision::Deny, _) => Ok(May::Not),
+            (Decision::Ask, Consent::NotAsked) => Ok(May::OnceAsked),
+            (Decision::Ask, Consent::Given) | (Decision::Allow, _) => {
+                T::prepare(desk, &call.id, arguments).await.map(May::Run)
+            }
+        }
+    }
+}
+
+enum May {
+    Run(Start),
+    OnceAsked,
+    Not,
+}
+
+#[async_trait]
+impl<T: Tool> AnyTool for Known<T> {
+    fn name(&self) -> &'static str {
+        T::NAME
+    }
+
+    fn traits(&self) -> Traits {
+        T::TRAITS
+    }
+
+    fn declaration(&self) -> agentd_core::event::Tool {
+        agentd_core::event::Tool {
+            name: T::NAME.to_owned(),
+            description: T::description(),
+            parameters: T::parameters(),
+        }
+    }
+
+    async fn prepare(&self, desk: &Arc<Desk>, call: &ToolCall, consent: Consent) -> Prepared {
+        match Self::start(desk, call, consent).await {
+            Ok(May::Run(start)) => Prepared::Run(ToolStarted {
+                call: call.id.clone(),
+                tool: T::NAME.to_owned(),
+                task: start.task,
+                boot: start.boot,
+                change: start.change,
+            }),
+            Ok(May::OnceAsked) => Prepared::Ask,
+            Ok(May::Not) => Prepared::Refuse {
+                outcome: CallOutcome::Denied,
+                blocks: vec![Block::text(
+                    "The agent's permission rules do not allow this call; nothing was run.",
+                )],
+            },
+            Err(failure) => failure.into(),
+        }
+    }
+
+    async fn run(&self, work: Work, cancelled: Cancelled) -> Finished {
+        match Self::job(work) {
+            Ok(job) => T::run(job, cancelled).await,
+            Err(failure) => failure.into(),
+        }
+    }
+
+    async fn find(&self, work: Work) -> CallFact {
+        match Self::job(work) {
+            Ok(job) => T::find(job).await,
+            Err(_) => CallFact::Unknown,
+        }
+    }
+
+    async fn resume(&self, work: Work, cancelled: Cancelled) -> Finished {
+        match Self::job(work) {
+            Ok(job) => T::resume(job, cancelled).await,
+            Err(failure) => said(CallOutcome::Unknown, failure.text()),
+        }
+    }
+}

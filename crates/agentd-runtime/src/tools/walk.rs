@@ -1,0 +1,156 @@
+//! Files below a folder, in order, without those that `.gitignore` or the rules leave out.
+
+use super::blocking::Stop;
+use super::desk::Desk;
+use super::failure::Failure;
+use super::paths;
+use super::tool::Traits;
+use agentd_core::permission::Subject;
+use agentd_core::spec::Decision;
+use globset::{GlobBuilder, GlobMatcher};
+use ignore::{DirEntry, WalkBuilder};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// After that, what was found is all there is to say.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(super) struct Walk<'a> {
+    pub desk: &'a Desk,
+    pub tool: &'static str,
+    pub traits: Traits,
+    pub root: PathBuf,
+    pub glob: Option<GlobMatcher>,
+    pub depth: Option<usize>,
+    pub stop: &'a Stop,
+}
+
+/// How far a walk came.
+#[derive(Default)]
+pub(super) struct Way {
+    pub out_of_time: bool,
+    /// Files that the rules do not let this tool see.
+    pub denied: usize,
+    /// What could not be looked at; the first reason.
+    pub unreadable: Option<String>,
+}
+
+impl Walk<'_> {
+    /// Shows each entry below the root, or the root itself where it is a file.
+    pub fn each(&self, mut show: impl FnMut(&DirEntry, &Stop) -> ControlFlow<()>) -> Way {
+        let stop = self.stop.within(PATIENCE);
+        let mut way = Way::default();
+        // If the user was asked about the whole, nothing in it is asked about again.
+        let asked = self.decision(&self.root) == Decision::Ask;
+        for entry in self.builder().build() {
+            if stop.check().is_err() {
+                break;
+            }
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    way.unreadable.get_or_insert_with(|| error.to_string());
+                    continue;
+                }
+            };
+            if entry.depth() == 0 && entry.path().is_dir() {
+                continue;
+            }
+            if !self.is_wanted(entry.path()) {
+                continue;
+            }
+            match self.decision(entry.path()) {
+                Decision::Allow => {}
+                Decision::Ask if asked => {}
+                Decision::Ask | Decision::Deny => {
+                    way.denied += 1;
+                    continue;
+                }
+            }
+            if show(&entry, &stop).is_break() {
+                break;
+            }
+        }
+        way.out_of_time = stop.is_late();
+        way
+    }
+
+    fn builder(&self) -> WalkBuilder {
+        let state = self.desk.state.clone();
+        let mut builder = WalkBuilder::new(&self.root);
+        builder
+            .hidden(false)
+            .require_git(false)
+            // What a user ignores everywhere is in their home, which is not asked.
+            .git_global(false)
+            .max_depth(self.depth)
+            .sort_by_file_name(Ord::cmp)
+            // What git and agentd keep for themselves is not the user's work.
+            .filter_entry(move |entry| {
+                let is_own = entry.file_name() == ".git" || entry.path() == state;
+                entry.depth() == 0 || !is_own
+            });
+        builder
+    }
+
+    fn is_wanted(&self, path: &Path) -> bool {
+        let Some(glob) = &self.glob else { return true };
+        let below = path.strip_prefix(&self.root).unwrap_or(path);
+        match below.as_os_str().is_empty() {
+            true => path.file_name().is_some_and(|name| glob.is_match(name)),
+            false => glob.is_match(below),
+        }
+    }
+
+    fn decision(&self, path: &Path) -> Decision {
+        let names = Subject::Names(paths::names(&self.desk.cwd, path));
+        self.desk.decide(self.tool, self.traits, &[names])
+    }
+}
+
+impl Way {
+    /// What to add to a result.
+    pub fn notes(&self) -> String {
+        let mut notes = String::new();
+        if self.out_of_time {
+            notes.push_str("\n[not all was looked at: it took too long; give a narrower `path`]");
+        }
+        if self.denied > 0 {
+            let denied = self.denied;
+            notes.push_str(&format!("\n[{denied} left out by the permission rules]"));
+        }
+        if let Some(why) = &self.unreadable {
+            notes.push_str(&format!("\n[not all could be read: {why}]"));
+        }
+        notes
+    }
+}
+
+/// A pattern of names: one without `/` is about the name, in whatever folder.
+pub(super) fn glob(argument: &str, pattern: &str) -> Result<GlobMatcher, Failure> {
+    let anywhere = match pattern.contains('/') {
+        true => pattern.trim_start_matches("./").to_owned(),
+        false => format!("**/{pattern}"),
+    };
+    let glob = GlobBuilder::new(&anywhere).literal_separator(true).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| {
+        Failure::new(format!(
+            "`{argument}` is not a pattern: {}. Write one like `*.rs` or `src/**/*.rs`.",
+            error.kind()
+        ))
+    })
+}
+
+/// Where to look: the folder or file that is given, or all of the working folder.
+pub(super) fn root(desk: &Desk, path: Option<&str>) -> Result<PathBuf, Failure> {
+    let root = paths::locate(&desk.cwd, path.unwrap_or("."))?;
+    match root.symlink_metadata() {
+        Ok(_) => Ok(root),
+        Err(error) => Err(Failure::io(
+            "look at",
+            paths::shown(&desk.cwd, &root),
+            &error,
+        )),
+    }
+}

@@ -1,0 +1,147 @@
+//! `write_file`: a file gets a new content, all of it.
+
+use super::blocking::{self, Cancelled};
+use super::desk::Desk;
+use super::failure::{Failure, done};
+use super::output::number;
+use super::replace::{self, Target, make_parents};
+use super::secrets::MARK;
+use super::tool::{Job, Start, Tool, Traits};
+use super::{hash, paths};
+use agentd_core::event::FileChange;
+use agentd_core::id::CallId;
+use agentd_core::permission::Subject;
+use agentd_core::recover::CallFact;
+use agentd_core::turn::Finished;
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+pub(super) struct WriteFile;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    path: String,
+    content: String,
+}
+
+#[async_trait]
+impl Tool for WriteFile {
+    const NAME: &'static str = "write_file";
+    const TRAITS: Traits = Traits {
+        parallel: false,
+        idempotent: true,
+        approval: true,
+    };
+    type Arguments = Arguments;
+
+    fn description() -> String {
+        "Writes a file: a new one, with the folders it needs, or all of an old one anew. To change \
+         a part of a file use edit_file."
+            .into()
+    }
+
+    fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {
+                    "type": "string",
+                    "description": "The file, from the working folder or from the root."
+                },
+                "content": {"type": "string", "description": "All that the file is to hold."}
+            },
+            "required": ["path", "content"],
+            "additionalProperties": false
+        })
+    }
+
+    fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        let path = paths::locate(&desk.cwd, &arguments.path)?;
+        Ok(paths::subjects(&desk.cwd, &path))
+    }
+
+    async fn prepare(
+        desk: &Arc<Desk>,
+        _call: &CallId,
+        arguments: Arguments,
+    ) -> Result<Start, Failure> {
+        refuse_mark("content", &arguments.content)?;
+        let desk = Arc::clone(desk);
+        let change = blocking::whole(move || {
+            let target = Target::of(&desk, &arguments.path)?;
+            target.check()?;
+            Ok(FileChange {
+                before: target.hash()?,
+                after: hash::of(arguments.content.as_bytes()),
+            })
+        });
+        Ok(Start {
+            change: Some(change.await??),
+            ..Start::default()
+        })
+    }
+
+    async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
+        if cancelled.now() {
+            return blocking::interrupted();
+        }
+        // Once begun it is done in a moment, and half of it cannot be left.
+        match blocking::whole(move || write(&job)).await {
+            Ok(result) => done(result),
+            Err(failure) => failure.into(),
+        }
+    }
+
+    async fn find(job: Job<Arguments>) -> CallFact {
+        let length = job.arguments.content.len();
+        let given = job.arguments.path;
+        let said = move |name: &str, change: &FileChange| summary(name, length, change);
+        replace::fact(job.desk, given, job.call, job.started.change, said).await
+    }
+}
+
+fn write(job: &Job<Arguments>) -> Result<String, Failure> {
+    let Some(change) = &job.started.change else {
+        return Err(Failure::new(
+            "Its start was not recorded; nothing was written.",
+        ));
+    };
+    let target = Target::of(&job.desk, &job.arguments.path)?;
+    let content = job.arguments.content.as_bytes();
+    target.check()?;
+    target.check_unchanged(change)?;
+    if change.before.as_ref() != Some(&change.after) {
+        make_parents(&target.path).map_err(|error| target.cannot("make the folder of", &error))?;
+        target.replace(&job.call, content)?;
+    }
+    Ok(summary(&target.name, content.len(), change))
+}
+
+fn summary(name: &str, length: usize, change: &FileChange) -> String {
+    let length = number(length as u64);
+    match &change.before {
+        None => format!("Wrote {length} bytes to {name}, a new file."),
+        Some(before) if *before == change.after => {
+            format!("{name} holds these {length} bytes already.")
+        }
+        Some(_) => format!("Wrote {length} bytes to {name}."),
+    }
+}
+
+/// A text with the mark is one in which the model has not seen all: to write it would destroy what
+/// stands there.
+pub(super) fn refuse_mark(argument: &str, text: &str) -> Result<(), Failure> {
+    if !text.contains(MARK) {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "`{argument}` holds `{MARK}`, which stands for a secret that you were not shown. Writing it \
+         would destroy the secret; nothing was written. Use edit_file on the text around it."
+    )))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Commands that are left running.
+
+use crate::stage::{PATIENCE, Stage, background, call, wait_for, words};
+use agentd_core::event::TaskExit;
+use agentd_core::id::TaskId;
+use agentd_core::message::CallOutcome;
+use agentd_core::turn::Prepared;
+use agentd_runtime::driver::Tools as _;
+use serde_json::json;
+use std::fs;
+
+async fn output(stage: &Stage, task: TaskId, offset: Option<u64>) -> String {
+    let call = call(
+        "task_output",
+        json!({"task": task.to_string(), "offset": offset}),
+    );
+    let finished = stage.run(call).await;
+    assert_eq!(finished.outcome, CallOutcome::Ok, "{finished:?}");
+    words(&finished)
+}
+
+async fn stop(stage: &Stage, task: TaskId) -> String {
+    let call = call("task_stop", json!({"task": task.to_string()}));
+    let finished = stage.run(call).await;
+    assert_eq!(finished.outcome, CallOutcome::Ok, "{finished:?}");
+    words(&finished)
+}
+
+async fn ended(stage: &Stage, task: TaskId) -> (TaskExit, String) {
+    let toolbox = stage.toolbox();
+    let ended = toolbox.task_ended(task, stage.options.boot);
+    tokio::time::timeout(PATIENCE, ended).await.expect("an end")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_runs_writes_and_ends() {
+    let stage = Stage::new();
+    let waits = "echo one; : >ready; while ! [ -e go ]; do sleep 0.01; done; echo zwei ü; exit 4";
+    let task = stage.background(waits).await;
+    stage.wait_for("ready").await;
+    let text = loop {
+        // What was written is on its way through the shim.
+        let text = output(&stage, task, None).await;
+        if text.contains("one") {
+            break text;
+        }
+    };
+    let expected = format!("Task {task} is running; it has written 4 bytes.\none\n");
+    assert_eq!(text, expected);
+    fs::write(stage.path("go"), "").unwrap();
+    let (exit, text) = ended(&stage, task).await;
+    assert_eq!(exit, TaskExit::Code { code: 4 });
+    assert_eq!(
+        text,
+        format!("Background task {task} ended with exit code 4. Its last output:\none\nzwei ü")
+    );
+    let text = output(&stage, task, Some(4)).await;
+    assert!(text.contains("ended with exit code 4 after "), "{text}");
+    assert!(
+        text.ends_with("[bytes 4 to 12; go on with offset 12]\nzwei ü\n"),
+        "{text}"
+    );
+    // Asked again, it is the same.
+    assert_eq!(ended(&stage, task).await.0, exit);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_was_stopped_takes_everybody_with_it() {
+    let stage = Stage::new();
+    let task = stage
+        .background(
+            "trap '' TERM; setsid sh -c 'trap \"\" TERM; : >child; while :; do sleep 1; done' & \
+             while :; do sleep 1; done",
+        )
+        .await;
+    stage.wait_for("child").await;
+    let text = stop(&stage, task).await;
+    assert_eq!(text, format!("Task {task} was stopped, with signal 9."));
+    stage.nobody_is_left().await;
+    let again = stop(&stage, task).await;
+    assert!(
+        again.contains("was over already: it was stopped"),
+        "{again}"
+    );
+    let (exit, text) = ended(&stage, task).await;
+    assert_eq!(exit, TaskExit::Signal { signal: 9 });
+    assert!(
+        text.ends_with("was stopped, with signal 9. It wrote nothing."),
+        "{text}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_outlives_the_command_that_started_it() {
+    let stage = Stage::new();
+    let task = stage
+        .background("sh -c 'while ! [ -e go ]; do sleep 0.01; done; echo late' & echo soon")
+        .await;
+    let text = output(&stage, task, None).await;
+    assert!(text.contains("is running"), "{text}");
+    fs::write(stage.path("go"), "").unwrap();
+    let (exit, text) = ended(&stage, task).await;
+    assert_eq!(exit, TaskExit::Code { code: 0 });
+    assert!(text.ends_with("soon\nlate"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn so_many_and_no_more() {
+    let stage = Stage::new();
+    let first = stage.background("sleep 1000").await;
+    let second = stage.background("sleep 1000").await;
+    let Prepared::Refuse { outcome, blocks } = stage.prepare(&background("true")).await else {
+        panic!("a third one")
+    };
+    let text = format!("{blocks:?}");
+    assert_eq!(outcome, CallOutcome::Error);
+    assert!(text.contains("2 background tasks run already") && text.contains("max_tasks"));
+    assert!(text.contains(&first.to_string()) && text.contains(&second.to_string()));
+    // In the foreground there is room, and after one has ended in the background too.
+    assert_eq!(stage.shell("echo x").await.1, "x\n");
+    stop(&stage, first).await;
+    stage.background("true").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_holds_in_the_background_too() {
+    let stage = Stage::new();
+    let arguments = json!({"command": "sleep 1000", "background": true, "timeout_ms": 50});
+    let finished = stage.run(call("shell", arguments)).await;
+    let task = finished.background.unwrap().task;
+    let (exit, text) = ended(&stage, task).await;
+    assert!(matches!(exit, TaskExit::Signal { .. }), "{exit:?}");
+    assert!(text.contains("was ended after its time limit"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_output_is_shown_in_part() {
+    let stage = Stage::new();
+    let task = stage.background("seq 1 5000").await;
+    ended(&stage, task).await;
+    let text = output(&stage, task, None).await;
+    assert!(text.contains("it has written 23,893 bytes."), "{text}");
+    assert!(
+        text.contains("\n1\n2\n") && text.contains("\n4999\n5000\n"),
+        "{text}"
+    );
+    assert!(text.contains("bytes left out; all of it is in"), "{text}");
+    let (_, text) = ended(&stage, task).await;
+    assert!(text.ends_with("4999\n5000") && text.len() < 1200, "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_taken_back_before_it_begins_never_does() {
+    let mut stage = Stage::new();
+    stage.options.shim_failpoint = Some("before_claim".into());
+    let call = background(": >ran");
+    let started = stage.started(&call).await;
+    let dir = stage.task_dir(started.task.unwrap());
+    let running = stage.begin(call, started);
+    wait_for(&dir.join("at-before_claim")).await;
+    let finished = running.cancelled().await;
+    assert_eq!(finished.outcome, CallOutcome::Interrupted, "{finished:?}");
+    assert_eq!(finished.background, None);
+    assert!(!stage.path("ran").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_does_not_keep_a_task_from_beginning() {
+    let mut stage = Stage::new();
+    stage.options.shim_failpoint = Some("before_claim".into());
+    let call = background("echo x");
+    let started = stage.started(&call).await;
+    let task = started.task.unwrap();
+    let running = stage.begin(call, started);
+    wait_for(&stage.task_dir(task).join("at-before_claim")).await;
+    let text = output(&stage, task, None).await;
+    assert!(text.contains("is about to start"), "{text}");
+    // Nor does counting them.
+    stage.started(&background("true")).await;
+    fs::write(stage.task_dir(task).join("go"), "").unwrap();
+    assert!(running.finished().await.background.is_some());
+    assert_eq!(ended(&stage, task).await.0, TaskExit::Code { code: 0 });
+}

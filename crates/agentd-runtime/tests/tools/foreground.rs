@@ -1,0 +1,212 @@
+//! Commands that are waited for.
+
+use crate::stage::{SECRET, Stage, call, shell, wait_for, words};
+use agentd_core::message::CallOutcome;
+use agentd_core::turn::Prepared;
+use agentd_process::{Delivery, Signal, signal};
+use agentd_runtime::tools::MARK;
+use serde_json::json;
+use std::fs;
+use std::path::PathBuf;
+
+/// Neither it nor its child, which has a session of its own, ends when asked to.
+const STUBBORN: &str = "trap '' TERM; echo begun; \
+     setsid sh -c 'trap \"\" TERM; : >child; while :; do sleep 1; done' & \
+     : >ready; while :; do sleep 1; done";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn how_a_command_ends_is_told() {
+    let stage = Stage::new();
+    for (command, outcome, text) in [
+        ("echo out; echo err >&2", CallOutcome::Ok, "out\nerr\n"),
+        ("true", CallOutcome::Ok, ""),
+        ("echo a; exit 3", CallOutcome::Error, "a\nexit code 3"),
+        ("exit 1", CallOutcome::Error, "exit code 1"),
+        ("kill -9 $$", CallOutcome::Error, "signal 9"),
+        ("cat", CallOutcome::Ok, ""),
+        ("[[ a == a ]] && echo bash", CallOutcome::Ok, "bash\n"),
+    ] {
+        let expected = (outcome, text.to_owned());
+        assert_eq!(stage.shell(command).await, expected, "{command}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_runs_where_it_is_told_to() {
+    let stage = Stage::new();
+    fs::create_dir(stage.path("dir")).unwrap();
+    let (_, text) = stage.shell("pwd").await;
+    assert_eq!(text.trim(), stage.options.cwd.display().to_string());
+    let inside = call("shell", json!({"command": "pwd", "cwd": "dir/../dir"}));
+    let finished = stage.run(inside).await;
+    assert_eq!(
+        words(&finished).trim(),
+        stage.path("dir").display().to_string()
+    );
+    let nowhere = call("shell", json!({"command": "pwd", "cwd": "nowhere"}));
+    let finished = stage.run(nowhere).await;
+    assert!(words(&finished).contains("nowhere is not a folder"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_limits_are_refused() {
+    let stage = Stage::new();
+    for timeout_ms in [0, 3_600_001] {
+        let call = call("shell", json!({"command": "ls", "timeout_ms": timeout_ms}));
+        let prepared = stage.prepare(&call).await;
+        assert!(matches!(prepared, Prepared::Refuse { .. }), "{prepared:?}");
+    }
+    let prepared = stage.prepare(&shell("  ")).await;
+    assert!(matches!(prepared, Prepared::Refuse { .. }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_takes_too_long_is_ended_with_all_of_it() {
+    let stage = Stage::new();
+    let call = call("shell", json!({"command": STUBBORN, "timeout_ms": 300}));
+    let finished = stage.run(call).await;
+    assert_eq!(finished.outcome, CallOutcome::Error);
+    let end = "timed out after 300 ms: it and all that it started were ended";
+    assert!(words(&finished).ends_with(end), "{finished:?}");
+    stage.nobody_is_left().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupt_ends_all_of_it() {
+    let stage = Stage::new();
+    let call = shell(STUBBORN);
+    let started = stage.started(&call).await;
+    let running = stage.begin(call, started);
+    stage.wait_for("ready").await;
+    stage.wait_for("child").await;
+    assert!(stage.alive().len() >= 2);
+    let finished = running.cancelled().await;
+    assert_eq!(finished.outcome, CallOutcome::Interrupted);
+    let text = words(&finished);
+    assert!(
+        text.starts_with("begun\n") && text.contains("\ninterrupted: "),
+        "{text}"
+    );
+    stage.nobody_is_left().await;
+}
+
+/// It has little time for that, and on a busy machine not enough: so it gets several chances.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupt_lets_a_command_clean_up() {
+    let cleans_up = async || {
+        let stage = Stage::new();
+        let call =
+            shell("trap 'echo cleaned; exit 5' TERM; : >ready; while :; do sleep 0.01; done");
+        let started = stage.started(&call).await;
+        let running = stage.begin(call, started);
+        stage.wait_for("ready").await;
+        let finished = running.cancelled().await;
+        assert_eq!(finished.outcome, CallOutcome::Interrupted);
+        let text = words(&finished);
+        text.contains("cleaned\ninterrupted: ") && text.contains("exit code 5")
+    };
+    for _ in 0..20 {
+        if cleans_up().await {
+            return;
+        }
+    }
+    panic!("it never could");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupt_before_it_begins_keeps_it_from_beginning() {
+    let mut stage = Stage::new();
+    stage.options.shim_failpoint = Some("before_claim".into());
+    let call = shell(": >ran");
+    let started = stage.started(&call).await;
+    let dir = stage.task_dir(started.task.unwrap());
+    let running = stage.begin(call, started);
+    wait_for(&dir.join("at-before_claim")).await;
+    let finished = running.cancelled().await;
+    assert_eq!(finished.outcome, CallOutcome::Interrupted);
+    assert_eq!(words(&finished), "interrupted: it was not started");
+    assert!(!stage.path("ran").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_command_leaves_behind_is_ended() {
+    let stage = Stage::new();
+    let (outcome, text) = stage.shell("sleep 1000 & echo done").await;
+    assert_eq!((outcome, text.as_str()), (CallOutcome::Ok, "done\n"));
+    stage.nobody_is_left().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_shim_leaves_an_unknown_outcome_and_nobody() {
+    let stage = Stage::new();
+    let call = shell("echo begun; : >ready; while :; do sleep 1; done");
+    let started = stage.started(&call).await;
+    let task = started.task.unwrap();
+    let running = stage.begin(call, started);
+    stage.wait_for("ready").await;
+    let shim = stage.task(task).shim();
+    assert_eq!(signal(shim, Signal::KILL).unwrap(), Delivery::Sent);
+    let finished = running.finished().await;
+    assert_eq!(finished.outcome, CallOutcome::Unknown);
+    assert!(words(&finished).contains("Outcome unknown"), "{finished:?}");
+    stage.nobody_is_left().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_shim_nothing_runs_and_the_reason_is_told() {
+    let mut stage = Stage::new();
+    stage.options.shim.program = PathBuf::from("/nonexistent/agentd");
+    let (outcome, text) = stage.shell(": >ran").await;
+    assert_eq!(outcome, CallOutcome::Error);
+    assert!(text.contains("cannot start /nonexistent/agentd"), "{text}");
+    assert!(!stage.path("ran").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_environment_is_the_one_that_was_given() {
+    let mut stage = Stage::new();
+    stage.options.env.push(("OWN".into(), "a b".into()));
+    // Cargo gives this one to every test.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    stage.options.output_bytes = 100_000;
+    let (_, text) = stage.shell("tr '\\0' '\\n' </proc/$$/environ").await;
+    let mut found: Vec<&str> = text.lines().collect();
+    found.sort_unstable();
+    let given = stage.options.env.iter();
+    let mut expected: Vec<String> = given.map(|(name, it)| format!("{name}={it}")).collect();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_is_neither_shown_nor_kept() {
+    let stage = Stage::new();
+    let call = shell("printf sk-0123456; sleep 0.1; echo 789abcdef.");
+    let started = stage.started(&call).await;
+    let task = started.task.unwrap();
+    let finished = stage.begin(call, started).finished().await;
+    assert_eq!(words(&finished), format!("{MARK}.\n"));
+    for entry in fs::read_dir(stage.task_dir(task)).unwrap() {
+        let path = entry.unwrap().path();
+        let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        assert!(!text.contains(SECRET), "{}", path.display());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_output_is_kept_and_its_place_named() {
+    let stage = Stage::new();
+    let call = shell("seq -f 'zeile %g ü€🙂' 1 5000; exit 7");
+    let started = stage.started(&call).await;
+    let path = stage.task_dir(started.task.unwrap()).join("output");
+    let finished = stage.begin(call, started).finished().await;
+    let text = words(&finished);
+    assert!(text.starts_with("zeile 1 ü€🙂\nzeile 2 "), "{text}");
+    assert!(text.ends_with("zeile 5000 ü€🙂\nexit code 7"), "{text}");
+    assert!(text.contains(&format!(
+        "bytes left out; all of it is in {}",
+        path.display()
+    )));
+    assert!(text.len() < 1300 && !text.contains('\u{fffd}'), "{text}");
+    assert_eq!(fs::read_to_string(path).unwrap().lines().count(), 5000);
+}

@@ -1,0 +1,41 @@
+//! A file with a line for each request, for tests that outlive or outnumber the server's own memory.
+
+use super::Recorded;
+use serde_json::{Value, json};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+pub struct Record {
+    file: File,
+}
+
+impl Record {
+    /// Lines that are there already stay.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        Ok(Self { file })
+    }
+
+    /// In one write, so that whoever reads along sees whole lines.
+    pub fn write(&self, number: u64, request: &Recorded) -> io::Result<()> {
+        let verdict = match request.violations.as_slice() {
+            [] => json!("accepted"),
+            found => found
+                .iter()
+                .map(|one| Value::from(one.to_string()))
+                .collect(),
+        };
+        let line = json!({
+            "n": number,
+            "format": request.format.name(),
+            "verdict": verdict,
+            "status": request.status,
+            "prompt": request.prompt,
+            "body": request.body,
+        });
+        let mut file = &self.file;
+        file.write_all(format!("{line}\n").as_bytes())?;
+        file.flush()
+    }
+}
