@@ -1,13 +1,14 @@
 //! The command line: which verbs there are. Each verb's arguments and help are in its own file.
 
-use crate::commands::{demo, demo_writer, verify};
+use crate::commands::{agent, demo, demo_writer, verify};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
-  agentd demo      See it keep a conversation through a kill -9
-  agentd verify    Check your journal
+  agentd demo                              See it keep a conversation through a kill -9
+  agentd agent \"What is in this folder?\"   Run an agent here
+  agentd verify                            Check your journal
 
 State is kept in $AGENTD_HOME, else in $XDG_STATE_HOME/agentd, else in ~/.local/state/agentd.";
 
@@ -21,10 +22,18 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    Agent(Box<agent::Args>),
     Demo(demo::Args),
     Verify(verify::Args),
     #[command(hide = true)]
     DemoWriter(demo_writer::Args),
+}
+
+impl Verb {
+    /// Whether it listens to signals itself; others are simply dropped at Ctrl-C.
+    pub const fn hears_signals(&self) -> bool {
+        matches!(self, Self::Agent(_))
+    }
 }
 
 /// Help and version are answers; anything else that clap has to say is about wrong usage, exit 2.

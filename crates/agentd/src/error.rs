@@ -11,6 +11,7 @@ pub enum Exit {
     Failed = 1,
     Refused = 3,
     Unavailable = 4,
+    Limited = 5,
     Interrupted = 130,
 }
 
@@ -64,6 +65,7 @@ impl Error {
             | Store::NewerSchema { .. }
             | Store::ExportIo(_)
             | Store::NoRandomness(_)
+            | Store::NoThread(_)
             | Store::Closed => Exit::Unavailable,
             _ => Exit::Refused,
         };

@@ -9,6 +9,11 @@ pub fn folder() -> Result<PathBuf, Error> {
     choose(|name| std::env::var_os(name))
 }
 
+/// The user's own providers, models and settings.
+pub fn config() -> Result<PathBuf, Error> {
+    Ok(folder()?.join("config.toml"))
+}
+
 fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error> {
     let named = |name| variable(name).filter(|value| !value.is_empty());
     if let Some(home) = named("AGENTD_HOME") {

@@ -1,5 +1,6 @@
 //! The `agentd` command: parse, run, exit code. What it knows of agents is in the libraries.
 
+mod agent;
 mod cli;
 mod clock;
 mod commands;
@@ -14,6 +15,9 @@ use output::Output;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // A shim knows its one argument and nothing of agents.
+    agentd_process::shim::run_if_asked(std::env::args_os());
+    hold_still();
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(answer) => return cli::answer(&answer),
@@ -24,6 +28,15 @@ fn main() -> ExitCode {
     }
 }
 
+/// For tests: where this process is to stop.
+fn hold_still() {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let (Some(name), Some(folder)) = (named("AGENTD_FAILPOINT"), named("AGENTD_FAILPOINT_DIR")) {
+        let name = name.to_string_lossy().into_owned();
+        agentd_process::failpoint::set(name, folder.into());
+    }
+}
+
 fn run(cli: cli::Cli) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -31,6 +44,9 @@ fn run(cli: cli::Cli) -> Result<(), Error> {
         .map_err(Error::no_runtime)?;
     runtime.block_on(async {
         let mut out = Output::stdout();
+        if cli.verb.hears_signals() {
+            return commands::run(cli.verb, &mut out).await;
+        }
         tokio::select! {
             // First of all, so that Ctrl-C is heard before there is anything to clean up. What was
             // under way is dropped, and that cleans up.

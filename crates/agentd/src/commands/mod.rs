@@ -1,5 +1,6 @@
 //! One file per verb.
 
+pub mod agent;
 pub mod demo;
 pub mod demo_writer;
 pub mod verify;
@@ -10,6 +11,7 @@ use crate::output::Output;
 
 pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
     match verb {
+        Verb::Agent(args) => agent::run(*args).await,
         Verb::Demo(args) => demo::run(&args, out).await,
         Verb::Verify(args) => verify::run(&args, out).await,
         Verb::DemoWriter(args) => demo_writer::run(&args).await,

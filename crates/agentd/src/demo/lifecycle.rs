@@ -4,14 +4,13 @@ use super::model;
 use super::pen::{Pen, Terms, events, failed};
 use crate::clock;
 use crate::error::{Error, Exit};
-use agentd_core::event::{
-    AgentCreated, BeginSource, ConversationBegan, ConversationSealed, Direction, Event, Mode,
-    PointerMoved, Prompt, PromptsTaken, SealReason, SpecSet,
-};
+use agentd_core::begin::{self, Queue};
+use agentd_core::event::{Direction, Event, Mode, NewEvent, Prompt, PromptsTaken};
 use agentd_core::id::{AgentId, ConversationId, OpId, PromptId, Seq};
 use agentd_core::message::Block;
 use agentd_core::request::{self, Request};
 use agentd_core::spec::AgentSpec;
+use agentd_core::state::AgentState;
 use agentd_store::{Ack, Append, Loaded, SqliteStore, Store as _};
 
 pub async fn create(store: &SqliteStore, agent: AgentId) -> Result<(Seq, Seq), Error> {
@@ -23,28 +22,8 @@ pub async fn create(store: &SqliteStore, agent: AgentId) -> Result<(Seq, Seq), E
         system: context.system,
         ..AgentSpec::default()
     };
-    let created = events(
-        ConversationId::new(clock::new_id()),
-        None,
-        [
-            AgentCreated {
-                name: "demo".to_owned(),
-                mode: Mode::Persistent,
-            }
-            .into(),
-            SpecSet {
-                spec: Box::new(spec),
-            }
-            .into(),
-            ConversationBegan {
-                source: BeginSource::Create,
-                parent: None,
-                from: None,
-                op: None,
-            }
-            .into(),
-        ],
-    );
+    let conversation = ConversationId::new(clock::new_id());
+    let created = lines(begin::create("demo", Mode::Persistent, &spec, conversation));
     let claim = store.claim(agent, "demo").await.map_err(failed)?;
     let append = Append::new(claim.fence, created);
     match store.append(append).await.map_err(failed)? {
@@ -55,62 +34,42 @@ pub async fn create(store: &SqliteStore, agent: AgentId) -> Result<(Seq, Seq), E
 
 /// Seals the current conversation and begins an empty one. Returns both.
 pub async fn reset(pen: &mut Pen) -> Result<(ConversationId, ConversationId), Error> {
-    let (old, generation, last_request) = current(pen).await?;
+    let Loaded { state, window, .. } = pen.store.load(pen.fence.agent).await.map_err(failed)?;
+    let Some(old) = state.tree.current() else {
+        return Err(Error::new(Exit::Failed, "the agent has no conversation"));
+    };
     let new = ConversationId::new(clock::new_id());
     let op = Some(OpId::new(clock::new_id()));
-    let sealed = ConversationSealed {
-        reason: SealReason::Reset,
-        last_request,
-        op,
-    };
-    let began = ConversationBegan {
-        source: BeginSource::Reset,
-        parent: Some(old),
-        from: None,
-        op,
-    };
-    let mut both = events(old, None, [sealed.into()]);
-    both.extend(events(new, None, [began.into()]));
-    pen.append(both, generation).await?;
+    let begun = begin::reset(&state, &window, new, Queue::SetAside, op).map_err(refused)?;
+    pen.append(lines(begun), terms(&state)).await?;
     Ok((old, new))
 }
 
 /// Makes the conversation before the reset the current one again. Returns it.
 pub async fn undo(pen: &mut Pen) -> Result<ConversationId, Error> {
-    let agent = pen.fence.agent;
-    let loaded = pen.store.load(agent).await.map_err(failed)?;
-    let Some(to) = loaded.state.tree.undo_target() else {
-        return Err(Error::new(Exit::Refused, "there is nothing to undo"));
-    };
-    let (newer, generation, last_request) = current(pen).await?;
+    let state = pen.store.load(pen.fence.agent).await.map_err(failed)?.state;
     let op = Some(OpId::new(clock::new_id()));
-    let sealed = ConversationSealed {
-        reason: SealReason::Undo,
-        last_request,
-        op,
-    };
-    let direction = Direction::Undo;
-    let mut both = events(newer, None, [sealed.into()]);
-    both.extend(events(
-        to,
-        None,
-        [PointerMoved { to, direction, op }.into()],
-    ));
-    pen.append(both, generation).await?;
-    Ok(to)
+    let stepped = begin::step(&state, Direction::Undo, op).map_err(refused)?;
+    let to = state.tree.undo_target();
+    pen.append(lines(stepped), terms(&state)).await?;
+    to.ok_or_else(|| Error::new(Exit::Refused, "there is nothing to undo"))
 }
 
-/// The current conversation, the terms under which it may be left, and its last provider request.
-async fn current(pen: &Pen) -> Result<(ConversationId, Terms, Option<String>), Error> {
-    let loaded = pen.store.load(pen.fence.agent).await.map_err(failed)?;
-    let Some(conversation) = loaded.state.tree.current_conversation() else {
-        return Err(Error::new(Exit::Failed, "the agent has no conversation"));
-    };
-    let terms = Terms {
-        generation: Some(loaded.state.generation()),
+/// The pointer must be where it was.
+fn terms(state: &AgentState) -> Terms {
+    Terms {
+        generation: Some(state.generation()),
         ..Terms::default()
-    };
-    Ok((conversation.id, terms, conversation.last_request.clone()))
+    }
+}
+
+fn refused(refused: begin::Refused) -> Error {
+    Error::new(Exit::Refused, "the conversation cannot be left").because(refused)
+}
+
+fn lines(lines: Vec<begin::Line>) -> Vec<NewEvent> {
+    let event = |(conversation, body)| events(conversation, None, [body]);
+    lines.into_iter().flat_map(event).collect()
 }
 
 /// The request that would leave if this were prompted next. Nothing is written.

@@ -16,8 +16,8 @@ pub async fn tell(claims: &mut Claims<'_>, home: &Path, agent: AgentId) -> Resul
     claims.check(
         "the agent, its settings and its first conversation, in one commit",
         is_so(
-            (first, last) == (Seq(1), Seq(3)),
-            "events 1 to 3",
+            (first, last) == (Seq(1), Seq(4)),
+            "events 1 to 4",
             format!("they are events {first} to {last}"),
         ),
     )?;

@@ -1,0 +1,92 @@
+//! Prompts on their way to the agent, and what their senders want back.
+
+use crate::clock;
+use agentd_core::event::{Body, Prompt, PromptMode, PromptQueued};
+use agentd_core::frame::PromptFrame;
+use agentd_core::id::PromptId;
+use agentd_core::state::{AgentState, Inbox};
+use serde_json::{Map, Value};
+use std::collections::{HashMap, HashSet};
+
+/// What a prompt's sender wants back with its answer.
+#[derive(Default)]
+pub struct Asked {
+    pub turn_id: Option<String>,
+    pub metadata: Option<Map<String, Value>>,
+}
+
+/// Why a prompt is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum NotTaken {
+    #[error("the prompt `{0}` was sent before, and is not taken again")]
+    Repeated(String),
+    #[error("{0} prompts wait already (limits.max_queue); send it again when some are answered")]
+    QueueFull(usize),
+}
+
+pub struct Asking {
+    /// The prompts that were accepted before this process.
+    before: Inbox,
+    keys: HashSet<String>,
+    waiting: HashMap<PromptId, Asked>,
+    /// Those of the turn that runs.
+    answering: Vec<Asked>,
+    max_queue: usize,
+    usual_mode: PromptMode,
+}
+
+impl Asking {
+    pub fn new(state: &AgentState, usual_mode: PromptMode) -> Self {
+        Self {
+            before: state.inbox.clone(),
+            keys: HashSet::new(),
+            waiting: HashMap::new(),
+            answering: Vec::new(),
+            max_queue: state.spec.limits.max_queue as usize,
+            usual_mode,
+        }
+    }
+
+    /// What to append for a prompt.
+    pub fn take(&mut self, frame: PromptFrame) -> Result<Vec<Body>, NotTaken> {
+        if let Some(key) = &frame.turn_id
+            && (self.before.by_key(key).is_some() || self.keys.contains(key))
+        {
+            return Err(NotTaken::Repeated(key.clone()));
+        }
+        if self.waiting.len() >= self.max_queue {
+            return Err(NotTaken::QueueFull(self.waiting.len()));
+        }
+        self.keys.extend(frame.turn_id.clone());
+        let prompt = PromptId::new(clock::new_id());
+        let asked = Asked {
+            turn_id: frame.turn_id.clone(),
+            metadata: frame.metadata,
+        };
+        self.waiting.insert(prompt, asked);
+        let queued = PromptQueued {
+            prompt,
+            key: frame.turn_id,
+            mode: frame.mode.unwrap_or(self.usual_mode),
+        };
+        let blocks = frame.blocks;
+        Ok(vec![queued.into(), Prompt { prompt, blocks }.into()])
+    }
+
+    /// These are in a turn now.
+    pub fn taken(&mut self, prompts: &[PromptId]) {
+        let asked = prompts.iter();
+        let asked = asked.filter_map(|prompt| self.waiting.remove(prompt));
+        self.answering.extend(asked);
+    }
+
+    /// The turn is over: what goes back with its result.
+    pub fn answered(&mut self) -> Asked {
+        let mut back = Asked::default();
+        for asked in self.answering.drain(..) {
+            back.turn_id = back.turn_id.or(asked.turn_id);
+            back.metadata = back.metadata.or(asked.metadata);
+        }
+        back
+    }
+}

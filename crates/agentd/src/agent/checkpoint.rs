@@ -1,0 +1,90 @@
+//! `session-latest.json`: written whole or not at all, and read only if it is whole.
+
+use crate::error::{Error, Exit};
+use agentd_core::session::Session;
+use agentd_process::failpoint;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+pub const FILE: &str = "session-latest.json";
+
+/// The file: a session, and what it must hash to.
+#[derive(Deserialize, Serialize)]
+struct Sealed<'a> {
+    format: &'a str,
+    sha256: String,
+    #[serde(borrow)]
+    session: &'a RawValue,
+}
+
+const FORMAT: &str = "agentd-session";
+
+/// Puts the session into the place of the one before, in one step.
+pub fn write(folder: &Path, session: &Session) -> Result<(), Error> {
+    replace(folder, session).map_err(|error| {
+        let what = format!("{} cannot be written", folder.join(FILE).display());
+        Error::new(Exit::Unavailable, what)
+            .because(error)
+            .next("make room, or free the folder; the journal beside it has everything")
+    })
+}
+
+fn replace(folder: &Path, session: &Session) -> io::Result<()> {
+    let text = serde_json::to_string(session)?;
+    let sealed = serde_json::to_vec(&Sealed {
+        format: FORMAT,
+        sha256: sha256(&text),
+        session: serde_json::from_str(&text)?,
+    })?;
+    let new = folder.join(format!("{FILE}.new"));
+    let mut file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&new)?;
+    let (first, second) = sealed.split_at(sealed.len() / 2);
+    file.write_all(first)?;
+    failpoint::hit("in", "checkpoint");
+    file.write_all(second)?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    fs::rename(&new, folder.join(FILE))?;
+    File::open(folder)?.sync_all()
+}
+
+/// Why a file is none to go on from.
+#[derive(Debug, thiserror::Error)]
+pub enum Unusable {
+    #[error("it cannot be read: {0}")]
+    Io(#[from] io::Error),
+    #[error("it is cut off or was changed: {0}")]
+    Damaged(String),
+    #[error(transparent)]
+    Session(#[from] agentd_core::session::SessionError),
+}
+
+pub fn read(path: &Path) -> Result<Session, Unusable> {
+    let text = String::from_utf8(fs::read(path)?)
+        .map_err(|error| Unusable::Damaged(error.utf8_error().to_string()))?;
+    let damaged = |error: serde_json::Error| Unusable::Damaged(error.to_string());
+    let sealed: Sealed<'_> = serde_json::from_str(&text).map_err(damaged)?;
+    if sealed.format != FORMAT {
+        return Err(Unusable::Damaged(format!("it is no {FORMAT}")));
+    }
+    if sealed.sha256 != sha256(sealed.session.get()) {
+        let text = "its checksum is not that of what it holds";
+        return Err(Unusable::Damaged(text.to_owned()));
+    }
+    Ok(Session::parse(sealed.session.get())?)
+}
+
+fn sha256(text: &str) -> String {
+    let hash = Sha256::digest(text.as_bytes());
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}

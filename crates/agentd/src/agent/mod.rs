@@ -1,0 +1,241 @@
+//! An agent without a daemon: prompts in, events out, everything in one folder.
+
+mod asking;
+mod checkpoint;
+mod folder;
+mod input;
+mod journal;
+mod outcome;
+mod printer;
+mod session;
+mod setup;
+mod signals;
+
+pub use checkpoint::FILE;
+pub use printer::Style;
+
+use crate::error::{Error, Exit};
+use agentd_core::event::{After, Decision};
+use agentd_core::id::{AgentId, ApprovalId};
+use agentd_core::spec::{AgentSpec, OnCrash};
+use agentd_core::state::AgentState;
+use agentd_runtime::driver::{Command, Driver, Ended, JournalError, Observer, Parts};
+use folder::Folder;
+use printer::Printer;
+use session::Session;
+use signals::Signals;
+use std::path::{Path, PathBuf};
+use tokio::sync::mpsc;
+
+/// Commands that wait for the driver.
+const COMMANDS: usize = 64;
+
+/// Changes a spec as the command line says.
+pub type Adjust = Box<dyn Fn(&mut AgentSpec) -> Result<(), Error>>;
+
+pub struct Settings {
+    pub style: Style,
+    pub run_id: Option<String>,
+    /// Where everything is kept.
+    pub folder: PathBuf,
+    pub resume: Option<Resume>,
+    /// What is to be changed about the agent's spec, or to a new one.
+    pub adjust: Adjust,
+    pub base_url: Option<String>,
+    pub input: Input,
+    /// Prompts that come while a turn runs join it.
+    pub steer: bool,
+    /// Take up a turn that ended as `limited`, or waits.
+    pub go_on: bool,
+    pub answers: Vec<(ApprovalId, Decision)>,
+}
+
+pub enum Resume {
+    /// A session file, and the journal beside it where there is one.
+    File(PathBuf),
+    /// The journal itself.
+    Journal,
+}
+
+pub enum Input {
+    /// One prompt; the process ends with its turn.
+    Prompt(String),
+    Stdin,
+    Fifo(PathBuf),
+    /// Nothing new: what waits is done.
+    Nothing,
+}
+
+pub async fn run(mut settings: Settings) -> Result<(), Error> {
+    // First of all: a signal that comes early is not lost.
+    let signals = Signals::new()?;
+    let folder = Folder::open(&settings.folder)?;
+    let mut printer = Printer::new(settings.style);
+    let catalog = setup::catalog()?;
+    let adjust = |spec: &mut AgentSpec| {
+        (settings.adjust)(spec)?;
+        if spec.provider.is_none() && spec.model.is_none() {
+            spec.provider = setup::provider_by_key(&catalog);
+        }
+        Ok(())
+    };
+
+    let kept = open(&folder, &settings, &adjust).await?;
+    if kept.is_left {
+        leave(&folder, kept.agent, &settings, &catalog).await?;
+    }
+    let mut spec = (*folder.load(kept.agent).await?.state.spec).clone();
+    let before = spec.clone();
+    adjust(&mut spec)?;
+    let ready = setup::ready(&catalog, &spec, settings.base_url.clone(), &folder.path)?;
+
+    let (fence, told) = folder.claim(kept.agent).await?;
+    if let Some(told) = told {
+        printer.remark("quarantined", &told);
+    }
+    let mut folded = folder.fold(kept.agent).await?;
+    let after = match kept.is_new {
+        true => After::Start,
+        false => after(&folder.path, &folded.state),
+    };
+    if spec != before {
+        // Before anything goes on: a limit that was raised or lowered holds from the first request.
+        folder.change(fence, &folded.state, &spec).await?;
+        folded = folder.fold(kept.agent).await?;
+    }
+    settings.go_on &= waits(&folded.state, after);
+    if kept.is_new {
+        folder.save(kept.agent).await?;
+    }
+    let journal = folder.journal(fence, &folded);
+    let (seen, sight) = mpsc::unbounded_channel();
+    let (commands, queue) = mpsc::channel(COMMANDS);
+    let session = Session::new(&folder, &folded.state, commands, printer, &settings);
+    session.hello(kept.is_new);
+    let parts = Parts {
+        journal: Box::new(journal),
+        provider: ready.provider,
+        tools: ready.tools,
+        observer: session::observer(seen),
+        clock: crate::clock::now,
+    };
+    let driver = Driver::wake(folded, after, ready.policy, parts).await;
+    let driver = driver.map_err(|error| of_journal(&error))?;
+    let driver = tokio::spawn(driver.run(queue));
+    session.run(driver, sight, signals, settings).await
+}
+
+/// Whether there is something that `--continue` takes up. A turn that goes on by itself is none: should
+/// it reach its limit only now, nobody has asked for more.
+fn waits(state: &AgentState, after: After) -> bool {
+    let will_pause = after == After::Crash && state.spec.on_crash == OnCrash::Wait;
+    let turn = state.turn.as_ref();
+    turn.is_none_or(|turn| turn.paused.is_some() || will_pause)
+}
+
+/// The agent that is run, and how it came here.
+struct Kept {
+    agent: AgentId,
+    /// Its conversation has just begun.
+    is_new: bool,
+    /// The conversation that is there is to be left for a new one.
+    is_left: bool,
+}
+
+async fn open(
+    folder: &Folder,
+    settings: &Settings,
+    adjust: &dyn Fn(&mut AgentSpec) -> Result<(), Error>,
+) -> Result<Kept, Error> {
+    let kept = |agent, is_new, is_left| Kept {
+        agent,
+        is_new,
+        is_left,
+    };
+    let here = folder.agent().await?;
+    match (&settings.resume, here) {
+        (Some(Resume::File(path)), _) => {
+            let session = folder.session(path).await?;
+            match here {
+                Some(agent) => Ok(kept(agent, false, false)),
+                None => Ok(kept(folder.import(&session).await?, true, false)),
+            }
+        }
+        (Some(Resume::Journal), Some(agent)) => Ok(kept(agent, false, false)),
+        (Some(Resume::Journal), None) => {
+            let what = format!("there is no agent in {}", folder.path.display());
+            Err(Error::new(Exit::Refused, what).next("begin one without --resume"))
+        }
+        (None, Some(agent)) => Ok(kept(agent, true, true)),
+        (None, None) => {
+            let mut spec = AgentSpec::default();
+            adjust(&mut spec)?;
+            let name = settings.run_id.as_deref().unwrap_or("agent");
+            Ok(kept(folder.create(name, &spec).await?, true, false))
+        }
+    }
+}
+
+/// Ends what is under way in the current conversation, and begins a new one.
+async fn leave(
+    folder: &Folder,
+    agent: AgentId,
+    settings: &Settings,
+    catalog: &agentd_core::catalog::Catalog,
+) -> Result<(), Error> {
+    let folded = folder.fold(agent).await?;
+    if folded.state.turn.is_some() {
+        let (fence, _) = folder.claim(agent).await?;
+        let spec = folded.state.spec.clone();
+        let ready = setup::ready(catalog, &spec, settings.base_url.clone(), &folder.path)?;
+        let observer: Observer = Box::new(|_| {});
+        let parts = Parts {
+            journal: Box::new(folder.journal(fence, &folded)),
+            provider: ready.provider,
+            tools: ready.tools,
+            observer,
+            clock: crate::clock::now,
+        };
+        let driver = Driver::wake(folded, After::Restart, ready.policy, parts).await;
+        let driver = driver.map_err(|error| of_journal(&error))?;
+        let (commands, queue) = mpsc::channel(COMMANDS);
+        for command in [Command::Interrupt, Command::Stop] {
+            // The driver has not begun to read yet: there is room.
+            let _there_is_room = commands.try_send(command);
+        }
+        driver
+            .run(queue)
+            .await
+            .map_err(|error| of_journal(&error))?;
+    }
+    folder.begin(agent).await
+}
+
+/// Whether the process before this one ended by itself: then what it wrote last is in the session file.
+fn after(folder: &Path, state: &AgentState) -> After {
+    match checkpoint::read(&folder.join(FILE)) {
+        Ok(session) if session.head.seq == state.head => After::Restart,
+        _ => After::Crash,
+    }
+}
+
+fn of_journal(error: &JournalError) -> Error {
+    match error {
+        JournalError::Superseded(_) => {
+            Error::new(Exit::Refused, "this agent is run by somebody else now").because(error)
+        }
+        JournalError::Broken(_) => Error::new(Exit::Unavailable, "the agent cannot go on")
+            .because(error)
+            .next("nothing is lost: see to the disk, then go on with --resume"),
+    }
+}
+
+/// What the driver's task came to.
+fn ended(
+    joined: Result<Result<Ended, JournalError>, tokio::task::JoinError>,
+) -> Result<Ended, Error> {
+    match joined {
+        Ok(ended) => ended.map_err(|error| of_journal(&error)),
+        Err(error) => Err(Error::new(Exit::Failed, "the agent's loop broke").because(error)),
+    }
+}

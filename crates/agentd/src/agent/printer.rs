@@ -1,0 +1,173 @@
+//! What is shown: JSON lines for programs, the answer itself for people. On a thread of its own, so that
+//! a reader who does not read holds nobody up.
+
+use crate::output::QUIET;
+use agentd_core::draft::{Change, Delta};
+use agentd_core::event::{Body, Event, MessageAdded, MessageStatus};
+use agentd_core::id::TryId;
+use agentd_core::message::Block;
+use serde_json::{Value, json};
+use std::io::{self, Write as _};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+enum Line {
+    /// For programs, or for people, on standard output.
+    Out(String),
+    /// For people, beside the answer.
+    Aside(String),
+    Done(mpsc::Sender<()>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    Json,
+    Text,
+}
+
+pub struct Printer {
+    style: Style,
+    lines: mpsc::Sender<Line>,
+    _thread: JoinHandle<()>,
+    /// The cursor stands behind some text.
+    in_line: bool,
+    /// The text of the reply that streams, as far as it was shown.
+    shown: (Option<TryId>, String),
+}
+
+impl Printer {
+    pub fn new(style: Style) -> Self {
+        let (lines, queue) = mpsc::channel();
+        Self {
+            style,
+            lines,
+            _thread: std::thread::spawn(move || print(&queue)),
+            in_line: false,
+            shown: (None, String::new()),
+        }
+    }
+
+    pub const fn is_json(&self) -> bool {
+        matches!(self.style, Style::Json)
+    }
+
+    /// One object on a line of its own, for programs alone.
+    pub fn object(&self, object: &Value) {
+        if self.is_json() {
+            self.send(Line::Out(format!("{object}\n")));
+        }
+    }
+
+    /// A remark for people; programs get it as an object.
+    pub fn remark(&mut self, kind: &str, text: &str) {
+        if self.is_json() {
+            return self.object(&json!({"kind": "remark", "remark": kind, "text": text}));
+        }
+        self.end_line();
+        self.send(Line::Aside(format!("{QUIET}{text}{QUIET:#}\n")));
+    }
+
+    pub fn event(&mut self, event: &Event) {
+        if self.is_json() {
+            match serde_json::to_string(event) {
+                Ok(line) => self.send(Line::Out(format!("{line}\n"))),
+                Err(error) => self.remark("unprintable", &error.to_string()),
+            }
+            return;
+        }
+        if let Body::MessageAdded(message) = &event.body {
+            self.rest_of(message);
+            self.end_line();
+            for call in message.blocks.iter().filter_map(|block| block.as_call()) {
+                let arguments = Value::Object(call.arguments.to_object()).to_string();
+                let text = format!("· {} {}", call.name, shortened(&arguments));
+                self.remark("call", &text);
+            }
+        }
+    }
+
+    pub fn delta(&mut self, request: TryId, delta: &Delta) {
+        if self.is_json() {
+            let mut object = serde_json::to_value(delta).unwrap_or_default();
+            object["kind"] = json!("delta");
+            object["request"] = json!(request);
+            return self.object(&object);
+        }
+        if let Change::Text { text } = &delta.change {
+            if self.shown.0 != Some(request) {
+                self.shown = (Some(request), String::new());
+            }
+            self.shown.1.push_str(text);
+            self.text(text);
+        }
+    }
+
+    /// The end of a reply comes with the message, and not as deltas.
+    fn rest_of(&mut self, message: &MessageAdded) {
+        let (request, shown) = std::mem::take(&mut self.shown);
+        if message.status == MessageStatus::Superseded {
+            return;
+        }
+        let texts = message.blocks.iter().filter_map(|block| match block {
+            Block::Text { text } | Block::Annotated { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let all: String = texts.collect();
+        match all.strip_prefix(&shown) {
+            Some(rest) if request.is_none() || request == message.request => self.text(rest),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.in_line = !text.ends_with('\n');
+            self.send(Line::Out(text.to_owned()));
+        }
+    }
+
+    pub fn end_line(&mut self) {
+        if std::mem::take(&mut self.in_line) {
+            self.send(Line::Out("\n".to_owned()));
+        }
+    }
+
+    /// Waits until all is written, for as long as somebody reads.
+    pub fn finish(mut self, at_most: Duration) {
+        self.end_line();
+        let (done, is_done) = mpsc::channel();
+        self.send(Line::Done(done));
+        let _nobody_reads = is_done.recv_timeout(at_most);
+    }
+
+    fn send(&self, line: Line) {
+        // The thread ends when nobody reads any more; the agent does not.
+        let _closed = self.lines.send(line);
+    }
+}
+
+fn print(queue: &mpsc::Receiver<Line>) {
+    let (mut out, mut aside) = (anstream::stdout(), anstream::stderr());
+    for line in queue {
+        let written: io::Result<()> = match line {
+            Line::Out(text) => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
+            Line::Aside(text) => aside
+                .write_all(text.as_bytes())
+                .and_then(|()| aside.flush()),
+            Line::Done(done) => done.send(()).map_err(io::Error::other),
+        };
+        if written.is_err() {
+            return;
+        }
+    }
+}
+
+/// The beginning of something long.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 100;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,365 @@
+//! One run of an agent: prompts go in, what becomes durable comes out, until there is nothing more.
+
+use super::asking::{Asking, NotTaken};
+use super::folder::{self, Folder};
+use super::input::{self, Frames};
+use super::printer::Printer;
+use super::signals::{Signals, Told};
+use super::{Input, Settings, ended, outcome};
+use crate::error::Error;
+use agentd_core::draft::Delta;
+use agentd_core::event::{
+    ApprovalAnswered, Body, Decision, Event, PromptMode, TurnEnded, TurnStatus,
+};
+use agentd_core::frame::{Frame, FrameError, PromptFrame};
+use agentd_core::id::{AgentId, ApprovalId, ConversationId, TryId, TurnId};
+use agentd_core::message::Block;
+use agentd_core::state::{AgentState, EndedTurn};
+use agentd_runtime::driver::{Command, Ended, JournalError, Observed, Observer};
+use serde_json::json;
+use std::io::{self, IsTerminal as _};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// How long the last lines may take to be read.
+const LAST_LINES: Duration = Duration::from_secs(5);
+/// What a process that was told twice exits with: 128 and SIGTERM.
+const TERMINATED: i32 = 143;
+
+/// Something that is durable by now.
+pub enum Seen {
+    Event(Box<Event>),
+    Delta(TryId, Delta),
+}
+
+type Driving = JoinHandle<Result<Ended, JournalError>>;
+
+pub fn observer(seen: mpsc::UnboundedSender<Seen>) -> Observer {
+    Box::new(move |observed| {
+        let _nobody_looks = seen.send(match observed {
+            Observed::Event(event) => Seen::Event(Box::new(event.clone())),
+            Observed::Delta(request, delta) => Seen::Delta(request, delta.clone()),
+        });
+    })
+}
+
+pub struct Session<'a> {
+    folder: &'a Folder,
+    agent: AgentId,
+    conversation: ConversationId,
+    run_id: Option<String>,
+    commands: mpsc::Sender<Command>,
+    printer: Printer,
+    asking: Asking,
+    is_terminal: bool,
+    /// The process ends with the next turn.
+    is_oneshot: bool,
+    running: Option<TurnId>,
+    question: Option<ApprovalId>,
+    /// Why something failed, in the newest words there are.
+    note: Option<String>,
+    /// The turn whose last event is on its way.
+    ended: Option<(Option<TurnId>, TurnEnded)>,
+    last: Option<EndedTurn>,
+}
+
+impl<'a> Session<'a> {
+    pub fn new(
+        folder: &'a Folder,
+        state: &AgentState,
+        commands: mpsc::Sender<Command>,
+        printer: Printer,
+        settings: &Settings,
+    ) -> Self {
+        let usual_mode = match settings.steer {
+            true => PromptMode::Steer,
+            false => PromptMode::Queue,
+        };
+        Self {
+            folder,
+            agent: state.id,
+            conversation: state
+                .tree
+                .current()
+                .unwrap_or(ConversationId::from_bytes([0; 16])),
+            run_id: settings.run_id.clone(),
+            commands,
+            printer,
+            asking: Asking::new(state, usual_mode),
+            is_terminal: io::stdin().is_terminal(),
+            is_oneshot: matches!(settings.input, Input::Prompt(_)),
+            running: state.turn.as_ref().map(|turn| turn.id),
+            question: None,
+            note: None,
+            ended: None,
+            last: None,
+        }
+    }
+
+    /// The first line: whom one is talking to.
+    pub fn hello(&self, is_new: bool) {
+        self.printer.object(&json!({
+            "kind": "session",
+            "v": 1,
+            "run_id": self.run_id,
+            "agent": self.agent,
+            "conversation": self.conversation,
+            "resumed": !is_new,
+            "checkpoint": self.folder.path.join(super::FILE),
+        }));
+    }
+
+    pub async fn run(
+        mut self,
+        mut driver: Driving,
+        mut sight: mpsc::UnboundedReceiver<Seen>,
+        mut signals: Signals,
+        settings: Settings,
+    ) -> Result<(), Error> {
+        for (approval, decision) in settings.answers {
+            self.append(vec![ApprovalAnswered { approval, decision }.into()])
+                .await;
+        }
+        if settings.go_on {
+            self.tell(Command::Continue).await;
+        }
+        let mut frames = self.source(settings.input).await?;
+        let mut is_stopping = false;
+        let ended = loop {
+            tokio::select! {
+                biased;
+                told = signals.next() => match told {
+                    Told::Interrupt => self.interrupt().await,
+                    // At once: all that counts is on disk.
+                    Told::Terminate if is_stopping => std::process::exit(TERMINATED),
+                    Told::Terminate => {
+                        is_stopping = true;
+                        self.tell(Command::Stop).await;
+                    }
+                },
+                Some(seen) = sight.recv() => self.seen(seen).await?,
+                joined = &mut driver => break ended(joined)?,
+                frame = next(&mut frames), if !is_stopping => match frame {
+                    Some(frame) => self.frame(frame).await,
+                    None => {
+                        frames = None;
+                        self.tell(Command::Drain).await;
+                    }
+                },
+            }
+        };
+        while let Ok(seen) = sight.try_recv() {
+            self.seen(seen).await?;
+        }
+        let outcome = self.outcome(ended).await;
+        self.printer.finish(LAST_LINES);
+        outcome
+    }
+
+    /// Opens where prompts come from; the one that is given is sent.
+    async fn source(&mut self, input: Input) -> Result<Option<Frames>, Error> {
+        match input {
+            Input::Prompt(text) => {
+                let frame = PromptFrame {
+                    turn_id: None,
+                    blocks: vec![Block::text(text)],
+                    mode: None,
+                    metadata: None,
+                };
+                self.prompt(frame).await;
+                if self.is_terminal && !self.printer.is_json() {
+                    // Somebody is there to be asked.
+                    return Ok(Some(input::stdin()));
+                }
+                self.tell(Command::Drain).await;
+                Ok(None)
+            }
+            Input::Stdin => Ok(Some(input::stdin())),
+            Input::Fifo(path) => Ok(Some(input::fifo(&path)?)),
+            Input::Nothing => {
+                self.tell(Command::Drain).await;
+                Ok(None)
+            }
+        }
+    }
+
+    async fn interrupt(&mut self) {
+        if self.is_terminal && self.running.is_none() && !self.is_oneshot {
+            self.tell(Command::Drain).await;
+        }
+        self.tell(Command::Interrupt).await;
+    }
+
+    async fn frame(&mut self, frame: Result<Frame, FrameError>) {
+        match frame {
+            Ok(Frame::Prompt(prompt)) => match (self.question, typed(&prompt)) {
+                (Some(approval), Some(decision)) if self.is_terminal => {
+                    self.question = None;
+                    self.append(vec![ApprovalAnswered { approval, decision }.into()])
+                        .await;
+                }
+                _ => self.prompt(prompt).await,
+            },
+            Ok(Frame::Answer { approval, decision }) => {
+                self.append(vec![ApprovalAnswered { approval, decision }.into()])
+                    .await;
+            }
+            Ok(Frame::Continue) => self.tell(Command::Continue).await,
+            Err(error) => self.refuse(error.kind(), &error.to_string()),
+        }
+    }
+
+    async fn prompt(&mut self, frame: PromptFrame) {
+        match self.asking.take(frame) {
+            Ok(bodies) => self.append(bodies).await,
+            Err(repeated @ NotTaken::Repeated(_)) => {
+                self.printer.remark("repeated", &repeated.to_string());
+            }
+            Err(full @ NotTaken::QueueFull(_)) => self.refuse("queue_full", &full.to_string()),
+        }
+    }
+
+    /// Hands events to the driver, which writes them among its own.
+    pub async fn append(&mut self, bodies: Vec<Body>) {
+        let events = bodies.into_iter();
+        let events = events.map(|body| folder::event(self.conversation, None, body));
+        let (reply, _whoever_looks_sees_it) = oneshot::channel();
+        self.tell(Command::Append(events.collect(), reply)).await;
+    }
+
+    async fn tell(&self, command: Command) {
+        // A driver that has ended says itself why.
+        let _ended = self.commands.send(command).await;
+    }
+
+    fn refuse(&mut self, kind: &str, text: &str) {
+        if self.printer.is_json() {
+            let error = json!({"kind": kind, "message": text});
+            return self
+                .printer
+                .object(&json!({"kind": "error", "error": error}));
+        }
+        self.printer.remark(kind, &format!("not taken: {text}"));
+    }
+
+    async fn seen(&mut self, seen: Seen) -> Result<(), Error> {
+        let event = match seen {
+            Seen::Delta(request, delta) => {
+                self.printer.delta(request, &delta);
+                return Ok(());
+            }
+            Seen::Event(event) => *event,
+        };
+        self.printer.event(&event);
+        match &event.body {
+            Body::TurnStarted(_) => {
+                self.running = event.turn;
+                self.note = None;
+            }
+            Body::PromptsTaken(taken) => self.asking.taken(&taken.prompts),
+            Body::Note(note) => self.note = Some(note.text.clone()),
+            Body::ApprovalRequested(asked) => {
+                self.question = Some(asked.approval);
+                let how = match self.is_terminal {
+                    true => "allow it? [y/n]".to_owned(),
+                    false => format!("answer with --approve {0} or --deny {0}", asked.approval),
+                };
+                let text = format!("this call needs your leave: {how}");
+                self.printer.remark("approval", &text);
+            }
+            Body::TurnEnded(ended) => self.ended = Some((event.turn, ended.clone())),
+            // The last event of a turn.
+            Body::CheckpointSet(_) => {
+                if let Some((turn, ended)) = self.ended.take() {
+                    self.turn_ended(&event, turn, &ended).await?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn turn_ended(
+        &mut self,
+        event: &Event,
+        id: Option<TurnId>,
+        ended: &TurnEnded,
+    ) -> Result<(), Error> {
+        self.running = None;
+        let loaded = self.folder.save(self.agent).await?;
+        let turn = loaded.state.last_turn;
+        let turn = turn.filter(|turn| Some(turn.id) == id);
+        let spent = turn.as_ref().map(|turn| turn.spent).unwrap_or_default();
+        let cost = (spent.unpriced == 0).then_some(spent.cost.0 as f64 / 1e6);
+        let error = match ended.status {
+            TurnStatus::Completed | TurnStatus::Interrupted => None,
+            TurnStatus::Limited => ended.limit.map(|limit| json!(limit)),
+            TurnStatus::Failed | TurnStatus::Lost => Some(json!(self.note)),
+        };
+        let asked = self.asking.answered();
+        self.printer.object(&json!({
+            "kind": "turn_result",
+            "agent": self.agent,
+            "conversation": event.conversation,
+            "turn": id,
+            "turn_id": asked.turn_id,
+            "metadata": asked.metadata,
+            "status": ended.status,
+            "text": loaded.window.last_text(),
+            "usage": {
+                "input_tokens": spent.usage.input_tokens
+                    + spent.usage.cache_read_tokens
+                    + spent.usage.cache_write_tokens,
+                "output_tokens": spent.usage.output_tokens,
+                "cost_usd": cost,
+            },
+            "error": error,
+        }));
+        self.printer.end_line();
+        self.last = turn;
+        if self.is_oneshot {
+            self.tell(Command::Drain).await;
+        } else if ended.status != TurnStatus::Completed {
+            let text = format!("the turn ended as {}", json!(ended.status));
+            self.printer.remark("turn", &text);
+        }
+        Ok(())
+    }
+
+    /// What the run came to, as the exit code says it.
+    async fn outcome(&mut self, ended: Ended) -> Result<(), Error> {
+        let state = self.folder.save(self.agent).await?.state;
+        let resume = format!(
+            "go on with `agentd agent --resume {}`",
+            self.folder.path.display()
+        );
+        for (task, _) in state.tasks.running() {
+            self.printer.remark("task", &format!("task {task} goes on"));
+        }
+        if ended == Ended::Stopped {
+            return Ok(());
+        }
+        outcome::of(&state, self.last.as_ref(), self.note.take(), &resume)
+    }
+}
+
+/// The next frame; for ever none, where nothing is read.
+async fn next(frames: &mut Option<Frames>) -> Option<Result<Frame, FrameError>> {
+    match frames {
+        Some(frames) => frames.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What somebody at a terminal answers.
+fn typed(prompt: &PromptFrame) -> Option<Decision> {
+    let [Block::Text { text }] = &prompt.blocks[..] else {
+        return None;
+    };
+    match text.trim().to_lowercase().as_str() {
+        "y" | "yes" => Some(Decision::Allow),
+        "n" | "no" => Some(Decision::Deny),
+        _ => None,
+    }
+}

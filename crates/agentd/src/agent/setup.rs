@@ -1,0 +1,166 @@
+//! From a spec to what a driver needs: a provider, tools, a policy.
+
+use crate::error::{Error, Exit};
+use crate::home;
+use agentd_core::budget;
+use agentd_core::catalog::{Catalog, Choice};
+use agentd_core::event::Context;
+use agentd_core::id::BootId;
+use agentd_core::spec::{AgentSpec, Thinking};
+use agentd_core::turn::Policy;
+use agentd_process::task::ShimProgram;
+use agentd_runtime::provider::{self, Overrides, Provider};
+use agentd_runtime::tools::{Secrets, Toolbox, ToolboxOptions, allowed_env};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Failed tries in a row, after which the turn fails.
+const MAX_FAILURES: u32 = 6;
+/// Providers whose key decides, where nobody says who is to serve the model.
+const BY_KEY: [&str; 4] = ["anthropic", "openai", "gemini", "openrouter"];
+
+pub struct Ready {
+    pub provider: Provider,
+    pub tools: Arc<Toolbox>,
+    pub policy: Policy,
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// What is built in, and what the user's file adds.
+pub fn catalog() -> Result<Catalog, Error> {
+    let mut catalog = Catalog::built_in();
+    let path = home::config()?;
+    match std::fs::read_to_string(&path) {
+        Ok(text) => catalog
+            .extend(&text, &path.display().to_string())
+            .map_err(|error| {
+                Error::new(Exit::Refused, "the configuration cannot be used").because(error)
+            })?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => {
+            let what = format!("{} cannot be read", path.display());
+            return Err(Error::new(Exit::Unavailable, what).because(error));
+        }
+    }
+    Ok(catalog)
+}
+
+/// The provider whose key is there, where neither it nor the model was named.
+pub fn provider_by_key(catalog: &Catalog) -> Option<String> {
+    let has_key = |name: &&&str| {
+        let entry = catalog.provider(name);
+        entry.is_some_and(|entry| entry.key_env.iter().any(|name| variable(name).is_some()))
+    };
+    BY_KEY.iter().find(has_key).map(|name| (*name).to_owned())
+}
+
+pub fn ready(
+    catalog: &Catalog,
+    spec: &AgentSpec,
+    base_url: Option<String>,
+    folder: &Path,
+) -> Result<Ready, Error> {
+    let refused = |what: &str| Error::new(Exit::Refused, what);
+    let choice = catalog
+        .resolve(spec.provider.as_deref(), spec.model.as_deref())
+        .map_err(|error| {
+            refused("no model was chosen")
+                .because(error)
+                .next("say --provider and --model; `--provider demo` works without a key")
+        })?;
+    let price = choice.known.as_ref().and_then(|known| known.price);
+    budget::check_price(&spec.limits, price)
+        .map_err(|error| refused("the limits cannot be kept").because(error))?;
+    let overrides = Overrides {
+        base_url,
+        ..Overrides::default()
+    };
+    let (provider, key) = provider::connect(&choice, &variable, overrides)
+        .map_err(|error| refused("the provider cannot be used").because(error))?;
+    let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
+    if !cwd.is_dir() {
+        return Err(refused("the agent has nowhere to work")
+            .because(format_args!("{} is no folder", cwd.display()))
+            .next("say --cwd with a folder that is there"));
+    }
+    let tools = Toolbox::new(ToolboxOptions {
+        cwd: cwd.clone(),
+        state: folder.to_owned(),
+        env: allowed_env(std::env::vars_os(), &spec.env),
+        rules: spec.permissions.clone(),
+        ask_by_default: false,
+        tools: spec.tools.clone(),
+        output_bytes: usize::try_from(spec.limits.tool_output_bytes).unwrap_or(usize::MAX),
+        max_tasks: spec.limits.max_tasks as usize,
+        secrets: Secrets::new(key.map(|key| key.expose().to_owned())),
+        shim: ShimProgram::default(),
+        shim_failpoint: variable("AGENTD_SHIM_FAILPOINT"),
+        boot: boot()?,
+    })
+    .map_err(|error| refused("the tools cannot be set up").because(error))?;
+    let policy = Policy {
+        context: context(&choice, spec, &tools, &cwd),
+        model_window: choice.known.as_ref().and_then(|known| known.window),
+        price,
+        parallel: tools.parallel(),
+        max_failures: MAX_FAILURES,
+    };
+    Ok(Ready {
+        provider,
+        tools: Arc::new(tools),
+        policy,
+    })
+}
+
+fn context(choice: &Choice, spec: &AgentSpec, tools: &Toolbox, cwd: &Path) -> Context {
+    let thinking_tokens = spec.thinking.and_then(thinking_tokens);
+    let known = choice.known.as_ref().and_then(|known| known.max_output);
+    // Thinking is part of the answer's length.
+    let wanted = spec.limits.max_output_tokens + thinking_tokens.unwrap_or(0);
+    Context {
+        provider: choice.provider.name.clone(),
+        wire: choice.provider.wire,
+        model: choice.model.clone(),
+        system: system(spec, cwd),
+        tools: tools.declarations(),
+        max_output_tokens: wanted.min(known.unwrap_or(u64::MAX)),
+        temperature: spec.temperature,
+        thinking_tokens,
+    }
+}
+
+const fn thinking_tokens(thinking: Thinking) -> Option<u64> {
+    match thinking {
+        Thinking::Off => None,
+        Thinking::Low => Some(2048),
+        Thinking::Medium => Some(8192),
+        Thinking::High => Some(24_576),
+    }
+}
+
+fn system(spec: &AgentSpec, cwd: &Path) -> String {
+    if !spec.system.is_empty() {
+        return spec.system.clone();
+    }
+    format!(
+        "You are an agent that works in the folder {}. Use the tools to look and to act; do what is \
+         asked, check that it worked, and say briefly what you did.",
+        cwd.display()
+    )
+}
+
+fn boot() -> Result<BootId, Error> {
+    let cannot = || {
+        Error::new(
+            Exit::Unavailable,
+            "the system does not say when it was started",
+        )
+    };
+    let boot = agentd_process::boot_id().map_err(|error| cannot().because(error))?;
+    let boot = Uuid::parse_str(boot.trim()).map_err(|error| cannot().because(error))?;
+    Ok(BootId::new(boot))
+}

@@ -1,0 +1,242 @@
+//! `agentd agent`.
+
+use crate::agent::{self, Input, Resume, Settings, Style};
+use crate::clock;
+use crate::error::{Error, Exit};
+use crate::home;
+use agentd_core::event::Decision;
+use agentd_core::id::ApprovalId;
+use agentd_core::spec::{self, AgentSpec, Budget};
+use agentd_core::usage::MicroUsd;
+use serde_json::json;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd agent \"What is in this folder?\"
+  agentd agent --provider demo \"run `date`\"
+  agentd agent --provider ollama --model qwen3 --json \"Count the TODOs\"
+  printf 'first prompt\\0second prompt\\0' | agentd agent --checkpoint-dir ./run
+  agentd agent --resume ./run/session-latest.json \"And now?\"
+
+Without a prompt, prompts are read from standard input, each ended by a NUL byte (by the end of the
+line on a terminal). Keys come from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY,
+GEMINI_API_KEY, …) or from config.toml.
+
+SIGINT ends the turn and keeps what was said; SIGTERM finishes what is in hand, saves, and exits with 0.
+Exit: 0 ok, 1 the turn failed, 3 refused or waiting for you, 4 unavailable, 5 limited, 130 interrupted.";
+
+/// Run an agent here, without a daemon
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What the agent is to do; `-` reads it from standard input
+    prompt: Option<String>,
+    /// Who serves the model: anthropic, openai, openai-chat, gemini, ollama, openrouter, demo, or
+    /// one of config.toml
+    #[arg(long)]
+    provider: Option<String>,
+    /// The model, as its provider spells it
+    #[arg(long)]
+    model: Option<String>,
+    /// Where the provider is
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// An agent file: settings in YAML between `---` lines, then the system prompt
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The system prompt
+    #[arg(long, value_name = "TEXT")]
+    system: Option<String>,
+    /// The folder to work in [default: this one]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// A name for this run, in what is printed
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
+    /// Print every event as a JSON line
+    #[arg(long)]
+    json: bool,
+    /// Where everything is kept [default: a new folder in the state folder]
+    #[arg(long, value_name = "DIR")]
+    checkpoint_dir: Option<PathBuf>,
+    /// Go on from a session file, or from the journal in a folder
+    #[arg(long, value_name = "FILE")]
+    resume: Option<PathBuf>,
+    /// Read NUL-ended prompts from this named pipe
+    #[arg(long, value_name = "PATH", conflicts_with = "prompt")]
+    fifo: Option<PathBuf>,
+    /// Prompts that come while a turn runs join it, instead of waiting for its end
+    #[arg(long)]
+    steer: bool,
+    /// Take up the turn that reached a limit, or that waits after a crash
+    #[arg(long = "continue", requires = "resume")]
+    go_on: bool,
+    /// Say yes to a call that waits for leave
+    #[arg(long, value_name = "ID", requires = "resume")]
+    approve: Vec<ApprovalId>,
+    /// Say no to a call that waits for leave
+    #[arg(long, value_name = "ID", requires = "resume")]
+    deny: Vec<ApprovalId>,
+    /// Model requests in one turn
+    #[arg(long, value_name = "N")]
+    max_iterations: Option<u32>,
+    /// Tokens that one turn may use
+    #[arg(long, value_name = "N")]
+    max_turn_tokens: Option<u64>,
+    /// Dollars that one turn may cost
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_turn_usd: Option<MicroUsd>,
+}
+
+pub async fn run(args: Args) -> Result<(), Error> {
+    agent::run(settings(args)?).await
+}
+
+fn settings(args: Args) -> Result<Settings, Error> {
+    let resume = args.resume.as_deref().map(|path| match path.is_dir() {
+        true => Resume::Journal,
+        false => Resume::File(path.to_owned()),
+    });
+    let folder = folder(&args)?;
+    let input = match (&args.prompt, &args.fifo) {
+        (Some(text), _) if text == "-" => Input::Prompt(read_prompt()?),
+        (Some(text), _) if text.trim().is_empty() => {
+            let error = Error::new(Exit::Refused, "the prompt is empty");
+            return Err(error.next("say what the agent is to do"));
+        }
+        (Some(text), _) => Input::Prompt(text.clone()),
+        (None, Some(path)) => Input::Fifo(path.clone()),
+        (None, None) if args.go_on || !args.approve.is_empty() || !args.deny.is_empty() => {
+            Input::Nothing
+        }
+        (None, None) => Input::Stdin,
+    };
+    let allow = args.approve.iter().map(|id| (*id, Decision::Allow));
+    let deny = args.deny.iter().map(|id| (*id, Decision::Deny));
+    Ok(Settings {
+        style: match args.json {
+            true => Style::Json,
+            false => Style::Text,
+        },
+        run_id: args.run_id.clone(),
+        folder,
+        resume,
+        base_url: args.base_url.clone(),
+        input,
+        steer: args.steer,
+        go_on: args.go_on,
+        answers: allow.chain(deny).collect(),
+        adjust: Box::new(move |spec| adjust(&args, spec)),
+    })
+}
+
+fn folder(args: &Args) -> Result<PathBuf, Error> {
+    if let Some(folder) = &args.checkpoint_dir {
+        return Ok(folder.clone());
+    }
+    match &args.resume {
+        Some(path) if path.is_dir() => Ok(path.clone()),
+        Some(path) => match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => Ok(parent.to_owned()),
+            _ => Ok(PathBuf::from(".")),
+        },
+        None => {
+            let name = match &args.run_id {
+                Some(run_id) => safe(run_id)?,
+                None => clock::new_id().to_string(),
+            };
+            Ok(home::folder()?.join("runs").join(name))
+        }
+    }
+}
+
+/// A name that stays in its folder.
+fn safe(name: &str) -> Result<String, Error> {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.starts_with('.') || name.len() > 128 || !name.chars().all(is_plain) {
+        let what = format!("`{name}` is no name for a folder");
+        return Err(Error::new(Exit::Refused, what)
+            .next("use letters, digits, `-`, `_` and `.`, or say --checkpoint-dir"));
+    }
+    Ok(name.to_owned())
+}
+
+fn read_prompt() -> Result<String, Error> {
+    let mut text = String::new();
+    let most = agentd_core::frame::MAX_BYTES as u64;
+    let read = std::io::stdin()
+        .lock()
+        .take(most + 1)
+        .read_to_string(&mut text);
+    let cannot = Error::new(
+        Exit::Refused,
+        "the prompt cannot be read from standard input",
+    );
+    read.map_err(|error| cannot.because(error))?;
+    if text.len() as u64 > most {
+        let what = format!("the prompt is longer than {most} bytes");
+        return Err(Error::new(Exit::Refused, what).next("put it into a file, and name that"));
+    }
+    if text.trim().is_empty() {
+        return Err(Error::new(Exit::Refused, "the prompt is empty"));
+    }
+    Ok(text)
+}
+
+/// What the command line says about the agent.
+fn adjust(args: &Args, spec: &mut AgentSpec) -> Result<(), Error> {
+    if let Some(path) = &args.file {
+        *spec = read_spec(path)?;
+    }
+    if args.provider.is_some() {
+        spec.provider.clone_from(&args.provider);
+        // Another provider's model is not this one's.
+        spec.model = None;
+    }
+    if args.model.is_some() {
+        spec.model.clone_from(&args.model);
+    }
+    if let Some(system) = &args.system {
+        spec.system.clone_from(system);
+    }
+    let cwd = args
+        .cwd
+        .clone()
+        .or_else(|| spec.cwd.clone().map(PathBuf::from));
+    spec.cwd = Some(absolute(&cwd.unwrap_or_else(|| PathBuf::from(".")))?);
+    let limits = &mut spec.limits;
+    limits.max_iterations = args.max_iterations.unwrap_or(limits.max_iterations);
+    limits.turn.tokens = args.max_turn_tokens.or(limits.turn.tokens);
+    limits.turn.usd = args.max_turn_usd.or(limits.turn.usd);
+    Ok(())
+}
+
+fn absolute(path: &Path) -> Result<String, Error> {
+    let cannot = || {
+        Error::new(
+            Exit::Refused,
+            format!("{} is no folder to work in", path.display()),
+        )
+    };
+    let path = path
+        .canonicalize()
+        .map_err(|error| cannot().because(error))?;
+    path.into_os_string()
+        .into_string()
+        .map_err(|_| cannot().because("its name is not UTF-8"))
+}
+
+fn read_spec(path: &Path) -> Result<AgentSpec, Error> {
+    let cannot = || Error::new(Exit::Refused, format!("{} cannot be used", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| cannot().because(error))?;
+    spec::parse(&text).map_err(|error| cannot().because(error))
+}
+
+fn dollars(text: &str) -> Result<MicroUsd, String> {
+    // As an agent file has it.
+    let budget: Result<Budget, _> = serde_json::from_value(json!({ "usd": text }));
+    let usd = budget.map_err(|error| error.to_string())?.usd;
+    usd.ok_or_else(|| "an amount of dollars, such as 2.50".to_owned())
+}
