@@ -60,6 +60,8 @@ uuid_ids! {
     TurnId,
     /// A prompt, from the moment it is accepted.
     PromptId,
+    /// A process that runs an agent.
+    RuntimeId,
     /// A process that a tool started.
     TaskId,
     /// A question to the user that waits for an answer.

@@ -11,6 +11,7 @@
 //! - [`recover`]: what to append after a crash.
 //! - [`turn`]: the machine that decides the next effect.
 //! - [`session`]: a conversation in one portable file; [`frame`]: prompts as programs hand them over.
+//! - [`link`]: what an agent's process and the daemon say to each other.
 //! - [`permission`]: whether a tool call may run.
 //! - [`catalog`]: the providers and models that are known, and the user's own.
 //! - [`wire`]: a request in the words of each provider.
@@ -23,6 +24,7 @@ pub mod draft;
 pub mod event;
 pub mod frame;
 pub mod id;
+pub mod link;
 pub mod message;
 pub mod permission;
 pub mod recover;

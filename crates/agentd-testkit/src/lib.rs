@@ -5,6 +5,7 @@
 //! - [`journal`]: journals made up at random: as our own machine writes them, and as nobody should.
 //! - [`theorem`]: the prefix theorem as checks.
 //! - [`model`]: a model server on loopback, as strict as the real ones.
+//! - [`sim`]: daemon, link, runtime and journal, simulated, with everything lost that can be.
 //! - [`faulty_disk`]: a real disk that fails when told to.
 
 pub mod faulty_disk;
@@ -12,6 +13,7 @@ pub mod journal;
 pub mod model;
 pub mod oracle;
 pub mod predicate;
+pub mod sim;
 pub mod theorem;
 
 /// How many cases a property test tries: ten times as many with `AGENTD_TEST_LONG`.

@@ -95,6 +95,47 @@ struct Line {
     body: Option<Value>,
 }
 
+/// A line without its place.
+#[derive(Serialize, Deserialize)]
+struct NewLine {
+    at: Timestamp,
+    kind: String,
+    v: u32,
+    conversation: ConversationId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    turn: Option<TurnId>,
+    body: Value,
+}
+
+impl Serialize for NewEvent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let body = self.body.to_value().map_err(serde::ser::Error::custom)?;
+        let gone = || serde::ser::Error::custom("what was purged cannot be written again");
+        NewLine {
+            at: self.at,
+            kind: self.body.kind().name().to_owned(),
+            v: self.body.kind().version(),
+            conversation: self.conversation,
+            turn: self.turn,
+            body: body.ok_or_else(gone)?,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for NewEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let line = NewLine::deserialize(deserializer)?;
+        let body = Body::from_value(&line.kind, line.v, line.body).map_err(D::Error::custom)?;
+        Ok(Self {
+            at: line.at,
+            conversation: line.conversation,
+            turn: line.turn,
+            body,
+        })
+    }
+}
+
 impl Serialize for Event {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Line {

@@ -1,0 +1,114 @@
+//! The daemon's side, one for each agent: who runs it, and what that one has been told.
+
+use super::{Down, Hello, Refusal, VERSION};
+use crate::event::Event;
+use crate::id::{Incarnation, RuntimeId, Seq};
+use crate::state::AgentState;
+
+/// How a hello is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Greeting {
+    /// With the agent, under this incarnation.
+    Welcome(Incarnation),
+    /// With everything after this event.
+    Resume {
+        after: Seq,
+    },
+    Refuse(Refusal),
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Daemon {
+    /// The process that runs the agent, as far as this daemon knows.
+    current: Option<(RuntimeId, Incarnation)>,
+    /// The newest incarnation that was given out.
+    issued: Incarnation,
+    /// The last event that was sent down on the connection that there is.
+    told: Option<Seq>,
+}
+
+impl Daemon {
+    /// Somebody has connected. `state` is the agent as it is now.
+    pub fn hello(&mut self, hello: &Hello, state: &AgentState) -> Greeting {
+        if hello.v != VERSION {
+            return Greeting::Refuse(Refusal::Version);
+        }
+        let Some(seen) = hello.seen else {
+            return match self.current {
+                // It has not heard its welcome: it is welcome again.
+                Some((runtime, incarnation)) if runtime == hello.runtime => {
+                    Greeting::Welcome(incarnation)
+                }
+                Some(_) => Greeting::Refuse(Refusal::Taken),
+                None => {
+                    let incarnation = self.issued.max(state.incarnation).next();
+                    self.issued = incarnation;
+                    self.current = Some((hello.runtime, incarnation));
+                    Greeting::Welcome(incarnation)
+                }
+            };
+        };
+        let is_current = self.current == Some((hello.runtime, seen.incarnation));
+        // One that another daemon started, before this one came.
+        let is_adopted = self.current.is_none()
+            && seen.incarnation >= state.incarnation
+            && seen.incarnation > self.issued;
+        if !(is_current || is_adopted) {
+            return Greeting::Refuse(Refusal::Stale);
+        }
+        if seen.head > state.head {
+            return Greeting::Refuse(Refusal::Confused);
+        }
+        self.issued = self.issued.max(seen.incarnation);
+        self.current = Some((hello.runtime, seen.incarnation));
+        Greeting::Resume { after: seen.head }
+    }
+
+    /// The greeting was sent, with everything up to `head`.
+    pub const fn greeted(&mut self, head: Seq) {
+        self.told = Some(head);
+    }
+
+    pub const fn disconnected(&mut self) {
+        self.told = None;
+    }
+
+    /// The process is dead, for certain: another one may have the agent.
+    pub const fn gone(&mut self) {
+        self.current = None;
+        self.told = None;
+    }
+
+    pub const fn is_connected(&self) -> bool {
+        self.told.is_some()
+    }
+
+    /// Who runs the agent.
+    pub const fn current(&self) -> Option<(RuntimeId, Incarnation)> {
+        self.current
+    }
+
+    /// Whether this incarnation has the agent. What another one says, however late, is not written.
+    pub fn may_write(&self, incarnation: Incarnation) -> bool {
+        self.current
+            .is_some_and(|(_, current)| current == incarnation)
+    }
+
+    /// Something was committed; what the runtime is to hear of it. `append` is the runtime's own count,
+    /// where it was the one that wrote.
+    pub fn committed(&mut self, append: Option<u64>, events: &[Event]) -> Option<Down> {
+        let told = self.told.as_mut()?;
+        let (first, last) = (events.first()?.seq, events.last()?.seq);
+        if last <= *told {
+            // The greeting had it.
+            return append.map(|n| Down::Appended { n, first });
+        }
+        *told = last;
+        Some(match append {
+            Some(n) => Down::Appended { n, first },
+            None => Down::Events {
+                events: events.to_vec(),
+            },
+        })
+    }
+}

@@ -1,0 +1,149 @@
+//! The link between an agent's process and the daemon that owns its journal: what is said, and what each
+//! side has to remember. Neither side does any IO here.
+//!
+//! The daemon is the only writer. What a runtime appends is counted (incarnation, n), so that sending
+//! it again after a cut does nothing twice. Everything that is committed comes down in the journal's
+//! order, whoever wrote it; what was missed during a cut comes first thing after it.
+
+mod daemon;
+mod runtime;
+
+pub use daemon::{Daemon, Greeting};
+pub use runtime::{Did, Runtime};
+
+use crate::event::{Event, NewEvent};
+use crate::id::{AgentId, Incarnation, RuntimeId, Seq, TryId};
+use crate::state::AgentState;
+use crate::window::{MissingEvent, Skeleton, Window};
+use serde::{Deserialize, Serialize};
+
+/// The version that this build speaks.
+pub const VERSION: u32 = 1;
+
+/// What a runtime says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case")]
+pub enum Up {
+    Hello(Hello),
+    Append(Append),
+    Draft(Draft),
+}
+
+/// The first thing on every connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    pub v: u32,
+    pub agent: AgentId,
+    /// The process, whatever its pid.
+    pub runtime: RuntimeId,
+    /// None where it has not been given the agent yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
+}
+
+/// How far a runtime has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    pub incarnation: Incarnation,
+    /// The last event that it has been told of.
+    pub head: Seq,
+}
+
+/// The n-th append of an incarnation. It says whose it is: it may be read late, on a connection that is
+/// broken by then, when somebody else has the agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Append {
+    pub incarnation: Incarnation,
+    pub n: u64,
+    pub events: Vec<NewEvent>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<TryId>,
+}
+
+/// A piece of a reply that still streams. Which it is says where it begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Draft {
+    pub request: TryId,
+    pub offset: u64,
+    pub text: String,
+}
+
+/// What the daemon says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case")]
+pub enum Down {
+    /// To a new runtime: the agent.
+    Welcome(Box<Welcome>),
+    /// To one that was cut off: what it missed, its own appends included.
+    Resumed {
+        events: Vec<Event>,
+        /// The newest append of its incarnation that is in the journal; 0 where there is none.
+        appended: u64,
+    },
+    /// That append is durable, from here on.
+    Appended {
+        n: u64,
+        first: Seq,
+    },
+    /// That piece is durable, or nobody needs it any more.
+    Drafted {
+        request: TryId,
+        offset: u64,
+    },
+    /// What others have appended.
+    Events {
+        events: Vec<Event>,
+    },
+    Order {
+        order: Order,
+    },
+    Refused {
+        why: Refusal,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    Interrupt,
+    Continue,
+    Stop,
+}
+
+/// Why a runtime is not wanted; it ends itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    #[error("the daemon speaks another version of the link")]
+    Version,
+    #[error("another process runs this agent")]
+    Taken,
+    #[error("a newer process has taken this agent over")]
+    Stale,
+    #[error("there is no such agent")]
+    NoSuchAgent,
+    #[error("the daemon cannot make sense of what was said")]
+    Confused,
+}
+
+/// The agent as its journal has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Welcome {
+    pub incarnation: Incarnation,
+    pub state: AgentState,
+    /// The window, and the events that hold its words.
+    pub skeleton: Skeleton,
+    pub words: Vec<Event>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft: Option<(TryId, String)>,
+}
+
+impl Welcome {
+    pub fn window(&self) -> Result<Window, MissingEvent> {
+        let find = |at| self.words.iter().find(|event| event.position() == at);
+        Window::restore(&self.skeleton, find)
+    }
+}
+
+#[cfg(test)]
+mod tests;

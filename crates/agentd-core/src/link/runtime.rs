@@ -1,0 +1,170 @@
+//! The runtime's side: one append and one draft on the way, sent again after every cut until they are
+//! answered.
+
+use super::{Append, Down, Draft, Hello, Order, Refusal, Seen, Up, VERSION, Welcome};
+use crate::event::{Event, NewEvent};
+use crate::id::{AgentId, Incarnation, RuntimeId, Seq, TryId};
+
+/// What comes of something that was said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Did {
+    Send(Up),
+    /// This is the agent.
+    Woken(Box<Welcome>),
+    /// These are in the journal, in this order.
+    Arrived(Vec<Event>),
+    /// The append that was asked for is durable; its events have arrived before this.
+    Appended,
+    Drafted,
+    Told(Order),
+    /// It is over.
+    Refused(Refusal),
+    /// The other side makes no sense: let go of the connection and make a new one.
+    Reconnect,
+}
+
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    agent: AgentId,
+    id: RuntimeId,
+    /// None until it has been given the agent.
+    seen: Option<Seen>,
+    appends: u64,
+    appending: Option<Append>,
+    drafting: Option<Draft>,
+    /// Hello was answered on the connection that there is.
+    is_greeted: bool,
+}
+
+impl Runtime {
+    pub const fn new(agent: AgentId, id: RuntimeId) -> Self {
+        Self {
+            agent,
+            id,
+            seen: None,
+            appends: 0,
+            appending: None,
+            drafting: None,
+            is_greeted: false,
+        }
+    }
+
+    pub fn incarnation(&self) -> Option<Incarnation> {
+        self.seen.map(|seen| seen.incarnation)
+    }
+
+    /// There is a new connection.
+    pub fn connected(&mut self) -> Vec<Did> {
+        self.is_greeted = false;
+        vec![Did::Send(Up::Hello(Hello {
+            v: VERSION,
+            agent: self.agent,
+            runtime: self.id,
+            seen: self.seen,
+        }))]
+    }
+
+    /// There is none any more.
+    pub const fn disconnected(&mut self) {
+        self.is_greeted = false;
+    }
+
+    /// One at a time: the one before must have been answered.
+    pub fn append(&mut self, events: Vec<NewEvent>, ends: Option<TryId>) -> Vec<Did> {
+        let Some(Seen { incarnation, .. }) = self.seen else {
+            // Nobody writes an agent that was not given to them.
+            return vec![Did::Reconnect];
+        };
+        self.appends += 1;
+        let append = Append {
+            incarnation,
+            n: self.appends,
+            events,
+            ends,
+        };
+        self.appending = Some(append.clone());
+        self.say(Up::Append(append))
+    }
+
+    /// One at a time, too.
+    pub fn draft(&mut self, draft: Draft) -> Vec<Did> {
+        self.drafting = Some(draft.clone());
+        self.say(Up::Draft(draft))
+    }
+
+    /// What cannot be said now is said after the greeting.
+    fn say(&self, up: Up) -> Vec<Did> {
+        match self.is_greeted {
+            true => vec![Did::Send(up)],
+            false => Vec::new(),
+        }
+    }
+
+    pub fn received(&mut self, down: Down) -> Vec<Did> {
+        match down {
+            Down::Welcome(welcome) if self.seen.is_none() => {
+                self.is_greeted = true;
+                self.seen = Some(Seen {
+                    incarnation: welcome.incarnation,
+                    head: welcome.state.head,
+                });
+                vec![Did::Woken(welcome)]
+            }
+            Down::Resumed { events, appended } if self.seen.is_some() => {
+                self.is_greeted = true;
+                let mut did = self.arrived(events);
+                if let Some(append) = self.appending.take_if(|append| append.n == appended) {
+                    // Its events were among those that were missed.
+                    drop(append);
+                    did.push(Did::Appended);
+                }
+                let again = self.appending.clone().map(Up::Append);
+                let draft = self.drafting.clone().map(Up::Draft);
+                did.extend(again.into_iter().chain(draft).map(Did::Send));
+                did
+            }
+            Down::Appended { n, first } => {
+                let Some(append) = self.appending.take_if(|append| append.n == n) else {
+                    // Answered before: the question had been asked twice.
+                    return Vec::new();
+                };
+                let seqs = (first.0..).map(Seq);
+                let events = append.events.into_iter().zip(seqs);
+                let events = events.map(|(event, seq)| event.placed(self.agent, seq));
+                let mut did = self.arrived(events.collect());
+                did.push(Did::Appended);
+                did
+            }
+            Down::Drafted { request, offset } => {
+                let answers =
+                    |draft: &mut Draft| draft.request == request && draft.offset == offset;
+                match self.drafting.take_if(answers) {
+                    Some(_) => vec![Did::Drafted],
+                    None => Vec::new(),
+                }
+            }
+            Down::Events { events } => self.arrived(events),
+            Down::Order { order } => vec![Did::Told(order)],
+            Down::Refused { why } => vec![Did::Refused(why)],
+            Down::Welcome(_) | Down::Resumed { .. } => vec![Did::Reconnect],
+        }
+    }
+
+    /// Nothing is taken in twice, and nothing out of order.
+    fn arrived(&mut self, mut events: Vec<Event>) -> Vec<Did> {
+        let Some(seen) = &mut self.seen else {
+            return vec![Did::Reconnect];
+        };
+        events.retain(|event| event.seq > seen.head);
+        for event in &events {
+            if event.seq != seen.head.next() {
+                return vec![Did::Reconnect];
+            }
+            seen.head = event.seq;
+        }
+        match events.is_empty() {
+            true => Vec::new(),
+            false => vec![Did::Arrived(events)],
+        }
+    }
+}

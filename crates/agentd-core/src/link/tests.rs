@@ -1,0 +1,145 @@
+//! Each side by itself; both together are simulated by the test kit.
+
+use super::*;
+use crate::event::{Note, PromptsTaken};
+use crate::fixture::{self, Journal};
+
+const ID: RuntimeId = RuntimeId::from_bytes([7; 16]);
+const OTHER: RuntimeId = RuntimeId::from_bytes([8; 16]);
+
+fn hello(runtime: RuntimeId, seen: Option<(u64, u64)>) -> Hello {
+    Hello {
+        v: VERSION,
+        agent: fixture::agent(1),
+        runtime,
+        seen: seen.map(|(incarnation, head)| Seen {
+            incarnation: Incarnation(incarnation),
+            head: Seq(head),
+        }),
+    }
+}
+
+fn woken() -> (Runtime, Journal) {
+    let journal = Journal::new();
+    let mut runtime = Runtime::new(fixture::agent(1), ID);
+    runtime.connected();
+    let welcome = Welcome {
+        incarnation: Incarnation(1),
+        state: journal.state(),
+        skeleton: journal.window().skeleton(),
+        words: Vec::new(),
+        draft: None,
+    };
+    runtime.received(Down::Welcome(Box::new(welcome)));
+    (runtime, journal)
+}
+
+fn note(journal: &Journal) -> NewEvent {
+    let (about, text) = (None, "a note".to_owned());
+    NewEvent {
+        at: journal.at,
+        conversation: journal.conversation,
+        turn: None,
+        body: Note { about, text }.into(),
+    }
+}
+
+#[test]
+fn everything_that_is_said_can_be_read_again() {
+    let journal = Journal::new();
+    let events = vec![note(&journal)];
+    let (n, ends) = (3, None);
+    let incarnation = Incarnation(1);
+    let up = Up::Append(Append {
+        incarnation,
+        n,
+        events,
+        ends,
+    });
+    let text = serde_json::to_string(&up).unwrap();
+    assert_eq!(serde_json::from_str::<Up>(&text).unwrap(), up);
+    let events = journal.events.clone();
+    let down = Down::Events { events };
+    let text = serde_json::to_string(&down).unwrap();
+    assert_eq!(serde_json::from_str::<Down>(&text).unwrap(), down);
+}
+
+#[test]
+fn an_append_is_sent_again_until_it_is_answered() {
+    let (mut runtime, mut journal) = woken();
+    let event = note(&journal);
+    let sent = runtime.append(vec![event.clone()], None);
+    assert!(matches!(&sent[..], [Did::Send(Up::Append(append))] if append.n == 1));
+    runtime.disconnected();
+    runtime.connected();
+    let (events, appended) = (Vec::new(), 0);
+    let again = runtime.received(Down::Resumed { events, appended });
+    assert_eq!(again, sent);
+    let placed = journal.place(event);
+    let (n, first) = (1, placed.seq);
+    let did = runtime.received(Down::Appended { n, first });
+    assert_eq!(did, [Did::Arrived(vec![placed]), Did::Appended]);
+    // The same answer once more says nothing new.
+    assert_eq!(runtime.received(Down::Appended { n, first }), []);
+}
+
+#[test]
+fn an_append_whose_answer_was_lost_is_not_sent_again() {
+    let (mut runtime, mut journal) = woken();
+    let event = note(&journal);
+    runtime.append(vec![event.clone()], None);
+    runtime.disconnected();
+    runtime.connected();
+    let placed = journal.place(event);
+    let (events, appended) = (vec![placed.clone()], 1);
+    let did = runtime.received(Down::Resumed { events, appended });
+    assert_eq!(did, [Did::Arrived(vec![placed]), Did::Appended]);
+}
+
+#[test]
+fn what_is_out_of_order_is_not_taken_in() {
+    let (mut runtime, mut journal) = woken();
+    let prompts = Vec::new();
+    let first = journal.push(PromptsTaken { prompts });
+    let second = journal.place(note(&journal));
+    let gap = Down::Events {
+        events: vec![second.clone()],
+    };
+    assert_eq!(runtime.received(gap), [Did::Reconnect]);
+    let both = Down::Events {
+        events: vec![first.clone(), second.clone()],
+    };
+    let did = runtime.received(both.clone());
+    assert_eq!(did, [Did::Arrived(vec![first, second])]);
+    assert_eq!(runtime.received(both), [], "nothing comes twice");
+}
+
+#[test]
+fn one_process_has_the_agent_until_it_is_gone() {
+    let state = Journal::new().state();
+    let mut daemon = Daemon::default();
+    let first = daemon.hello(&hello(ID, None), &state);
+    assert_eq!(first, Greeting::Welcome(Incarnation(1)));
+    let second = daemon.hello(&hello(OTHER, None), &state);
+    assert_eq!(second, Greeting::Refuse(Refusal::Taken));
+    // Its welcome may have been lost.
+    assert_eq!(daemon.hello(&hello(ID, None), &state), first);
+    daemon.gone();
+    let second = daemon.hello(&hello(OTHER, None), &state);
+    assert_eq!(second, Greeting::Welcome(Incarnation(2)));
+    assert!(daemon.may_write(Incarnation(2)) && !daemon.may_write(Incarnation(1)));
+    let late = daemon.hello(&hello(ID, Some((1, 2))), &state);
+    assert_eq!(late, Greeting::Refuse(Refusal::Stale));
+}
+
+#[test]
+fn a_new_daemon_adopts_who_is_there_and_nobody_older() {
+    let state = Journal::new().state();
+    let mut daemon = Daemon::default();
+    let adopted = daemon.hello(&hello(ID, Some((4, 1))), &state);
+    assert_eq!(adopted, Greeting::Resume { after: Seq(1) });
+    let older = daemon.hello(&hello(OTHER, Some((3, 1))), &state);
+    assert_eq!(older, Greeting::Refuse(Refusal::Stale));
+    let ahead = Daemon::default().hello(&hello(ID, Some((4, 99))), &state);
+    assert_eq!(ahead, Greeting::Refuse(Refusal::Confused));
+}

@@ -1,0 +1,134 @@
+//! What a disk holds: it outlives every process.
+
+use super::{AGENT, CONVERSATION};
+use agentd_core::begin;
+use agentd_core::event::{Event, Mode, NewEvent};
+use agentd_core::id::{Incarnation, Seq, TryId};
+use agentd_core::link::{Append, Draft};
+use agentd_core::spec::AgentSpec;
+use agentd_core::state::AgentState;
+use agentd_core::time::Timestamp;
+use agentd_core::window::Window;
+
+pub struct Kept {
+    pub events: Vec<Event>,
+    pub draft: Option<(TryId, String)>,
+    /// The newest append that was counted: whose, which, and where it begins.
+    source: Option<(Incarnation, u64, Seq)>,
+}
+
+/// What became of an append that was counted.
+pub enum Counted {
+    Committed(Vec<Event>),
+    /// It was the last one, made before.
+    Repeated(Seq),
+    /// It was made, and answered, long before.
+    Old,
+    Refused,
+}
+
+impl Kept {
+    pub fn new() -> Self {
+        let mut kept = Self {
+            events: Vec::new(),
+            draft: None,
+            source: None,
+        };
+        let spec = AgentSpec::default();
+        for (conversation, body) in begin::create("agent", Mode::Persistent, &spec, CONVERSATION) {
+            kept.place(NewEvent {
+                at: Timestamp::from_millis(1),
+                conversation,
+                turn: None,
+                body,
+            });
+        }
+        kept
+    }
+
+    fn place(&mut self, event: NewEvent) -> Event {
+        let event = event.placed(AGENT, Seq(self.events.len() as u64 + 1));
+        self.events.push(event.clone());
+        event
+    }
+
+    /// An append of the daemon's own.
+    pub fn append(&mut self, events: Vec<NewEvent>) -> Vec<Event> {
+        events.into_iter().map(|event| self.place(event)).collect()
+    }
+
+    /// An append of a runtime's, by the store's rules.
+    pub fn append_counted(&mut self, append: Append) -> Counted {
+        let incarnation = append.incarnation;
+        let expected = match self.source {
+            Some((known, _, _)) if incarnation < known => return Counted::Refused,
+            Some((known, n, first)) if incarnation == known => {
+                if append.n == n {
+                    return Counted::Repeated(first);
+                }
+                if append.n < n {
+                    return Counted::Old;
+                }
+                n + 1
+            }
+            _ => 1,
+        };
+        if append.n != expected {
+            return Counted::Refused;
+        }
+        if let (Some(ends), Some((of, _))) = (append.ends, &self.draft)
+            && *of <= ends
+        {
+            self.draft = None;
+        }
+        let events = self.append(append.events);
+        let first = events.first().map_or(Seq::ZERO, |event| event.seq);
+        self.source = Some((incarnation, append.n, first));
+        Counted::Committed(events)
+    }
+
+    /// The newest append of an incarnation.
+    pub fn appended(&self, incarnation: Incarnation) -> u64 {
+        match self.source {
+            Some((known, n, _)) if known == incarnation => n,
+            _ => 0,
+        }
+    }
+
+    /// A piece at a wrong place is dropped.
+    pub fn write_draft(&mut self, draft: Draft) {
+        match &mut self.draft {
+            Some((of, text)) if *of == draft.request => {
+                if text.len() as u64 == draft.offset {
+                    text.push_str(&draft.text);
+                }
+            }
+            kept if draft.offset == 0 => *kept = Some((draft.request, draft.text)),
+            _ => {}
+        }
+    }
+
+    pub fn state(&self) -> AgentState {
+        self.state_at(Seq(self.events.len() as u64))
+    }
+
+    pub fn state_at(&self, head: Seq) -> AgentState {
+        let mut state = AgentState::new(AGENT);
+        for event in self.events.iter().take_while(|event| event.seq <= head) {
+            state.apply(event);
+        }
+        state
+    }
+
+    pub fn window(&self) -> Window {
+        let mut window = Window::new();
+        self.events.iter().for_each(|event| window.apply(event));
+        window
+    }
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,436 @@
+//! The runtime: it wakes, it drives the turn machine, and whatever it wants written goes through the link.
+
+use super::{AGENT, Sim, Task};
+use crate::journal::context;
+use agentd_core::draft::{self, Change, Delta, Reply};
+use agentd_core::event::{After, Event, FailureClass, StopReason, ToolStarted};
+use agentd_core::id::{CallId, TryId};
+use agentd_core::link::{Did, Down, Draft, Runtime, Welcome};
+use agentd_core::message::{Block, CallOutcome, Wire};
+use agentd_core::recover::{CallFact, Facts, recover};
+use agentd_core::state::AgentState;
+use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Policy, Prepared};
+use agentd_core::window::Window;
+use std::collections::{BTreeSet, VecDeque};
+
+pub struct RuntimeProcess {
+    pub link: Runtime,
+    life: Life,
+    /// What waits until an append is durable: the driver does one thing at a time.
+    waiting: VecDeque<Input>,
+    is_appending: bool,
+    streaming: Option<Streaming>,
+    preparing: VecDeque<CallId>,
+    is_backing_off: bool,
+}
+
+enum Life {
+    /// It has not been given the agent yet.
+    New,
+    /// What it found out is on its way to the journal.
+    Waking(Box<(AgentState, Window, Vec<CallId>)>),
+    Awake(Box<Machine>),
+}
+
+struct Streaming {
+    request: TryId,
+    reply: Reply,
+    kept: u64,
+    /// A piece is on its way to the disk.
+    is_drafting: bool,
+}
+
+impl RuntimeProcess {
+    pub fn machine(&self) -> Option<&Machine> {
+        match &self.life {
+            Life::Awake(machine) => Some(machine),
+            _ => None,
+        }
+    }
+}
+
+fn policy() -> Policy {
+    Policy {
+        context: context(Wire::AnthropicMessages),
+        model_window: Some(100_000),
+        price: None,
+        parallel: BTreeSet::from(["shell".to_owned()]),
+        max_failures: 3,
+    }
+}
+
+impl Sim {
+    pub(super) fn start_runtime(&mut self) {
+        if self.runtime.is_some() || self.daemon.is_none() {
+            return;
+        }
+        let id = self.new_runtime();
+        self.runtime = Some(RuntimeProcess {
+            link: Runtime::new(AGENT, id),
+            life: Life::New,
+            waiting: VecDeque::new(),
+            is_appending: false,
+            streaming: None,
+            preparing: VecDeque::new(),
+            is_backing_off: false,
+        });
+    }
+
+    pub(super) fn runtime_hears(&mut self, down: Down) {
+        let Some(runtime) = &mut self.runtime else {
+            return;
+        };
+        let did = runtime.link.received(down);
+        self.runtime_did(did);
+    }
+
+    pub(super) fn runtime_did(&mut self, did: Vec<Did>) {
+        for did in did {
+            match did {
+                Did::Send(up) => self.send_up(&up),
+                Did::Woken(welcome) => self.wake(&welcome),
+                Did::Arrived(events) => self.arrived(events),
+                Did::Appended => self.appended(),
+                Did::Drafted => {
+                    if let Some(streaming) = self.streaming() {
+                        streaming.is_drafting = false;
+                    }
+                }
+                Did::Told(_) => self.input(Input::Interrupt),
+                // Somebody else has it: this one ends itself.
+                Did::Refused(_) => {
+                    self.runtime = None;
+                    self.cut();
+                    self.reap();
+                }
+                Did::Reconnect => self.cut(),
+            }
+        }
+    }
+
+    fn wake(&mut self, welcome: &Welcome) {
+        let window = welcome.window().expect("the words are there");
+        let state = welcome.state.clone();
+        let started = state.turn.iter().flat_map(|turn| turn.calls.keys());
+        let facts = started.map(|call| (call.clone(), self.fact(call)));
+        let in_flight = state.turn.as_ref().and_then(|turn| turn.in_flight);
+        let draft = welcome.draft.as_ref();
+        let draft = draft.filter(|(of, _)| in_flight.is_some_and(|sent| sent.request == *of));
+        let draft = draft.map(|(_, text)| draft::decode(text.as_bytes()).expect("a whole draft"));
+        let facts = Facts {
+            incarnation: welcome.incarnation,
+            after: After::Crash,
+            draft: draft.unwrap_or_default(),
+            calls: facts.collect(),
+            price: None,
+        };
+        let recovery = recover(&state, &window, &facts, self.now());
+        let running = recovery.running;
+        if let Some(runtime) = &mut self.runtime {
+            runtime.life = Life::Waking(Box::new((state, window, running)));
+            runtime.is_appending = true;
+            let did = runtime.link.append(recovery.events, recovery.ends);
+            self.runtime_did(did);
+        }
+    }
+
+    fn fact(&self, call: &CallId) -> CallFact {
+        match self.tasks.get(call) {
+            Some(Task::Running) => CallFact::Running,
+            Some(Task::Ended) => CallFact::Ended(done(call)),
+            None => CallFact::NotStarted,
+        }
+    }
+
+    fn arrived(&mut self, events: Vec<Event>) {
+        let Some(runtime) = &mut self.runtime else {
+            return;
+        };
+        match &mut runtime.life {
+            Life::New => {}
+            Life::Waking(folds) => {
+                for event in &events {
+                    folds.0.apply(event);
+                    folds.1.apply(event);
+                }
+            }
+            Life::Awake(_) => {
+                let mut effects = Vec::new();
+                for event in events {
+                    effects.extend(self.step(Input::Event(event)));
+                }
+                self.carry_out(effects);
+            }
+        }
+    }
+
+    fn appended(&mut self) {
+        let Some(runtime) = &mut self.runtime else {
+            return;
+        };
+        runtime.is_appending = false;
+        match std::mem::replace(&mut runtime.life, Life::New) {
+            Life::Waking(folds) => {
+                let (state, window, running) = *folds;
+                let machine = Machine::new(state, window, policy(), running.clone());
+                runtime.life = Life::Awake(Box::new(machine));
+                // Whoever waits for a task that has ended meanwhile hears it at once.
+                for call in running {
+                    if self.tasks.get(&call) == Some(&Task::Ended) {
+                        let finished = done(&call);
+                        runtime
+                            .waiting
+                            .push_back(Input::ToolFinished { call, finished });
+                    }
+                }
+                let effects = self.moment(|machine, moment| machine.start(moment));
+                self.carry_out(effects);
+            }
+            life => {
+                runtime.life = life;
+                let effects = self.step(Input::Appended);
+                self.carry_out(effects);
+            }
+        }
+        self.go_on();
+    }
+
+    /// Feeds what has waited, until something must be durable first again.
+    fn go_on(&mut self) {
+        while let Some(runtime) = &mut self.runtime
+            && !runtime.is_appending
+            && let Some(input) = runtime.waiting.pop_front()
+        {
+            let effects = self.step(input);
+            self.carry_out(effects);
+        }
+    }
+
+    fn input(&mut self, input: Input) {
+        if let Some(runtime) = &mut self.runtime
+            && runtime.machine().is_some()
+        {
+            runtime.waiting.push_back(input);
+            self.go_on();
+        }
+    }
+
+    fn step(&mut self, input: Input) -> Vec<Effect> {
+        self.moment(|machine, moment| machine.step(moment, input))
+    }
+
+    fn moment(
+        &mut self,
+        run: impl FnOnce(&mut Machine, &mut Moment<'_>) -> Vec<Effect>,
+    ) -> Vec<Effect> {
+        let at = self.now();
+        let ids = &mut self.ids;
+        let mut new_id = || {
+            *ids += 1;
+            uuid::Uuid::from_u128(*ids)
+        };
+        let new_id = &mut new_id;
+        match &mut self.runtime {
+            Some(RuntimeProcess {
+                life: Life::Awake(machine),
+                ..
+            }) => run(machine, &mut Moment { at, new_id }),
+            _ => Vec::new(),
+        }
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            let Some(runtime) = &mut self.runtime else {
+                return;
+            };
+            match effect {
+                Effect::Append { events, ends } => {
+                    assert!(!runtime.is_appending, "one append at a time");
+                    runtime.is_appending = true;
+                    let did = runtime.link.append(events, ends);
+                    self.runtime_did(did);
+                }
+                Effect::Send {
+                    request_id,
+                    request,
+                } => {
+                    assert_eq!(request.repairs, [], "what we write needs no repair");
+                    runtime.streaming = Some(Streaming {
+                        request: request_id,
+                        reply: Reply::default(),
+                        kept: 0,
+                        is_drafting: false,
+                    });
+                }
+                Effect::CancelRequest { request } => {
+                    let streaming = runtime.streaming.take();
+                    let partial = streaming
+                        .map(|streaming| streaming.reply)
+                        .unwrap_or_default();
+                    runtime
+                        .waiting
+                        .push_front(Input::RequestCancelled { request, partial });
+                }
+                Effect::PrepareTool { call, .. } => runtime.preparing.push_back(call.id),
+                Effect::RunTool { call, .. } => {
+                    *self.effects.entry(call.id.clone()).or_default() += 1;
+                    self.tasks.insert(call.id, Task::Running);
+                }
+                Effect::CancelTool { call } => {
+                    self.tasks.insert(call.clone(), Task::Ended);
+                    let blocks = vec![Block::text("cut")];
+                    let finished = Finished::new(CallOutcome::Interrupted, blocks);
+                    let finished = Input::ToolFinished { call, finished };
+                    runtime.waiting.push_back(finished);
+                }
+                Effect::Backoff { .. } => runtime.is_backing_off = true,
+                Effect::Reload { .. } | Effect::Stopped => {}
+            }
+        }
+        self.go_on();
+    }
+
+    fn streaming(&mut self) -> Option<&mut Streaming> {
+        self.runtime.as_mut()?.streaming.as_mut()
+    }
+
+    pub(super) fn stream(&mut self) {
+        let Some(streaming) = self.streaming().filter(|streaming| !streaming.is_drafting) else {
+            return;
+        };
+        let delta = Delta {
+            part: 0,
+            change: Change::Text {
+                text: "word ".into(),
+            },
+        };
+        let bytes = draft::encode(std::slice::from_ref(&delta)).expect("a delta can be written");
+        let text = String::from_utf8(bytes).expect("JSON is text");
+        let (request, offset) = (streaming.request, streaming.kept);
+        streaming.kept += text.len() as u64;
+        streaming.is_drafting = true;
+        streaming.reply.apply(delta);
+        let piece = Draft {
+            request,
+            offset,
+            text,
+        };
+        if let Some(runtime) = &mut self.runtime {
+            let did = runtime.link.draft(piece);
+            self.runtime_did(did);
+        }
+    }
+
+    /// While a piece of a draft is on its way the driver waits for it.
+    fn take_stream(&mut self) -> Option<Streaming> {
+        let runtime = self.runtime.as_mut()?;
+        runtime
+            .streaming
+            .take_if(|streaming| !streaming.is_drafting)
+    }
+
+    pub(super) fn reply(&mut self, calls: u8) {
+        let Some(Streaming {
+            request, mut reply, ..
+        }) = self.take_stream()
+        else {
+            return;
+        };
+        let text = "this is what I say".to_owned();
+        reply.apply(Delta {
+            part: 0,
+            change: Change::Text { text },
+        });
+        for call in 0..usize::from(calls) {
+            let (id, name) = (CallId::new(format!("call_{call}")), "shell".to_owned());
+            let part = call + 1;
+            let change = Change::Call { id, name };
+            reply.apply(Delta { part, change });
+        }
+        let stop = match calls {
+            0 => StopReason::EndTurn,
+            _ => StopReason::ToolUse,
+        };
+        self.input(Input::Replied {
+            request,
+            reply,
+            stop,
+            usage: None,
+            provider_request: None,
+        });
+    }
+
+    pub(super) fn model_fails(&mut self) {
+        let Some(Streaming { request, reply, .. }) = self.take_stream() else {
+            return;
+        };
+        self.input(Input::RequestFailed {
+            request,
+            class: FailureClass::Overloaded,
+            status: Some(529),
+            retry_after_ms: None,
+            detail: "it is busy".to_owned(),
+            partial: reply,
+        });
+    }
+
+    pub(super) fn tool_prepared(&mut self) {
+        let preparing = self.runtime.as_mut().map(|runtime| &mut runtime.preparing);
+        let Some(call) = preparing.and_then(VecDeque::pop_front) else {
+            return;
+        };
+        let prepared = Prepared::Run(ToolStarted {
+            call: call.clone(),
+            tool: "shell".into(),
+            task: None,
+            boot: None,
+            change: None,
+        });
+        self.input(Input::Prepared { call, prepared });
+    }
+
+    /// A tool's process ends, whether or not anybody waits for it.
+    pub(super) fn tool_ends(&mut self) {
+        let running = self
+            .tasks
+            .iter_mut()
+            .find(|(_, task)| **task == Task::Running);
+        let Some((call, task)) = running else { return };
+        *task = Task::Ended;
+        let call = call.clone();
+        let finished = done(&call);
+        self.input(Input::ToolFinished { call, finished });
+    }
+
+    pub(super) fn backoff_over(&mut self) {
+        let waits = |runtime: &mut RuntimeProcess| std::mem::take(&mut runtime.is_backing_off);
+        if self.runtime.as_mut().is_some_and(waits) {
+            self.input(Input::BackoffOver);
+        }
+    }
+
+    /// One more thing that the world owes the runtime. False where it owes nothing.
+    pub(super) fn let_work(&mut self) -> bool {
+        let Some(runtime) = &self.runtime else {
+            return false;
+        };
+        if runtime.is_backing_off {
+            self.backoff_over();
+        } else if !runtime.preparing.is_empty() {
+            self.tool_prepared();
+        } else if self.tasks.values().any(|task| *task == Task::Running) {
+            self.tool_ends();
+        } else if runtime.streaming.is_some() {
+            self.reply(0);
+        } else {
+            return false;
+        }
+        true
+    }
+}
+
+fn done(call: &CallId) -> Finished {
+    let blocks = vec![Block::text(format!("{call} is done"))];
+    Finished::new(CallOutcome::Ok, blocks)
+}
