@@ -13,18 +13,31 @@ pub struct Args {
     /// Run the long form
     #[arg(long)]
     long: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 struct Bench {
     name: &'static str,
     about: &'static str,
+    /// It runs the product itself, which it finds beside its own program.
+    runs_agentd: bool,
 }
 
-/// Each is a subcommand of `agentd-bench` and takes `--long`.
-const BENCHES: &[Bench] = &[Bench {
-    name: "store",
-    about: "Appending to and reading from the journal",
-}];
+/// Each is a subcommand of `agentd-bench` and takes `--long` and `--json`.
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "store",
+        about: "Appending to and reading from the journal",
+        runs_agentd: false,
+    },
+    Bench {
+        name: "turn",
+        about: "Turns of an agent, and resuming a long conversation",
+        runs_agentd: true,
+    },
+];
 
 fn names() -> PossibleValuesParser {
     PossibleValuesParser::new(
@@ -40,10 +53,21 @@ pub fn run(args: &Args) -> Result<bool> {
         bail!("no benchmark is called {}", args.name);
     };
     let root = place::root()?;
+    if bench.runs_agentd {
+        // By itself, so that it is built as it would be to be used.
+        let mut build = place::cargo(&root);
+        build.args(["build", "--release", "-p", "agentd"]);
+        if !build.status().context("cannot start cargo")?.success() {
+            return Ok(false);
+        }
+    }
     let mut command = place::cargo(&root);
     command.args(["run", "--release", "-p", "agentd-bench", "--", bench.name]);
     if args.long {
         command.arg("--long");
+    }
+    if args.json {
+        command.arg("--json");
     }
     let status = command.status().context("cannot start cargo")?;
     Ok(status.success())

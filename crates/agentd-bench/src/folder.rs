@@ -26,12 +26,16 @@ impl Folder {
         })
     }
 
-    pub fn is_in_memory(&self) -> bool {
-        matches!(self.file_system.as_str(), "tmpfs" | "ramfs")
+    /// Says where that is, and what is wrong with it.
+    pub fn announce(&self) {
+        eprintln!("In {} ({}).", self.path.display(), self.file_system);
+        if self.is_in_memory() {
+            eprintln!("That is memory, where durability is free: say --folder DIR, on a disk.");
+        }
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
+    fn is_in_memory(&self) -> bool {
+        matches!(self.file_system.as_str(), "tmpfs" | "ramfs")
     }
 
     /// A new folder in it; gone when it is dropped.

@@ -6,8 +6,10 @@
 mod folder;
 mod journal;
 mod measure;
+mod proc;
 mod report;
 mod store;
+mod turn;
 mod words;
 
 use std::process::ExitCode;
@@ -28,15 +30,22 @@ struct Cli {
 enum Bench {
     /// Appending to and reading from the journal
     Store(store::Args),
+    /// Turns of an agent, and resuming a long conversation
+    Turn(turn::Args),
     /// Load one agent and say how much memory that took
     #[command(hide = true)]
     ResumeChild(store::resume::ChildArgs),
+    /// Ask a model server what one is told to
+    #[command(hide = true)]
+    BareClient(turn::bare::ChildArgs),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().bench {
         Bench::Store(args) => store::run(&args),
+        Bench::Turn(args) => turn::run(&args),
         Bench::ResumeChild(args) => store::resume::child(&args),
+        Bench::BareClient(args) => turn::bare::child(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

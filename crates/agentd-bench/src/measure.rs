@@ -32,6 +32,14 @@ impl Samples {
             .fold(f64::NEG_INFINITY, f64::max)
     }
 
+    /// What is above the floor, round by round.
+    pub fn minus(&self, floor: &Self) -> Self {
+        let pairs = self.rounds.iter().zip(&floor.rounds);
+        Self {
+            rounds: pairs.map(|(ours, floor)| ours - floor).collect(),
+        }
+    }
+
     /// Round by round, so that a slow moment of the machine counts for both or for neither.
     pub fn ratio_to(&self, floor: &Self) -> Self {
         let pairs = self.rounds.iter().zip(&floor.rounds);

@@ -1,5 +1,7 @@
 //! The table: what was measured, its floor, the ratio, and what it aims at.
 
+use std::time::Duration;
+
 use crate::measure::Samples;
 use serde_json::{Value, json};
 
@@ -32,6 +34,11 @@ impl Line {
         self.ours.ratio_to(&self.floor)
     }
 
+    /// What is above the floor. A rate has none: there the floor is what is above.
+    fn excess(&self) -> Option<Samples> {
+        (self.unit != Unit::PerSecond).then(|| self.ours.minus(&self.floor))
+    }
+
     fn verdict(&self) -> Option<&'static str> {
         let ratio = self.ratio().median();
         let met = match self.aim? {
@@ -41,12 +48,15 @@ impl Line {
         Some(if met { "meets" } else { "misses" })
     }
 
-    fn cells(&self) -> [String; 7] {
+    fn cells(&self) -> [String; COLUMNS] {
         [
             self.what.clone(),
             self.floor_is.clone(),
             figure(self.unit, &self.ours),
             figure(self.unit, &self.floor),
+            self.excess()
+                .map(|excess| figure(self.unit, &excess))
+                .unwrap_or_default(),
             ratio(&self.ratio()),
             match self.aim {
                 Some(Aim::AtLeast(aim)) => format!("≥ {aim}"),
@@ -68,6 +78,7 @@ impl Line {
             },
             "ours": samples_json(&self.ours),
             "floor": samples_json(&self.floor),
+            "excess": self.excess().as_ref().map(samples_json),
             "ratio": samples_json(&self.ratio()),
             "aim": match self.aim {
                 Some(Aim::AtLeast(aim)) => json!({ "at_least": aim }),
@@ -114,8 +125,11 @@ fn ratio(samples: &Samples) -> String {
 
 /// A whole number with a comma between the thousands.
 fn whole(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    let digits = format!("{:.0}", value.abs());
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3 + 1);
+    if value < 0.0 && digits != "0" {
+        out.push('-');
+    }
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {
             out.push(',');
@@ -125,12 +139,53 @@ fn whole(value: f64) -> String {
     out
 }
 
-const HEAD: [&str; 7] = ["what", "floor is", "ours", "floor", "ratio", "aim", ""];
+const COLUMNS: usize = 8;
+const HEAD: [&str; COLUMNS] = [
+    "what",
+    "floor is",
+    "ours",
+    "floor",
+    "ours − floor",
+    "ratio",
+    "aim",
+    "",
+];
 
-pub fn print_table(lines: &[Line]) {
+/// One run of a benchmark.
+pub struct Run<'a> {
+    pub bench: &'a str,
+    pub long: bool,
+    pub file_system: &'a str,
+    pub took: Duration,
+}
+
+impl Run<'_> {
+    /// Prints what came of it, for people or for programs.
+    pub fn print(&self, as_json: bool, lines: &[Line]) {
+        let seconds = self.took.as_secs_f64();
+        if as_json {
+            let report = json!({
+                "bench": self.bench,
+                "long": self.long,
+                "file_system": self.file_system,
+                "seconds": seconds,
+                "lines": lines.iter().map(Line::json).collect::<Value>(),
+            });
+            println!("{report:#}");
+        } else {
+            println!(
+                "Medians of the rounds (least–most); differences and ratios are taken round by round.\n"
+            );
+            print_table(lines);
+        }
+        eprintln!("Took {seconds:.0} s.");
+    }
+}
+
+fn print_table(lines: &[Line]) {
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(lines.iter().map(Line::cells));
-    let widths: [usize; 7] = std::array::from_fn(|column| {
+    let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.max().unwrap_or(0)
     });
@@ -152,12 +207,8 @@ pub fn print_table(lines: &[Line]) {
         count => println!("{count} of the aims MISSED:"),
     }
     for line in missed {
-        println!("  {}: {}", line.what, line.cells()[4]);
+        println!("  {}: {}", line.what, ratio(&line.ratio()));
     }
-}
-
-pub fn json(lines: &[Line]) -> Value {
-    lines.iter().map(Line::json).collect()
 }
 
 #[cfg(test)]
@@ -170,6 +221,9 @@ mod tests {
         assert_eq!(whole(999.0), "999");
         assert_eq!(whole(1000.0), "1,000");
         assert_eq!(whole(1234567.0), "1,234,567");
+        assert_eq!(whole(-123.0), "-123");
+        assert_eq!(whole(-1234.4), "-1,234");
+        assert_eq!(whole(-0.1), "0");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `agentd-bench store`: what the journal costs, and how that grows.
 
 mod append;
-mod floor;
+pub mod floor;
 mod growth;
 mod list;
 pub mod resume;
@@ -12,7 +12,6 @@ use std::time::Instant;
 use agentd_store::{Options, SqliteStore};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::folder::Folder;
@@ -70,37 +69,23 @@ pub fn run(args: &Args) -> Result<()> {
         runtime: Runtime::new().context("cannot start the runtime")?,
         long: args.long,
     };
-    eprintln!(
-        "In {} ({}).",
-        bed.folder.path().display(),
-        bed.folder.file_system
-    );
-    if bed.folder.is_in_memory() {
-        eprintln!("That is memory, where durability is free: say --folder DIR, on a disk.");
-    }
+    bed.folder.announce();
     let start = Instant::now();
     let lines = measure(&bed, &args.only)?;
-    if args.json {
-        let report = json!({
-            "bench": "store",
-            "long": args.long,
-            "file_system": bed.folder.file_system,
-            "seconds": start.elapsed().as_secs_f64(),
-            "lines": report::json(&lines),
-        });
-        println!("{report:#}");
-    } else {
-        println!("Medians of the rounds (least–most); ratios are taken round by round.\n");
-        report::print_table(&lines);
-        if !args.long {
-            println!(
-                "\nShort form: the list has {} agents and {} events; --long takes 10,000 and 1,000,000.",
-                list::SHORT.agents,
-                list::SHORT.agents * list::SHORT.events,
-            );
-        }
+    report::Run {
+        bench: "store",
+        long: args.long,
+        file_system: &bed.folder.file_system,
+        took: start.elapsed(),
     }
-    eprintln!("Took {:.0} s.", start.elapsed().as_secs_f64());
+    .print(args.json, &lines);
+    if !args.long && !args.json {
+        println!(
+            "\nShort form: the list has {} agents and {} events; --long takes 10,000 and 1,000,000.",
+            list::SHORT.agents,
+            list::SHORT.agents * list::SHORT.events,
+        );
+    }
     Ok(())
 }
 

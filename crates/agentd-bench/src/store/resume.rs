@@ -13,6 +13,7 @@ use tokio::runtime::Runtime;
 use super::{Bed, open};
 use crate::journal::Story;
 use crate::measure::{Samples, median_micros};
+use crate::proc;
 use crate::report::{Aim, Line, Unit};
 
 const MANY: usize = 100_000;
@@ -145,12 +146,12 @@ pub struct ChildArgs {
     agent: AgentId,
 }
 
-/// What the child does: resumes one agent, and prints its peak memory in KiB.
+/// What the child does: resumes one agent, and prints its peak memory in MiB.
 pub fn child(args: &ChildArgs) -> Result<()> {
     let store = open(&args.folder)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let loaded = runtime.block_on(store.load(args.agent))?;
-    println!("{}", peak_kib()?);
+    println!("{}", proc::memory(std::process::id())?.peak);
     drop(loaded);
     Ok(())
 }
@@ -158,8 +159,7 @@ pub fn child(args: &ChildArgs) -> Result<()> {
 fn peak_of_child((folder, agent): &(TempDir, AgentId)) -> Result<f64> {
     let program = std::env::current_exe().context("cannot tell where this program is")?;
     let output = run_child(&program, folder.path(), *agent)?;
-    let kib: f64 = output.trim().parse().context("the child said no number")?;
-    Ok(kib / 1024.0)
+    output.trim().parse().context("the child said no number")
 }
 
 fn run_child(program: &Path, folder: &Path, agent: AgentId) -> Result<String> {
@@ -176,15 +176,4 @@ fn run_child(program: &Path, folder: &Path, agent: AgentId) -> Result<String> {
         );
     }
     String::from_utf8(output.stdout).context("the child spoke no UTF-8")
-}
-
-/// The most memory this process has had, as the kernel counts it.
-fn peak_kib() -> Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next())
-        .context("the kernel does not tell VmHWM")?
-        .parse()
-        .context("VmHWM is not a number")
 }

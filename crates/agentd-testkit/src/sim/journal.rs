@@ -97,14 +97,13 @@ impl Kept {
 
     /// A piece at a wrong place is dropped.
     pub fn write_draft(&mut self, draft: Draft) {
-        match &mut self.draft {
-            Some((of, text)) if *of == draft.request => {
-                if text.len() as u64 == draft.offset {
-                    text.push_str(&draft.text);
-                }
-            }
-            kept if draft.offset == 0 => *kept = Some((draft.request, draft.text)),
-            _ => {}
+        let known = self.draft.take_if(|(of, _)| *of == draft.request);
+        let (request, mut text) = known.unwrap_or((draft.request, String::new()));
+        if text.len() as u64 == draft.offset {
+            text.push_str(&draft.text);
+        }
+        if !text.is_empty() {
+            self.draft = Some((request, text));
         }
     }
 

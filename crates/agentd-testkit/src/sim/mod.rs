@@ -6,6 +6,12 @@
 //! that outlives both. What is said goes through its JSON text. A schedule is a list of [`Op`]s, so a
 //! failing one shrinks.
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "where the simulation cannot go on, the test has failed"
+)]
+
 mod daemon;
 mod journal;
 mod runtime;

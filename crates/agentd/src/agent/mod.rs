@@ -22,6 +22,7 @@ use agentd_core::state::AgentState;
 use agentd_runtime::driver::{Command, Driver, Ended, JournalError, Observer, Parts};
 use folder::Folder;
 use printer::Printer;
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use session::Session;
 use signals::Signals;
 use std::path::{Path, PathBuf};
@@ -69,6 +70,11 @@ pub enum Input {
 pub async fn run(mut settings: Settings) -> Result<(), Error> {
     // First of all: a signal that comes early is not lost.
     let signals = Signals::new()?;
+    // Keys are in here: others of the same user may not look, the tools least of all.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| {
+        let what = "this process cannot be closed to others";
+        Error::new(Exit::Unavailable, what).because(errno)
+    })?;
     let folder = Folder::open(&settings.folder)?;
     let mut printer = Printer::new(settings.style);
     let catalog = setup::catalog()?;
@@ -94,6 +100,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
         printer.remark("quarantined", &told);
     }
     let mut folded = folder.fold(kept.agent).await?;
+    asked(&folded.state, &settings.answers)?;
     let after = match kept.is_new {
         true => After::Start,
         false => after(&folder.path, &folded.state),
@@ -123,6 +130,18 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     let driver = driver.map_err(|error| of_journal(&error))?;
     let driver = tokio::spawn(driver.run(queue));
     session.run(driver, sight, signals, settings).await
+}
+
+/// That each answer has its question.
+fn asked(state: &AgentState, answers: &[(ApprovalId, Decision)]) -> Result<(), Error> {
+    for (approval, _) in answers {
+        if !state.approvals.waiting().any(|(id, _)| id == approval) {
+            let what = format!("no call waits for leave as {approval}");
+            return Err(Error::new(Exit::Refused, what)
+                .because("it was answered or withdrawn, or never asked"));
+        }
+    }
+    Ok(())
 }
 
 /// Whether there is something that `--continue` takes up. A turn that goes on by itself is none: should

@@ -17,6 +17,7 @@ use agentd_core::message::Block;
 use agentd_core::state::{AgentState, EndedTurn};
 use agentd_runtime::driver::{Command, Ended, JournalError, Observed, Observer};
 use serde_json::json;
+use std::collections::HashSet;
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -57,6 +58,8 @@ pub struct Session<'a> {
     is_oneshot: bool,
     running: Option<TurnId>,
     question: Option<ApprovalId>,
+    /// The calls that wait for leave.
+    waiting: HashSet<ApprovalId>,
     /// Why something failed, in the newest words there are.
     note: Option<String>,
     /// The turn whose last event is on its way.
@@ -91,6 +94,7 @@ impl<'a> Session<'a> {
             is_oneshot: matches!(settings.input, Input::Prompt(_)),
             running: state.turn.as_ref().map(|turn| turn.id),
             question: None,
+            waiting: state.approvals.waiting().map(|(id, _)| *id).collect(),
             note: None,
             ended: None,
             last: None,
@@ -118,8 +122,7 @@ impl<'a> Session<'a> {
         settings: Settings,
     ) -> Result<(), Error> {
         for (approval, decision) in settings.answers {
-            self.append(vec![ApprovalAnswered { approval, decision }.into()])
-                .await;
+            self.answer(approval, decision).await;
         }
         if settings.go_on {
             self.tell(Command::Continue).await;
@@ -196,18 +199,24 @@ impl<'a> Session<'a> {
             Ok(Frame::Prompt(prompt)) => match (self.question, typed(&prompt)) {
                 (Some(approval), Some(decision)) if self.is_terminal => {
                     self.question = None;
-                    self.append(vec![ApprovalAnswered { approval, decision }.into()])
-                        .await;
+                    self.answer(approval, decision).await;
                 }
                 _ => self.prompt(prompt).await,
             },
-            Ok(Frame::Answer { approval, decision }) => {
-                self.append(vec![ApprovalAnswered { approval, decision }.into()])
-                    .await;
-            }
+            Ok(Frame::Answer { approval, decision }) => self.answer(approval, decision).await,
             Ok(Frame::Continue) => self.tell(Command::Continue).await,
             Err(error) => self.refuse(error.kind(), &error.to_string()),
         }
+    }
+
+    /// A question is answered once; one that nobody asked is not answered.
+    async fn answer(&mut self, approval: ApprovalId, decision: Decision) {
+        if !self.waiting.remove(&approval) {
+            let text = format!("no call waits for leave as {approval}");
+            return self.refuse("approval_unknown", &text);
+        }
+        self.append(vec![ApprovalAnswered { approval, decision }.into()])
+            .await;
     }
 
     async fn prompt(&mut self, frame: PromptFrame) {
@@ -261,12 +270,16 @@ impl<'a> Session<'a> {
             Body::Note(note) => self.note = Some(note.text.clone()),
             Body::ApprovalRequested(asked) => {
                 self.question = Some(asked.approval);
+                self.waiting.insert(asked.approval);
                 let how = match self.is_terminal {
                     true => "allow it? [y/n]".to_owned(),
                     false => format!("answer with --approve {0} or --deny {0}", asked.approval),
                 };
                 let text = format!("this call needs your leave: {how}");
                 self.printer.remark("approval", &text);
+            }
+            Body::ApprovalWithdrawn(withdrawn) => {
+                self.waiting.remove(&withdrawn.approval);
             }
             Body::TurnEnded(ended) => self.ended = Some((event.turn, ended.clone())),
             // The last event of a turn.

@@ -81,6 +81,9 @@ pub fn ready(
     };
     let (provider, key) = provider::connect(&choice, &variable, overrides)
         .map_err(|error| refused("the provider cannot be used").because(error))?;
+    // A key that is not used here is a key all the same.
+    let names = catalog.providers().flat_map(|entry| &entry.key_env);
+    let keys = names.filter_map(|name| variable(name));
     let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
     if !cwd.is_dir() {
         return Err(refused("the agent has nowhere to work")
@@ -96,7 +99,11 @@ pub fn ready(
         tools: spec.tools.clone(),
         output_bytes: usize::try_from(spec.limits.tool_output_bytes).unwrap_or(usize::MAX),
         max_tasks: spec.limits.max_tasks as usize,
-        secrets: Secrets::new(key.map(|key| key.expose().to_owned())),
+        secrets: Secrets::new(
+            key.map(|key| key.expose().to_owned())
+                .into_iter()
+                .chain(keys),
+        ),
         shim: ShimProgram::default(),
         shim_failpoint: variable("AGENTD_SHIM_FAILPOINT"),
         boot: boot()?,
