@@ -1,6 +1,6 @@
 //! The command line: which verbs there are. Each verb's arguments and help are in its own file.
 
-use crate::commands::{agent, demo, demo_writer, verify};
+use crate::commands::{agent, demo, verify};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -25,8 +25,6 @@ pub enum Verb {
     Agent(Box<agent::Args>),
     Demo(demo::Args),
     Verify(verify::Args),
-    #[command(hide = true)]
-    DemoWriter(demo_writer::Args),
 }
 
 impl Verb {

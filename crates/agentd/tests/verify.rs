@@ -4,9 +4,13 @@
     reason = "a test fails by panicking, in what it calls too"
 )]
 
-mod fixture;
+#[path = "fixture/journal.rs"]
+mod journal;
+#[path = "fixture/program.rs"]
+mod program;
 
-use fixture::{agentd, create_agent, stderr, stdout};
+use journal::create_agent;
+use program::{agentd, stderr, stdout};
 use serde_json::Value;
 use std::fs;
 
@@ -14,7 +18,7 @@ use std::fs;
 fn damage(folder: &std::path::Path) {
     let path = folder.join("journal.db");
     let mut bytes = fs::read(&path).unwrap();
-    let words = fixture::WORDS.as_bytes();
+    let words = journal::WORDS.as_bytes();
     let at = bytes.windows(words.len()).position(|found| found == words);
     bytes[at.unwrap()] ^= 1;
     fs::write(&path, bytes).unwrap();

@@ -15,6 +15,7 @@
 mod daemon;
 mod journal;
 mod runtime;
+mod world;
 
 pub use journal::Kept;
 

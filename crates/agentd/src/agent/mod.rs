@@ -12,6 +12,7 @@ mod setup;
 mod signals;
 
 pub use checkpoint::FILE;
+pub use folder::Folder;
 pub use printer::Style;
 
 use crate::error::{Error, Exit};
@@ -20,7 +21,6 @@ use agentd_core::id::{AgentId, ApprovalId};
 use agentd_core::spec::{AgentSpec, OnCrash};
 use agentd_core::state::AgentState;
 use agentd_runtime::driver::{Command, Driver, Ended, JournalError, Observer, Parts};
-use folder::Folder;
 use printer::Printer;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use session::Session;

@@ -2,7 +2,6 @@
 
 pub mod agent;
 pub mod demo;
-pub mod demo_writer;
 pub mod verify;
 
 use crate::cli::Verb;
@@ -14,6 +13,5 @@ pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
         Verb::Agent(args) => agent::run(*args).await,
         Verb::Demo(args) => demo::run(&args, out).await,
         Verb::Verify(args) => verify::run(&args, out).await,
-        Verb::DemoWriter(args) => demo_writer::run(&args).await,
     }
 }

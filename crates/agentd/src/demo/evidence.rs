@@ -1,6 +1,5 @@
 //! Whether something is so. Each check gives what it saw, or what is wrong.
 
-use super::model::numbers;
 use agentd_core::id::{CallId, Seq};
 use agentd_core::message::{Block, Message, Role};
 use agentd_core::request::Request;
@@ -90,6 +89,11 @@ pub fn is_valid(request: &Request) -> Verdict {
         Some(call) => Err(format!("call {call} is not answered")),
         None => Ok(format!("{} messages", messages.len())),
     }
+}
+
+/// The numbers in a text, in order.
+fn numbers(text: &str) -> impl Iterator<Item = u64> {
+    text.split_whitespace().filter_map(|word| word.parse().ok())
 }
 
 pub fn same_bytes(before: &[u8], after: &[u8]) -> Verdict {

@@ -1,25 +1,17 @@
 //! `agentd demo`: a true story, told while it happens.
 //!
-//! It drives the real store and the real turn machine; only the model is a script. Everything it
-//! prints with a ✓ was looked up first, and the first thing that is not so ends it.
+//! It runs the very program that a user runs, `agentd agent`, with the model that is built in and real
+//! tools, and kills it. Everything it prints with a ✓ was looked up first, and the first thing that is
+//! not so ends it.
 //!
 //! - [`story`]: the steps, in order. [`claims`]: what is said, and whether it held.
 //! - [`evidence`]: the checks themselves, pure.
-//! - [`driver`]: carries out what the turn machine asks for, with [`pen`]. [`model`]: what it talks to.
-//! - [`lifecycle`]: create, reset, undo.
-//! - [`writer`]: the process that is killed; [`victim`]: the same, seen from outside; [`telling`]:
-//!   what the one tells the other.
+//! - [`worker`]: the agent's process, seen from outside.
 
 mod claims;
-mod driver;
 mod evidence;
-mod lifecycle;
-mod model;
-mod pen;
 mod story;
-mod telling;
-mod victim;
-pub mod writer;
+mod worker;
 
 use crate::error::{Error, Exit};
 use crate::output::Output;

@@ -1,8 +1,8 @@
 //! Each check finds what is wrong.
 
 use super::*;
-use agentd_core::event::Purpose;
-use agentd_core::message::{Arguments, CallOutcome, ToolCall, ToolResult};
+use agentd_core::event::{Context, Purpose};
+use agentd_core::message::{Arguments, CallOutcome, ToolCall, ToolResult, Wire};
 use agentd_core::repair::Repair;
 
 fn seqs(numbers: &[u64]) -> Vec<Seq> {
@@ -29,7 +29,16 @@ fn result(id: &str) -> Block {
 fn request(messages: Vec<Message>) -> Request {
     Request {
         purpose: Purpose::Answer,
-        context: crate::demo::model::context(),
+        context: Context {
+            provider: "test".to_owned(),
+            wire: Wire::AnthropicMessages,
+            model: "test".to_owned(),
+            system: String::new(),
+            tools: Vec::new(),
+            max_output_tokens: 100,
+            temperature: None,
+            thinking_tokens: None,
+        },
         may_call: true,
         messages,
         omissions: Vec::new(),

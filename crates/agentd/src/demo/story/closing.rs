@@ -1,26 +1,18 @@
 //! What was shown, in a table, and how to go on.
 
+use super::Scene;
 use crate::demo::claims::Claims;
-use crate::demo::pen::failed;
 use crate::error::Error;
 use crate::output::{GOOD, HEADING};
-use agentd_core::id::AgentId;
-use agentd_store::{SqliteStore, Store as _};
 
 pub struct Figures {
-    pub acknowledged: usize,
     pub kept_bytes: usize,
     pub request_bytes: usize,
     pub seconds: f64,
 }
 
-pub async fn tell(
-    claims: &mut Claims<'_>,
-    store: &SqliteStore,
-    agent: AgentId,
-    figures: &Figures,
-) -> Result<(), Error> {
-    let state = store.load(agent).await.map_err(failed)?.state;
+pub async fn tell(claims: &mut Claims<'_>, scene: &Scene, figures: &Figures) -> Result<(), Error> {
+    let state = scene.load().await?.state;
     let turns: u32 = state
         .tree
         .iter()
@@ -28,15 +20,12 @@ pub async fn tell(
         .sum();
     let table = [
         (
-            "kill -9 in mid-reply",
-            format!("0 of {} acknowledged events lost", figures.acknowledged),
+            "two kills with SIGKILL",
+            format!("0 of {} acknowledged events lost", scene.acknowledged.len()),
         ),
         (
             "the half-written reply",
-            format!(
-                "{} bytes kept, shown to the model, completed",
-                figures.kept_bytes
-            ),
+            format!("{} bytes kept, and finished", figures.kept_bytes),
         ),
         (
             "reset, then undo",
@@ -59,7 +48,7 @@ pub async fn tell(
         .out
         .line(format_args!("{HEADING}What you saw{HEADING:#}"))?;
     for (what, came_of_it) in table {
-        claims.out.line(format_args!("   {what:<24}{came_of_it}"))?;
+        claims.out.line(format_args!("   {what:<26}{came_of_it}"))?;
     }
     let held = claims.held();
     claims.out.line(format_args!(
@@ -69,13 +58,16 @@ pub async fn tell(
     claims.out.line("")?;
     claims
         .out
-        .line(format_args!("{HEADING}Go on from here{HEADING:#}"))?;
+        .line(format_args!("{HEADING}Go on with a real model{HEADING:#}"))?;
     for (what, where_to) in [
-        ("README.md", "what works today"),
-        ("docs/journal.md", "what is in the journal, line by line"),
-        ("agentd verify", "checks a journal of your own"),
+        (
+            "export ANTHROPIC_API_KEY=…",
+            "or OPENAI_API_KEY, or GEMINI_API_KEY",
+        ),
+        ("agentd agent \"…\"", "in the folder that it is to work in"),
+        ("agentd agent --help", "other providers, limits, resuming"),
     ] {
-        claims.out.line(format_args!("   {what:<24}{where_to}"))?;
+        claims.out.line(format_args!("   {what:<30}{where_to}"))?;
     }
     Ok(())
 }

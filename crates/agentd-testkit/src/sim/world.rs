@@ -1,0 +1,150 @@
+//! What the runtime works with: a model that answers, tools that end.
+
+use super::runtime::{RuntimeProcess, Streaming, done};
+use super::{Sim, Task};
+use agentd_core::draft::{self, Change, Delta};
+use agentd_core::event::{FailureClass, StopReason, ToolStarted};
+use agentd_core::id::CallId;
+use agentd_core::link::Draft;
+use agentd_core::turn::{Input, Prepared};
+use std::collections::VecDeque;
+
+impl Sim {
+    pub(super) fn streaming(&mut self) -> Option<&mut Streaming> {
+        self.runtime.as_mut()?.streaming.as_mut()
+    }
+
+    pub(super) fn stream(&mut self) {
+        let Some(streaming) = self.streaming().filter(|streaming| !streaming.is_drafting) else {
+            return;
+        };
+        let delta = Delta {
+            part: 0,
+            change: Change::Text {
+                text: "word ".into(),
+            },
+        };
+        let bytes = draft::encode(std::slice::from_ref(&delta)).expect("a delta can be written");
+        let text = String::from_utf8(bytes).expect("JSON is text");
+        let (request, offset) = (streaming.request, streaming.kept);
+        streaming.kept += text.len() as u64;
+        streaming.is_drafting = true;
+        streaming.reply.apply(delta);
+        let piece = Draft {
+            request,
+            offset,
+            text,
+        };
+        if let Some(runtime) = &mut self.runtime {
+            let did = runtime.link.draft(piece);
+            self.runtime_did(did);
+        }
+    }
+
+    /// While a piece of a draft is on its way the driver waits for it.
+    fn take_stream(&mut self) -> Option<Streaming> {
+        let runtime = self.runtime.as_mut()?;
+        runtime
+            .streaming
+            .take_if(|streaming| !streaming.is_drafting)
+    }
+
+    pub(super) fn reply(&mut self, calls: u8) {
+        let Some(Streaming {
+            request, mut reply, ..
+        }) = self.take_stream()
+        else {
+            return;
+        };
+        let text = "this is what I say".to_owned();
+        reply.apply(Delta {
+            part: 0,
+            change: Change::Text { text },
+        });
+        for call in 0..usize::from(calls) {
+            let (id, name) = (CallId::new(format!("call_{call}")), "shell".to_owned());
+            let part = call + 1;
+            let change = Change::Call { id, name };
+            reply.apply(Delta { part, change });
+        }
+        let stop = match calls {
+            0 => StopReason::EndTurn,
+            _ => StopReason::ToolUse,
+        };
+        self.input(Input::Replied {
+            request,
+            reply,
+            stop,
+            usage: None,
+            provider_request: None,
+        });
+    }
+
+    pub(super) fn model_fails(&mut self) {
+        let Some(Streaming { request, reply, .. }) = self.take_stream() else {
+            return;
+        };
+        self.input(Input::RequestFailed {
+            request,
+            class: FailureClass::Overloaded,
+            status: Some(529),
+            retry_after_ms: None,
+            detail: "it is busy".to_owned(),
+            partial: reply,
+        });
+    }
+
+    pub(super) fn tool_prepared(&mut self) {
+        let preparing = self.runtime.as_mut().map(|runtime| &mut runtime.preparing);
+        let Some(call) = preparing.and_then(VecDeque::pop_front) else {
+            return;
+        };
+        let prepared = Prepared::Run(ToolStarted {
+            call: call.clone(),
+            tool: "shell".into(),
+            task: None,
+            boot: None,
+            change: None,
+        });
+        self.input(Input::Prepared { call, prepared });
+    }
+
+    /// A tool's process ends, whether or not anybody waits for it.
+    pub(super) fn tool_ends(&mut self) {
+        let running = self
+            .tasks
+            .iter_mut()
+            .find(|(_, task)| **task == Task::Running);
+        let Some((call, task)) = running else { return };
+        *task = Task::Ended;
+        let call = call.clone();
+        let finished = done(&call);
+        self.input(Input::ToolFinished { call, finished });
+    }
+
+    pub(super) fn backoff_over(&mut self) {
+        let waits = |runtime: &mut RuntimeProcess| std::mem::take(&mut runtime.is_backing_off);
+        if self.runtime.as_mut().is_some_and(waits) {
+            self.input(Input::BackoffOver);
+        }
+    }
+
+    /// One more thing that the world owes the runtime. False where it owes nothing.
+    pub(super) fn let_work(&mut self) -> bool {
+        let Some(runtime) = &self.runtime else {
+            return false;
+        };
+        if runtime.is_backing_off {
+            self.backoff_over();
+        } else if !runtime.preparing.is_empty() {
+            self.tool_prepared();
+        } else if self.tasks.values().any(|task| *task == Task::Running) {
+            self.tool_ends();
+        } else if runtime.streaming.is_some() {
+            self.reply(0);
+        } else {
+            return false;
+        }
+        true
+    }
+}
