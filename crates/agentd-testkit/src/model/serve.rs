@@ -10,6 +10,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use axum::serve::ListenerExt as _;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,6 +30,10 @@ pub async fn serve(listener: TcpListener, shared: Server) {
         .route("/v1beta/models/{call}", post(gemini))
         .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY))
         .with_state(shared);
+    // Small pieces leave at once, as those of a real model do.
+    let listener = listener.tap_io(|connection| {
+        let _slower = connection.set_nodelay(true);
+    });
     // It runs until its runtime is dropped.
     let _ended = axum::serve(listener, app).await;
 }

@@ -5,7 +5,8 @@ use agentd_core::event::TurnStatus;
 use agentd_core::state::{AgentState, EndedTurn};
 use serde_json::json;
 
-/// `turn` is the last one of this run; `why` is what was said of its failure.
+/// `turn` is the last one of this run, `why` what was said of its failure, `resume` the command that goes
+/// on from here.
 pub fn of(
     state: &AgentState,
     turn: Option<&EndedTurn>,
@@ -13,28 +14,29 @@ pub fn of(
     resume: &str,
 ) -> Result<(), Error> {
     if let Some((approval, _)) = state.approvals.waiting().next() {
-        let next = format!("{resume} --approve {approval}, or --deny {approval}");
+        let next = format!("`{resume} --approve {approval}`, or the same with --deny");
         return Err(Error::new(Exit::Refused, "the turn waits for your leave").next(next));
     }
     if state.turn.is_some() {
-        let next = format!("{resume} --continue");
+        let next = format!("`{resume} --continue`");
         return Err(Error::new(Exit::Refused, "the turn waits after a crash").next(next));
     }
     let Some(turn) = turn else { return Ok(()) };
+    let go_on = format!("go on with `{resume}`");
     let why = why.unwrap_or_else(|| "nobody said why".to_owned());
     Err(match turn.status {
         TurnStatus::Completed => return Ok(()),
         TurnStatus::Interrupted => {
-            Error::new(Exit::Interrupted, "the turn was interrupted").next(resume)
+            Error::new(Exit::Interrupted, "the turn was interrupted").next(go_on)
         }
         TurnStatus::Limited => Error::new(Exit::Limited, "the turn reached a limit")
             .because(json!(turn.limit).as_str().unwrap_or("a limit"))
-            .next(format!("raise it and {resume} --continue")),
+            .next(format!("raise it: `{resume} --continue --max-…`")),
         TurnStatus::Failed => Error::new(Exit::Failed, "the turn failed")
             .because(why)
-            .next(resume),
+            .next(go_on),
         TurnStatus::Lost => Error::new(Exit::Failed, "the turn was given up")
             .because("it crashed again and again")
-            .next(resume),
+            .next(go_on),
     })
 }

@@ -343,10 +343,7 @@ impl<'a> Session<'a> {
     /// What the run came to, as the exit code says it.
     async fn outcome(&mut self, ended: Ended) -> Result<(), Error> {
         let state = self.folder.save(self.agent).await?.state;
-        let resume = format!(
-            "go on with `agentd agent --resume {}`",
-            self.folder.path.display()
-        );
+        let resume = format!("agentd agent --resume {}", self.folder.path.display());
         for (task, _) in state.tasks.running() {
             self.printer.remark("task", &format!("task {task} goes on"));
         }

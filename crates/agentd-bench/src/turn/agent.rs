@@ -1,0 +1,147 @@
+//! Ours: `agentd agent`, as whoever drives it would start it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use super::peer::{Peer, micros_since};
+
+/// The program, as it was built: where `path` says, or beside this one.
+pub fn program(path: Option<&Path>) -> Result<PathBuf> {
+    let path = match path {
+        Some(path) => path.to_owned(),
+        None => {
+            let here = std::env::current_exe().context("cannot tell where this program is")?;
+            here.with_file_name("agentd")
+        }
+    };
+    if !path.is_file() {
+        bail!(
+            "there is no {}: build it with `cargo build --release -p agentd`, or say --agentd PATH \
+             (`cargo xtask bench turn` does both)",
+            path.display()
+        );
+    }
+    Ok(path.canonicalize()?)
+}
+
+/// Where an agent runs.
+pub struct Place<'a> {
+    pub program: &'a Path,
+    /// Its home and its user's, so that nobody's settings count.
+    pub home: &'a Path,
+    pub cwd: &'a Path,
+    /// Where its model is.
+    pub url: String,
+}
+
+pub enum Begin<'a> {
+    New(&'a Path),
+    Resume(&'a Path),
+}
+
+impl Place<'_> {
+    pub fn command(&self, begin: &Begin<'_>) -> Command {
+        let mut command = Command::new(self.program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home)
+            .env("AGENTD_HOME", self.home)
+            .env("ANTHROPIC_API_KEY", "bench")
+            .args(["agent", "--json", "--provider", "anthropic", "--base-url"])
+            .arg(&self.url)
+            .arg("--cwd")
+            .arg(self.cwd);
+        match begin {
+            Begin::New(folder) => command.arg("--checkpoint-dir").arg(folder),
+            Begin::Resume(folder) => command.arg("--resume").arg(folder),
+        };
+        command
+    }
+}
+
+/// One that runs.
+pub struct Agent {
+    pub peer: Peer,
+    /// From its start to its first line, in microseconds.
+    pub to_session: f64,
+}
+
+impl Agent {
+    pub fn start(command: Command) -> Result<Self> {
+        let mut peer = Peer::start("agentd agent", command)?;
+        peer.line(|line| is(line, "session"))?;
+        let to_session = peer.micros_since_start();
+        Ok(Self { peer, to_session })
+    }
+
+    /// Microseconds from the prompt to the end of its turn.
+    pub fn turn(&mut self, prompt: &str) -> Result<f64> {
+        let start = Instant::now();
+        self.peer.send(prompt)?;
+        let line = self.peer.line(|line| is(line, "turn_result"))?;
+        let took = micros_since(start);
+        completed(&line)?;
+        Ok(took)
+    }
+
+    /// Microseconds from its start to the end of the turn that it was started with.
+    pub fn first_turn(&mut self) -> Result<f64> {
+        let line = self.peer.line(|line| is(line, "turn_result"))?;
+        let took = self.peer.micros_since_start();
+        completed(&line)?;
+        Ok(took)
+    }
+}
+
+/// Told without reading the whole line as JSON: the quotes of a text are escaped.
+fn is(line: &str, kind: &str) -> bool {
+    let mut places = line.match_indices("\"kind\":\"");
+    places.any(|(at, mark)| {
+        let behind = line.get(at + mark.len()..).unwrap_or_default();
+        let behind = behind.strip_prefix(kind);
+        behind.is_some_and(|behind| behind.starts_with('"'))
+    })
+}
+
+fn completed(line: &str) -> Result<()> {
+    let result: Value = serde_json::from_str(line).context("a line is no JSON")?;
+    ensure!(
+        result["status"] == "completed",
+        "a turn came to nothing: {}",
+        line.trim()
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_told_by_its_kind() {
+        let line = r#"{"agent":"a","kind":"turn_result","status":"completed"}"#;
+        assert!(is(line, "turn_result"));
+        assert!(!is(line, "turn") && !is(line, "session"));
+        let quoted = r#"{"kind":"message","text":"{\"kind\":\"turn_result\"}"}"#;
+        assert!(is(quoted, "message") && !is(quoted, "turn_result"));
+    }
+
+    #[test]
+    fn only_a_completed_turn_counts() {
+        assert!(completed(r#"{"status":"completed"}"#).is_ok());
+        let error = completed(r#"{"status":"failed","error":"no"}"#).unwrap_err();
+        assert!(error.to_string().contains("\"no\""), "{error}");
+        assert!(completed("what?").is_err());
+    }
+
+    #[test]
+    fn a_missing_program_is_told_with_what_to_do() {
+        let error = program(Some(Path::new("/nowhere/agentd"))).unwrap_err();
+        assert!(error.to_string().contains("cargo build --release"));
+    }
+}

@@ -1,0 +1,115 @@
+//! `agentd-bench turn`: what a turn of `agentd agent` costs beside a bare client of the same model
+//! server, and what resuming a long conversation does.
+//!
+//! The server runs in this process, its clients in processes of their own.
+
+mod agent;
+pub mod bare;
+mod kind;
+mod peer;
+mod resume;
+mod talk;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::folder::Folder;
+use crate::report::{self, Line};
+use crate::words::Words;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// More rounds, with more turns in each
+    #[arg(long)]
+    long: bool,
+    /// Print JSON, with every round in it
+    #[arg(long)]
+    json: bool,
+    /// Keep the agents here, on the disk to be measured [default: the system's temporary folder]
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// The program to be measured [default: the agentd beside this program]
+    #[arg(long, value_name = "PATH")]
+    agentd: Option<PathBuf>,
+    /// Leave the others out
+    #[arg(long, value_name = "PART")]
+    only: Vec<Part>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Turns of an agent that runs
+    Talk,
+    /// Resuming a long conversation
+    Resume,
+}
+
+/// What every part needs.
+struct Bed {
+    folder: Folder,
+    runtime: Runtime,
+    long: bool,
+    /// `agentd`.
+    program: PathBuf,
+    home: TempDir,
+    /// Where the agents work.
+    cwd: TempDir,
+}
+
+impl Bed {
+    fn new(args: &Args) -> Result<Self> {
+        let folder = Folder::new(args.folder.as_deref())?;
+        let cwd = folder.fresh()?;
+        let text = Words::new(1).text(kind::FILE_BYTES);
+        std::fs::write(cwd.path().join(kind::FILE), text)?;
+        Ok(Self {
+            program: agent::program(args.agentd.as_deref())?,
+            runtime: Runtime::new().context("cannot start the runtime")?,
+            long: args.long,
+            home: folder.fresh()?,
+            cwd,
+            folder,
+        })
+    }
+
+    /// One of two sizes.
+    fn size<T>(&self, short: T, long: T) -> T {
+        if self.long { long } else { short }
+    }
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let bed = Bed::new(args)?;
+    bed.folder.announce();
+    let start = Instant::now();
+    let lines = measure(&bed, &args.only)?;
+    report::Run {
+        bench: "turn",
+        long: args.long,
+        file_system: &bed.folder.file_system,
+        took: start.elapsed(),
+    }
+    .print(args.json, &lines);
+    Ok(())
+}
+
+fn measure(bed: &Bed, only: &[Part]) -> Result<Vec<Line>> {
+    type Measure = fn(&Bed) -> Result<Vec<Line>>;
+    let parts: [(Part, &str, Measure); 2] = [
+        (Part::Talk, "turns", talk::run),
+        (Part::Resume, "resuming a long conversation", resume::run),
+    ];
+    let mut lines = Vec::new();
+    for (part, name, measure) in parts {
+        if only.is_empty() || only.contains(&part) {
+            eprintln!("Measuring {name}…");
+            lines.extend(measure(bed)?);
+        }
+    }
+    Ok(lines)
+}

@@ -1,0 +1,149 @@
+//! Prompts as frames on standard input or a named pipe, and replies as messages.
+
+use super::judge::{count, judge, messages, text_of};
+use super::process::until;
+use super::world::{FORMATS, World};
+use agentd_testkit::model::Format;
+use rustix::process::Signal;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::FileTypeExt as _;
+
+#[test]
+fn a_reply_of_any_number_of_deltas_is_one_message() {
+    // goose#7850, #7962, #7966: every token was a row
+    for format in FORMATS {
+        let world = World::new(format);
+        let text = "some words ".repeat(2000);
+        for deltas in [1, 7, 1000] {
+            let prompt = format!("do: deltas {deltas} | say {text}");
+            let run = match deltas {
+                1 => world.run(),
+                _ => world.run().resume(),
+            };
+            let ended = run.prompt(&prompt).ended();
+            assert_eq!(ended.of_kind("message").len(), 1, "{deltas}");
+        }
+        let events = judge(&world, &[]);
+        assert_eq!(count(&events, "message"), 3);
+        for message in messages(&events) {
+            assert_eq!(text_of(&message.blocks), text.trim_end());
+        }
+    }
+}
+
+#[test]
+fn frames_are_answered_in_order_with_what_was_sent_along() {
+    let world = World::new(Format::Anthropic);
+    let mut agent = world.run().open().start();
+    agent.send("do: say raw");
+    agent.send(r#"{"v":1,"turn_id":"t-1","input":"do: say framed","metadata":{"k":[1,2]}}"#);
+    // The end of the input ends the last frame, too.
+    agent.send_bytes(b"do: say last");
+    agent.close();
+    let ended = agent.ended();
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    let results = ended.of_kind("turn_result");
+    let texts: Vec<_> = results.iter().map(|line| &line["text"]).collect();
+    assert_eq!(texts, ["raw", "framed", "last"]);
+    assert_eq!(results[1]["turn_id"], "t-1");
+    assert_eq!(results[1]["metadata"]["k"][1], 2);
+    assert!(results[0]["turn_id"].is_null());
+    judge(&world, &[&ended]);
+}
+
+#[test]
+fn a_prompt_that_is_sent_twice_is_delivered_once_even_after_a_kill() {
+    let world = World::new(Format::Anthropic);
+    let frame = r#"{"v":1,"turn_id":"t-1","input":"do: say once"}"#;
+    let mut agent = world.run().open().start();
+    agent.send(frame);
+    agent.turn_result(0);
+    agent.send(frame);
+    agent.line("remark", |line| line["remark"] == "repeated");
+    let killed = agent.kill();
+    let mut agent = world.run().resume().open().start();
+    agent.send(frame);
+    agent.line("remark", |line| line["remark"] == "repeated");
+    agent.close();
+    let resumed = agent.ended();
+    assert_eq!(resumed.code, Some(0), "{resumed:#?}");
+    assert_eq!(world.model.requests().len(), 1);
+    let events = judge(&world, &[&killed, &resumed]);
+    assert_eq!(count(&events, "prompt"), 1);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_next_frame_is_answered() {
+    let world = World::new(Format::Anthropic);
+    let mut agent = world.run().open().start();
+    let bad: [(&str, Vec<u8>); 5] = [
+        ("frame_too_large", vec![b'a'; 1024 * 1024 + 1]),
+        ("frame_not_text", vec![0xff, 0xfe]),
+        ("frame_version", br#"{"v":9,"input":"x"}"#.to_vec()),
+        ("frame_malformed", br#"{"v":1,"colour":"red"}"#.to_vec()),
+        ("frame_empty", b"  \n ".to_vec()),
+    ];
+    for (n, (kind, mut bytes)) in bad.into_iter().enumerate() {
+        bytes.push(0);
+        agent.send_bytes(&bytes);
+        let told = agent.nth_line(kind, n, |line| line["kind"] == "error");
+        assert_eq!(told["error"]["kind"], kind);
+        assert!(
+            told["error"]["message"]
+                .as_str()
+                .is_some_and(|it| !it.is_empty())
+        );
+        agent.send(&format!("do: say answer {n}"));
+        assert_eq!(agent.turn_result(n)["text"], format!("answer {n}"));
+    }
+    agent.close();
+    let ended = agent.ended();
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    judge(&world, &[&ended]);
+}
+
+#[test]
+fn prompts_come_through_a_named_pipe_from_one_writer_after_another() {
+    let world = World::new(Format::Anthropic);
+    let pipe = world.path().join("prompts");
+    let agent = world.run().arg("--fifo").arg(&pipe).start();
+    until("the pipe", || {
+        let metadata = fs::metadata(&pipe).ok()?;
+        metadata.file_type().is_fifo().then_some(())
+    });
+    for n in 0..3 {
+        let mut writer = fs::File::options().write(true).open(&pipe).unwrap();
+        writer
+            .write_all(format!("do: say answer {n}\0").as_bytes())
+            .unwrap();
+        drop(writer);
+        assert_eq!(agent.turn_result(n)["text"], format!("answer {n}"));
+    }
+    agent.signal(Signal::TERM);
+    let ended = agent.ended();
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    judge(&world, &[&ended]);
+}
+
+#[test]
+fn a_pipe_that_is_a_file_is_refused() {
+    let world = World::new(Format::Anthropic);
+    let file = world.path().join("file");
+    fs::write(&file, "do: say one\0").unwrap();
+    let ended = world.run().arg("--fifo").arg(&file).ended();
+    assert_eq!(ended.code, Some(3), "{ended:#?}");
+    assert_eq!(world.model.requests().len(), 0);
+}
+
+#[test]
+fn a_reader_that_goes_away_does_not_end_the_turn() {
+    let world = World::new(Format::Anthropic);
+    let command = r#"call shell {"command": "echo a >> effects"}"#;
+    let prompt = format!("do: slowly 20 a b c d | {command} ;; say done");
+    let ended = world.run().prompt(&prompt).deaf().ended();
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    assert_eq!(world.effects(), ["a"]);
+    let events = judge(&world, &[&ended]);
+    assert_eq!(count(&events, "turn_ended"), 1);
+}

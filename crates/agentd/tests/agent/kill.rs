@@ -1,0 +1,487 @@
+//! SIGKILL in every phase of a turn, then `--resume`: nothing is lost, nothing runs twice, and the
+//! provider accepts every request.
+
+use super::judge::{self, count, judge, messages, outcomes, results, text_of};
+use super::process::{DEADLINE, Ended, until};
+use super::world::{World, speech};
+use agentd_core::event::{Event, MessageStatus};
+use agentd_core::message::CallOutcome;
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Mutex;
+
+/// Kills in each phase.
+const ROUNDS: usize = 20;
+
+static KILLS: Mutex<BTreeMap<&str, usize>> = Mutex::new(BTreeMap::new());
+
+/// Runs a phase as often as it takes, and says how often it was killed there.
+fn phase(name: &'static str, round: impl Fn(usize)) {
+    let long = std::env::var_os("AGENTD_TEST_LONG").is_some();
+    let rounds = if long { ROUNDS * 10 } else { ROUNDS };
+    for n in 0..rounds {
+        round(n);
+        *KILLS.lock().unwrap().entry(name).or_default() += 1;
+    }
+    let kills = KILLS.lock().unwrap();
+    println!("kills so far:");
+    for (phase, kills) in kills.iter() {
+        println!("{kills:5} {phase}");
+    }
+    assert!(kills[name] >= ROUNDS);
+}
+
+/// The turn goes on by itself; every other round with a prompt behind it.
+fn go_on(world: &World, round: usize) -> Ended {
+    let run = world.run().resume();
+    let (run, turns) = match round % 2 {
+        0 => (run.go_on(), 1),
+        _ => (run.prompt("do: say the next one is answered"), 2),
+    };
+    let ended = run.ended();
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    assert_eq!(ended.statuses(), vec!["completed"; turns], "{ended:#?}");
+    if round % 2 == 1 {
+        let last = ended.of_kind("turn_result")[1];
+        assert_eq!(last["text"], "the next one is answered");
+    }
+    ended
+}
+
+fn result_text(events: &[Event], n: usize) -> String {
+    text_of(&results(events).nth(n).unwrap().blocks)
+}
+
+/// A shell call that leaves a line behind.
+fn effect(line: &str) -> String {
+    format!(r#"call shell {{"command": "echo {line} >> effects; echo said {line}"}}"#)
+}
+
+// In the model's reply.
+
+#[test]
+fn what_had_streamed_is_kept_and_the_turn_goes_on() {
+    // claude-code#24025, codex#12382
+    phase("in mid-stream", |round| {
+        let world = World::round(round);
+        let words = speech();
+        let prompt = format!("do: slowly 30 {words} ;; say done");
+        let agent = world.run().prompt(&prompt).start();
+        agent.nth_line("delta", round % 3, |line| line["kind"] == "delta");
+        let killed = agent.kill();
+        let resumed = go_on(&world, round);
+        let events = judge(&world, &[&killed, &resumed]);
+        let cut = messages(&events).next().unwrap();
+        assert_eq!(cut.status, MessageStatus::Interrupted);
+        assert!(words.starts_with(&text_of(&cut.blocks)));
+        assert!(!text_of(&cut.blocks).is_empty());
+    });
+}
+
+#[test]
+fn a_reply_that_was_whole_and_not_yet_kept_is_cut_off_where_it_was_seen() {
+    phase("before the reply is kept", |round| {
+        let world = World::round(round);
+        let prompt = "do: slowly 20 a b c d e f ;; say done";
+        let run = world.run().prompt(prompt).hold("before-message");
+        let killed = run.kill_at_hold();
+        let resumed = go_on(&world, round);
+        let events = judge(&world, &[&killed, &resumed]);
+        let statuses: Vec<_> = messages(&events).map(|message| message.status).collect();
+        if !killed.of_kind("delta").is_empty() {
+            assert_eq!(statuses[0], MessageStatus::Interrupted);
+        }
+        assert!(
+            statuses[1..]
+                .iter()
+                .all(|it| *it == MessageStatus::Complete)
+        );
+    });
+}
+
+// Between a call and its start.
+
+#[test]
+fn a_call_that_had_not_started_says_so_and_does_not_run() {
+    phase("between request and start of a tool", |round| {
+        let world = World::round(round);
+        let place = ["after-message", "before-tool_started"][round / 2 % 2];
+        let prompt = format!("do: {} ;; say done", effect("a"));
+        let killed = world.run().prompt(&prompt).hold(place).kill_at_hold();
+        let resumed = go_on(&world, round);
+        let events = judge(&world, &[&killed, &resumed]);
+        assert_eq!(outcomes(&events), [CallOutcome::NotStarted]);
+        assert_eq!(world.effects(), [""; 0]);
+    });
+}
+
+#[test]
+fn a_start_on_record_that_nobody_carried_out_is_not_started() {
+    phase("after the start is on record", |round| {
+        let world = World::round(round);
+        let prompt = format!("do: {} ;; say done", effect("a"));
+        let run = world.run().prompt(&prompt).hold("after-tool_started");
+        let killed = run.kill_at_hold();
+        let resumed = go_on(&world, round);
+        let events = judge(&world, &[&killed, &resumed]);
+        assert_eq!(outcomes(&events), [CallOutcome::NotStarted]);
+        assert_eq!(world.effects(), [""; 0]);
+    });
+}
+
+// Around the claim.
+
+#[test]
+fn before_the_claim_either_the_shim_or_the_recovery_wins_and_never_both() {
+    phase("before the claim", |round| {
+        let world = World::round(round);
+        let prompt = format!("do: {} ;; say done", effect("a"));
+        let run = world.run().prompt(&prompt).hold_shims("before_claim");
+        let agent = run.start();
+        let task = world.task_at("before_claim");
+        let killed = agent.kill();
+        let go = || fs::write(task.join("go"), "").unwrap();
+        match round / 2 % 3 {
+            // The recovery is first: the shim finds the claim taken.
+            0 => {}
+            // The shim is first, and its task runs while nobody is there.
+            1 => {
+                go();
+                until("the task's end", || {
+                    task.join("exit").exists().then_some(())
+                });
+            }
+            _ => world.kill_shims(),
+        }
+        let resumed = go_on(&world, round);
+        go();
+        until("the shims' end", || world.shims().is_empty().then_some(()));
+        let events = judge(&world, &[&killed, &resumed]);
+        match round / 2 % 3 {
+            1 => {
+                assert_eq!(outcomes(&events), [CallOutcome::Ok]);
+                assert_eq!(world.effects(), ["a"]);
+            }
+            _ => {
+                assert_eq!(outcomes(&events), [CallOutcome::NotStarted]);
+                assert_eq!(world.effects(), [""; 0]);
+            }
+        }
+    });
+}
+
+#[test]
+fn after_the_claim_the_task_is_the_shims_and_its_result_is_waited_for() {
+    phase("after the claim", |round| {
+        let world = World::round(round);
+        let prompt = format!("do: {} ;; say done", effect("a"));
+        let run = world.run().prompt(&prompt).hold_shims("after_claim");
+        let agent = run.start();
+        let task = world.task_at("after_claim");
+        let killed = agent.kill();
+        if round / 2 % 2 == 0 {
+            // Nobody can tell what a shim that was killed had come to.
+            world.kill_shims();
+            let resumed = go_on(&world, round);
+            let events = judge(&world, &[&killed, &resumed]);
+            assert_eq!(outcomes(&events), [CallOutcome::Unknown]);
+            assert_eq!(world.effects(), [""; 0]);
+            return;
+        }
+        let mut agent = world.run().resume().go_on().start();
+        agent.event("incarnation_began");
+        assert!(agent.is_running());
+        fs::write(task.join("go"), "").unwrap();
+        let resumed = agent.ended();
+        assert_eq!(resumed.statuses(), ["completed"], "{resumed:#?}");
+        let events = judge(&world, &[&killed, &resumed]);
+        assert_eq!(outcomes(&events), [CallOutcome::Ok]);
+        assert_eq!(world.effects(), ["a"]);
+    });
+}
+
+// While a tool runs, and after it.
+
+#[test]
+fn a_tool_that_still_runs_is_waited_for_and_its_own_result_is_used() {
+    // langgraph#7213: run again while it was still running
+    phase("in mid-tool", |round| {
+        let world = World::round(round);
+        let command = "echo begin >> effects; until [ -e release ]; do sleep 0.02; done; \
+                       echo end >> effects; echo its own words";
+        let prompt = format!(r#"do: call shell {{"command": "{command}"}} ;; say done"#);
+        let agent = world.run().prompt(&prompt).start();
+        until("the tool", || (world.effects() == ["begin"]).then_some(()));
+        let killed = agent.kill();
+        let release = || fs::write(world.work().join("release"), "").unwrap();
+        let resumed = if round / 2 % 2 == 0 {
+            // It ends while nobody is there.
+            release();
+            until("its end", || world.shims().is_empty().then_some(()));
+            go_on(&world, round)
+        } else {
+            let agent = world.run().resume().go_on().start();
+            agent.event("incarnation_began");
+            let lines = agent.lines();
+            assert!(!lines.iter().any(|line| line["kind"] == "result"));
+            release();
+            agent.ended()
+        };
+        assert_eq!(resumed.code, Some(0), "{resumed:#?}");
+        let events = judge(&world, &[&killed, &resumed]);
+        assert_eq!(outcomes(&events), [CallOutcome::Ok]);
+        assert!(result_text(&events, 0).contains("its own words"));
+        assert_eq!(world.effects(), ["begin", "end"]);
+    });
+}
+
+#[test]
+fn a_result_that_nobody_wrote_down_is_found() {
+    // goose#11808
+    phase("after the tool", |round| {
+        let world = World::round(round);
+        let place = ["before-result", "before-tool_ended"][round / 2 % 2];
+        let prompt = format!("do: {} ;; say done", effect("a"));
+        let killed = world.run().prompt(&prompt).hold(place).kill_at_hold();
+        assert_eq!(world.effects(), ["a"]);
+        let resumed = go_on(&world, round);
+        let events = judge(&world, &[&killed, &resumed]);
+        assert_eq!(outcomes(&events), [CallOutcome::Ok]);
+        assert!(result_text(&events, 0).contains("said a"));
+        assert_eq!(world.effects(), ["a"]);
+    });
+}
+
+#[test]
+fn a_kill_in_the_third_of_three_tools_keeps_one_and_two() {
+    // goose#7827, #7785, #11909
+    phase("in the third of three tools", |round| {
+        let world = World::round(round);
+        let third = r#"call shell {"command": "echo c >> effects; sleep 60"}"#;
+        let calls = [effect("a"), effect("b"), third.to_owned()].join(" | ");
+        let prompt = format!("do: {calls} ;; say done");
+        let agent = world.run().prompt(&prompt).start();
+        until("the third", || (world.effects().len() == 3).then_some(()));
+        let killed = agent.kill();
+        world.kill_shims();
+        let resumed = go_on(&world, round);
+        let events = judge(&world, &[&killed, &resumed]);
+        let unknown = CallOutcome::Unknown;
+        assert_eq!(
+            outcomes(&events),
+            [CallOutcome::Ok, CallOutcome::Ok, unknown]
+        );
+        assert!(result_text(&events, 0).contains("said a"));
+        assert!(result_text(&events, 1).contains("said b"));
+    });
+}
+
+#[test]
+fn the_result_of_one_of_two_calls_beside_each_other_is_kept() {
+    phase("between two parallel results", |round| {
+        let world = World::round(round);
+        fs::write(world.work().join("one"), "the first file").unwrap();
+        fs::write(world.work().join("two"), "the second file").unwrap();
+        let prompt = r#"do: call read_file {"path": "one"} | call search_files {"pattern": "second"} ;; say done"#;
+        let killed = world
+            .run()
+            .prompt(prompt)
+            .hold("after-result")
+            .kill_at_hold();
+        let before = world.events();
+        assert_eq!(results(&before).count(), 1);
+        let kept = results(&before).next().unwrap().clone();
+        let resumed = go_on(&world, round);
+        let events = judge(&world, &[&killed, &resumed]);
+        assert_eq!(results(&events).next(), Some(&kept));
+        assert_eq!(
+            outcomes(&events),
+            [CallOutcome::Ok, CallOutcome::NotStarted]
+        );
+    });
+}
+
+// In what is written besides the journal.
+
+#[test]
+fn a_session_file_that_was_half_written_is_not_there() {
+    phase("in mid-checkpoint", |round| {
+        let world = World::round(round);
+        if round % 4 == 0 {
+            // The first one there is to be.
+            let run = world.run().prompt("do: say one").hold("in-checkpoint");
+            let killed = run.kill_at_hold();
+            assert!(!world.session_file().exists());
+            let resumed = world.run().resume_folder().prompt("do: say two").ended();
+            assert_eq!(resumed.statuses(), ["completed"], "{resumed:#?}");
+            judge(&world, &[&killed, &resumed]);
+            return;
+        }
+        let first = world.run().prompt("do: say one").ended();
+        let file = fs::read(world.session_file()).unwrap();
+        let run = world.run().resume().prompt("do: say two");
+        let killed = run.hold("in-checkpoint").kill_at_hold();
+        assert_eq!(fs::read(world.session_file()).unwrap(), file);
+        let resumed = world.run().resume().prompt("do: say three").ended();
+        assert_eq!(resumed.code, Some(0), "{resumed:#?}");
+        let events = judge(&world, &[&first, &killed, &resumed]);
+        assert_eq!(count(&events, "turn_ended"), 3);
+        let last = world.model.requests().pop().unwrap();
+        let text = last.body.to_string();
+        assert!(text.contains("say one") && text.contains("say two"));
+    });
+}
+
+#[test]
+fn a_file_is_all_old_or_all_new() {
+    phase("in mid-file-write", |round| {
+        let world = World::round(round);
+        let target = world.work().join("notes.txt");
+        let is_new = round / 2 % 2 == 0;
+        if !is_new {
+            fs::write(&target, "old words").unwrap();
+        }
+        let prompt =
+            r#"do: call write_file {"path": "notes.txt", "content": "new words"} ;; say done"#;
+        let killed = world
+            .run()
+            .prompt(prompt)
+            .hold("in-file_write")
+            .kill_at_hold();
+        let resumed = go_on(&world, round);
+        let events = judge(&world, &[&killed, &resumed]);
+        assert_eq!(outcomes(&events), [CallOutcome::NotStarted]);
+        let names = fs::read_dir(world.work()).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        match is_new {
+            true => assert_eq!(names, [""; 0]),
+            false => {
+                assert_eq!(names, ["notes.txt"]);
+                assert_eq!(fs::read_to_string(&target).unwrap(), "old words");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_file_that_was_written_is_known_to_be() {
+    phase("after the file is written", |round| {
+        let world = World::round(round);
+        let prompt =
+            r#"do: call write_file {"path": "notes.txt", "content": "new words"} ;; say done"#;
+        let killed = world
+            .run()
+            .prompt(prompt)
+            .hold("before-result")
+            .kill_at_hold();
+        let resumed = go_on(&world, round);
+        let events = judge(&world, &[&killed, &resumed]);
+        assert_eq!(outcomes(&events), [CallOutcome::Ok]);
+        let text = fs::read_to_string(world.work().join("notes.txt")).unwrap();
+        assert_eq!(text, "new words");
+    });
+}
+
+// In compaction.
+
+#[test]
+fn a_summary_that_was_cut_off_is_made_anew_and_the_prompt_is_answered() {
+    phase("in mid-compaction", |round| {
+        let (world, first) = World::long_conversation(round);
+        let run = world.run().resume().prompt("do: say it is short again");
+        let killed = match round / 4 % 4 {
+            0 => {
+                let agent = run.start();
+                agent.event("delta");
+                agent.kill()
+            }
+            1 => run.hold("after-request_sent").kill_at_hold(),
+            2 => run.hold("before-summary").kill_at_hold(),
+            _ => run.hold("after-summary").kill_at_hold(),
+        };
+        let resumed = world.run().resume().go_on().ended();
+        assert_eq!(resumed.statuses(), ["completed"], "{resumed:#?}");
+        assert_eq!(
+            resumed.of_kind("turn_result")[0]["text"],
+            "it is short again"
+        );
+        let events = judge(&world, &[&first, &killed, &resumed]);
+        assert_eq!(count(&events, "summary"), 1);
+        let last = judge::last_said(&world.model.requests().pop().unwrap());
+        assert!(last.to_string().contains("it is short again"), "{last:#}");
+        assert!(!last.to_string().contains("many words many words"));
+    });
+}
+
+// In the recovery itself, and again and again.
+
+#[test]
+fn a_recovery_that_was_killed_is_done_once() {
+    phase("in the recovery", |round| {
+        let world = World::round(round);
+        let prompt = format!("do: {} ;; say done", effect("a"));
+        let run = world.run().prompt(&prompt).hold("before-result");
+        let first = run.kill_at_hold();
+        let place = ["before-incarnation_began", "after-incarnation_began"][round / 2 % 2];
+        let run = world.run().resume().go_on().hold(place);
+        let second = run.kill_at_hold();
+        let resumed = go_on(&world, round);
+        let events = judge(&world, &[&first, &second, &resumed]);
+        assert_eq!(outcomes(&events), [CallOutcome::Ok]);
+        assert_eq!(world.effects(), ["a"]);
+    });
+}
+
+#[test]
+fn a_turn_that_is_killed_again_and_again_is_given_up_and_the_next_prompt_is_answered() {
+    for round in 0..4 {
+        let world = World::round(round);
+        let mut runs = Vec::new();
+        for n in 0..3 {
+            let run = match n {
+                0 => world.run().prompt("do: hang ;; hang ;; hang ;; say never"),
+                _ => world.run().resume().go_on(),
+            };
+            let agent = run.start();
+            assert!(world.model.wait_for_requests(n + 1, DEADLINE));
+            runs.push(agent.kill());
+        }
+        let run = world.run().resume().prompt("do: say the next one");
+        let resumed = run.ended();
+        assert_eq!(resumed.code, Some(0), "{resumed:#?}");
+        assert_eq!(resumed.statuses(), ["lost", "completed"], "{resumed:#?}");
+        runs.push(resumed);
+        judge(&world, &runs.iter().collect::<Vec<_>>());
+        assert_eq!(world.model.requests().len(), 4);
+    }
+}
+
+#[test]
+fn prompts_that_wait_are_answered_once_each_and_in_order() {
+    // goose#9037, #9042
+    for round in 0..4 {
+        let world = World::round(round);
+        let mut agent = world.run().open().start();
+        agent.send("do: hang ;; say one");
+        assert!(world.model.wait_for_requests(1, DEADLINE));
+        agent.send("do: say two");
+        agent.send(r#"{"v":1,"turn_id":"third","input":"do: say three"}"#);
+        agent.nth_line("prompt", 2, |line| line["kind"] == "prompt");
+        let killed = agent.kill();
+        let mut agent = world.run().resume().open().start();
+        agent.send(r#"{"v":1,"turn_id":"third","input":"do: say three"}"#);
+        agent.line("remark", |line| line["remark"] == "repeated");
+        agent.close();
+        // The first still hangs, as its reply holds no word to go on behind.
+        assert!(world.model.wait_for_requests(2, DEADLINE));
+        agent.signal(Signal::INT);
+        let resumed = agent.ended();
+        let statuses = ["interrupted", "completed", "completed"];
+        assert_eq!(resumed.statuses(), statuses, "{resumed:#?}");
+        let texts = resumed.of_kind("turn_result");
+        let texts: Vec<_> = texts.iter().map(|line| &line["text"]).collect();
+        assert_eq!(texts[1..], ["two", "three"]);
+        judge(&world, &[&killed, &resumed]);
+    }
+}

@@ -1,0 +1,20 @@
+//! `agentd agent` as a program runs it: killed in every phase, interrupted in every phase, limited,
+//! resumed; the strict fake model on the other end judges every request.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test says what it did, and panics where it cannot go on"
+)]
+
+mod budget;
+mod frames;
+mod interrupt;
+mod judge;
+mod kill;
+mod leak;
+mod process;
+mod session;
+mod terminate;
+mod world;

@@ -1,0 +1,371 @@
+//! A folder for everything, a fake model of its own, and the program in an environment that is all
+//! said.
+
+use super::process::{Agent, Ended, until};
+use agentd_core::event::Event;
+use agentd_core::id::Seq;
+use agentd_process::Identity;
+use agentd_store::{AgentQuery, AgentSort, Options, ReadQuery, SqliteStore, Store as _};
+use agentd_testkit::model::{FakeModel, Format, Scenario};
+use rustix::process::Signal;
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tempfile::TempDir;
+
+pub const FORMATS: [Format; 4] = [
+    Format::Anthropic,
+    Format::OpenaiChat,
+    Format::OpenaiResponses,
+    Format::Gemini,
+];
+
+/// Words that take longer to be said than anybody waits for them.
+pub fn speech() -> String {
+    "word after word ".repeat(200).trim_end().to_owned()
+}
+
+/// In the environment of every tool, so that its processes can be found.
+pub const MARK: &str = "AGENTD_TEST_MARK";
+
+pub struct World {
+    root: TempDir,
+    pub model: FakeModel,
+    pub format: Format,
+    holds: AtomicUsize,
+}
+
+impl World {
+    pub fn new(format: Format) -> Self {
+        Self::with(format, Scenario::default())
+    }
+
+    /// The formats in turn.
+    pub fn round(round: usize) -> Self {
+        Self::new(FORMATS[round % FORMATS.len()])
+    }
+
+    pub fn with(format: Format, scenario: Scenario) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["home", "work", "holds"] {
+            fs::create_dir(root.path().join(folder)).unwrap();
+        }
+        let options = agentd_testkit::model::Options {
+            scenario,
+            ..Default::default()
+        };
+        Self {
+            root,
+            model: FakeModel::start_with(options).unwrap(),
+            format,
+            holds: AtomicUsize::new(0),
+        }
+    }
+
+    /// One whose conversation the next prompt makes too long for the model.
+    pub fn long_conversation(round: usize) -> (Self, Ended) {
+        let words = "a summary that takes so many words that there is time enough to do \
+                     something else before the last of them has come";
+        let scenario = json!([{
+            "when": "Summarise the conversation so far",
+            "replies": [format!("slowly 20 {words}")],
+        }]);
+        let scenario = Scenario::parse(&scenario.to_string()).unwrap();
+        let world = Self::with(FORMATS[round % FORMATS.len()], scenario);
+        world.config("[models.\"some-model\"]\nwindow = 9000\n");
+        let prompt = format!("remember this: {}", "many words ".repeat(1000));
+        let first = world.run().prompt(&prompt).ended();
+        assert_eq!(first.statuses(), ["completed"], "{first:#?}");
+        assert_eq!(first.of_kind("summary").len(), 0);
+        (world, first)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// Where the agent keeps everything.
+    pub fn state(&self) -> PathBuf {
+        self.root.path().join("state")
+    }
+
+    pub fn session_file(&self) -> PathBuf {
+        self.state().join("session-latest.json")
+    }
+
+    pub fn work(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    pub fn config(&self, toml: &str) {
+        fs::write(self.home().join("config.toml"), toml).unwrap();
+    }
+
+    /// An agent file, whose tools are marked as this world's.
+    pub fn agent_file(&self, yaml: &str) -> PathBuf {
+        let path = self.root.path().join("agent.md");
+        let mark = self.mark();
+        let text = format!("---\nenv:\n  {MARK}: {mark}\n{yaml}\n---\n\nYou are an agent.\n");
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn mark(&self) -> String {
+        let name = self.root.path().file_name().unwrap();
+        format!("mark-{}", name.to_str().unwrap().trim_start_matches('.'))
+    }
+
+    /// The processes of tools, wherever they went.
+    pub fn tool_processes(&self) -> Vec<u32> {
+        let mark = format!("{MARK}={}", self.mark());
+        processes(|pid| contains(&format!("/proc/{pid}/environ"), mark.as_bytes()))
+    }
+
+    /// The shims of this world's tasks.
+    pub fn shims(&self) -> Vec<u32> {
+        let folder = self.state().join("tasks");
+        let folder = folder.to_str().unwrap().as_bytes().to_vec();
+        processes(|pid| contains(&format!("/proc/{pid}/cmdline"), &folder))
+    }
+
+    pub fn kill_shims(&self) {
+        let shims: Vec<Identity> = self.shims().into_iter().filter_map(identity).collect();
+        for shim in &shims {
+            drop(agentd_process::signal(*shim, Signal::KILL));
+        }
+        until("the shims' end", || {
+            let alive = |shim: &Identity| shim.is_alive().unwrap_or(false);
+            (!shims.iter().any(alive)).then_some(())
+        });
+    }
+
+    /// The folder of the only task there is, once there is one that is at this place.
+    pub fn task_at(&self, place: &str) -> PathBuf {
+        until(place, || {
+            let tasks = fs::read_dir(self.state().join("tasks")).ok()?;
+            let mut tasks = tasks.map(|task| task.unwrap().path());
+            tasks.find(|task| task.join(format!("at-{place}")).exists())
+        })
+    }
+
+    pub fn run(&self) -> Run<'_> {
+        Run::new(self)
+    }
+
+    /// Another verb, on the agent's own folder.
+    pub fn verify(&self) -> Ended {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));
+        command.args(["verify", "--json"]).env_clear();
+        command.env("AGENTD_HOME", self.state());
+        command.stdin(Stdio::null());
+        Agent::spawn(command).ended()
+    }
+
+    /// All that is in the journal, of the only agent there is.
+    pub fn events(&self) -> Vec<Event> {
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.build().unwrap();
+        runtime.block_on(async {
+            let store = SqliteStore::open(Options::new(self.state())).unwrap();
+            let query = AgentQuery {
+                mode: None,
+                phase: None,
+                archived: false,
+                name_prefix: None,
+                sort: AgentSort::default(),
+                limit: 2,
+                after: None,
+            };
+            let agents = store.agents(query).await.unwrap().agents;
+            assert_eq!(agents.len(), 1);
+            let query = ReadQuery::all(agents[0].id, Seq(0), 100_000);
+            let page = store.read(query).await.unwrap();
+            assert_eq!(page.next, None);
+            page.events
+        })
+    }
+
+    /// What the shell calls left behind: a line each.
+    pub fn effects(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.work().join("effects")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for pid in [self.shims(), self.tool_processes()].concat() {
+            if let Some(identity) = identity(pid) {
+                drop(agentd_process::signal(identity, Signal::KILL));
+            }
+        }
+    }
+}
+
+fn identity(pid: u32) -> Option<Identity> {
+    Identity::of(pid).ok()
+}
+
+fn processes(is_it: impl Fn(u32) -> bool) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let ours = std::process::id();
+    pids.filter(|pid| *pid != ours && is_it(*pid)).collect()
+}
+
+pub fn contains(path: &str, part: &[u8]) -> bool {
+    let Ok(bytes) = fs::read(path) else {
+        return false;
+    };
+    bytes.windows(part.len()).any(|found| found == part)
+}
+
+/// A run of the program that is about to begin.
+pub struct Run<'a> {
+    world: &'a World,
+    command: Command,
+    prompt: Option<String>,
+    base_url: String,
+    hold: Option<PathBuf>,
+    is_open: bool,
+    is_deaf: bool,
+}
+
+impl<'a> Run<'a> {
+    fn new(world: &'a World) -> Self {
+        let (provider, key) = match world.format {
+            Format::Anthropic => ("anthropic", "ANTHROPIC_API_KEY"),
+            Format::OpenaiChat => ("openai-chat", "OPENAI_API_KEY"),
+            Format::OpenaiResponses => ("openai", "OPENAI_API_KEY"),
+            Format::Gemini => ("gemini", "GEMINI_API_KEY"),
+        };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", world.home())
+            .env("AGENTD_HOME", world.home())
+            .env(key, "sk-of-this-test")
+            .args(["agent", "--json", "--provider", provider])
+            .args(["--model", "some-model"])
+            .arg("--checkpoint-dir")
+            .arg(world.state())
+            .arg("--cwd")
+            .arg(world.work());
+        Self {
+            world,
+            command,
+            prompt: None,
+            base_url: world.model.base_url(world.format),
+            hold: None,
+            is_open: false,
+            is_deaf: false,
+        }
+    }
+
+    pub fn arg(mut self, arg: impl AsRef<std::ffi::OsStr>) -> Self {
+        self.command.arg(arg);
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub fn base_url(mut self, base_url: &str) -> Self {
+        base_url.clone_into(&mut self.base_url);
+        self
+    }
+
+    pub fn prompt(mut self, text: &str) -> Self {
+        self.prompt = Some(text.to_owned());
+        self
+    }
+
+    /// Goes on from the session file.
+    pub fn resume(self) -> Self {
+        let file = self.world.session_file();
+        self.arg("--resume").arg(file)
+    }
+
+    /// Goes on from the journal.
+    pub fn resume_folder(self) -> Self {
+        let folder = self.world.state();
+        self.arg("--resume").arg(folder)
+    }
+
+    /// What was under way goes on, and nothing else.
+    pub fn go_on(self) -> Self {
+        self.arg("--continue")
+    }
+
+    /// It holds still at this place.
+    pub fn hold(mut self, place: &str) -> Self {
+        let n = self.world.holds.fetch_add(1, Ordering::Relaxed);
+        let folder = self.world.path().join("holds").join(n.to_string());
+        fs::create_dir(&folder).unwrap();
+        self.command
+            .env("AGENTD_FAILPOINT", place)
+            .env("AGENTD_FAILPOINT_DIR", &folder);
+        self.hold = Some(folder);
+        self
+    }
+
+    /// The shims of its tasks hold still at this place.
+    pub fn hold_shims(self, place: &str) -> Self {
+        self.env("AGENTD_SHIM_FAILPOINT", place)
+    }
+
+    /// Nobody reads what it says.
+    pub fn deaf(mut self) -> Self {
+        self.is_deaf = true;
+        self
+    }
+
+    /// Its input stays open for prompts.
+    pub fn open(mut self) -> Self {
+        self.is_open = true;
+        self
+    }
+
+    pub fn start(mut self) -> Agent {
+        self.command.arg("--base-url").arg(&self.base_url);
+        if let Some(prompt) = &self.prompt {
+            self.command.arg("--").arg(prompt);
+        }
+        self.command.stdin(match self.is_open {
+            true => Stdio::piped(),
+            false => Stdio::null(),
+        });
+        let mut agent = Agent::spawn(self.command);
+        if self.is_deaf {
+            agent.stop_reading();
+        }
+        agent
+    }
+
+    /// Starts it, waits until it is at the place where it holds still, and kills it there.
+    pub fn kill_at_hold(self) -> Ended {
+        let at = self.hold.clone().expect("it has a place").join("at");
+        let mut agent = self.start();
+        until("the place to be killed at", || {
+            if !agent.is_running() {
+                return Some(false);
+            }
+            at.exists().then_some(true)
+        });
+        agent.kill()
+    }
+
+    /// Starts it and waits for its end.
+    pub fn ended(self) -> Ended {
+        self.start().ended()
+    }
+}
