@@ -258,10 +258,12 @@ impl Filter {
     }
 
     fn count(&self, journal: &Connection) -> Result<u64> {
-        let sql = format!(
-            "SELECT count(*) FROM agent WHERE {}",
-            self.conditions.join(" AND ")
-        );
+        // Names are not in the sums: those that begin with a prefix are counted one by one.
+        let from = match self.conditions.iter().any(|it| it.contains("name")) {
+            true => "count(*) FROM agent",
+            false => "coalesce(sum(agents), 0) FROM listing",
+        };
+        let sql = format!("SELECT {from} WHERE {}", self.conditions.join(" AND "));
         let count: i64 = journal
             .prepare_cached(&sql)?
             .query_row(params_from_iter(self.parameters.iter()), |row| row.get(0))?;

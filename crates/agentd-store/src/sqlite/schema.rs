@@ -127,6 +127,33 @@ pub const JOURNAL: &[Migration] = &[
     ) STRICT;
     CREATE INDEX quarantine_agent ON quarantine (agent, seq);
     ",
+    // 2: how many agents there are is kept, not counted anew for each page of the list.
+    "
+    CREATE TABLE listing (
+        listed INTEGER NOT NULL,
+        mode TEXT NOT NULL,
+        phase TEXT NOT NULL,
+        agents INTEGER NOT NULL,
+        PRIMARY KEY (listed, mode, phase)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO listing SELECT listed, mode, phase, count(*) FROM agent GROUP BY 1, 2, 3;
+
+    CREATE TRIGGER agent_added AFTER INSERT ON agent BEGIN
+        INSERT INTO listing VALUES (new.listed, new.mode, new.phase, 1)
+        ON CONFLICT DO UPDATE SET agents = agents + 1;
+    END;
+    CREATE TRIGGER agent_changed AFTER UPDATE OF listed, mode, phase ON agent
+    WHEN (old.listed, old.mode, old.phase) IS NOT (new.listed, new.mode, new.phase) BEGIN
+        UPDATE listing SET agents = agents - 1
+        WHERE listed = old.listed AND mode = old.mode AND phase = old.phase;
+        INSERT INTO listing VALUES (new.listed, new.mode, new.phase, 1)
+        ON CONFLICT DO UPDATE SET agents = agents + 1;
+    END;
+    CREATE TRIGGER agent_removed AFTER DELETE ON agent BEGIN
+        UPDATE listing SET agents = agents - 1
+        WHERE listed = old.listed AND mode = old.mode AND phase = old.phase;
+    END;
+    ",
 ];
 
 /// What is derived from the journal; deleting the file only costs time.

@@ -83,6 +83,18 @@ fn file(journal: &Connection, report: &mut Report) -> Result<()> {
         let what = format!("{unused} texts that no event refers to");
         report.file.push(what);
     }
+    let miscounted: bool = journal.query_row(
+        "SELECT EXISTS (
+             SELECT listed, mode, phase, count(*) FROM agent GROUP BY 1, 2, 3
+             EXCEPT SELECT listed, mode, phase, agents FROM listing)
+         OR (SELECT coalesce(sum(agents), 0) FROM listing) <> (SELECT count(*) FROM agent)",
+        [],
+        |row| row.get(0),
+    )?;
+    if miscounted {
+        let what = "the list counts other agents than there are".to_owned();
+        report.file.push(what);
+    }
     Ok(())
 }
 

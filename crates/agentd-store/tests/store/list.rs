@@ -286,3 +286,24 @@ fn names_and_old_names_lead_to_their_agent_and_to_no_other() {
         assert!(store.verify(None).await.unwrap().is_clean());
     });
 }
+
+/// claude-code#73089: a list that does not say how many there are looks like loss.
+#[test]
+fn a_total_that_is_wrong_is_found_by_verify() {
+    let lab = Lab::new();
+    run(async {
+        let store = lab.open();
+        many(&store, 12).await;
+        assert!(store.verify(None).await.unwrap().is_clean());
+    });
+    let harm = "UPDATE listing SET agents = agents + 1 WHERE listed = 1";
+    lab.journal().execute_batch(harm).unwrap();
+    run(async {
+        let report = lab.open().verify(None).await.unwrap();
+        let told = report
+            .file
+            .iter()
+            .any(|line| line.contains("the list counts"));
+        assert!(told, "{report:?}");
+    });
+}

@@ -9,10 +9,10 @@ use crate::sqlite::blobs::{self, Split};
 use crate::sqlite::row::{self, IdParam, sql_seq};
 use crate::sqlite::{agents, drafts, load};
 use crate::store::*;
-use agentd_core::event::{Body, ConversationBegan, NewEvent};
+use agentd_core::event::{Body, ConversationBegan, Event, NewEvent};
 use agentd_core::id::{AgentId, TryId};
 use agentd_core::state::AgentState;
-use rusqlite::{Connection, params};
+use rusqlite::{CachedStatement, Connection, params};
 
 /// Events that one append may hold.
 const MAX_EVENTS: usize = 10_000;
@@ -24,6 +24,8 @@ pub(super) struct Prepared {
     expected_generation: Option<u64>,
     ends: Option<TryId>,
     events: Vec<PreparedEvent>,
+    /// What has been written; it goes back to the sender, whose memory it is.
+    written: Vec<(Event, Split)>,
 }
 
 struct PreparedEvent {
@@ -52,6 +54,7 @@ pub(super) fn prepare(append: Append) -> Result<Prepared> {
         expected_generation: append.expected_generation,
         ends: append.ends,
         events: events.collect::<Result<_>>()?,
+        written: Vec::new(),
     })
 }
 
@@ -68,11 +71,21 @@ fn prepare_event(event: NewEvent) -> Result<PreparedEvent> {
     })
 }
 
+/// The one statement that every append needs, to be looked up once for many of them.
+pub(super) fn statement(journal: &Connection) -> rusqlite::Result<CachedStatement<'_>> {
+    journal.prepare_cached(
+        "INSERT INTO event (agent, seq, at, conversation, turn, kind, version, body, apart,
+                            salt, digest, chain, source_incarnation, source_n)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+    )
+}
+
 /// Runs on the writer's thread, inside a transaction. Nothing is written before every check passed.
 pub(super) fn apply(
     thread: &mut Thread,
     databases: &Databases,
-    prepared: Prepared,
+    statement: &mut CachedStatement<'_>,
+    prepared: &mut Prepared,
 ) -> Result<(Ack, Option<Written>), Failure> {
     let agent = prepared.fence.agent;
     let entry = thread.entry(databases, prepared.fence)?;
@@ -100,8 +113,9 @@ pub(super) fn apply(
 
     let before = agents::Line::of(&entry.state);
     let first = entry.state.head.next();
-    for event in prepared.events {
-        insert(journal, entry, agent, prepared.source, event)?;
+    for event in std::mem::take(&mut prepared.events) {
+        let written = insert(journal, statement, entry, prepared.source, event)?;
+        prepared.written.push(written);
     }
     let last = entry.state.head;
     if let Some(source) = prepared.source {
@@ -194,11 +208,12 @@ fn expect_next(agent: AgentId, sent: Source, expected: u64) -> Result<Option<Ack
 
 fn insert(
     journal: &Connection,
+    statement: &mut CachedStatement<'_>,
     entry: &mut Entry,
-    agent: AgentId,
     source: Option<Source>,
     prepared: PreparedEvent,
-) -> Result<(), Failure> {
+) -> Result<(Event, Split), Failure> {
+    let agent = entry.state.id;
     let PreparedEvent {
         event,
         split,
@@ -217,28 +232,22 @@ fn insert(
         version: kind.version(),
     };
     entry.chain = chain::link(&entry.chain, &header, &digest);
-    journal
-        .prepare_cached(
-            "INSERT INTO event (agent, seq, at, conversation, turn, kind, version, body, apart,
-                                salt, digest, chain, source_incarnation, source_n)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-        )?
-        .execute(params![
-            entry.num,
-            sql_seq(event.seq),
-            event.at.as_millis(),
-            IdParam(event.conversation.as_bytes()),
-            event.turn.as_ref().map(|turn| IdParam(turn.as_bytes())),
-            kind.name(),
-            kind.version(),
-            split.body,
-            split.apart,
-            salt,
-            digest,
-            entry.chain,
-            source.map(|source| source.incarnation.0 as i64),
-            source.map(|source| source.n as i64),
-        ])?;
+    statement.execute(params![
+        entry.num,
+        sql_seq(event.seq),
+        event.at.as_millis(),
+        IdParam(event.conversation.as_bytes()),
+        event.turn.as_ref().map(|turn| IdParam(turn.as_bytes())),
+        kind.name(),
+        kind.version(),
+        split.body,
+        split.apart,
+        salt,
+        digest,
+        entry.chain,
+        source.map(|source| source.incarnation.0 as i64),
+        source.map(|source| source.n as i64),
+    ])?;
     if !split.blobs.is_empty() {
         blobs::keep(journal, journal.last_insert_rowid(), &split.blobs)?;
     }
@@ -248,5 +257,5 @@ fn insert(
         row::note_branch(journal, entry.num, event.conversation, from)?;
     }
     entry.state.apply(&event);
-    Ok(())
+    Ok((event, split))
 }

@@ -61,8 +61,9 @@ fn take_over(
     };
     thread.entries.insert(agent, entry);
     if let Some(note) = note {
-        let note = append::prepare(Append::new(fence, vec![note]))?;
-        append::apply(thread, databases, note)?;
+        let mut note = append::prepare(Append::new(fence, vec![note]))?;
+        let mut statement = append::statement(&databases.journal)?;
+        append::apply(thread, databases, &mut statement, &mut note)?;
     }
     Ok(Claim { fence, quarantined })
 }

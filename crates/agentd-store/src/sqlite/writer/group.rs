@@ -9,14 +9,15 @@ use crate::sqlite::readers::Databases;
 use crate::sqlite::row::{IdParam, sql_seq};
 use crate::store::*;
 use agentd_core::id::{AgentId, Seq, TryId};
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 use std::collections::{HashMap, HashSet};
 
 /// What may share a commit.
 pub(super) enum Grouped {
     Append {
         prepared: Prepared,
-        reply: Reply<Ack>,
+        /// What was appended goes back with the answer: freeing it is not the writer's work.
+        reply: Reply<(Ack, Prepared)>,
     },
     Draft {
         fence: Fence,
@@ -120,14 +121,12 @@ impl Thread {
         }
         let mut work = Work::default();
         let mut group = group.into_iter();
-        while let Some(command) = group.next() {
-            if let Err(disk) = self.carry_out(&databases, command, &mut work) {
-                self.roll_back(databases);
-                for answer in work.answers {
-                    answer.fail(&disk);
-                }
-                return refuse_all(group.collect(), &disk);
+        if let Err(disk) = self.carry_out_all(&databases, &mut group, &mut work) {
+            self.roll_back(databases);
+            for answer in work.answers {
+                answer.fail(&disk);
             }
+            return refuse_all(group.collect(), &disk);
         }
         match commit(&databases) {
             Ok(()) => {
@@ -145,18 +144,36 @@ impl Thread {
         }
     }
 
+    /// Stops at the first command that the disk did not take; its caller has been told.
+    fn carry_out_all(
+        &mut self,
+        databases: &Databases,
+        group: &mut impl Iterator<Item = Grouped>,
+        work: &mut Work,
+    ) -> Result<(), Disk> {
+        let mut statement = append::statement(&databases.journal).map_err(Disk::from_sqlite)?;
+        for command in group {
+            self.carry_out(databases, &mut statement, command, work)?;
+        }
+        Ok(())
+    }
+
     /// Carries one command out and keeps its answer. The error is the disk's; the caller of the
     /// command that met it has been told.
     fn carry_out(
         &mut self,
         databases: &Databases,
+        statement: &mut CachedStatement<'_>,
         command: Grouped,
         work: &mut Work,
     ) -> Result<(), Disk> {
         match command {
-            Grouped::Append { prepared, reply } => {
+            Grouped::Append {
+                mut prepared,
+                reply,
+            } => {
                 let agent = prepared.fence.agent;
-                let done = append::apply(self, databases, prepared);
+                let done = append::apply(self, databases, statement, &mut prepared);
                 let (reply, done) = or_disk(reply, done)?;
                 let done = done.map(|(ack, written)| {
                     work.written = written.or(work.written);
@@ -167,7 +184,7 @@ impl Thread {
                     work.touched.insert(agent);
                     work.heads.insert(agent, last);
                 }
-                work.keep(reply, done, worth);
+                work.keep(reply, done.map(|ack| (ack, prepared)), worth);
             }
             Grouped::Draft {
                 fence,

@@ -83,8 +83,9 @@ impl Writer {
 
     pub async fn append(&self, append: Append) -> Result<Ack> {
         let prepared = append::prepare(append)?;
-        self.ask(|reply| Command::Grouped(group::Grouped::Append { prepared, reply }))
-            .await
+        let append = |reply| Command::Grouped(group::Grouped::Append { prepared, reply });
+        let (ack, _written) = self.ask(append).await?;
+        Ok(ack)
     }
 
     pub async fn write_draft(&self, fence: Fence, chunk: DraftChunk) -> Result<DraftAck> {

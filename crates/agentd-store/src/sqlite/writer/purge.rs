@@ -187,8 +187,9 @@ fn begin(
         }
         .into(),
     };
-    let note = append::prepare(Append::new(fence, vec![event]))?;
-    match append::apply(thread, databases, note).map_err(plain)? {
+    let mut note = append::prepare(Append::new(fence, vec![event]))?;
+    let mut statement = append::statement(&databases.journal)?;
+    match append::apply(thread, databases, &mut statement, &mut note).map_err(plain)? {
         (Ack::Committed { last, .. }, written) => Ok(((job, last), written)),
         // It has no counter, so it repeats nothing.
         (Ack::Repeated { .. }, _) => Err(Error::Closed),
