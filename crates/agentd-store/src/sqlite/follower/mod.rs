@@ -216,8 +216,10 @@ impl Thread {
     fn look(&mut self) -> Option<Duration> {
         // Before the look: what comes in between wakes us again.
         self.awake.store(false, Ordering::Release);
+        let begun = Instant::now();
         match self.follow() {
-            Ok(true) => Some(Duration::ZERO),
+            // As long as it took: those who append get at least half of the time.
+            Ok(true) => Some(begun.elapsed()),
             Ok(false) => None,
             Err(error) => {
                 tracing::warn!(%error, "search and snapshots are behind");
