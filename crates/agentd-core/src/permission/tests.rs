@@ -86,8 +86,8 @@ fn where_no_rule_matches_the_default_holds() {
 
 #[test]
 fn a_file_is_meant_by_any_of_its_names() {
-    let subject = Subject::Names(vec!["src/a.rs".into(), "/work/src/a.rs".into()]);
-    for pattern in ["src/*", "/work/src/*", "*"] {
+    let subject = Subject::Names(vec!["src/a.rs".into(), "/home/me/src/a.rs".into()]);
+    for pattern in ["src/*", "/home/me/src/*", "*"] {
         let rules = [rule("*", Some(pattern), Deny)];
         assert_eq!(decide(&rules, "read_file", &subject, Allow), Deny);
     }
