@@ -28,7 +28,7 @@ pub struct Pump {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     More,
-    /// Nothing is there for now, or ever.
+    /// Nothing is there: not yet, or never again.
     Dry,
 }
 

@@ -110,6 +110,10 @@ impl Driver {
         mut self,
         mut commands: mpsc::Receiver<Command>,
     ) -> Result<Ended, JournalError> {
+        // What was asked for before it began comes before anything that it would do by itself.
+        while let Ok(command) = commands.try_recv() {
+            self.command(command).await?;
+        }
         let effects = self.with_moment(Machine::start);
         self.effects.extend(effects);
         let mut open = true;

@@ -61,6 +61,11 @@ pub(super) fn shown(cwd: &Path, path: &Path) -> String {
     }
 }
 
+/// What rules say something about, where a call names this path.
+pub fn named(cwd: &Path, given: &str) -> Result<Vec<Subject>, Failure> {
+    Ok(subjects(cwd, &locate(cwd, given)?))
+}
+
 /// What the rules are asked about: the path as given, and the file that it leads to where links make
 /// that another one. A call must be allowed for both.
 pub(super) fn subjects(cwd: &Path, path: &Path) -> Vec<Subject> {

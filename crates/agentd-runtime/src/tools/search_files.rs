@@ -86,9 +86,7 @@ impl Tool for SearchFiles {
     }
 
     fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        let path = arguments.path.as_deref().unwrap_or(".");
-        let path = paths::locate(&desk.cwd, path)?;
-        Ok(paths::subjects(&desk.cwd, &path))
+        paths::named(&desk.cwd, arguments.path.as_deref().unwrap_or("."))
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {

@@ -59,8 +59,7 @@ impl Tool for WriteFile {
     }
 
     fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        let path = paths::locate(&desk.cwd, &arguments.path)?;
-        Ok(paths::subjects(&desk.cwd, &path))
+        paths::named(&desk.cwd, &arguments.path)
     }
 
     async fn prepare(

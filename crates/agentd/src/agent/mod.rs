@@ -114,10 +114,15 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     if kept.is_new {
         folder.save(kept.agent).await?;
     }
+    let Some(conversation) = folded.state.tree.current() else {
+        let what = "the agent has no conversation";
+        return Err(Error::new(Exit::Failed, what).next("look at it with `agentd verify`"));
+    };
     let journal = folder.journal(fence, &folded);
     let (seen, sight) = mpsc::unbounded_channel();
     let (commands, queue) = mpsc::channel(COMMANDS);
-    let session = Session::new(&folder, &folded.state, commands, printer, &settings);
+    let state = &folded.state;
+    let session = Session::new(&folder, state, conversation, commands, printer, &settings);
     session.hello(kept.is_new);
     let parts = Parts {
         journal: Box::new(journal),

@@ -71,6 +71,7 @@ impl<'a> Session<'a> {
     pub fn new(
         folder: &'a Folder,
         state: &AgentState,
+        conversation: ConversationId,
         commands: mpsc::Sender<Command>,
         printer: Printer,
         settings: &Settings,
@@ -82,10 +83,7 @@ impl<'a> Session<'a> {
         Self {
             folder,
             agent: state.id,
-            conversation: state
-                .tree
-                .current()
-                .unwrap_or(ConversationId::from_bytes([0; 16])),
+            conversation,
             run_id: settings.run_id.clone(),
             commands,
             printer,

@@ -219,6 +219,24 @@ fn a_new_conversation_over_a_killed_turn_ends_it_and_its_tools() {
     assert!(!last.contains("effects"), "{last}");
 }
 
+/// goose#9938: what was given up costs nothing more.
+#[test]
+fn a_turn_that_is_left_behind_asks_the_model_for_nothing_more() {
+    let world = World::new(Format::Anthropic);
+    let killed = world
+        .run()
+        .prompt("do: say the first")
+        .hold("after-request_sent")
+        .kill_at_hold();
+    let before = world.model.requests().len();
+    let second = world.run().prompt("do: say something else").ended();
+    assert_eq!(second.statuses(), ["completed"], "{second:#?}");
+    let events = judge(&world, &[&killed, &second]);
+    assert_eq!(world.model.requests().len(), before + 1);
+    // The one that was cut off, and the new one: nothing is charged for a third.
+    assert_eq!(count(&events, "request_sent"), 2);
+}
+
 #[test]
 fn two_processes_on_one_folder_are_one_too_many() {
     // claude-code#39151, adk-python#4751: two writers in one conversation
