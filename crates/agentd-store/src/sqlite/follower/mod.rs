@@ -24,6 +24,9 @@ const BATCH: usize = 2048;
 const LINGER: Duration = Duration::from_millis(250);
 /// How far this thread stands back behind those that somebody waits for.
 const NICENESS: i32 = 19;
+/// How many times as long as a round took it rests before the next, while there is more to follow:
+/// the time belongs to those who append.
+const REST: u32 = 4;
 /// How often a purge looks whether readers have let go of the log.
 const SCRUB_EVERY: Duration = Duration::from_millis(20);
 /// How long to leave the disk alone after a failure.
@@ -218,8 +221,7 @@ impl Thread {
         self.awake.store(false, Ordering::Release);
         let begun = Instant::now();
         match self.follow() {
-            // As long as it took: those who append get at least half of the time.
-            Ok(true) => Some(begun.elapsed()),
+            Ok(true) => Some(begun.elapsed() * REST),
             Ok(false) => None,
             Err(error) => {
                 tracing::warn!(%error, "search and snapshots are behind");
