@@ -11,7 +11,7 @@ use crate::event::{
 use crate::id::{ConversationId, OpId, PromptId, Seq};
 use crate::recover::close_branch;
 use crate::spec::AgentSpec;
-use crate::state::{AgentState, Conversation};
+use crate::state::{AgentState, Conversation, Queued};
 use crate::window::Window;
 
 /// The label on the first position of every conversation.
@@ -33,6 +33,8 @@ pub enum Refused {
     NothingToRedo,
     #[error("the words of conversation {0} were purged; nothing can begin from them")]
     Purged(ConversationId),
+    #[error("another reset is under way: {0}")]
+    Resetting(OpId),
     #[error("event {0} is not in that conversation")]
     NotThere(Seq),
 }
@@ -67,24 +69,11 @@ pub fn reset(
     op: Option<OpId>,
 ) -> Result<Vec<Line>, Refused> {
     let old = leavable(state)?;
-    let waiting = waiting(state);
-    let mut lines = Vec::new();
-    if queue == Queue::SetAside {
-        lines.extend(set_aside(old.id, waiting));
-    }
+    let (aside, along) = sorted(state, queue);
+    let mut lines: Vec<Line> = set_aside(old.id, aside).into_iter().collect();
     lines.push(seal(old, SealReason::Reset, op));
     lines.extend(open(new, BeginSource::Reset, Some(old.id), None, op));
-    if queue == Queue::Keep {
-        for queued in state.inbox.waiting() {
-            let Some(blocks) = window.pending(queued.prompt) else {
-                continue;
-            };
-            let (prompt, key, mode) = (queued.prompt, None, queued.mode);
-            let blocks = blocks.to_vec();
-            lines.push((new, PromptQueued { prompt, key, mode }.into()));
-            lines.push((new, Prompt { prompt, blocks }.into()));
-        }
-    }
+    lines.extend(carried_prompts(window, new, &along));
     lines.extend(carried_tasks(state).map(|told| (new, told)));
     Ok(lines)
 }
@@ -92,6 +81,7 @@ pub fn reset(
 /// Makes the conversation that undo or redo leads to the current one.
 pub fn step(
     state: &AgentState,
+    window: &Window,
     direction: Direction,
     op: Option<OpId>,
 ) -> Result<Vec<Line>, Refused> {
@@ -107,18 +97,21 @@ pub fn step(
     let aside = state.inbox.set_aside_prompts();
     let back = aside.filter(|queued| queued.conversation == to);
     let back: Vec<PromptId> = back.map(|queued| queued.prompt).collect();
-    let mut lines: Vec<Line> = set_aside(old.id, waiting(state)).into_iter().collect();
+    let (aside, along) = sorted(state, Queue::SetAside);
+    let mut lines: Vec<Line> = set_aside(old.id, aside).into_iter().collect();
     lines.push(seal(old, reason, op));
     lines.push((to, PointerMoved { to, direction, op }.into()));
     if !back.is_empty() {
         lines.push((to, PromptsRequeued { prompts: back }.into()));
     }
+    lines.extend(carried_prompts(window, to, &along));
     Ok(lines)
 }
 
 /// Begins a conversation from event `at` of the current one; `seen` is what the model saw up to there.
 pub fn rewind(
     state: &AgentState,
+    window: &Window,
     seen: &Window,
     at: Seq,
     new: ConversationId,
@@ -126,10 +119,12 @@ pub fn rewind(
 ) -> Result<Vec<Line>, Refused> {
     let old = leavable(state)?;
     let from = origin(state, old, at)?;
-    let mut lines: Vec<Line> = set_aside(old.id, waiting(state)).into_iter().collect();
+    let (aside, along) = sorted(state, Queue::SetAside);
+    let mut lines: Vec<Line> = set_aside(old.id, aside).into_iter().collect();
     lines.push(seal(old, SealReason::Rewind, op));
     lines.extend(open(new, BeginSource::Rewind, Some(old.id), Some(from), op));
     lines.extend(close_branch(seen).into_iter().map(|body| (new, body)));
+    lines.extend(carried_prompts(window, new, &along));
     Ok(lines)
 }
 
@@ -179,9 +174,42 @@ fn origin(state: &AgentState, of: &Conversation, at: Seq) -> Result<Origin, Refu
     })
 }
 
-fn waiting(state: &AgentState) -> Vec<PromptId> {
-    let waiting = state.inbox.waiting();
-    waiting.map(|queued| queued.prompt).collect()
+/// That event `at` can be gone back to.
+pub(crate) fn check_origin(
+    state: &AgentState,
+    conversation: ConversationId,
+    at: Seq,
+) -> Result<(), Refused> {
+    let known = state.tree.get(conversation);
+    origin(state, known.ok_or(Refused::NoConversation)?, at).map(drop)
+}
+
+/// The prompts that stay with the old conversation, and those that go along to the other one: what was
+/// accepted after the reset was asked for was meant for that.
+fn sorted(state: &AgentState, queue: Queue) -> (Vec<PromptId>, Vec<Queued>) {
+    let asked = state.resets.under_way().map(|reset| reset.began);
+    let goes_along = |queued: &Queued| match queue {
+        Queue::Keep => true,
+        Queue::SetAside => asked.is_some_and(|asked| queued.seq > asked),
+    };
+    let waiting = state.inbox.waiting().cloned();
+    let (along, aside): (Vec<_>, Vec<_>) = waiting.partition(goes_along);
+    (aside.iter().map(|queued| queued.prompt).collect(), along)
+}
+
+/// The same prompts again, with their words, in the conversation that they go along to.
+fn carried_prompts(window: &Window, to: ConversationId, along: &[Queued]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for queued in along {
+        let Some(blocks) = window.pending(queued.prompt) else {
+            continue;
+        };
+        let (prompt, key, mode) = (queued.prompt, None, queued.mode);
+        let blocks = blocks.to_vec();
+        lines.push((to, PromptQueued { prompt, key, mode }.into()));
+        lines.push((to, Prompt { prompt, blocks }.into()));
+    }
+    lines
 }
 
 fn set_aside(old: ConversationId, prompts: Vec<PromptId>) -> Option<Line> {

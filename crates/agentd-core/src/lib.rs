@@ -30,6 +30,7 @@ pub mod permission;
 pub mod recover;
 pub mod repair;
 pub mod request;
+pub mod reset;
 pub mod session;
 pub mod spec;
 pub mod state;

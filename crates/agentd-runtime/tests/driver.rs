@@ -255,6 +255,7 @@ impl Bench {
             price: None,
             parallel: BTreeSet::from(["shell".to_owned()]),
             max_failures: 4,
+            missing_key: None,
         }
     }
 

@@ -167,6 +167,8 @@ pub struct Draft {
 pub struct Loaded {
     pub state: AgentState,
     pub window: Window,
+    /// The newest append that had a counter.
+    pub source: Option<Source>,
     /// The journal behind this is damaged; everything before it was loaded.
     pub damage: Option<Damage>,
 }

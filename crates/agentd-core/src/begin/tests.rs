@@ -70,13 +70,13 @@ fn undo_brings_back_the_same_words_and_the_queue_and_redo_goes_forward_again() {
     let old = before.0.tree.current();
     let lines = reset(&before.0, &before.1, new(), Queue::SetAside, None).unwrap();
     append(&mut journal, lines);
-    let lines = step(&journal.state(), Direction::Undo, None).unwrap();
+    let lines = step(&journal.state(), &journal.window(), Direction::Undo, None).unwrap();
     append(&mut journal, lines);
     let state = journal.state();
     assert_eq!(state.tree.current(), old);
     assert_eq!(state.inbox.waiting().len(), 1);
     assert_eq!(says(&journal.window()), says(&before.1));
-    let lines = step(&state, Direction::Redo, None).unwrap();
+    let lines = step(&state, &journal.window(), Direction::Redo, None).unwrap();
     append(&mut journal, lines);
     assert_eq!(journal.state().tree.current(), Some(new()));
     assert_eq!(journal.state().anomalies, 0);
@@ -88,7 +88,7 @@ fn a_rewind_shows_what_came_before_and_nothing_after() {
     let state = journal.state();
     let answered = journal.head();
     let seen = journal.window();
-    let lines = rewind(&state, &seen, answered, new(), None).unwrap();
+    let lines = rewind(&state, &journal.window(), &seen, answered, new(), None).unwrap();
     append(&mut journal, lines);
     assert_eq!(says(&journal.window()), says(&seen));
     assert_eq!(journal.state().inbox.waiting().len(), 0);
@@ -99,15 +99,15 @@ fn what_cannot_be_is_refused() {
     let journal = used();
     let (state, window) = (journal.state(), journal.window());
     assert_eq!(
-        step(&state, Direction::Undo, None),
+        step(&state, &journal.window(), Direction::Undo, None),
         Err(Refused::NothingToUndo)
     );
     assert_eq!(
-        step(&state, Direction::Redo, None),
+        step(&state, &journal.window(), Direction::Redo, None),
         Err(Refused::NothingToRedo)
     );
     let nowhere = Seq(journal.head().0 + 1);
-    let refused = rewind(&state, &window, nowhere, new(), None);
+    let refused = rewind(&state, &window, &window, nowhere, new(), None);
     assert_eq!(refused, Err(Refused::NotThere(nowhere)));
     let mut journal = used();
     journal.start_turn(20);

@@ -38,11 +38,40 @@ pub struct AgentArchived {}
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentRestored {}
 
+/// It is to run from now on, whenever there is something to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentStarted {}
+
+/// It is not to run from now on, whatever comes; the turn under way ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentStopped {}
+
+/// Its process cannot be kept alive. It is not tried again before somebody starts it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentFailed {
+    pub cause: FailCause,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailCause {
+    /// It ended again and again, each time soon.
+    CrashLoop,
+    /// It ended, and the agent's `restart` says to leave it at that.
+    NotRestarted,
+}
+
 /// A new process has taken the agent over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncarnationBegan {
     pub incarnation: Incarnation,
     pub after: After,
+}
+
+/// The process has ended by itself, with nothing in hand: whatever takes over does so after no crash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IncarnationEnded {
+    pub incarnation: Incarnation,
 }
 
 /// Why a new process was needed. Only a crash counts towards giving a turn up.

@@ -9,6 +9,7 @@ mod content;
 mod conversation;
 mod kinds;
 mod prompt;
+mod reset;
 mod tool;
 mod turn;
 
@@ -17,6 +18,7 @@ pub use content::*;
 pub use conversation::*;
 pub use kinds::{Body, Class, DecodeError, Kind};
 pub use prompt::*;
+pub use reset::*;
 pub use tool::*;
 pub use turn::*;
 

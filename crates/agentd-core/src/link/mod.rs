@@ -14,8 +14,9 @@ pub use runtime::{Did, Runtime};
 use crate::event::{Event, NewEvent};
 use crate::id::{AgentId, Incarnation, RuntimeId, Seq, TryId};
 use crate::state::AgentState;
-use crate::window::{MissingEvent, Skeleton, Window};
+use crate::window::Window;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The version that this build speaks.
 pub const VERSION: u32 = 1;
@@ -39,6 +40,9 @@ pub struct Hello {
     /// None where it has not been given the agent yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Seen>,
+    /// What it was given in its welcome: a daemon that comes anew does not have it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
 }
 
 /// How far a runtime has come.
@@ -131,18 +135,12 @@ pub enum Refusal {
 pub struct Welcome {
     pub incarnation: Incarnation,
     pub state: AgentState,
-    /// The window, and the events that hold its words.
-    pub skeleton: Skeleton,
-    pub words: Vec<Event>,
+    pub window: Window,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft: Option<(TryId, String)>,
-}
-
-impl Welcome {
-    pub fn window(&self) -> Result<Window, MissingEvent> {
-        let find = |at| self.words.iter().find(|event| event.position() == at);
-        Window::restore(&self.skeleton, find)
-    }
+    /// Keys and what else of the caller's surroundings the agent works with; in memory only.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use super::{Append, Down, Draft, Hello, Order, Refusal, Seen, Up, VERSION, Welcome};
 use crate::event::{Event, NewEvent};
 use crate::id::{AgentId, Incarnation, RuntimeId, Seq, TryId};
+use std::collections::BTreeMap;
 
 /// What comes of something that was said.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +30,7 @@ pub struct Runtime {
     id: RuntimeId,
     /// None until it has been given the agent.
     seen: Option<Seen>,
+    env: BTreeMap<String, String>,
     appends: u64,
     appending: Option<Append>,
     drafting: Option<Draft>,
@@ -42,6 +44,7 @@ impl Runtime {
             agent,
             id,
             seen: None,
+            env: BTreeMap::new(),
             appends: 0,
             appending: None,
             drafting: None,
@@ -61,6 +64,7 @@ impl Runtime {
             agent: self.agent,
             runtime: self.id,
             seen: self.seen,
+            env: self.env.clone(),
         }))]
     }
 
@@ -108,6 +112,7 @@ impl Runtime {
                     incarnation: welcome.incarnation,
                     head: welcome.state.head,
                 });
+                self.env.clone_from(&welcome.env);
                 vec![Did::Woken(welcome)]
             }
             Down::Resumed { events, appended } if self.seen.is_some() => {

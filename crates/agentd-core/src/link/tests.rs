@@ -16,6 +16,7 @@ fn hello(runtime: RuntimeId, seen: Option<(u64, u64)>) -> Hello {
             incarnation: Incarnation(incarnation),
             head: Seq(head),
         }),
+        env: Default::default(),
     }
 }
 
@@ -26,9 +27,9 @@ fn woken() -> (Runtime, Journal) {
     let welcome = Welcome {
         incarnation: Incarnation(1),
         state: journal.state(),
-        skeleton: journal.window().skeleton(),
-        words: Vec::new(),
+        window: journal.window(),
         draft: None,
+        env: Default::default(),
     };
     runtime.received(Down::Welcome(Box::new(welcome)));
     (runtime, journal)

@@ -1,7 +1,7 @@
 //! Prompts that were accepted and are not in a turn: waiting, or set aside with a conversation.
 
 use crate::event::{Event, PromptMode, PromptQueued};
-use crate::id::{ConversationId, PromptId};
+use crate::id::{ConversationId, PromptId, Seq};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -14,6 +14,8 @@ pub struct Queued {
     pub prompt: PromptId,
     pub mode: PromptMode,
     pub at: Timestamp,
+    /// The event that accepted it.
+    pub seq: Seq,
     /// The conversation in whose journal its words stand.
     pub conversation: ConversationId,
 }
@@ -46,6 +48,7 @@ impl Inbox {
             prompt: body.prompt,
             mode: body.mode,
             at: event.at,
+            seq: event.seq,
             conversation: event.conversation,
         };
         // Carried over into a new conversation: the same prompt, its words now stand there.

@@ -5,25 +5,27 @@
 //! refers to something that is not there changes nothing but [`AgentState::anomalies`].
 
 mod inbox;
+mod reset;
 mod spending;
 mod tasks;
 mod tree;
 mod turn;
 
 pub use inbox::{Inbox, Queued};
+pub use reset::{Outcome, Reset, Resets};
 pub use spending::Spending;
 pub use tasks::{Approval, Approvals, Task, Tasks};
 pub use tree::{Conversation, Lineage, Segment, Tree};
 pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
 
-use crate::event::{After, Body, Event, Mode, TurnStatus};
+use crate::event::{After, Body, Event, FailCause, Mode, TurnStatus};
 use crate::id::{AgentId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Goes up whenever the same events would fold to something else; older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 1;
+pub const FOLD_VERSION: u32 = 2;
 
 /// What an event asks of whoever holds a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,15 +43,19 @@ pub enum Phase {
     Running,
     Waiting,
     AwaitingApproval,
+    Resetting,
+    Stopped,
     Failed,
 }
 
 impl Phase {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Idle,
         Self::Running,
         Self::Waiting,
         Self::AwaitingApproval,
+        Self::Resetting,
+        Self::Stopped,
         Self::Failed,
     ];
 
@@ -59,6 +65,8 @@ impl Phase {
             Self::Running => "running",
             Self::Waiting => "waiting",
             Self::AwaitingApproval => "awaiting_approval",
+            Self::Resetting => "resetting",
+            Self::Stopped => "stopped",
             Self::Failed => "failed",
         }
     }
@@ -76,7 +84,14 @@ pub struct AgentState {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub archived: bool,
+    /// It is not to run, whatever comes.
+    pub stopped: bool,
+    /// Why it is not tried any more, until somebody starts it.
+    pub failed: Option<FailCause>,
     pub incarnation: Incarnation,
+    /// The newest incarnation has ended by itself.
+    pub at_rest: bool,
+    pub resets: Resets,
     pub tree: Tree,
     pub inbox: Inbox,
     pub turn: Option<Turn>,
@@ -102,7 +117,11 @@ impl AgentState {
             created_at: Timestamp::default(),
             updated_at: Timestamp::default(),
             archived: false,
+            stopped: false,
+            failed: None,
             incarnation: Incarnation::default(),
+            at_rest: true,
+            resets: Resets::default(),
             tree: Tree::default(),
             inbox: Inbox::default(),
             turn: None,
@@ -133,14 +152,47 @@ impl AgentState {
 
     /// What the agent is doing, as far as its journal tells.
     pub fn phase(&self) -> Phase {
+        if self.resets.under_way().is_some() {
+            return Phase::Resetting;
+        }
+        if self.stopped {
+            return Phase::Stopped;
+        }
+        if self.failed.is_some() {
+            return Phase::Failed;
+        }
         match &self.turn {
             Some(turn) if turn.paused.is_some() => Phase::Waiting,
             Some(_) if self.approvals.waiting().next().is_some() => Phase::AwaitingApproval,
             Some(_) => Phase::Running,
+            // Somebody is owed an answer.
+            None if self.inbox.waiting().len() > 0 => Phase::Running,
             None => match self.last_turn.as_ref().map(|turn| turn.status) {
                 Some(TurnStatus::Failed | TurnStatus::Lost) => Phase::Failed,
                 _ => Phase::Idle,
             },
+        }
+    }
+
+    /// Whether there is something to do that needs a process.
+    pub fn needs_process(&self) -> bool {
+        if self.resets.under_way().is_some() || self.stopped {
+            // The turn is to end, and only a process can end it as it should.
+            return self.turn.is_some();
+        }
+        let has_work = match &self.turn {
+            Some(_) => !self.waits_for_somebody(),
+            None => self.inbox.waiting().len() > 0,
+        };
+        has_work && self.failed.is_none()
+    }
+
+    /// What a process that takes the agent over now comes after.
+    pub const fn after(&self) -> After {
+        match (self.incarnation.0, self.at_rest) {
+            (0, _) => After::Start,
+            (_, true) => After::Restart,
+            (_, false) => After::Crash,
         }
     }
 
@@ -178,8 +230,27 @@ impl AgentState {
                 self.archived = false;
                 true
             }
+            Body::AgentStarted(_) => {
+                self.stopped = false;
+                self.failed = None;
+                true
+            }
+            Body::AgentStopped(_) => {
+                self.stopped = true;
+                true
+            }
+            Body::AgentFailed(body) => {
+                self.failed = Some(body.cause);
+                true
+            }
+            Body::IncarnationEnded(body) => {
+                let is_newest = body.incarnation == self.incarnation;
+                self.at_rest |= is_newest;
+                is_newest
+            }
             Body::IncarnationBegan(body) => {
                 self.incarnation = body.incarnation;
+                self.at_rest = false;
                 let was_tried = body.after == After::Crash && !self.waits_for_somebody();
                 if let (true, Some(turn)) = (was_tried, &mut self.turn) {
                     turn.crashes = turn.crashes.saturating_add(1);
@@ -191,6 +262,10 @@ impl AgentState {
             Body::ConversationSealed(body) => self.tree.seal(event, body),
             Body::PointerMoved(body) => self.tree.move_pointer(body),
             Body::CheckpointSet(body) => self.tree.label(event, body),
+            Body::ResetBegan(body) => self.resets.begin(event, body),
+            Body::ResetStepped(body) => self.resets.step(event, body),
+            Body::ResetWithdrawn(body) => self.resets.withdraw(event, body),
+            Body::ResetEnded(body) => self.resets.end(event, body),
             Body::Compacted(_) => self.tree.compacted(event.conversation),
             Body::Purged(body) => {
                 self.inbox.forget(body.conversation);

@@ -114,6 +114,7 @@ impl Machine {
             Body::PromptQueued(queued) if queued.mode == PromptMode::Interrupt => {
                 self.want_interrupt();
             }
+            Body::ResetBegan(_) | Body::AgentStopped(_) => self.want_interrupt(),
             Body::TurnStarted(_) => self.live.starting = false,
             Body::Summary(_) => self.live.overflowed = false,
             Body::TurnEnded(_) => {

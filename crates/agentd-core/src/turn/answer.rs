@@ -4,7 +4,9 @@ use super::plan::Move;
 use super::{Backoff, Effect, Machine, Moment};
 use crate::budget;
 use crate::compaction;
-use crate::event::{FailureClass, LimitKind, Position, Purpose, RequestSent};
+use crate::event::{
+    FailureClass, LimitKind, Note, PauseReason, Position, Purpose, RequestSent, TurnPaused,
+};
 use crate::id::TryId;
 use crate::request::{self, Request, estimate_tokens};
 
@@ -17,6 +19,13 @@ impl Machine {
     pub(super) fn ask_model(&mut self, moment: &Moment<'_>) -> Move {
         if let Some(stop) = self.after_failure() {
             return stop;
+        }
+        if let Some(text) = &self.policy.missing_key {
+            let (about, text) = (None, text.clone());
+            let reason = PauseReason::MissingKey;
+            self.live.backlog.push(Note { about, text }.into());
+            self.live.backlog.push(TurnPaused { reason }.into());
+            return Move::Append;
         }
         if self.window.context() != Some(&self.policy.context) {
             self.live.backlog.push(self.policy.context.clone().into());

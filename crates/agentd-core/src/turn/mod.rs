@@ -46,6 +46,8 @@ pub struct Policy {
     pub parallel: BTreeSet<String>,
     /// Failed tries in a row, after which the turn fails.
     pub max_failures: u32,
+    /// The model cannot be asked before somebody brings its key; what to tell them.
+    pub missing_key: Option<String>,
 }
 
 /// The moment, and a source of new ids: neither is to be had in this crate.
@@ -274,6 +276,7 @@ impl Machine {
         let last_failure = agent.turn.as_ref().and_then(|turn| turn.last_failure);
         let live = Live {
             calls: calls.collect(),
+            interrupting: agent.turn.is_some() && plan::is_held_back(&agent),
             overflowed: last_failure == Some(FailureClass::ContextOverflow),
             ..Live::default()
         };

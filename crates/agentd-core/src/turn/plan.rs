@@ -5,6 +5,7 @@ use crate::event::{
     Body, NewEvent, PromptMode, PromptsTaken, TurnContinued, TurnStarted, TurnStatus,
 };
 use crate::id::TurnId;
+use crate::state::AgentState;
 
 /// What one look at the state came to.
 pub(super) enum Move {
@@ -13,6 +14,11 @@ pub(super) enum Move {
     Do(Vec<Effect>),
     /// Wait for the next input.
     Wait,
+}
+
+/// Nothing new begins while somebody makes another conversation the current one, or wants none at all.
+pub(super) fn is_held_back(agent: &AgentState) -> bool {
+    agent.stopped || agent.resets.under_way().is_some()
 }
 
 impl Machine {
@@ -95,7 +101,7 @@ impl Machine {
     }
 
     fn between_turns(&mut self, moment: &mut Moment<'_>, resumes: Option<TurnId>) -> Move {
-        if self.live.stopping {
+        if self.live.stopping || is_held_back(&self.agent) {
             return Move::Wait;
         }
         if self.tell_of_tasks() {

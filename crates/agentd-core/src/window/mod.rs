@@ -10,10 +10,11 @@ pub use skeleton::{MissingEvent, Skeleton};
 use crate::event::{Body, Context, Event, MessageStatus, Position, Tool};
 use crate::id::{CallId, PromptId, TurnId};
 use crate::message::{Block, ToolCall, ToolResult};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One thing in the window, at its place.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Item {
     /// The event that put it there.
     pub placed: Position,
@@ -23,7 +24,8 @@ pub struct Item {
     pub entry: Entry,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Entry {
     Prompt(Vec<Block>),
     Reply {
@@ -36,13 +38,13 @@ pub enum Entry {
 }
 
 /// Something with the event it came from, so that a skeleton can name it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Located<T> {
     source: Position,
     value: T,
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     items: Vec<Item>,
     /// Prompts that were accepted and are not in the window yet.

@@ -7,14 +7,15 @@ mod seams;
 mod tools;
 mod wake;
 
-pub use seams::{Journal, JournalError, Observed, Observer, Tools};
+pub use seams::{Heard, Journal, JournalError, Observed, Observer, Tools};
 pub use wake::{Folded, Parts};
 
 use crate::provider::Failure;
 use crate::provider::Provider;
 use agentd_core::draft::Delta;
-use agentd_core::event::{Body, Event, NewEvent, TaskExit};
+use agentd_core::event::{Body, Event, IncarnationEnded, NewEvent, TaskExit};
 use agentd_core::id::{CallId, TaskId, TryId};
+use agentd_core::link::Order;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
 use agentd_core::wire::stream::End;
@@ -123,6 +124,7 @@ impl Driver {
                 return Ok(ended);
             }
             if self.draining && self.is_quiet() {
+                self.rest().await?;
                 return Ok(Ended::Idle);
             }
             let flush_at = self.in_flight.as_ref().and_then(InFlight::flush_at);
@@ -133,6 +135,7 @@ impl Driver {
                     Some(command) => self.command(command).await?,
                     None => (open, self.draining) = (false, true),
                 },
+                heard = self.journal.heard() => self.heard(heard?),
                 () = sleep_until(flush_at) => self.flush().await?,
                 Some(happening) = self.happenings.recv() => self.happening(happening).await?,
             }
@@ -161,6 +164,15 @@ impl Driver {
             Command::Stop => self.step(Input::Stop),
         }
         Ok(())
+    }
+
+    fn heard(&mut self, heard: Heard) {
+        match heard {
+            Heard::Events(events) => self.feed(events),
+            Heard::Order(Order::Interrupt) => self.step(Input::Interrupt),
+            Heard::Order(Order::Continue) => self.step(Input::Continue),
+            Heard::Order(Order::Stop) => self.step(Input::Stop),
+        }
     }
 
     async fn happening(&mut self, happening: Happening) -> Result<(), JournalError> {
@@ -224,9 +236,28 @@ impl Driver {
                 self.waiting = Some(wait.abort_handle());
             }
             Effect::Reload { .. } => self.ended = Some(Ended::Reload),
-            Effect::Stopped => self.ended = Some(Ended::Stopped),
+            Effect::Stopped => {
+                self.rest().await?;
+                self.ended = Some(Ended::Stopped);
+            }
         }
         Ok(())
+    }
+
+    /// Says that this process ends by itself: whoever comes next comes after no crash.
+    async fn rest(&mut self) -> Result<(), JournalError> {
+        let agent = self.machine.agent();
+        let Some(conversation) = agent.tree.current() else {
+            return Ok(());
+        };
+        let incarnation = agent.incarnation;
+        let ended = NewEvent {
+            at: (self.clock)(),
+            conversation,
+            turn: None,
+            body: IncarnationEnded { incarnation }.into(),
+        };
+        self.append(vec![ended], None).await.map(drop)
     }
 
     /// Makes the events durable; then they are shown and fed back.

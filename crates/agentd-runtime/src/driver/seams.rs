@@ -3,6 +3,7 @@
 use agentd_core::draft::Delta;
 use agentd_core::event::{Event, NewEvent, TaskExit};
 use agentd_core::id::{BootId, TaskId, TryId};
+use agentd_core::link::Order;
 use agentd_core::message::ToolCall;
 use agentd_core::recover::CallFact;
 use agentd_core::state::StartedCall;
@@ -13,7 +14,8 @@ use tokio::sync::watch;
 /// Where events go. An append that returns is durable.
 #[async_trait]
 pub trait Journal: Send + 'static {
-    /// Commits the events together, ends the draft of that try, and says where the events are.
+    /// Commits the events together, ends the draft of that try, and says where the events are. Where
+    /// others write this journal too, what they wrote before comes first.
     async fn append(
         &mut self,
         events: Vec<NewEvent>,
@@ -27,6 +29,20 @@ pub trait Journal: Send + 'static {
         offset: u64,
         bytes: Vec<u8>,
     ) -> Result<(), JournalError>;
+
+    /// What others have to say, in the journal's order. Nothing is lost where this is not waited for
+    /// to the end. For ever none, where nobody else writes.
+    async fn heard(&mut self) -> Result<Heard, JournalError> {
+        std::future::pending().await
+    }
+}
+
+/// What comes from outside by way of the journal.
+#[derive(Debug)]
+pub enum Heard {
+    /// What others have appended.
+    Events(Vec<Event>),
+    Order(Order),
 }
 
 /// The journal cannot be written: nothing may go on.

@@ -8,7 +8,7 @@ use agentd_core::event::After;
 use agentd_core::id::{Incarnation, TryId};
 use agentd_core::message::ToolCall;
 use agentd_core::recover::{self, CallFact, Facts};
-use agentd_core::state::{AgentState, StartedCall};
+use agentd_core::state::{AgentState, Applied, StartedCall};
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Machine, Policy};
 use agentd_core::window::Window;
@@ -88,8 +88,13 @@ impl Driver {
         let recovery = recover::recover(&folded.state, &folded.window, &facts, (parts.clock)());
         let events = parts.journal.append(recovery.events, recovery.ends).await?;
         for event in &events {
-            folded.state.apply(event);
-            folded.window.apply(event);
+            if folded.state.apply(event) == Applied::PointerMoved {
+                let text = "it has another conversation by now".to_owned();
+                return Err(JournalError::Superseded(text));
+            }
+            if Some(event.conversation) == folded.state.tree.current() {
+                folded.window.apply(event);
+            }
             (parts.observer)(Observed::Event(event));
         }
         let tasks: Vec<_> = folded

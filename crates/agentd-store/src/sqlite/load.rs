@@ -190,6 +190,7 @@ pub fn agent(databases: &Databases, agent: AgentId) -> Result<Loaded> {
     Ok(Loaded {
         state: folded.state,
         window,
+        source: folded.source.map(|(source, _, _)| source),
         damage: folded.damage,
     })
 }

@@ -155,16 +155,12 @@ impl Sim {
             Greeting::Welcome(incarnation) => {
                 daemon.side.greeted(state.head);
                 let window = self.kept.window();
-                let skeleton = window.skeleton();
-                let wanted: Vec<_> = skeleton.sources().collect();
-                let words = self.kept.events.iter();
-                let words = words.filter(|event| wanted.contains(&event.position()));
                 Down::Welcome(Box::new(Welcome {
                     incarnation,
                     state,
-                    words: words.cloned().collect(),
-                    skeleton,
+                    window,
                     draft: self.kept.draft.clone(),
+                    env: Default::default(),
                 }))
             }
             Greeting::Resume { after } => {

@@ -56,6 +56,7 @@ fn policy() -> Policy {
         price: None,
         parallel: BTreeSet::from(["shell".to_owned()]),
         max_failures: 3,
+        missing_key: None,
     }
 }
 
@@ -109,7 +110,7 @@ impl Sim {
     }
 
     fn wake(&mut self, welcome: &Welcome) {
-        let window = welcome.window().expect("the words are there");
+        let window = welcome.window.clone();
         let state = welcome.state.clone();
         let started = state.turn.iter().flat_map(|turn| turn.calls.keys());
         let facts = started.map(|call| (call.clone(), self.fact(call)));

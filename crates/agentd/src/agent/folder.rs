@@ -163,8 +163,8 @@ impl Folder {
     /// Undo or redo, where no turn is under way.
     pub async fn step(&self, agent: AgentId, direction: Direction) -> Result<(), Error> {
         let (fence, _) = self.claim(agent).await?;
-        let state = self.load(agent).await?.state;
-        let lines = begin::step(&state, direction, None).map_err(|refused| {
+        let Loaded { state, window, .. } = self.load(agent).await?;
+        let lines = begin::step(&state, &window, direction, None).map_err(|refused| {
             Error::new(Exit::Refused, "the conversation stays as it is").because(refused)
         })?;
         self.append(fence, lines).await

@@ -25,7 +25,7 @@ use printer::Printer;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use session::Session;
 use signals::Signals;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tokio::sync::mpsc;
 
 /// Commands that wait for the driver.
@@ -101,10 +101,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     }
     let mut folded = folder.fold(kept.agent).await?;
     asked(&folded.state, &settings.answers)?;
-    let after = match kept.is_new {
-        true => After::Start,
-        false => after(&folder.path, &folded.state),
-    };
+    let after = folded.state.after();
     if spec != before {
         // Before anything goes on: a limit that was raised or lowered holds from the first request.
         folder.change(fence, &folded.state, &spec).await?;
@@ -233,14 +230,6 @@ async fn leave(
             .map_err(|error| of_journal(&error))?;
     }
     folder.begin(agent).await
-}
-
-/// Whether the process before this one ended by itself: then what it wrote last is in the session file.
-fn after(folder: &Path, state: &AgentState) -> After {
-    match checkpoint::read(&folder.join(FILE)) {
-        Ok(session) if session.head.seq == state.head => After::Restart,
-        _ => After::Crash,
-    }
 }
 
 fn of_journal(error: &JournalError) -> Error {

@@ -115,6 +115,7 @@ pub fn ready(
         price,
         parallel: tools.parallel(),
         max_failures: MAX_FAILURES,
+        missing_key: None,
     };
     Ok(Ready {
         provider,

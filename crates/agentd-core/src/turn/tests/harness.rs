@@ -158,6 +158,7 @@ impl Rig {
             price: None,
             parallel: BTreeSet::from(["read".to_owned()]),
             max_failures: 3,
+            missing_key: None,
         };
         let (state, window) = (journal.state(), journal.window());
         let mut rig = Self {

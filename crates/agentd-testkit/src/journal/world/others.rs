@@ -46,7 +46,7 @@ impl World {
     }
 
     pub(super) fn move_pointer(&mut self, direction: Direction) {
-        let lines = begin::step(self.machine.agent(), direction, None);
+        let lines = begin::step(self.machine.agent(), self.machine.window(), direction, None);
         self.begin(lines);
     }
 
@@ -76,7 +76,14 @@ impl World {
         };
         let new = ConversationId::new(self.source.uuid());
         let seen = self.seen(seq);
-        let lines = begin::rewind(self.machine.agent(), &seen, seq, new, None);
+        let lines = begin::rewind(
+            self.machine.agent(),
+            self.machine.window(),
+            &seen,
+            seq,
+            new,
+            None,
+        );
         self.begin(lines);
     }
 

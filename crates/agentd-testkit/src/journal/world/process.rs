@@ -158,5 +158,6 @@ pub(super) fn policy(wire: Wire, window: u64) -> Policy {
         price: None,
         parallel: BTreeSet::from(["shell".to_owned()]),
         max_failures: 3,
+        missing_key: None,
     }
 }

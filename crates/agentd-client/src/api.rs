@@ -1,0 +1,430 @@
+//! The words of the API, as JSON has them. Fields are added, and never change their meaning.
+
+use agentd_core::event::{Decision, Direction, Event, Mode, PromptMode, TurnStatus};
+use agentd_core::id::{
+    AgentId, ApprovalId, ConversationId, OpId, PromptId, RuntimeId, Seq, TaskId, TurnId,
+};
+pub use agentd_core::reset::{Killed, Receipt};
+use agentd_core::spec::AgentSpec;
+use agentd_core::state::{Conversation, Phase};
+use agentd_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Variables of the caller's that the agent works with: provider keys and addresses, `PATH`, `HOME`,
+/// `LANG`. They stay in memory.
+pub type Env = BTreeMap<String, String>;
+
+/// `POST /v1/agents`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Create {
+    /// None for a one-shot agent, which gets a name of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    pub spec: AgentSpec,
+    /// The first prompt, accepted with the agent itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: Env,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Created {
+    pub agent: Agent,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<PromptId>,
+}
+
+/// `GET /v1/agents/{name}`: what `agentd show --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Agent {
+    pub id: AgentId,
+    pub name: String,
+    #[serde(default)]
+    pub aliases: Vec<String>,
+    pub mode: Mode,
+    pub phase: Phase,
+    pub process: Process,
+    pub generation: u64,
+    pub head: Seq,
+    pub conversation: Option<Current>,
+    pub model: Option<String>,
+    pub provider: Option<String>,
+    pub cwd: Option<String>,
+    pub usage: Usage,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// When the turn under way began.
+    pub started_at: Option<Timestamp>,
+    /// When the last turn ended.
+    pub completed_at: Option<Timestamp>,
+    /// The turn under way.
+    pub turn: Option<TurnId>,
+    pub last_turn: Option<LastTurn>,
+    /// The beginning of the last answer.
+    pub summary: Option<String>,
+    /// Why it waits or has failed, and what to do about it.
+    pub error: Option<String>,
+    pub queued: u64,
+    pub approvals: Vec<Approval>,
+    pub tasks: Vec<TaskId>,
+    pub archived: bool,
+    pub stopped: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LastTurn {
+    pub id: TurnId,
+    pub conversation: ConversationId,
+    pub status: TurnStatus,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    pub state: ProcessState,
+    pub pid: Option<u32>,
+    pub runtime: Option<RuntimeId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProcessState {
+    /// A process of this daemon's runs it.
+    Up,
+    /// It needs none now, and gets one when there is something to do.
+    Asleep,
+    /// It is stopped, or has failed.
+    Down,
+    /// A process that an earlier daemon started runs it.
+    Adopted,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Current {
+    pub id: ConversationId,
+    pub ordinal: u32,
+    pub parent: Option<ConversationId>,
+    pub turns: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// None where a part of it is not known.
+    pub cost_usd: Option<f64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    pub id: ApprovalId,
+    pub call: String,
+    pub asked_at: Timestamp,
+}
+
+/// `GET /v1/agents`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct List {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// Those that were put away, instead of the others.
+    #[serde(default)]
+    pub archived: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// By name, and not by last use.
+    #[serde(default)]
+    pub by_name: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// From [`Agents::next`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Agents {
+    pub agents: Vec<AgentLine>,
+    pub total: u64,
+    pub next: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentLine {
+    pub id: AgentId,
+    pub name: String,
+    pub mode: Mode,
+    pub phase: Phase,
+    pub process: Process,
+    pub generation: u64,
+    pub conversations: u64,
+    pub usage: Usage,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub archived: bool,
+}
+
+/// `POST /v1/agents/{name}/prompts`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Send {
+    pub text: String,
+    /// Sent twice under one key, it is delivered once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    #[serde(default)]
+    pub mode: PromptMode,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: Env,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
+    pub agent: AgentId,
+    pub prompt: PromptId,
+    /// Under this key it had been accepted before.
+    pub repeated: bool,
+    /// The event that accepted it: whoever follows the events from here sees all that comes of it.
+    pub seq: Seq,
+}
+
+/// `GET /v1/agents/{name}/prompts/{prompt}`; with `?wait_ms=` it waits until the prompt is over, or for so
+/// long. What `agentd send --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub agent: AgentId,
+    pub conversation: ConversationId,
+    pub turn: Option<TurnId>,
+    pub status: Status,
+    pub text: String,
+    pub usage: Usage,
+    pub error: Option<String>,
+    /// The reset that set it aside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op: Option<OpId>,
+}
+
+/// Where a prompt is; the last six are ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Queued,
+    Running,
+    /// The turn waits for somebody; `error` says for what.
+    Waiting,
+    Completed,
+    Interrupted,
+    Failed,
+    Limited,
+    Lost,
+    SetAside,
+}
+
+impl Status {
+    pub const fn is_over(self) -> bool {
+        !matches!(self, Self::Queued | Self::Running | Self::Waiting)
+    }
+}
+
+impl From<TurnStatus> for Status {
+    fn from(status: TurnStatus) -> Self {
+        match status {
+            TurnStatus::Completed => Self::Completed,
+            TurnStatus::Interrupted => Self::Interrupted,
+            TurnStatus::Failed => Self::Failed,
+            TurnStatus::Limited => Self::Limited,
+            TurnStatus::Lost => Self::Lost,
+        }
+    }
+}
+
+/// `POST /v1/agents/{name}/start`, `/continue`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: Env,
+}
+
+/// `POST /v1/agents/{name}/stop`, `/restart`, `/interrupt`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stop {
+    #[serde(default)]
+    pub kill_background: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
+}
+
+/// `POST /v1/agents/{name}/reset`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reset {
+    /// Undo or redo, and not a fresh conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Direction>,
+    #[serde(default)]
+    pub clear_log: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default)]
+    pub force: bool,
+    #[serde(default)]
+    pub skip_hooks: bool,
+    #[serde(default)]
+    pub kill_background: bool,
+    #[serde(default)]
+    pub keep_queue: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op: Option<OpId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_generation: Option<u64>,
+}
+
+/// `POST /v1/agents/{name}/checkpoint`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoint {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpointed {
+    pub conversation: ConversationId,
+    pub label: String,
+    pub at: Seq,
+}
+
+/// `POST /v1/agents/{name}/approvals/{id}`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answered {
+    pub decision: Decision,
+}
+
+/// `POST /v1/agents/{name}/rename`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rename {
+    pub to: String,
+}
+
+/// `POST /v1/agents/{name}/archive`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Archive {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Take it out again.
+    #[serde(default)]
+    pub restore: bool,
+}
+
+/// `POST /v1/agents/{name}/purge`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Purge {
+    /// None for all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
+    /// Say what would go, and delete nothing.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Purged {
+    pub conversations: Vec<ConversationId>,
+    pub events: u64,
+    pub blobs: u64,
+}
+
+/// `GET /v1/agents/{name}/conversations`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Conversations {
+    pub current: Option<ConversationId>,
+    /// Where undo and redo would go.
+    pub undo: Option<ConversationId>,
+    pub redo: Option<ConversationId>,
+    pub conversations: Vec<Conversation>,
+}
+
+/// `GET /v1/agents/{name}/tasks`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tasks {
+    pub tasks: Vec<Task>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    pub id: TaskId,
+    pub tool: String,
+    pub conversation: ConversationId,
+    pub started_at: Timestamp,
+    pub running: bool,
+}
+
+/// `GET /v1/agents/{name}/events`. With `follow`, as server-sent events that do not end; each has its
+/// `seq` as its id, and what streams comes as `delta`s without one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventQuery {
+    #[serde(default)]
+    pub after: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    /// Before where the log was cleared, too.
+    #[serde(default)]
+    pub all: bool,
+    #[serde(default)]
+    pub follow: bool,
+}
+
+/// One thing on a stream of events.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    Event(Box<Event>),
+    /// What a reply has grown by; it is on disk, and becomes part of a message.
+    Delta(Delta),
+    /// Everything that there was at the beginning has come; from here on it is live.
+    CaughtUp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delta {
+    pub request: String,
+    pub text: String,
+}
+
+/// `GET /v1/events`: all agents', in the order of their commits; ids are cursors into that.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AllEventsQuery {
+    #[serde(default)]
+    pub after: u64,
+    #[serde(default)]
+    pub follow: bool,
+}
+
+/// `GET /v1/daemon`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Daemon {
+    pub version: String,
+    pub pid: u32,
+    pub home: String,
+    pub started_at: Timestamp,
+    pub agents: u64,
+    /// Processes that run agents.
+    pub awake: u64,
+    /// Bytes of memory that it has.
+    pub memory: u64,
+}

@@ -1,0 +1,88 @@
+//! A reset, step by step. Undo, redo and rewind go the same way.
+
+use crate::id::{ConversationId, OpId, Seq};
+use serde::{Deserialize, Serialize};
+
+/// From here on new prompts wait for the new conversation, and the turn under way ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResetBegan {
+    pub op: OpId,
+    pub to: ResetTo,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub force: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kill_background: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_queue: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub clear_log: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skip_hooks: bool,
+    /// How long what runs in the foreground may take to end.
+    pub grace_ms: u64,
+    /// A process ran the agent: one is to run it afterwards.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_awake: bool,
+}
+
+/// Which conversation is current afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "type")]
+pub enum ResetTo {
+    /// A new, empty one.
+    Fresh,
+    Undo,
+    Redo,
+    /// A new one, from this event of the current one.
+    Rewind {
+        at: Seq,
+    },
+}
+
+/// That step is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResetStepped {
+    pub op: OpId,
+    pub step: ResetStep,
+}
+
+/// The steps, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResetStep {
+    /// Hooks may refuse.
+    PreReset,
+    /// Nothing runs in the foreground, and no process has the agent.
+    Stop,
+    /// Hooks hear that the conversation is over. From here on there is no way back.
+    SessionEnd,
+    /// The other conversation is current; this is in the commit that made it so.
+    Switch,
+    /// What hooks have to say opens the new conversation.
+    SessionStart,
+}
+
+/// Everything is as it was before it began, but for what was stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResetWithdrawn {
+    pub op: OpId,
+    pub why: ResetRefusal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResetRefusal {
+    /// What runs in the foreground did not end within the grace.
+    StillActive,
+    /// A hook said no.
+    Hook,
+    /// There is no conversation to go to.
+    NoTarget,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResetEnded {
+    pub op: OpId,
+    pub old: ConversationId,
+    pub new: ConversationId,
+}

@@ -1,0 +1,193 @@
+//! The reset machine: what the journal says is to be done next, and what to append for it.
+//!
+//! Undo, redo and rewind are resets too: they lead to another conversation. Each step is on record, so
+//! whoever finds a reset under way, after whatever crash, goes on where it was: [`next`].
+
+use crate::begin::{self, Line, Queue, Refused};
+use crate::event::{
+    Body, Direction, Event, PromptsSetAside, ResetBegan, ResetEnded, ResetRefusal, ResetStep,
+    ResetStepped, ResetTo, ResetWithdrawn,
+};
+use crate::id::{CallId, ConversationId, OpId, PromptId, TaskId};
+use crate::message::CallOutcome;
+use crate::state::{AgentState, Outcome, Reset};
+use crate::window::Window;
+use serde::{Deserialize, Serialize};
+
+/// What a reset calls for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// None is under way.
+    Nothing,
+    /// Hooks; then [`stepped`].
+    Hooks(ResetStep),
+    /// The turn is to end, and the process; then [`stepped`].
+    Stop,
+    /// [`switch`].
+    Switch,
+    /// [`end`].
+    End,
+}
+
+pub fn next(state: &AgentState) -> Next {
+    let Some(reset) = state.resets.under_way() else {
+        return Next::Nothing;
+    };
+    match reset.done {
+        None => Next::Hooks(ResetStep::PreReset),
+        Some(ResetStep::PreReset) => Next::Stop,
+        Some(ResetStep::Stop) => Next::Hooks(ResetStep::SessionEnd),
+        Some(ResetStep::SessionEnd) => Next::Switch,
+        Some(ResetStep::Switch) => Next::Hooks(ResetStep::SessionStart),
+        Some(ResetStep::SessionStart) => Next::End,
+    }
+}
+
+/// What an order comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Begin {
+    /// Append this.
+    Append(Line),
+    /// This very one is under way.
+    UnderWay,
+    /// It was made before.
+    Over(Outcome),
+}
+
+/// Whether a reset may begin. One that has begun or is over does nothing more.
+pub fn begin(state: &AgentState, order: ResetBegan) -> Result<Begin, Refused> {
+    if let Some(outcome) = state.resets.outcome(order.op) {
+        return Ok(Begin::Over(outcome));
+    }
+    if let Some(reset) = state.resets.under_way() {
+        return match reset.order.op == order.op {
+            true => Ok(Begin::UnderWay),
+            false => Err(Refused::Resetting(reset.order.op)),
+        };
+    }
+    let current = state.tree.current().ok_or(Refused::NoConversation)?;
+    match order.to {
+        ResetTo::Undo if state.tree.undo_target().is_none() => Err(Refused::NothingToUndo),
+        ResetTo::Redo if state.tree.redo_target().is_none() => Err(Refused::NothingToRedo),
+        ResetTo::Rewind { at } => {
+            begin::check_origin(state, current, at)?;
+            Ok(Begin::Append((current, order.into())))
+        }
+        _ => Ok(Begin::Append((current, order.into()))),
+    }
+}
+
+/// Says that a step is done.
+pub fn stepped(state: &AgentState, step: ResetStep) -> Option<Line> {
+    let reset = state.resets.under_way()?;
+    let op = reset.order.op;
+    Some((current(state, reset), ResetStepped { op, step }.into()))
+}
+
+/// Makes the other conversation the current one. `seen` is what the model saw up to where a rewind goes;
+/// nothing else looks at it.
+pub fn switch(
+    state: &AgentState,
+    window: &Window,
+    seen: &Window,
+    new: ConversationId,
+) -> Result<Vec<Line>, Refused> {
+    let Some(reset) = state.resets.under_way() else {
+        return Ok(Vec::new());
+    };
+    let op = Some(reset.order.op);
+    let queue = match reset.order.keep_queue {
+        true => Queue::Keep,
+        false => Queue::SetAside,
+    };
+    let mut lines = match reset.order.to {
+        ResetTo::Fresh => begin::reset(state, window, new, queue, op)?,
+        ResetTo::Undo => begin::step(state, window, Direction::Undo, op)?,
+        ResetTo::Redo => begin::step(state, window, Direction::Redo, op)?,
+        ResetTo::Rewind { at } => begin::rewind(state, window, seen, at, new, op)?,
+    };
+    let target = lines.last().map_or(new, |(conversation, _)| *conversation);
+    let step = ResetStep::Switch;
+    let op = reset.order.op;
+    lines.push((target, ResetStepped { op, step }.into()));
+    Ok(lines)
+}
+
+pub fn end(state: &AgentState) -> Option<Line> {
+    let reset = state.resets.under_way()?;
+    let new = current(state, reset);
+    let (op, old) = (reset.order.op, reset.old);
+    Some((new, ResetEnded { op, old, new }.into()))
+}
+
+/// Gives it up. Only before [`ResetStep::SessionEnd`]: from there on it goes forward.
+pub fn withdraw(state: &AgentState, why: ResetRefusal) -> Option<Line> {
+    let reset = state.resets.under_way()?;
+    let may = reset.done.is_none_or(|done| done < ResetStep::SessionEnd);
+    let op = reset.order.op;
+    may.then(|| (current(state, reset), ResetWithdrawn { op, why }.into()))
+}
+
+fn current(state: &AgentState, reset: &Reset) -> ConversationId {
+    state.tree.current().unwrap_or(reset.old)
+}
+
+/// What whoever asked for a reset gets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    pub op: OpId,
+    pub old: ConversationId,
+    pub new: ConversationId,
+    pub killed: Killed,
+    /// Background tasks that go on.
+    pub kept: Vec<TaskId>,
+    /// Prompts that are sealed with the old conversation.
+    pub set_aside: Vec<PromptId>,
+    pub hooks: Vec<String>,
+    /// The command that takes it back.
+    pub undo: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Killed {
+    pub calls: Vec<CallId>,
+    pub tasks: Vec<TaskId>,
+}
+
+/// The receipt of a reset that ended; `events` are those from its beginning to its end.
+pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt> {
+    let Some(Outcome::Ended { old, new, .. }) = state.resets.outcome(op) else {
+        return None;
+    };
+    let mut receipt = Receipt {
+        op,
+        old,
+        new,
+        killed: Killed::default(),
+        kept: Vec::new(),
+        set_aside: Vec::new(),
+        hooks: Vec::new(),
+        undo: format!("agentd reset {} --undo", state.name),
+    };
+    for event in events {
+        match &event.body {
+            Body::ToolEnded(ended) if ended.outcome == CallOutcome::Interrupted => {
+                receipt.killed.calls.push(ended.call.clone());
+            }
+            Body::TaskEnded(ended) => receipt.killed.tasks.push(ended.task),
+            Body::PromptsSetAside(PromptsSetAside { prompts }) => {
+                receipt.set_aside.extend(prompts);
+            }
+            Body::ResetBegan(order) if order.to == ResetTo::Undo => {
+                receipt.undo = format!("agentd reset {} --redo", state.name);
+            }
+            _ => {}
+        }
+    }
+    let running = state.tasks.running();
+    receipt.kept.extend(running.map(|(task, _)| *task));
+    Some(receipt)
+}
+
+#[cfg(test)]
+mod tests;

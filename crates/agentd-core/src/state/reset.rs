@@ -1,0 +1,110 @@
+//! The reset under way, and how the latest ones went.
+
+use crate::event::{
+    Event, ResetBegan, ResetEnded, ResetRefusal, ResetStep, ResetStepped, ResetWithdrawn,
+};
+use crate::id::{ConversationId, OpId, Seq};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Resets that are remembered: an older one that is asked for again counts as new.
+const KEPT: usize = 256;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reset {
+    pub order: ResetBegan,
+    /// The event that began it: prompts that were accepted before go with the old conversation.
+    pub began: Seq,
+    pub old: ConversationId,
+    /// The last step that is done.
+    pub done: Option<ResetStep>,
+}
+
+/// What became of a reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Ended {
+        began: Seq,
+        ended: Seq,
+        old: ConversationId,
+        new: ConversationId,
+    },
+    Withdrawn {
+        began: Seq,
+        ended: Seq,
+        why: ResetRefusal,
+    },
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resets {
+    under_way: Option<Box<Reset>>,
+    over: VecDeque<(OpId, Outcome)>,
+    /// Where the log was cleared.
+    cleared: Option<Seq>,
+}
+
+impl Resets {
+    pub fn under_way(&self) -> Option<&Reset> {
+        self.under_way.as_deref()
+    }
+
+    pub fn outcome(&self, op: OpId) -> Option<Outcome> {
+        let mut over = self.over.iter().rev();
+        over.find_map(|(known, outcome)| (*known == op).then_some(*outcome))
+    }
+
+    /// Where the log begins, for whoever does not ask for all of it.
+    pub const fn log_begins(&self) -> Option<Seq> {
+        self.cleared
+    }
+
+    pub(super) fn begin(&mut self, event: &Event, body: &ResetBegan) -> bool {
+        let was_free = self.under_way.is_none();
+        self.under_way = Some(Box::new(Reset {
+            order: body.clone(),
+            began: event.seq,
+            old: event.conversation,
+            done: None,
+        }));
+        was_free
+    }
+
+    pub(super) fn step(&mut self, event: &Event, body: &ResetStepped) -> bool {
+        let reset = self.under_way.as_mut();
+        let Some(reset) = reset.filter(|reset| reset.order.op == body.op) else {
+            return false;
+        };
+        reset.done = Some(body.step);
+        if body.step == ResetStep::Switch && reset.order.clear_log {
+            self.cleared = Some(event.seq);
+        }
+        true
+    }
+
+    pub(super) fn withdraw(&mut self, event: &Event, body: &ResetWithdrawn) -> bool {
+        let (ended, why) = (event.seq, body.why);
+        self.close(body.op, |began| Outcome::Withdrawn { began, ended, why })
+    }
+
+    pub(super) fn end(&mut self, event: &Event, body: &ResetEnded) -> bool {
+        let (ended, old, new) = (event.seq, body.old, body.new);
+        self.close(body.op, |began| Outcome::Ended {
+            began,
+            ended,
+            old,
+            new,
+        })
+    }
+
+    fn close(&mut self, op: OpId, outcome: impl FnOnce(Seq) -> Outcome) -> bool {
+        let reset = self.under_way.take_if(|reset| reset.order.op == op);
+        let Some(reset) = reset else { return false };
+        self.over.push_back((op, outcome(reset.began)));
+        while self.over.len() > KEPT {
+            self.over.pop_front();
+        }
+        true
+    }
+}
