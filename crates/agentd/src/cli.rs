@@ -1,6 +1,6 @@
 //! The command line: which verbs there are. Each verb's arguments and help are in its own file.
 
-use crate::commands::{agent, demo, verify};
+use crate::commands::{agent, daemon, demo, runtime, verify};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -23,14 +23,16 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Agent(Box<agent::Args>),
+    Daemon(daemon::Args),
     Demo(demo::Args),
+    Runtime(runtime::Args),
     Verify(verify::Args),
 }
 
 impl Verb {
     /// Whether it listens to signals itself; others are simply dropped at Ctrl-C.
     pub const fn hears_signals(&self) -> bool {
-        matches!(self, Self::Agent(_))
+        matches!(self, Self::Agent(_) | Self::Daemon(_) | Self::Runtime(_))
     }
 }
 

@@ -8,6 +8,8 @@ mod demo;
 mod error;
 mod home;
 mod output;
+mod runtime;
+mod setup;
 
 use clap::Parser as _;
 use error::Error;
