@@ -7,7 +7,9 @@ use std::time::Duration;
 
 /// Run the daemon
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    verb: Option<String>,
+}
 
 pub async fn run(_args: Args) -> Result<(), Error> {
     let program = std::env::current_exe().map_err(Error::no_runtime)?;
