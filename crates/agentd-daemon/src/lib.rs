@@ -22,3 +22,10 @@ pub enum Error {
         source: std::io::Error,
     },
 }
+
+/// Runs a daemon until it is told to stop.
+pub async fn run(settings: Settings) -> Result<(), Error> {
+    let what = format!("{} has no daemon yet", settings.home.display());
+    let source = std::io::Error::from(std::io::ErrorKind::Unsupported);
+    Err(Error::Io { what, source })
+}
