@@ -23,8 +23,8 @@ pub fn ago(at: Timestamp, now: Timestamp) -> String {
 pub fn rough(ms: u64) -> String {
     match ms {
         ..MINUTE => format!("{}s", ms / SECOND),
-        ..HOUR => format!("{}m", ms / MINUTE),
-        ..DAY => format!("{}h", ms / HOUR),
+        MINUTE..HOUR => format!("{}m", ms / MINUTE),
+        HOUR..DAY => format!("{}h", ms / HOUR),
         _ => format!("{}d", ms / DAY),
     }
 }

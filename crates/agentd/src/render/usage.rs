@@ -6,7 +6,7 @@ use agentd_client::api::Usage;
 pub fn cost(usage: &Usage) -> String {
     match usage.cost_usd {
         None => "?".to_owned(),
-        Some(usd) if usd == 0.0 => "$0".to_owned(),
+        Some(0.0) => "$0".to_owned(),
         Some(usd) if usd < 1.0 => format!("${usd:.4}"),
         Some(usd) => format!("${usd:.2}"),
     }
@@ -16,7 +16,7 @@ pub fn cost(usage: &Usage) -> String {
 pub fn tokens(n: u64) -> String {
     match n {
         ..10_000 => n.to_string(),
-        ..1_000_000 => format!("{:.1}k", n as f64 / 1e3),
+        10_000..1_000_000 => format!("{:.1}k", n as f64 / 1e3),
         _ => format!("{:.1}M", n as f64 / 1e6),
     }
 }
