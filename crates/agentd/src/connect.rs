@@ -341,6 +341,6 @@ mod tests {
         let path = folder.path().join("log");
         std::fs::write(&path, "before\n1\n2\n\n3\n4\n5\n6\n").unwrap();
         assert_eq!(last_lines(&path, 7), ["2", "3", "4", "5", "6"]);
-        assert_eq!(last_lines(&path, 15), ["6"]);
+        assert_eq!(last_lines(&path, 18), ["6"]);
     }
 }

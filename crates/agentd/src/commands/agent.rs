@@ -21,8 +21,8 @@ Examples:
   printf 'first prompt\\0second prompt\\0' | agentd agent --checkpoint-dir ./run
   agentd agent --resume ./run/session-latest.json \"And now?\"
 
-Without a prompt, prompts are read from standard input, each ended by a NUL byte (by the end of the
-line on a terminal). Keys come from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY,
+Without a prompt, prompts are read from standard input, each ended by a NUL byte (by the end of the \
+line on a terminal). Keys come from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, \
 GEMINI_API_KEY, …) or from config.toml.
 
 SIGINT ends the turn and keeps what was said; SIGTERM finishes what is in hand, saves, and exits with 0.

@@ -17,8 +17,8 @@ Examples:
   agentd apply second-reviewer -f reviewer.md
   agentd show coder --spec > coder.md; agentd apply -f coder.md
 
-The agent is called as the file is, without its extension, unless a name is given. It is created if it is
-not there. The spec that is stored is the only one: the file is not read again. Where the file names no
+The agent is called as the file is, without its extension, unless a name is given. It is created if it is \
+not there. The spec that is stored is the only one: the file is not read again. Where the file names no \
 folder or provider, an agent keeps its own.";
 
 /// Make an agent what a file says: create it, or change its spec

@@ -13,7 +13,7 @@ Examples:
   agentd approve coder
   agentd approve coder 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
 
-Without an id, the only call that waits is meant; `agentd show` lists them, and `agentd logs` shows what
+Without an id, the only call that waits is meant; `agentd show` lists them, and `agentd logs` shows what \
 they would do. The first answer counts, from whichever client it comes.";
 
 /// Say yes to a call that waits for your leave

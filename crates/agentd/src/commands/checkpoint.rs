@@ -11,7 +11,7 @@ Examples:
   agentd checkpoint coder
   agentd checkpoint coder before-the-refactoring
 
-`init` and `session-latest` are set by themselves: where a conversation begins, and where its last turn
+`init` and `session-latest` are set by themselves: where a conversation begins, and where its last turn \
 ended.";
 
 /// Put a label on where an agent's conversation is now

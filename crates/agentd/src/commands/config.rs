@@ -15,7 +15,7 @@ Examples:
   agentd config
   agentd config --json | jq -r '.settings[] | select(.key == \"home\").value'
 
-Keys of providers are never shown, only where they come from. Your own providers, models and prices go
+Keys of providers are never shown, only where they come from. Your own providers, models and prices go \
 into config.toml in the state folder:
 
   [providers.lab]

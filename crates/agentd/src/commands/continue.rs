@@ -13,7 +13,7 @@ Examples:
   agentd set coder limits.turn.usd=5
   agentd continue coder
 
-For a turn that reached a limit that was raised since, that waits after a crash (`on_crash: wait`), or
+For a turn that reached a limit that was raised since, that waits after a crash (`on_crash: wait`), or \
 that waits for a provider key: the keys in your environment are handed on.";
 
 /// Take up a turn that a limit ended, or that waits

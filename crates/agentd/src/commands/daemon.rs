@@ -14,7 +14,7 @@ Examples:
   agentd daemon stop
   agentd daemon run
 
-Commands that need the daemon start it. When it stops, agents end what they have in hand and keep all they
+Commands that need the daemon start it. When it stops, agents end what they have in hand and keep all they \
 have; they go on when it is back.";
 
 /// How long a daemon may take to end.

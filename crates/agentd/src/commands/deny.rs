@@ -10,7 +10,7 @@ Examples:
   agentd deny coder
   agentd deny coder 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
 
-The agent is told that the call was refused, and goes on without it. Without an id, the only call that
+The agent is told that the call was refused, and goes on without it. Without an id, the only call that \
 waits is meant.";
 
 /// Say no to a call that waits for your leave

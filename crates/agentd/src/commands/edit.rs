@@ -17,7 +17,7 @@ Examples:
   agentd edit coder
   EDITOR=\"code --wait\" agentd edit coder
 
-Opens the spec in $VISUAL, $EDITOR or vi: settings in YAML between `---` lines, then the system prompt.
+Opens the spec in $VISUAL, $EDITOR or vi: settings in YAML between `---` lines, then the system prompt. \
 What is stored is changed when the editor ends, and holds from the next request on.";
 
 /// Change an agent's settings and prompt in an editor

@@ -12,7 +12,7 @@ Examples:
   agentd import coder.jsonl.zst
   ssh other agentd export coder - | agentd import -
 
-The agent comes with its id, its names, all its conversations and what they cost. It is refused where an
+The agent comes with its id, its names, all its conversations and what they cost. It is refused where an \
 agent of that id or name is there already.";
 
 /// Take an agent from a file that `agentd export` wrote

@@ -20,7 +20,7 @@ Examples:
   agentd logs coder --turn 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
   agentd logs coder --all --json | jq -r .kind | sort | uniq -c
 
-What was said before `agentd reset --clear-log` is shown with --all. With -f this goes on until Ctrl-C,
+What was said before `agentd reset --clear-log` is shown with --all. With -f this goes on until Ctrl-C, \
 through every restart of the daemon, and shows each event once.";
 
 /// As long as a streamed reply may take to be written before what follows it.

@@ -13,7 +13,7 @@ Examples:
   agentd purge coder --conversation 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
   agentd purge coder --yes
 
-What was said is deleted for good: prompts, messages, results, and every copy of them. That something was
+What was said is deleted for good: prompts, messages, results, and every copy of them. That something was \
 there, and what it cost, stays. It says first what would go; without a terminal it needs --yes.";
 
 /// Delete for good what an agent said, or one conversation of it

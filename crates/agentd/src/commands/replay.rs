@@ -16,7 +16,7 @@ Examples:
   agentd replay --since 120000 -f --json
   agentd replay coder --since 1200
 
-Of all agents, events come in the order of their commits, and --since is a `cursor` of an earlier replay;
+Of all agents, events come in the order of their commits, and --since is a `cursor` of an earlier replay; \
 of one agent, it is a sequence number. Each line of --json has its `cursor`.";
 
 /// Print the journal, event by event: of all agents, or of one

@@ -17,8 +17,8 @@ Examples:
   agentd reset coder --clear-log --reason \"a new feature\"
   agentd reset coder --grace 2s --force --kill-background
 
-The old conversation is sealed and kept; --undo opens it again, over several levels and from anywhere,
-and --redo goes back. The agent keeps its name, settings, folder and background tasks. Prompts that wait
+The old conversation is sealed and kept; --undo opens it again, over several levels and from anywhere, \
+and --redo goes back. The agent keeps its name, settings, folder and background tasks. Prompts that wait \
 are set aside with the old conversation, and come back with it.
 Exit: 0 ok, 3 refused or conflict, 4 it is still active: try again, or --force.";
 

@@ -22,7 +22,7 @@ Examples:
   git diff | agentd run --system \"You review changes.\" -
   agentd run --detach \"Update the dependencies and run the tests\"
 
-The agent lives for this one prompt; `agentd show` and `agentd logs` know it afterwards. A daemon is
+The agent lives for this one prompt; `agentd show` and `agentd logs` know it afterwards. A daemon is \
 started where none runs. Ctrl-C interrupts the turn, and keeps what was said.
 Exit: 0 ok, 1 the turn failed, 3 refused or waiting for you, 4 unavailable, 5 limited, 130 interrupted.";
 

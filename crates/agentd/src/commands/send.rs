@@ -19,9 +19,9 @@ Examples:
   agentd send coder --steer \"Leave the public API as it is\"
   make 2>&1 | agentd send coder --key build-1234 -
 
-The prompt is on disk before this returns. Sent twice under one key, it is delivered once. Ctrl-C and
+The prompt is on disk before this returns. Sent twice under one key, it is delivered once. Ctrl-C and \
 --timeout let go of a turn that goes on; `agentd wait` finds it again.
-Exit: 0 ok, 1 the turn failed, 3 refused, set aside or waiting for you, 4 unavailable, 5 limited,
+Exit: 0 ok, 1 the turn failed, 3 refused, set aside or waiting for you, 4 unavailable, 5 limited, \
 124 the timeout is over, 130 interrupted.";
 
 /// Send an agent a prompt, and wait for its answer

@@ -15,7 +15,7 @@ Examples:
   agentd set coder 'tools=[\"read_file\",\"search\"]' on_crash=wait
   agentd set coder temperature=
 
-The keys are those of an agent file, with dots between; `system` is the prompt. A value is text, or JSON;
+The keys are those of an agent file, with dots between; `system` is the prompt. A value is text, or JSON; \
 none at all puts the default back. All of them are set, or none.";
 
 /// Change single settings of an agent

@@ -12,7 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   agentd start coder
 
-It runs from now on, whenever there is something to do: after `stop`, or after it has failed. Your
+It runs from now on, whenever there is something to do: after `stop`, or after it has failed. Your \
 provider keys are handed on to it.";
 
 /// Let an agent run again that was stopped, or has failed

@@ -14,7 +14,7 @@ Examples:
   agentd stop coder
   agentd stop coder --grace 2s --kill-background
 
-The turn is cancelled and what was said is kept; prompts wait until `agentd start`. Background tasks go
+The turn is cancelled and what was said is kept; prompts wait until `agentd start`. Background tasks go \
 on unless you say --kill-background.";
 
 /// Stop an agent: its turn ends, and it does not run until it is started

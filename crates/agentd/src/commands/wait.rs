@@ -19,9 +19,9 @@ Examples:
   agentd wait coder --timeout 10m && echo done
   agentd wait coder 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
 
-With a prompt's id, as `agentd send --no-wait` prints it, its answer is printed; otherwise this waits until
+With a prompt's id, as `agentd send --no-wait` prints it, its answer is printed; otherwise this waits until \
 nothing is under way or queued.
-Exit: 0 ok, 1 the turn failed, 3 it waits for you, 4 unavailable, 5 limited, 124 the timeout is over,
+Exit: 0 ok, 1 the turn failed, 3 it waits for you, 4 unavailable, 5 limited, 124 the timeout is over, \
 130 interrupted.";
 
 /// Wait until an agent has nothing left to do, or for the answer to a prompt
