@@ -1,31 +1,181 @@
 //! The daemon: it owns the store, looks after the agents' processes, and answers over a socket.
 //!
 //! It may **not** decide what core can decide.
+//!
+//! - [`layout`]: where things are, and who holds what.
+//! - `desk`: one agent at hand; everything that is written to its journal goes through it.
+//! - `supervisor`: the agents' processes.
+//! - `link`: what runtimes say and hear.
+//! - `lifecycle`: what can be done to an agent, one file per verb.
+//! - `http`: the same over HTTP, one file per noun.
 
-use std::path::PathBuf;
+mod answer;
+mod clock;
+mod daemon;
+mod desk;
+mod http;
+pub mod layout;
+mod lifecycle;
+mod link;
+mod problem;
+mod supervisor;
+mod view;
+
+use crate::daemon::{Daemon, Ending};
+use crate::layout::Layout;
+use crate::supervisor::end_process;
+use agentd_client::api::Env;
+use agentd_store::{Options, SqliteStore};
+use std::collections::HashSet;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long the agents' processes may take to end with the daemon.
+const LAST_EFFECTS: Duration = Duration::from_secs(20);
 
 /// How a daemon is run.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where everything is kept.
     pub home: PathBuf,
+    /// What runs an agent, with `runtime` as its first argument: this very program.
+    pub program: PathBuf,
+    /// How long a runtime goes on without a daemon.
+    pub orphan: Duration,
+    /// What agents work with whose callers brought nothing.
+    pub env: Env,
 }
 
 /// Why a daemon did not run, or ended otherwise than it was told to.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("another daemon runs in {0}")]
+    #[error("another daemon runs in {}", .0.display())]
     Taken(PathBuf),
     #[error("{what}: {source}")]
-    Io {
-        what: String,
-        source: std::io::Error,
-    },
+    Io { what: String, source: io::Error },
+    #[error(transparent)]
+    Store(#[from] agentd_store::Error),
+    #[error(transparent)]
+    Process(#[from] agentd_process::Error),
 }
 
-/// Runs a daemon until it is told to stop.
+fn io_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+    let what = what.into();
+    |source| Error::Io { what, source }
+}
+
+/// Runs until it is told to end: by SIGTERM or SIGINT, which leave the agents' processes alone, or by a
+/// client, which does not.
 pub async fn run(settings: Settings) -> Result<(), Error> {
-    let what = format!("{} has no daemon yet", settings.home.display());
-    let source = std::io::Error::from(std::io::ErrorKind::Unsupported);
-    Err(Error::Io { what, source })
+    let mut terminate = signal(SignalKind::terminate()).map_err(io_error("signals"))?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(io_error("signals"))?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(io_error("signals"))?;
+    let layout = Layout::new(&settings.home);
+    let what = format!("{} cannot be used", settings.home.display());
+    layout.make().map_err(io_error(what))?;
+    let _lock = match layout::hold(&layout.daemon_lock()) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            return Err(Error::Taken(settings.home));
+        }
+        Err(error) => return Err(io_error("the daemon's lock cannot be taken")(error)),
+    };
+    agentd_process::adopt_orphans()?;
+    let store = SqliteStore::open(Options::new(&settings.home))?;
+    let links = listen(&layout.link_socket())?;
+    let daemon = Arc::new(Daemon::new(
+        layout.clone(),
+        Arc::new(store),
+        settings.program,
+        settings.orphan,
+        settings.env,
+    ));
+    let linked = tokio::spawn(link::serve(Arc::clone(&daemon), links));
+    if let Err(problem) = lifecycle::revive::revive(&daemon).await {
+        tracing::error!(%problem, "not all agents could be looked at");
+    }
+    // Last of all: whoever is answered finds everything in its place.
+    let api = listen(&layout.api_socket())?;
+    let served = tokio::spawn(http::serve(Arc::clone(&daemon), api));
+    tokio::spawn(reap(Arc::clone(&daemon)));
+    tracing::info!(home = %settings.home.display(), pid = std::process::id(), "ready");
+
+    let mut ending = daemon.ending();
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hangup.recv() => {}
+            _ = ending.wait_for(|ending| *ending != Ending::No) => {
+                stop_all(&daemon).await;
+                break;
+            }
+        }
+    }
+    daemon.end(Ending::Leaves);
+    let _ended = served.await;
+    let _ended = linked.await;
+    // Another daemon may be on its way already; it makes them anew.
+    for socket in [layout.api_socket(), layout.link_socket()] {
+        let _gone = std::fs::remove_file(socket);
+    }
+    tracing::info!("ended");
+    Ok(())
+}
+
+/// A socket that nobody else may speak to. Whoever left an old one there is gone: we hold the lock.
+fn listen(path: &Path) -> Result<UnixListener, Error> {
+    let what = format!("{} cannot be listened at", path.display());
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(io_error(what)(error));
+        }
+        _ => {}
+    }
+    let listener = UnixListener::bind(path).map_err(io_error(what.clone()))?;
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(path, private).map_err(io_error(what))?;
+    Ok(listener)
+}
+
+/// Ends the agents' processes, each with what it has in hand; their turns go on when they run again.
+async fn stop_all(daemon: &Arc<Daemon>) {
+    let desks = daemon.desks().await;
+    for desk in &desks {
+        end_process(&mut desk.lock().await);
+    }
+    let all = async {
+        for desk in &desks {
+            desk.until(|guard| guard.process.is_none().then_some(()))
+                .await;
+        }
+    };
+    if tokio::time::timeout(LAST_EFFECTS, all).await.is_err() {
+        for desk in &desks {
+            lifecycle::kill(desk).await;
+        }
+    }
+}
+
+/// Buries whoever has lost its parent and come to us.
+async fn reap(daemon: Arc<Daemon>) {
+    let Ok(mut children) = signal(SignalKind::child()) else {
+        return;
+    };
+    while children.recv().await.is_some() {
+        let mut ours = HashSet::new();
+        for desk in daemon.desks().await {
+            let guard = desk.lock().await;
+            let process = guard.process.as_ref().and_then(|process| process.identity);
+            ours.extend(process.map(|identity| identity.pid));
+        }
+        if let Err(error) = agentd_process::reap_orphans(|pid| ours.contains(&pid)) {
+            tracing::warn!(%error, "orphans are not reaped");
+        }
+    }
 }

@@ -16,6 +16,7 @@ mod child;
 mod error;
 pub mod failpoint;
 mod identity;
+mod reap;
 pub mod shim;
 mod signal;
 mod snapshot;
@@ -28,8 +29,10 @@ pub use boot::boot_id;
 pub use child::{Child, Exit};
 pub use error::{Error, Result};
 pub use identity::Identity;
+pub use reap::{adopt_orphans, reap_orphans};
 pub use signal::{Delivery, Signal, signal, signal_group};
 pub use start::{Own, Start};
+pub use task::ended;
 pub use tree::kill_tree;
 
 #[cfg(test)]

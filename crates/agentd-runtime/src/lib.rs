@@ -3,9 +3,11 @@
 //! It may **not** open the store: it sees a journal through whoever starts it.
 //!
 //! - [`driver`]: carries out the effects of core's turn machine.
+//! - [`link`]: a journal that the daemon keeps.
 //! - [`provider`]: one request to a model, streamed.
 //! - [`tools`]: what the agent can do.
 
 pub mod driver;
+pub mod link;
 pub mod provider;
 pub mod tools;

@@ -213,6 +213,7 @@ impl Bench {
             let (state, window) = disk.fold();
             let draft = disk.draft.clone();
             Folded {
+                incarnation: state.incarnation.next(),
                 state,
                 window,
                 draft,

@@ -10,6 +10,7 @@ use agentd_core::window::Window;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
+use tokio::sync::watch;
 
 /// The journals of all agents.
 ///
@@ -48,6 +49,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Follows one agent's journal from `after` on. Woken by commits; it never polls.
     fn tail(&self, agent: AgentId, after: Seq) -> Tail;
+
+    /// Wakes up with each commit, whoever it was for.
+    fn commits(&self) -> Commits;
 
     /// The agent that is called this, by its name or by an old one.
     async fn find(&self, name: &str) -> Result<Option<AgentId>>;
@@ -327,6 +331,16 @@ pub struct Report {
 impl Report {
     pub fn is_clean(&self) -> bool {
         self.damaged.is_empty() && self.dangling.is_empty() && self.file.is_empty()
+    }
+}
+
+/// Wakes up with each commit.
+pub struct Commits(pub(crate) watch::Receiver<u64>);
+
+impl Commits {
+    /// Waits for the next one; false where there will be none.
+    pub async fn next(&mut self) -> bool {
+        self.0.changed().await.is_ok()
     }
 }
 

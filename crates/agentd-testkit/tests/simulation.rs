@@ -1,4 +1,5 @@
-//! Daemon, link, runtime and journal under random schedules: what was acknowledged happens once.
+//! Daemon, link, runtime and journal under random schedules: what was acknowledged happens once, and a
+//! reset happens whole or not at all.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,95 +8,300 @@
 )]
 
 use agentd_core::event::{Body, TurnStatus};
-use agentd_testkit::sim::{Sim, op};
+use agentd_core::id::{ConversationId, Incarnation, OpId, PromptId, Seq};
+use agentd_core::state::Outcome;
+use agentd_core::wire;
+use agentd_testkit::sim::{Op, Sim, Wanted, Way, op, trouble};
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
-use std::cell::Cell;
+use proptest::test_runner::{RngSeed, TestRunner};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A runner that says how to run the same schedules again.
+fn runner(cases: u32) -> TestRunner {
+    let mut config = agentd_testkit::cases(cases);
+    if config.rng_seed == RngSeed::Random {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        config.rng_seed = RngSeed::Fixed(u64::from(now.subsec_nanos()));
+    }
+    println!("PROPTEST_RNG_SEED={}", config.rng_seed);
+    TestRunner::new(config)
+}
+
+/// What the schedules came to: a simulation in which hardly anything happens proves nothing.
+#[derive(Debug, Default)]
+struct Tried {
+    kills: u64,
+    rests: u64,
+    events: BTreeMap<&'static str, u64>,
+    turns: BTreeMap<String, u64>,
+}
+
+impl Tried {
+    fn add(&mut self, sim: &Sim) {
+        self.kills += u64::from(sim.kills);
+        self.rests += u64::from(sim.rests);
+        for event in sim.events() {
+            *self.events.entry(event.body.kind().name()).or_default() += 1;
+            if let Body::TurnEnded(turn) = &event.body {
+                let status = format!("{:?}", turn.status);
+                *self.turns.entry(status).or_default() += 1;
+            }
+        }
+    }
+
+    fn events(&self, kind: &str) -> u64 {
+        self.events.get(kind).copied().unwrap_or(0)
+    }
+}
 
 /// goose#11808, langgraph#7417: a tool that had run is run again after a crash.
 /// goose#9037: a queued prompt is lost.
 #[test]
 fn whatever_is_killed_or_cut_each_prompt_is_taken_once_and_each_tool_runs_once() {
-    let kills = Cell::new(0_u64);
-    let ended = std::cell::RefCell::new(BTreeMap::<String, u64>::new());
-    TestRunner::new(agentd_testkit::cases(10_000))
-        .run(&prop::collection::vec(op(), 1..120), |ops| {
+    let tried = RefCell::new(Tried::default());
+    runner(10_000)
+        .run(&prop::collection::vec(op(), 1..400), |ops| {
             let mut sim = Sim::new();
             for op in &ops {
                 sim.apply(*op);
-                sim.check_prefix();
+                sim.check();
             }
             sim.settle();
+            sim.check();
             check(&sim)?;
-            kills.set(kills.get() + u64::from(sim.kills));
-            for event in sim.events() {
-                if let Body::TurnEnded(turn) = &event.body {
-                    let status = format!("{:?}", turn.status);
-                    *ended.borrow_mut().entry(status).or_default() += 1;
-                }
-            }
+            // What was stopped goes on where it was.
+            sim.apply(Op::StartAgent);
+            sim.settle();
+            sim.check();
+            check(&sim)?;
+            tried.borrow_mut().add(&sim);
             Ok(())
         })
         .unwrap();
-    println!(
-        "runtimes killed: {}; turns ended: {:?}",
-        kills.get(),
-        ended.borrow()
-    );
-    assert!(kills.get() > 1000, "hardly anything was killed");
+    let tried = tried.into_inner();
+    println!("{tried:#?}");
+    assert!(tried.kills > 1000 && tried.rests > 1000);
+    for kind in [
+        "reset_ended",
+        "reset_withdrawn",
+        "pointer_moved",
+        "agent_stopped",
+        "prompts_set_aside",
+        "prompts_requeued",
+        "approval_answered",
+    ] {
+        assert!(tried.events(kind) > 300, "hardly any {kind}");
+    }
 }
 
+/// What holds once everything has come to rest.
 fn check(sim: &Sim) -> Result<(), TestCaseError> {
     let state = sim.kept.state();
-    prop_assert_eq!(state.anomalies, 0);
     prop_assert!(state.turn.is_none(), "a turn never ended");
-    prop_assert_eq!(state.inbox.waiting().len(), 0, "a prompt was never taken");
+    prop_assert!(state.resets.under_way().is_none(), "a reset never ended");
+    let waiting = state.inbox.waiting().len();
+    prop_assert!(waiting == 0 || state.stopped, "a prompt was never taken");
+    prop_assert!(!state.stopped || !sim.is_awake(), "stopped, and it runs");
     for (call, times) in &sim.effects {
         prop_assert_eq!(*times, 1, "{} ran more than once", call);
     }
-    let mut queued = BTreeMap::<String, u32>::new();
-    let mut taken = BTreeMap::new();
+    check_turns(sim)?;
+    check_prompts(sim)?;
+    check_resets(sim)?;
+    check_writers(sim)
+}
+
+fn check_turns(sim: &Sim) -> Result<(), TestCaseError> {
     let (mut started, mut ended) = (0, 0);
     for event in sim.events() {
         match &event.body {
-            Body::PromptQueued(prompt) => {
-                *queued
-                    .entry(prompt.key.clone().unwrap_or_default())
-                    .or_default() += 1;
-            }
-            Body::PromptsTaken(body) => {
-                for prompt in &body.prompts {
-                    *taken.entry(*prompt).or_insert(0) += 1;
-                }
-            }
             Body::TurnStarted(_) => started += 1,
             Body::TurnEnded(turn) => {
                 ended += 1;
                 let gave_up = turn.status == TurnStatus::Lost;
-                prop_assert!(
-                    !gave_up || sim.kills >= 3,
-                    "given up after {} kills",
-                    sim.kills
-                );
+                prop_assert!(!gave_up || sim.kills >= 3, "lost after {} kills", sim.kills);
             }
             _ => {}
         }
     }
     prop_assert_eq!(started, ended);
+    Ok(())
+}
+
+/// Each prompt is there once, and is answered once, or waits, or was set aside with its conversation.
+fn check_prompts(sim: &Sim) -> Result<(), TestCaseError> {
+    let mut accepted = BTreeMap::<String, PromptId>::new();
+    let mut taken = BTreeMap::<PromptId, u32>::new();
+    let mut named = Vec::new();
+    for event in sim.events() {
+        match &event.body {
+            Body::PromptQueued(queued) => {
+                if let Some(key) = &queued.key {
+                    let twice = accepted.insert(key.clone(), queued.prompt);
+                    prop_assert_eq!(twice, None, "{} was accepted twice", key);
+                }
+            }
+            Body::PromptsTaken(body) => {
+                for prompt in &body.prompts {
+                    *taken.entry(*prompt).or_default() += 1;
+                }
+            }
+            Body::PromptsSetAside(body) => named.extend(body.prompts.iter().copied()),
+            _ => {}
+        }
+    }
+    let inbox = &sim.kept.state().inbox;
     for sent in &sim.prompts {
         prop_assert!(sent.is_acknowledged);
-        prop_assert_eq!(
-            queued.get(&sent.key),
-            Some(&1),
-            "{} is not there once",
-            sent.key
-        );
+        let prompt = accepted.get(&sent.key).copied();
+        let Some(prompt) = prompt else {
+            return Err(TestCaseError::fail(format!("{} is nowhere", sent.key)));
+        };
+        let waits = inbox.waiting().filter(|queued| queued.prompt == prompt);
+        let aside = inbox.set_aside_prompts();
+        let aside = aside.filter(|queued| queued.prompt == prompt).count();
+        let taken = taken.get(&prompt).copied().unwrap_or(0) as usize;
+        let times = taken + waits.count() + aside;
+        prop_assert_eq!(times, 1, "{} is there {} times", sent.key, times);
+        prop_assert!(aside == 0 || named.contains(&prompt));
     }
-    prop_assert_eq!(taken.len(), sim.prompts.len());
-    prop_assert!(
-        taken.values().all(|times| *times == 1),
-        "a prompt was taken twice"
-    );
     Ok(())
+}
+
+/// Each op that began has one end, and moved the pointer once or not at all. What was accepted while it
+/// was under way is for the conversation that it led to.
+fn check_resets(sim: &Sim) -> Result<(), TestCaseError> {
+    let state = sim.kept.state();
+    let mut began = BTreeMap::<OpId, u32>::new();
+    let mut moved = BTreeMap::<OpId, u32>::new();
+    for event in sim.events() {
+        let (times, op) = match &event.body {
+            Body::ResetBegan(body) => (&mut began, Some(body.op)),
+            Body::ConversationBegan(body) => (&mut moved, body.op),
+            Body::PointerMoved(body) => (&mut moved, body.op),
+            _ => continue,
+        };
+        if let Some(op) = op {
+            *times.entry(op).or_default() += 1;
+        }
+    }
+    for asked in &sim.resets {
+        let op = asked.order.op;
+        let times = |of: &BTreeMap<OpId, u32>| of.get(&op).copied().unwrap_or(0);
+        let times = (times(&began), times(&moved));
+        match &asked.answer {
+            Some(Ok(Outcome::Ended {
+                began, ended, old, ..
+            })) => {
+                prop_assert_eq!(times, (1, 1));
+                check_accepted_during(sim, *began, *ended, *old)?;
+            }
+            Some(Ok(Outcome::Withdrawn { .. })) => prop_assert_eq!(times, (1, 0)),
+            Some(Err(_)) => prop_assert_eq!(times, (0, 0)),
+            None => prop_assert!(false, "nobody knows how {} went", op),
+        }
+        if let Some(Ok(outcome)) = &asked.answer {
+            prop_assert_eq!(state.resets.outcome(op), Some(*outcome));
+        }
+    }
+    Ok(())
+}
+
+fn check_accepted_during(
+    sim: &Sim,
+    began: Seq,
+    ended: Seq,
+    old: ConversationId,
+) -> Result<(), TestCaseError> {
+    let mut accepted = Vec::new();
+    for event in sim.events() {
+        match &event.body {
+            Body::PromptQueued(queued) if queued.key.is_some() => {
+                if event.seq > began && event.seq < ended {
+                    accepted.push(queued.prompt);
+                }
+            }
+            Body::PromptsTaken(taken) if event.conversation == old => {
+                let late = taken.prompts.iter().any(|prompt| accepted.contains(prompt));
+                prop_assert!(!late, "taken in the conversation that was left");
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whoever writes a request is the newest incarnation, and has not said that it is at rest.
+fn check_writers(sim: &Sim) -> Result<(), TestCaseError> {
+    let mut newest = Incarnation(0);
+    let mut at_rest = true;
+    for event in sim.events() {
+        match &event.body {
+            Body::IncarnationBegan(began) => {
+                prop_assert!(began.incarnation > newest);
+                (newest, at_rest) = (began.incarnation, false);
+            }
+            Body::IncarnationEnded(ended) => {
+                prop_assert_eq!(ended.incarnation, newest);
+                at_rest = true;
+            }
+            Body::RequestSent(sent) => {
+                prop_assert_eq!(sent.request.incarnation, newest);
+                prop_assert!(!at_rest);
+            }
+            Body::TurnStarted(_) | Body::TurnEnded(_) | Body::ToolStarted(_) => {
+                prop_assert!(!at_rest);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// DESIGN §6: for an idle agent the request after an undo is, byte for byte, what it would have been
+/// without the reset, whatever was killed meanwhile.
+#[test]
+fn reset_and_undo_of_an_idle_agent_leave_no_trace_in_the_next_request() {
+    let compared = RefCell::new(0_u32);
+    let trouble = || prop::collection::vec(trouble(), 0..20);
+    let schedule = (prop::collection::vec(op(), 1..80), trouble(), trouble());
+    runner(1_500)
+        .run(&schedule, |(ops, first, second)| {
+            let idle = || {
+                let mut sim = Sim::run(&ops);
+                sim.settle();
+                sim.apply(Op::StartAgent);
+                sim.settle();
+                sim
+            };
+            let mut plain = idle();
+            let mut undone = idle();
+            for (way, trouble) in [(Way::Fresh, &first), (Way::Undo, &second)] {
+                undone.apply(Op::Reset(Wanted {
+                    way,
+                    keep_queue: false,
+                    force: true,
+                }));
+                trouble.iter().for_each(|op| undone.apply(*op));
+                undone.settle();
+                undone.check();
+            }
+            let (plain, undone) = (next_request(&mut plain), next_request(&mut undone));
+            prop_assert_eq!(plain, undone);
+            *compared.borrow_mut() += 1;
+            Ok(())
+        })
+        .unwrap();
+    println!("{} requests compared", compared.borrow());
+}
+
+/// What is sent for the next prompt, as it goes over the wire.
+fn next_request(sim: &mut Sim) -> Option<String> {
+    sim.is_recording = true;
+    sim.apply(Op::Prompt(agentd_core::event::PromptMode::Queue));
+    sim.settle();
+    let first = sim.sent.first();
+    first.map(|request| wire::encode(request).to_string())
 }

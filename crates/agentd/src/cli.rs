@@ -3,7 +3,7 @@
 use crate::commands::{
     agent, apply, approve, checkpoint, completions, config, r#continue, conversations, create,
     daemon, demo, deny, edit, export, import, interrupt, list, logs, purge, rename, replay, reset,
-    restart, rm, run, send, set, show, start, status, stop, tasks, verify, wait,
+    restart, rm, run, runtime, send, set, show, start, status, stop, tasks, verify, wait,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -62,6 +62,7 @@ pub enum Verb {
     Agent(Box<agent::Args>),
     Config(config::Args),
     Completions(completions::Args),
+    Runtime(runtime::Args),
     Verify(verify::Args),
     Demo(demo::Args),
 }
@@ -70,7 +71,9 @@ impl Verb {
     /// Whether it listens to signals itself; others are simply dropped at Ctrl-C.
     pub const fn hears_signals(&self) -> bool {
         match self {
-            Self::Agent(_) | Self::Run(_) | Self::Send(_) | Self::Edit(_) => true,
+            Self::Agent(_) | Self::Run(_) | Self::Send(_) | Self::Edit(_) | Self::Runtime(_) => {
+                true
+            }
             Self::Daemon(args) => args.hears_signals(),
             _ => false,
         }

@@ -24,6 +24,8 @@ pub struct Follow {
     was_live: bool,
     /// The request whose reply is shown as it streams.
     streaming: Option<String>,
+    /// One of whose reply a part went by unseen.
+    missed: Option<String>,
 }
 
 impl Follow {
@@ -35,6 +37,7 @@ impl Follow {
             is_live: false,
             was_live: false,
             streaming: None,
+            missed: None,
         }
     }
 
@@ -72,13 +75,18 @@ impl Follow {
                 }
                 self.query.after = event.seq.0;
                 if let Body::RequestSent(sent) = &event.body {
-                    self.streaming = self.is_live.then(|| sent.request.to_string());
+                    let request = Some(sent.request.to_string());
+                    let is_whole = self.is_live && self.missed != request;
+                    self.streaming = request.filter(|_| is_whole);
                 }
                 Some(Seen::Event(event))
             }
             Item::Delta(delta) => {
-                let is_whole = self.streaming.as_ref() == Some(&delta.request);
-                is_whole.then_some(Seen::Delta(delta))
+                if self.streaming.as_ref() == Some(&delta.request) {
+                    return Some(Seen::Delta(delta));
+                }
+                self.missed = Some(delta.request);
+                None
             }
             Item::CaughtUp => {
                 self.is_live = true;
@@ -144,5 +152,9 @@ mod tests {
         assert!(follow.look(event(2)).is_some());
         assert!(follow.look(delta("1.2")).is_some());
         assert!(follow.look(Item::CaughtUp).is_none());
+        // What overtook its own beginning.
+        assert!(follow.look(delta("1.3")).is_none());
+        assert!(follow.look(event(3)).is_some());
+        assert!(follow.look(delta("1.3")).is_none());
     }
 }

@@ -17,6 +17,8 @@ mod printer;
 mod prompt;
 mod providers;
 mod render;
+mod runtime;
+mod setup;
 mod waiting;
 
 use clap::{CommandFactory as _, Parser as _};

@@ -120,11 +120,14 @@ impl Printer {
         });
         let all: String = texts.collect();
         let of = message.request;
+        let continues = request.is_none() || request == of.map(|of| of.to_string());
         match all.strip_prefix(&shown) {
-            Some(rest) if request.is_none() || request == of.map(|of| of.to_string()) => {
-                self.text(rest);
+            Some(rest) if continues => self.text(rest),
+            // Something is missing in what was shown.
+            _ => {
+                self.end_line();
+                self.text(&all);
             }
-            _ => {}
         }
     }
 

@@ -6,12 +6,13 @@ use crate::output::Output;
 use crate::render;
 use agentd_client::api::{Answer, Status};
 use agentd_core::id::PromptId;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long one question may be open. The first is short: a turn that begins to wait for somebody is
 /// noticed between two questions.
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(20);
+const BREATH: Duration = Duration::from_millis(50);
 
 /// Waits until a prompt is over, or its turn waits for somebody. A daemon that goes away is started
 /// again.
@@ -22,12 +23,17 @@ pub async fn answer(
 ) -> Result<Answer, Error> {
     let mut wait = FIRST;
     loop {
+        let asked = Instant::now();
         let answer = connection.client.answer(name, prompt, wait).await;
         let Some(answer) = connection.or_again(answer).await? else {
             continue;
         };
         if answer.status.is_over() || answer.status == Status::Waiting {
             return Ok(answer);
+        }
+        if asked.elapsed() < wait {
+            // A daemon that is about to end keeps nobody waiting.
+            tokio::time::sleep(BREATH).await;
         }
         wait = (wait * 2).min(LONGEST);
     }

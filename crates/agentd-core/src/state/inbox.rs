@@ -24,7 +24,7 @@ pub struct Queued {
 pub struct Inbox {
     queue: VecDeque<Queued>,
     aside: Vec<Queued>,
-    keys: VecDeque<(String, PromptId)>,
+    keys: VecDeque<(String, PromptId, Seq)>,
 }
 
 impl Inbox {
@@ -37,10 +37,10 @@ impl Inbox {
         self.aside.iter()
     }
 
-    /// The prompt that was accepted under this key.
-    pub fn by_key(&self, key: &str) -> Option<PromptId> {
-        let find = |(known, prompt): &(String, PromptId)| (known == key).then_some(*prompt);
-        self.keys.iter().rev().find_map(find)
+    /// The prompt that was accepted under this key, and where.
+    pub fn by_key(&self, key: &str) -> Option<(PromptId, Seq)> {
+        let mut keys = self.keys.iter().rev();
+        keys.find_map(|(known, prompt, seq)| (known == key).then_some((*prompt, *seq)))
     }
 
     pub(super) fn queue(&mut self, event: &Event, body: &PromptQueued) {
@@ -59,7 +59,7 @@ impl Inbox {
             None => self.queue.push_back(queued),
         }
         if let Some(key) = &body.key {
-            self.keys.push_back((key.clone(), body.prompt));
+            self.keys.push_back((key.clone(), body.prompt, event.seq));
             while self.keys.len() > KEYS_KEPT {
                 self.keys.pop_front();
             }

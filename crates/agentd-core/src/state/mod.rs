@@ -155,7 +155,8 @@ impl AgentState {
         if self.resets.under_way().is_some() {
             return Phase::Resetting;
         }
-        if self.stopped {
+        // Until its turn has ended it is still being stopped.
+        if self.stopped && self.turn.is_none() {
             return Phase::Stopped;
         }
         if self.failed.is_some() {

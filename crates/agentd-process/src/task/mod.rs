@@ -20,6 +20,7 @@ pub use find::{Found, find, withdraw};
 pub use order::{Limits, Order};
 pub use record::Exit;
 pub use start::{ShimProgram, start};
+pub use wait::ended;
 
 pub(crate) use claim::{By, take};
 pub(crate) use folder::{Folder, cannot, create, write, write_for_good};

@@ -1,4 +1,4 @@
-//! Waiting for a shim, as its parent or not.
+//! Waiting for a process, as its parent or not.
 
 use crate::error::{Error, Result};
 use crate::identity::Identity;
@@ -10,7 +10,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Waits until it has ended. One that nobody has reaped yet has.
+/// Waits until a process has ended, whoever started it. One that nobody has reaped yet has. Needs a
+/// tokio runtime with IO.
 pub async fn ended(one: Identity) -> Result<()> {
     if let Some(handle) = handle(one)? {
         readable(one, &handle).await?;

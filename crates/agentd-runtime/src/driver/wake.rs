@@ -31,14 +31,11 @@ pub struct Folded {
     pub window: Window,
     /// What had been streamed of the newest request, as it was kept.
     pub draft: Option<(TryId, Vec<u8>)>,
+    /// That of the process that wakes the agent: whoever appends counts under it.
+    pub incarnation: Incarnation,
 }
 
 impl Folded {
-    /// The incarnation of the process that wakes the agent: whoever appends counts under it.
-    pub fn next_incarnation(&self) -> Incarnation {
-        self.state.incarnation.next()
-    }
-
     /// The calls that were started and have no result.
     fn started(&self) -> Vec<(ToolCall, StartedCall)> {
         let turn = self.state.turn.as_ref();
@@ -79,7 +76,7 @@ impl Driver {
             calls.insert(call.id.clone(), parts.tools.find(call, started).await);
         }
         let facts = Facts {
-            incarnation: folded.next_incarnation(),
+            incarnation: folded.incarnation,
             after,
             draft: folded.reply(),
             calls,

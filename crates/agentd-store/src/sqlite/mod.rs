@@ -173,6 +173,10 @@ impl Store for SqliteStore {
             .await
     }
 
+    fn commits(&self) -> Commits {
+        Commits(self.inner.notify.commits())
+    }
+
     fn tail(&self, agent: AgentId, after: Seq) -> Tail {
         Tail {
             next: Box::new(SqliteTail {

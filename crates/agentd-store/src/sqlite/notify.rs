@@ -9,6 +9,7 @@ use tokio::sync::watch;
 /// One sender per agent that somebody follows; an agent that nobody follows costs nothing.
 pub struct Notify {
     agents: Mutex<HashMap<AgentId, watch::Sender<Seq>>>,
+    commits: watch::Sender<u64>,
     follower: Waker,
 }
 
@@ -36,8 +37,13 @@ impl Notify {
     pub fn new(follower: Waker) -> Self {
         Self {
             agents: Mutex::default(),
+            commits: watch::Sender::new(0),
             follower,
         }
+    }
+
+    pub fn commits(&self) -> watch::Receiver<u64> {
+        self.commits.subscribe()
     }
 
     /// Called after a commit, never before.
@@ -54,6 +60,7 @@ impl Notify {
             }
         }
         drop(agents);
+        self.commits.send_modify(|count| *count += 1);
         self.follower.wake();
     }
 
@@ -62,6 +69,7 @@ impl Notify {
         for sender in self.lock().values() {
             sender.send_modify(|_| {});
         }
+        self.commits.send_modify(|count| *count += 1);
         self.follower.wake();
     }
 

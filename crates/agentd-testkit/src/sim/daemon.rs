@@ -1,15 +1,20 @@
 //! The daemon: it writes, it answers clients, it gives the agent to one runtime at a time.
 
 use super::journal::Counted;
-use super::{AGENT, CONVERSATION, Sent, Sim, Wire};
-use agentd_core::event::{Body, Event, NewEvent, Prompt, PromptMode, PromptQueued};
-use agentd_core::id::PromptId;
+use super::{AGENT, Sent, Sim, Wire};
+use agentd_core::begin::Line;
+use agentd_core::event::{
+    ApprovalAnswered, Body, Decision, Event, NewEvent, Prompt, PromptMode, PromptQueued,
+};
+use agentd_core::id::{PromptId, TurnId};
 use agentd_core::link::{Daemon, Down, Greeting, Hello, Order, Refusal, Up, Welcome};
 use agentd_core::message::Block;
 
 #[derive(Default)]
 pub struct DaemonProcess {
     pub side: Daemon,
+    /// The runtime was told to stop, on the connection that there is.
+    pub told_to_stop: bool,
 }
 
 impl Sim {
@@ -65,22 +70,54 @@ impl Sim {
     }
 
     pub(super) fn interrupt(&mut self) {
+        self.order(Order::Interrupt);
+    }
+
+    /// False where nobody is there to hear it.
+    pub(super) fn order(&mut self, order: Order) -> bool {
         let is_connected = |daemon: &super::DaemonProcess| daemon.side.is_connected();
-        if self.daemon.as_ref().is_some_and(is_connected) {
-            let order = Order::Interrupt;
+        let is_connected = self.daemon.as_ref().is_some_and(is_connected);
+        if is_connected {
             self.send_down(&Down::Order { order });
+        }
+        is_connected
+    }
+
+    /// Somebody answers the question that waits.
+    pub(super) fn answer(&mut self, decision: Decision) {
+        let state = self.kept.state();
+        let turn = state.turn.as_ref().map(|turn| turn.id);
+        let waiting = state.approvals.waiting().next();
+        let Some(approval) = waiting.map(|(approval, _)| *approval) else {
+            return;
+        };
+        if self.daemon.is_some() {
+            let answered = ApprovalAnswered { approval, decision }.into();
+            self.write_in(turn, [answered]);
         }
     }
 
-    fn write(&mut self, bodies: impl IntoIterator<Item = Body>) {
+    pub(super) fn write(&mut self, bodies: impl IntoIterator<Item = Body>) {
+        self.write_in(None, bodies);
+    }
+
+    fn write_in(&mut self, turn: Option<TurnId>, bodies: impl IntoIterator<Item = Body>) {
+        let current = self.kept.state().tree.current();
+        let Some(conversation) = current else { return };
+        let lines = bodies.into_iter().map(|body| (conversation, body));
+        self.commit(turn, lines.collect());
+    }
+
+    /// One append, whole or not at all.
+    pub(super) fn commit(&mut self, turn: Option<TurnId>, lines: Vec<Line>) {
         let at = self.now();
-        let event = |body| NewEvent {
+        let event = |(conversation, body)| NewEvent {
             at,
-            conversation: CONVERSATION,
-            turn: None,
+            conversation,
+            turn,
             body,
         };
-        let events = self.kept.append(bodies.into_iter().map(event).collect());
+        let events = self.kept.append(lines.into_iter().map(event).collect());
         self.tell(None, &events);
     }
 
@@ -149,7 +186,8 @@ impl Sim {
         let Some(daemon) = &mut self.daemon else {
             return;
         };
-        let greeting = daemon.side.hello(hello, &state);
+        daemon.told_to_stop = false;
+        let greeting = daemon.side.hello(hello, state);
         let down = match greeting {
             Greeting::Refuse(why) => Down::Refused { why },
             Greeting::Welcome(incarnation) => {
@@ -157,7 +195,7 @@ impl Sim {
                 let window = self.kept.window();
                 Down::Welcome(Box::new(Welcome {
                     incarnation,
-                    state,
+                    state: state.clone(),
                     window,
                     draft: self.kept.draft.clone(),
                     env: Default::default(),

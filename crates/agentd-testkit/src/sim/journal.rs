@@ -3,7 +3,7 @@
 use super::{AGENT, CONVERSATION};
 use agentd_core::begin;
 use agentd_core::event::{Event, Mode, NewEvent};
-use agentd_core::id::{Incarnation, Seq, TryId};
+use agentd_core::id::{ConversationId, Incarnation, Seq, TryId};
 use agentd_core::link::{Append, Draft};
 use agentd_core::spec::AgentSpec;
 use agentd_core::state::AgentState;
@@ -13,6 +13,7 @@ use agentd_core::window::Window;
 pub struct Kept {
     pub events: Vec<Event>,
     pub draft: Option<(TryId, String)>,
+    state: AgentState,
     /// The newest append that was counted: whose, which, and where it begins.
     source: Option<(Incarnation, u64, Seq)>,
 }
@@ -32,6 +33,7 @@ impl Kept {
         let mut kept = Self {
             events: Vec::new(),
             draft: None,
+            state: AgentState::new(AGENT),
             source: None,
         };
         let spec = AgentSpec::default();
@@ -48,6 +50,7 @@ impl Kept {
 
     fn place(&mut self, event: NewEvent) -> Event {
         let event = event.placed(AGENT, Seq(self.events.len() as u64 + 1));
+        self.state.apply(&event);
         self.events.push(event.clone());
         event
     }
@@ -107,22 +110,39 @@ impl Kept {
         }
     }
 
-    pub fn state(&self) -> AgentState {
-        self.state_at(Seq(self.events.len() as u64))
+    /// The first fold, as it is now.
+    pub const fn state(&self) -> &AgentState {
+        &self.state
     }
 
-    pub fn state_at(&self, head: Seq) -> AgentState {
-        let mut state = AgentState::new(AGENT);
-        for event in self.events.iter().take_while(|event| event.seq <= head) {
-            state.apply(event);
-        }
-        state
-    }
-
+    /// What the model sees of the current conversation.
     pub fn window(&self) -> Window {
+        match self.state.tree.current() {
+            Some(current) => self.window_at(current, self.state.head),
+            None => Window::new(),
+        }
+    }
+
+    /// What it saw of some conversation up to some event.
+    pub fn window_at(&self, conversation: ConversationId, through: Seq) -> Window {
         let mut window = Window::new();
-        self.events.iter().for_each(|event| window.apply(event));
+        self.lineage(conversation, through)
+            .for_each(|event| window.apply(event));
         window
+    }
+
+    /// The events that such a window is made of.
+    pub fn lineage(
+        &self,
+        conversation: ConversationId,
+        through: Seq,
+    ) -> impl Iterator<Item = &Event> {
+        let lineage = self.state.tree.lineage(AGENT, conversation, through);
+        lineage.segments.into_iter().flat_map(|segment| {
+            self.events.iter().filter(move |event| {
+                event.conversation == segment.conversation && event.seq <= segment.through
+            })
+        })
     }
 }
 

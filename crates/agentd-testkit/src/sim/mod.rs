@@ -12,77 +12,28 @@
     reason = "where the simulation cannot go on, the test has failed"
 )]
 
+mod check;
 mod daemon;
 mod journal;
+mod lifecycle;
 mod runtime;
+mod schedule;
 mod world;
 
 pub use journal::Kept;
+pub use lifecycle::{Asked, Wanted, Way};
+pub use schedule::{Op, op, trouble};
 
-use agentd_core::event::{Event, PromptMode};
-use agentd_core::id::{AgentId, CallId, ConversationId, RuntimeId, Seq};
+use agentd_core::event::{Decision, Event, PromptMode};
+use agentd_core::id::{AgentId, CallId, ConversationId, RuntimeId};
 use agentd_core::link::{Down, Up};
+use agentd_core::request::Request;
+use agentd_core::state::AgentState;
 use agentd_core::time::Timestamp;
 use daemon::DaemonProcess;
-use proptest::prelude::*;
 use runtime::RuntimeProcess;
 use std::collections::{BTreeMap, VecDeque};
 use uuid::Uuid;
-
-/// One thing that happens. One that does not fit the moment does nothing.
-#[derive(Clone, Copy, Debug)]
-pub enum Op {
-    /// A client sends a prompt; one that was not acknowledged is sent again first, under its key.
-    Prompt(PromptMode),
-    Interrupt,
-    /// One message arrives.
-    Up,
-    Down,
-    /// The daemon reads what was said on a connection that is broken by now.
-    Late,
-    /// For a while all is well: what is missing is started, and so many messages arrive each way.
-    Flow(u8),
-    /// The connection breaks. What was on its way down is lost; what was on its way up may be read late.
-    Cut,
-    /// The runtime makes a new one.
-    Connect,
-    KillDaemon,
-    StartDaemon,
-    KillRuntime,
-    StartRuntime,
-    /// The model answers, with so many calls.
-    Reply(u8),
-    /// The model's stream has come so far.
-    Stream,
-    ModelFails,
-    ToolPrepared,
-    ToolEnds,
-    BackoffOver,
-}
-
-pub fn op() -> impl Strategy<Value = Op> {
-    prop_oneof![
-        4 => prop::sample::select(vec![PromptMode::Queue, PromptMode::Queue, PromptMode::Steer, PromptMode::Interrupt])
-            .prop_map(Op::Prompt),
-        1 => Just(Op::Interrupt),
-        8 => Just(Op::Up),
-        8 => Just(Op::Down),
-        3 => Just(Op::Late),
-        12 => (1..6_u8).prop_map(Op::Flow),
-        3 => Just(Op::Cut),
-        4 => Just(Op::Connect),
-        2 => Just(Op::KillDaemon),
-        3 => Just(Op::StartDaemon),
-        3 => Just(Op::KillRuntime),
-        4 => Just(Op::StartRuntime),
-        5 => (0..3_u8).prop_map(Op::Reply),
-        2 => Just(Op::Stream),
-        1 => Just(Op::ModelFails),
-        5 => Just(Op::ToolPrepared),
-        4 => Just(Op::ToolEnds),
-        1 => Just(Op::BackoffOver),
-    ]
-}
 
 /// A prompt as its sender sees it.
 #[derive(Clone, Debug)]
@@ -106,6 +57,14 @@ pub struct Sim {
     pub effects: BTreeMap<CallId, u32>,
     /// Kills of a runtime.
     pub kills: u32,
+    /// Runtimes that ended by themselves, in order.
+    pub rests: u32,
+    pub resets: Vec<Asked>,
+    /// What was sent to the model, where somebody wants to know.
+    pub sent: Vec<Request>,
+    pub is_recording: bool,
+    /// What the runtime's machine should know.
+    told: AgentState,
     tasks: BTreeMap<CallId, Task>,
     daemon: Option<DaemonProcess>,
     runtime: Option<RuntimeProcess>,
@@ -139,6 +98,11 @@ impl Sim {
             prompts: Vec::new(),
             effects: BTreeMap::new(),
             kills: 0,
+            rests: 0,
+            resets: Vec::new(),
+            sent: Vec::new(),
+            is_recording: false,
+            told: AgentState::new(AGENT),
             tasks: BTreeMap::new(),
             daemon: None,
             runtime: None,
@@ -185,9 +149,9 @@ impl Sim {
             }
             Op::Flow(messages) => {
                 self.start_daemon();
-                self.start_runtime();
-                self.connect();
                 for _ in 0..messages {
+                    self.tick();
+                    self.connect();
                     self.apply(Op::Up);
                     self.apply(Op::Down);
                 }
@@ -200,12 +164,24 @@ impl Sim {
                 self.late.clear();
             }
             Op::StartDaemon => self.start_daemon(),
-            Op::KillRuntime => {
-                self.kills += u32::from(self.runtime.take().is_some());
-                self.cut();
-                self.reap();
+            Op::KillRuntime => self.kill_runtime(),
+            Op::Tick => {
+                self.tick();
             }
-            Op::StartRuntime => self.start_runtime(),
+            Op::Reset(wanted) => self.ask_reset(wanted),
+            Op::ResetAgain(which) => {
+                let which = usize::from(which) % self.resets.len().max(1);
+                self.ask_again(which);
+            }
+            Op::GraceOver => self.grace_over(),
+            Op::StopAgent => self.stop_agent(),
+            Op::StartAgent => self.start_agent(),
+            Op::Sleep => self.sleep(),
+            Op::Restart => {
+                self.tell_to_stop();
+            }
+            Op::ToolAsks => self.tool_asks(),
+            Op::Answer(decision) => self.answer(decision),
             Op::Reply(calls) => self.reply(calls),
             Op::Stream => self.stream(),
             Op::ModelFails => self.model_fails(),
@@ -213,6 +189,12 @@ impl Sim {
             Op::ToolEnds => self.tool_ends(),
             Op::BackoffOver => self.backoff_over(),
         }
+    }
+
+    fn kill_runtime(&mut self) {
+        self.kills += u32::from(self.runtime.take().is_some());
+        self.cut();
+        self.reap();
     }
 
     fn cut(&mut self) {
@@ -254,37 +236,52 @@ impl Sim {
         Timestamp::from_millis(self.clock)
     }
 
+    /// Whether a process has the agent.
+    pub const fn is_awake(&self) -> bool {
+        self.runtime.is_some()
+    }
+
     pub fn events(&self) -> &[Event] {
         &self.kept.events
     }
 
-    /// Lets everything come to rest: all is started and connected, the model answers, tools end.
+    /// Lets everything come to rest: all is started and connected, clients ask again until they are
+    /// answered, the model answers, tools end.
     pub fn settle(&mut self) {
         for _ in 0..10_000 {
-            for prompt in 0..self.prompts.len() {
-                self.send_again(prompt);
-            }
             self.start_daemon();
-            self.start_runtime();
+            self.clients_ask_again();
             self.connect();
             let said = |wire: &Wire| !wire.up.is_empty() || !wire.down.is_empty();
             if self.wire.as_ref().is_some_and(said) {
                 self.apply(Op::Up);
                 self.apply(Op::Down);
-            } else if !self.let_work() {
+            } else if self.kept.state().waits_for_somebody() {
+                self.answer(Decision::Allow);
+            } else if !self.let_work() && !self.tick() && !self.clients_ask_again() {
                 return;
             }
         }
         panic!("it never comes to rest: {:#?}", self.kept.events.last());
     }
 
-    /// What the runtime's machine has been told, as a prefix of the journal.
-    pub fn check_prefix(&self) {
-        let Some(machine) = self.runtime.as_ref().and_then(RuntimeProcess::machine) else {
-            return;
-        };
-        let told = self.kept.state_at(machine.agent().head);
-        assert_eq!(*machine.agent(), told, "the machine knows another journal");
-        assert!(machine.agent().head <= Seq(self.kept.events.len() as u64));
+    /// Each client that was not answered asks again. False where there is none.
+    fn clients_ask_again(&mut self) -> bool {
+        let mut any = false;
+        for prompt in 0..self.prompts.len() {
+            any |= self
+                .prompts
+                .get(prompt)
+                .is_some_and(|sent| !sent.is_acknowledged);
+            self.send_again(prompt);
+        }
+        for reset in 0..self.resets.len() {
+            let asked = self.resets.get(reset);
+            if asked.is_some_and(|asked| asked.answer.is_none()) {
+                any = true;
+                self.ask_again(reset);
+            }
+        }
+        any
     }
 }

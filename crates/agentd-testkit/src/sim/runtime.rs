@@ -3,9 +3,9 @@
 use super::{AGENT, Sim, Task};
 use crate::journal::context;
 use agentd_core::draft::{self, Reply};
-use agentd_core::event::{After, Event};
+use agentd_core::event::{Event, IncarnationEnded, NewEvent};
 use agentd_core::id::{CallId, TryId};
-use agentd_core::link::{Did, Down, Runtime, Welcome};
+use agentd_core::link::{Did, Down, Order, Runtime, Welcome};
 use agentd_core::message::{Block, CallOutcome, Wire};
 use agentd_core::recover::{CallFact, Facts, recover};
 use agentd_core::state::AgentState;
@@ -19,6 +19,8 @@ pub struct RuntimeProcess {
     /// What waits until an append is durable: the driver does one thing at a time.
     waiting: VecDeque<Input>,
     is_appending: bool,
+    /// It has nothing in hand, and ends once that is on record.
+    is_resting: bool,
     pub(super) streaming: Option<Streaming>,
     pub(super) preparing: VecDeque<CallId>,
     pub(super) is_backing_off: bool,
@@ -71,6 +73,7 @@ impl Sim {
             life: Life::New,
             waiting: VecDeque::new(),
             is_appending: false,
+            is_resting: false,
             streaming: None,
             preparing: VecDeque::new(),
             is_backing_off: false,
@@ -97,16 +100,20 @@ impl Sim {
                         streaming.is_drafting = false;
                     }
                 }
-                Did::Told(_) => self.input(Input::Interrupt),
+                Did::Told(Order::Interrupt) => self.input(Input::Interrupt),
+                Did::Told(Order::Continue) => self.input(Input::Continue),
+                Did::Told(Order::Stop) => self.input(Input::Stop),
                 // Somebody else has it: this one ends itself.
-                Did::Refused(_) => {
-                    self.runtime = None;
-                    self.cut();
-                    self.reap();
-                }
+                Did::Refused(_) => self.runtime_ends(),
                 Did::Reconnect => self.cut(),
             }
         }
+    }
+
+    pub(super) fn runtime_ends(&mut self) {
+        self.runtime = None;
+        self.cut();
+        self.reap();
     }
 
     fn wake(&mut self, welcome: &Welcome) {
@@ -120,7 +127,7 @@ impl Sim {
         let draft = draft.map(|(_, text)| draft::decode(text.as_bytes()).expect("a whole draft"));
         let facts = Facts {
             incarnation: welcome.incarnation,
-            after: After::Crash,
+            after: state.after(),
             draft: draft.unwrap_or_default(),
             calls: facts.collect(),
             price: None,
@@ -170,6 +177,10 @@ impl Sim {
             return;
         };
         runtime.is_appending = false;
+        if runtime.is_resting {
+            self.rests += 1;
+            return self.runtime_ends();
+        }
         match std::mem::replace(&mut runtime.life, Life::New) {
             Life::Waking(folds) => {
                 let (state, window, running) = *folds;
@@ -209,7 +220,7 @@ impl Sim {
 
     pub(super) fn input(&mut self, input: Input) {
         if let Some(runtime) = &mut self.runtime
-            && runtime.machine().is_some()
+            && !matches!(runtime.life, Life::New)
         {
             runtime.waiting.push_back(input);
             self.go_on();
@@ -257,6 +268,10 @@ impl Sim {
                     request,
                 } => {
                     assert_eq!(request.repairs, [], "what we write needs no repair");
+                    self.check_sent(&request);
+                    let Some(runtime) = &mut self.runtime else {
+                        return;
+                    };
                     runtime.streaming = Some(Streaming {
                         request: request_id,
                         reply: Reply::default(),
@@ -286,10 +301,35 @@ impl Sim {
                     runtime.waiting.push_back(finished);
                 }
                 Effect::Backoff { .. } => runtime.is_backing_off = true,
-                Effect::Reload { .. } | Effect::Stopped => {}
+                Effect::Reload { .. } => panic!("the pointer moved under a process"),
+                Effect::Stopped => self.rest(),
             }
         }
         self.go_on();
+    }
+}
+
+impl Sim {
+    /// The runtime says that it ends by itself.
+    fn rest(&mut self) {
+        let at = self.now();
+        let Some(runtime) = &mut self.runtime else {
+            return;
+        };
+        let Life::Awake(machine) = &runtime.life else {
+            return;
+        };
+        let agent = machine.agent();
+        let (incarnation, current) = (agent.incarnation, agent.tree.current());
+        let ended = current.map(|conversation| NewEvent {
+            at,
+            conversation,
+            turn: None,
+            body: IncarnationEnded { incarnation }.into(),
+        });
+        (runtime.is_resting, runtime.is_appending) = (true, true);
+        let did = runtime.link.append(ended.into_iter().collect(), None);
+        self.runtime_did(did);
     }
 }
 

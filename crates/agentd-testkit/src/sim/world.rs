@@ -56,7 +56,7 @@ impl Sim {
         else {
             return;
         };
-        let text = "this is what I say".to_owned();
+        let text = format!("this is what I say, {}", self.new_id());
         reply.apply(Delta {
             part: 0,
             change: Change::Text { text },
@@ -94,9 +94,21 @@ impl Sim {
         });
     }
 
-    pub(super) fn tool_prepared(&mut self) {
+    fn next_preparing(&mut self) -> Option<CallId> {
         let preparing = self.runtime.as_mut().map(|runtime| &mut runtime.preparing);
-        let Some(call) = preparing.and_then(VecDeque::pop_front) else {
+        preparing.and_then(VecDeque::pop_front)
+    }
+
+    /// The user must be asked first.
+    pub(super) fn tool_asks(&mut self) {
+        if let Some(call) = self.next_preparing() {
+            let prepared = Prepared::Ask;
+            self.input(Input::Prepared { call, prepared });
+        }
+    }
+
+    pub(super) fn tool_prepared(&mut self) {
+        let Some(call) = self.next_preparing() else {
             return;
         };
         let prepared = Prepared::Run(ToolStarted {

@@ -108,6 +108,7 @@ impl Folder {
         let draft = self.store.draft(agent).await;
         let draft = draft.map_err(|error| failed(&error))?;
         Ok(Folded {
+            incarnation: loaded.state.incarnation.next(),
             state: loaded.state,
             window: loaded.window,
             draft: draft.map(|draft| (draft.request, draft.bytes)),
@@ -246,7 +247,7 @@ impl Folder {
         StoreJournal {
             store: self.store.clone(),
             fence,
-            incarnation: folded.next_incarnation(),
+            incarnation: folded.incarnation,
             appends: 0,
         }
     }

@@ -7,8 +7,7 @@ mod input;
 mod journal;
 mod outcome;
 mod session;
-mod setup;
-mod signals;
+pub mod signals;
 
 pub use crate::printer::Style;
 pub use checkpoint::FILE;
@@ -17,6 +16,7 @@ pub use folder::Folder;
 use crate::error::{Error, Exit};
 use crate::printer::Printer;
 use crate::providers;
+use crate::setup::{self, Surroundings};
 use agentd_core::event::{After, Decision};
 use agentd_core::id::{AgentId, ApprovalId};
 use agentd_core::spec::{AgentSpec, OnCrash};
@@ -93,7 +93,17 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     let mut spec = (*folder.load(kept.agent).await?.state.spec).clone();
     let before = spec.clone();
     adjust(&mut spec)?;
-    let ready = setup::ready(&catalog, &spec, settings.base_url.clone(), &folder.path)?;
+    let ready = setup::ready(
+        &catalog,
+        &spec,
+        settings.base_url.clone(),
+        &folder.path,
+        &Surroundings::own(),
+    )?;
+
+    if let Some(why) = &ready.policy.missing_key {
+        return Err(Error::new(Exit::Refused, "the provider cannot be used").because(why));
+    }
 
     let (fence, told) = folder.claim(kept.agent).await?;
     if let Some(told) = told {
@@ -208,7 +218,13 @@ async fn leave(
     if folded.state.turn.is_some() {
         let (fence, _) = folder.claim(agent).await?;
         let spec = folded.state.spec.clone();
-        let ready = setup::ready(catalog, &spec, settings.base_url.clone(), &folder.path)?;
+        let ready = setup::ready(
+            catalog,
+            &spec,
+            settings.base_url.clone(),
+            &folder.path,
+            &Surroundings::own(),
+        )?;
         let observer: Observer = Box::new(|_| {});
         let parts = Parts {
             journal: Box::new(folder.journal(fence, &folded)),

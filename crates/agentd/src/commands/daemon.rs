@@ -5,7 +5,9 @@ use crate::connect::{self, Connection};
 use crate::error::{Error, Exit};
 use crate::home;
 use crate::output::Output;
+use agentd_daemon::Settings;
 use serde_json::json;
+use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
@@ -17,6 +19,8 @@ Examples:
 Commands that need the daemon start it. When it stops, agents end what they have in hand and keep all they \
 have; they go on when it is back.";
 
+/// How long agents go on without a daemon.
+const ORPHAN: Duration = Duration::from_secs(3600);
 /// How long a daemon may take to end.
 const STOP: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
@@ -79,8 +83,16 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 }
 
 async fn be() -> Result<(), Error> {
-    let home = home::folder()?;
-    let ended = agentd_daemon::run(agentd_daemon::Settings { home }).await;
+    let text = |value: OsString| value.into_string().ok();
+    let own = std::env::vars_os();
+    let own = own.filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+    let settings = Settings {
+        home: home::folder()?,
+        program: std::env::current_exe().map_err(Error::no_runtime)?,
+        orphan: ORPHAN,
+        env: own.collect(),
+    };
+    let ended = agentd_daemon::run(settings).await;
     ended.map_err(|error| {
         let exit = match error {
             agentd_daemon::Error::Taken(_) => Exit::Refused,

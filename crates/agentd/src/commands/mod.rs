@@ -25,6 +25,7 @@ pub mod reset;
 pub mod restart;
 pub mod rm;
 pub mod run;
+pub mod runtime;
 pub mod send;
 pub mod set;
 pub mod show;
@@ -68,6 +69,7 @@ pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
         Verb::Restart(args) => restart::run(&args, out).await,
         Verb::Rm(args) => rm::run(&args, out).await,
         Verb::Run(args) => run::run(&args, out).await,
+        Verb::Runtime(args) => runtime::run(args).await,
         Verb::Send(args) => send::run(&args, out).await,
         Verb::Set(args) => set::run(&args, out).await,
         Verb::Show(args) => show::run(&args, out).await,

@@ -1,7 +1,6 @@
 //! From a spec to what a driver needs: a provider, tools, a policy.
 
 use crate::error::{Error, Exit};
-use crate::providers::variable;
 use agentd_core::budget;
 use agentd_core::catalog::{Catalog, Choice};
 use agentd_core::event::Context;
@@ -9,8 +8,10 @@ use agentd_core::id::BootId;
 use agentd_core::spec::{AgentSpec, Thinking};
 use agentd_core::turn::Policy;
 use agentd_process::task::ShimProgram;
-use agentd_runtime::provider::{self, Overrides, Provider};
+use agentd_runtime::provider::{self, Demo, Overrides, Provider};
 use agentd_runtime::tools::{Secrets, Toolbox, ToolboxOptions, allowed_env};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -24,11 +25,32 @@ pub struct Ready {
     pub policy: Policy,
 }
 
+/// The variables that an agent works with: this process's own, or those of whoever asked for it.
+pub struct Surroundings(BTreeMap<String, String>);
+
+impl Surroundings {
+    pub fn own() -> Self {
+        let text = |value: OsString| value.into_string().ok();
+        let own = std::env::vars_os();
+        let own = own.filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+        Self(own.collect())
+    }
+
+    pub const fn of(env: BTreeMap<String, String>) -> Self {
+        Self(env)
+    }
+
+    fn get(&self, name: &str) -> Option<String> {
+        self.0.get(name).filter(|value| !value.is_empty()).cloned()
+    }
+}
+
 pub fn ready(
     catalog: &Catalog,
     spec: &AgentSpec,
     base_url: Option<String>,
     folder: &Path,
+    surroundings: &Surroundings,
 ) -> Result<Ready, Error> {
     let refused = |what: &str| Error::new(Exit::Refused, what);
     let choice = catalog
@@ -45,8 +67,16 @@ pub fn ready(
         base_url,
         ..Overrides::default()
     };
-    let (provider, key) = provider::connect(&choice, &variable, overrides)
-        .map_err(|error| refused("the provider cannot be used").because(error))?;
+    let variable = |name: &str| surroundings.get(name);
+    let (provider, key, missing_key) = match provider::connect(&choice, &variable, overrides) {
+        Ok((provider, key)) => (provider, key, None),
+        // Nobody is asked anything before the key is there; what was asked for waits.
+        Err(error) if error.is_missing_key() => {
+            let nobody = Provider::demo(Demo::default());
+            (nobody, None, Some(error.to_string()))
+        }
+        Err(error) => return Err(refused("the provider cannot be used").because(error)),
+    };
     // A key that is not used here is a key all the same.
     let names = catalog.providers().flat_map(|entry| &entry.key_env);
     let keys = names.filter_map(|name| variable(name));
@@ -59,7 +89,10 @@ pub fn ready(
     let tools = Toolbox::new(ToolboxOptions {
         cwd: cwd.clone(),
         state: folder.to_owned(),
-        env: allowed_env(std::env::vars_os(), &spec.env),
+        env: allowed_env(
+            surroundings.0.iter().map(|(n, v)| (n.into(), v.into())),
+            &spec.env,
+        ),
         rules: spec.permissions.clone(),
         ask_by_default: false,
         tools: spec.tools.clone(),
@@ -81,7 +114,7 @@ pub fn ready(
         price,
         parallel: tools.parallel(),
         max_failures: MAX_FAILURES,
-        missing_key: None,
+        missing_key,
     };
     Ok(Ready {
         provider,

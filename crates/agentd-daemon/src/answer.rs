@@ -1,0 +1,185 @@
+//! What became of a prompt, as the journal tells it.
+
+use crate::daemon::Daemon;
+use crate::desk::Desk;
+use crate::problem::{Result, of_store};
+use crate::view::{last_note, usage};
+use agentd_client::api::{Answer, Status};
+use agentd_client::{Kind, Problem};
+use agentd_core::event::{Body, Event, MessageStatus, TurnEnded, TurnStatus};
+use agentd_core::id::{ConversationId, OpId, PromptId, Seq, TurnId};
+use agentd_core::message::Block;
+use agentd_core::state::Phase;
+use agentd_core::usage::Spent;
+use agentd_store::ReadQuery;
+use std::time::Duration;
+
+const PAGE: usize = 500;
+
+/// A walk along the journal, with an eye on one prompt.
+struct Trail {
+    prompt: PromptId,
+    conversation: Option<ConversationId>,
+    turn: Option<TurnId>,
+    ended: Option<TurnEnded>,
+    set_aside: bool,
+    op: Option<OpId>,
+    text: String,
+    note: Option<String>,
+    spent: Spent,
+}
+
+impl Trail {
+    fn follow(&mut self, event: &Event) {
+        match &event.body {
+            Body::PromptQueued(queued) if queued.prompt == self.prompt => {
+                self.set_aside = false;
+                self.conversation = Some(event.conversation);
+            }
+            Body::PromptsTaken(taken) if taken.prompts.contains(&self.prompt) => {
+                self.turn = event.turn;
+                self.conversation = Some(event.conversation);
+            }
+            Body::PromptsSetAside(aside) if aside.prompts.contains(&self.prompt) => {
+                self.set_aside = true;
+            }
+            Body::PromptsRequeued(again) if again.prompts.contains(&self.prompt) => {
+                self.set_aside = false;
+                self.op = None;
+            }
+            Body::ConversationSealed(sealed) if self.set_aside && self.op.is_none() => {
+                self.op = sealed.op;
+            }
+            _ if self.turn.is_none() || event.turn != self.turn => {}
+            Body::MessageAdded(message) if message.status != MessageStatus::Superseded => {
+                let texts = message.blocks.iter().filter_map(|block| match block {
+                    Block::Text { text } | Block::Annotated { text, .. } => Some(text.as_str()),
+                    _ => None,
+                });
+                let text = texts.collect::<Vec<_>>().join("\n");
+                if !text.is_empty() {
+                    self.text = text;
+                }
+            }
+            Body::RequestEnded(ended) => self.spent.add(ended.usage, ended.cost),
+            Body::Note(note) => self.note = Some(note.text.clone()),
+            Body::TurnEnded(ended) => self.ended = Some(ended.clone()),
+            _ => {}
+        }
+    }
+}
+
+/// Where a prompt is; waits so long for it to be over.
+pub async fn answer(
+    daemon: &Daemon,
+    desk: &Desk,
+    prompt: PromptId,
+    wait: Duration,
+) -> Result<Answer> {
+    let from = daemon.place_of(prompt);
+    let mut trail = Trail {
+        prompt,
+        conversation: None,
+        turn: None,
+        ended: None,
+        set_aside: false,
+        op: None,
+        text: String::new(),
+        note: None,
+        spent: Spent::default(),
+    };
+    let mut at = Seq(from.0.saturating_sub(1));
+    let deadline = tokio::time::Instant::now() + wait;
+    let mut changes = desk.changes();
+    loop {
+        changes.borrow_and_update();
+        at = read_on(daemon, desk, at, &mut trail).await?;
+        let Some(conversation) = trail.conversation else {
+            let what = format!("no prompt {prompt} was sent to this agent");
+            return Err(Problem::new(Kind::NotFound, what));
+        };
+        let answer = so_far(daemon, desk, conversation, &trail).await;
+        let waits = matches!(answer.status, Status::Waiting);
+        if answer.status.is_over() || waits {
+            return Ok(answer);
+        }
+        let changed = tokio::time::timeout_at(deadline, changes.changed());
+        if changed.await.is_err() || daemon.is_ending() {
+            return Ok(answer);
+        }
+    }
+}
+
+async fn read_on(daemon: &Daemon, desk: &Desk, after: Seq, trail: &mut Trail) -> Result<Seq> {
+    let mut at = after;
+    loop {
+        let page = daemon.store.read(ReadQuery::all(desk.id, at, PAGE)).await;
+        let page = page.map_err(|error| of_store(&error))?;
+        for event in &page.events {
+            trail.follow(event);
+            at = event.seq;
+        }
+        if page.next.is_none() {
+            return Ok(at);
+        }
+    }
+}
+
+async fn so_far(
+    daemon: &Daemon,
+    desk: &Desk,
+    conversation: ConversationId,
+    trail: &Trail,
+) -> Answer {
+    let (phase, head, is_this_turn) = {
+        let guard = desk.lock().await;
+        let turn = guard.state.turn.as_ref().map(|turn| turn.id);
+        (guard.state.phase(), guard.state.head, turn == trail.turn)
+    };
+    let status = match &trail.ended {
+        Some(ended) => ended.status.into(),
+        None if trail.set_aside => Status::SetAside,
+        None if matches!(phase, Phase::Failed | Phase::Stopped) => Status::Waiting,
+        None if trail.turn.is_none() => Status::Queued,
+        None if is_this_turn && matches!(phase, Phase::Waiting | Phase::AwaitingApproval) => {
+            Status::Waiting
+        }
+        None => Status::Running,
+    };
+    let error = match (&trail.ended, status) {
+        (Some(ended), _) => match ended.status {
+            TurnStatus::Completed | TurnStatus::Interrupted => None,
+            TurnStatus::Limited => ended
+                .limit
+                .and_then(|limit| serde_json::to_value(limit).ok())
+                .and_then(|limit| limit.as_str().map(str::to_owned)),
+            TurnStatus::Failed => trail.note.clone(),
+            TurnStatus::Lost => {
+                Some("its process died again and again without getting any further".to_owned())
+            }
+        },
+        (None, Status::SetAside) => Some("a reset set the prompt aside".to_owned()),
+        (None, Status::Waiting) => Some(match phase {
+            Phase::Stopped => "the agent is stopped".to_owned(),
+            Phase::AwaitingApproval => "a call waits for leave".to_owned(),
+            _ => {
+                let note = match &trail.note {
+                    Some(note) => Some(note.clone()),
+                    None => last_note(daemon, desk.id, head).await,
+                };
+                note.unwrap_or_else(|| "the turn waits".to_owned())
+            }
+        }),
+        _ => None,
+    };
+    Answer {
+        agent: desk.id,
+        conversation,
+        turn: trail.turn,
+        status,
+        text: trail.text.clone(),
+        usage: usage(&trail.spent),
+        error,
+        op: trail.op,
+    }
+}

@@ -1,0 +1,327 @@
+//! One agent at hand: its state as its journal has it, who runs it, and who watches.
+//!
+//! Everything that is written to an agent's journal goes through its desk, one thing at a time; so what
+//! is decided by looking at the state still holds when it is written.
+
+use crate::clock;
+use crate::problem::{Result, of_store};
+use crate::supervisor::{Process, Starts};
+use agentd_client::api::{Delta, Env};
+use agentd_client::{Kind, Problem};
+use agentd_core::begin::Line;
+use agentd_core::event::{Event, NewEvent};
+use agentd_core::id::{AgentId, Incarnation, Seq};
+use agentd_core::link::{self, Down, Order};
+use agentd_core::state::AgentState;
+use agentd_store::{Ack, Append, Fence, Store};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Mutex, MutexGuard, broadcast, mpsc, watch};
+use tokio::task::AbortHandle;
+
+/// Pieces of text that a slow reader may be behind; it gets the whole message afterwards.
+const DELTAS: usize = 256;
+
+pub struct Desk {
+    pub id: AgentId,
+    store: Arc<dyn Store>,
+    inner: Mutex<Inner>,
+    changes: watch::Sender<u64>,
+    deltas: broadcast::Sender<Delta>,
+}
+
+pub struct Inner {
+    pub fence: Fence,
+    pub state: AgentState,
+    pub link: link::Daemon,
+    pub down: Option<Connection>,
+    pub process: Option<Process>,
+    pub starts: Starts,
+    pub env: Arc<Env>,
+    /// The newest append of the newest incarnation.
+    pub appended: (Incarnation, u64),
+    /// A task carries the reset on.
+    pub resetting: bool,
+    /// It is to have a process, though there is nothing to do.
+    pub wanted: bool,
+    /// Puts it to sleep in a while.
+    pub sleeper: Option<AbortHandle>,
+    /// What is in memory may not be what is on disk.
+    stale: bool,
+}
+
+/// The way to the runtime.
+pub struct Connection {
+    pub number: u64,
+    pub down: mpsc::UnboundedSender<Down>,
+}
+
+pub struct Guard<'a> {
+    desk: &'a Desk,
+    inner: MutexGuard<'a, Inner>,
+}
+
+impl Desk {
+    /// Takes the agent over from whoever had it.
+    pub async fn open(
+        store: &Arc<dyn Store>,
+        id: AgentId,
+        owner: &str,
+        env: Arc<Env>,
+    ) -> Result<Self> {
+        // First of all: to claim what is not there would make it.
+        let mut loaded = store.load(id).await.map_err(|error| of_store(&error))?;
+        let claim = store.claim(id, owner).await;
+        let claim = claim.map_err(|error| of_store(&error))?;
+        if claim.quarantined.is_some() {
+            loaded = store.load(id).await.map_err(|error| of_store(&error))?;
+        }
+        let appended = loaded.source.map(|source| (source.incarnation, source.n));
+        let desk = Self::new(store, claim.fence, loaded.state, env);
+        desk.inner.lock().await.appended = appended.unwrap_or_default();
+        Ok(desk)
+    }
+
+    /// For an agent that is about to be.
+    pub async fn make(
+        store: &Arc<dyn Store>,
+        id: AgentId,
+        owner: &str,
+        env: Arc<Env>,
+    ) -> Result<Self> {
+        let claim = store.claim(id, owner).await;
+        let claim = claim.map_err(|error| of_store(&error))?;
+        Ok(Self::new(store, claim.fence, AgentState::new(id), env))
+    }
+
+    fn new(store: &Arc<dyn Store>, fence: Fence, state: AgentState, env: Arc<Env>) -> Self {
+        Self {
+            id: state.id,
+            store: Arc::clone(store),
+            inner: Mutex::new(Inner {
+                fence,
+                state,
+                link: link::Daemon::default(),
+                down: None,
+                process: None,
+                starts: Starts::default(),
+                env,
+                appended: Default::default(),
+                resetting: false,
+                wanted: false,
+                sleeper: None,
+                stale: false,
+            }),
+            changes: watch::channel(0).0,
+            deltas: broadcast::channel(DELTAS).0,
+        }
+    }
+
+    pub async fn lock(&self) -> Guard<'_> {
+        let inner = self.inner.lock().await;
+        let mut guard = Guard { desk: self, inner };
+        if guard.stale {
+            guard.reload().await;
+        }
+        guard
+    }
+
+    /// Whether nobody runs the agent and nobody waits for it: then it need not be at hand.
+    pub fn is_quiet(&self) -> bool {
+        let inner = self.inner.try_lock();
+        inner.is_ok_and(|inner| {
+            inner.process.is_none() && !inner.resetting && !inner.state.needs_process()
+        })
+    }
+
+    pub fn deltas(&self) -> broadcast::Receiver<Delta> {
+        self.deltas.subscribe()
+    }
+
+    pub fn say(&self, delta: Delta) {
+        // Nobody may be watching.
+        let _nobody = self.deltas.send(delta);
+    }
+
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Something about the agent is different now.
+    pub fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Looks at the agent each time that something changes, until there is an answer.
+    pub async fn until<T>(&self, mut look: impl FnMut(&mut Guard<'_>) -> Option<T>) -> T {
+        let mut changes = self.changes.subscribe();
+        loop {
+            changes.borrow_and_update();
+            if let Some(found) = look(&mut self.lock().await) {
+                return found;
+            }
+            // The sender is ours: it does not go away.
+            let _never = changes.changed().await;
+        }
+    }
+
+    /// The same, for so long.
+    pub async fn within<T>(
+        &self,
+        at_most: Duration,
+        look: impl FnMut(&mut Guard<'_>) -> Option<T>,
+    ) -> Option<T> {
+        tokio::time::timeout(at_most, self.until(look)).await.ok()
+    }
+}
+
+impl std::ops::Deref for Guard<'_> {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+impl std::ops::DerefMut for Guard<'_> {
+    fn deref_mut(&mut self) -> &mut Inner {
+        &mut self.inner
+    }
+}
+
+impl Guard<'_> {
+    /// Appends in one go.
+    pub async fn append(&mut self, lines: Vec<Line>) -> Result<Vec<Event>> {
+        let at = clock::now();
+        let turn = None;
+        let events = lines.into_iter();
+        let events = events.map(|(conversation, body)| NewEvent {
+            at,
+            conversation,
+            turn,
+            body,
+        });
+        let append = Append::new(self.fence, events.collect());
+        let committed = self.commit(append).await;
+        committed.map_err(|error| of_store(&error))
+    }
+
+    /// Something about the current conversation.
+    pub async fn note(
+        &mut self,
+        bodies: impl IntoIterator<Item = agentd_core::event::Body>,
+    ) -> Result<Vec<Event>> {
+        let current = self.state.tree.current();
+        let Some(current) = current else {
+            return Err(Problem::new(
+                Kind::Conflict,
+                "the agent has no conversation",
+            ));
+        };
+        let lines = bodies.into_iter().map(|body| (current, body));
+        self.append(lines.collect()).await
+    }
+
+    /// Commits what a runtime or the daemon itself has to say, takes it in, and passes it on. Events that
+    /// had been committed before come back as none.
+    pub async fn commit(&mut self, append: Append) -> agentd_store::Result<Vec<Event>> {
+        let events = append.events.clone();
+        let ack = match self.desk.store.append(append).await {
+            Ok(ack) => ack,
+            Err(error) => {
+                use agentd_store::Error as Store;
+                // Nobody knows, or somebody else knows better.
+                self.stale |= matches!(error, Store::Uncertain(_) | Store::StaleFence { .. });
+                return Err(error);
+            }
+        };
+        let Ack::Committed { first, .. } = ack else {
+            return Ok(Vec::new());
+        };
+        let seqs = (first.0..).map(Seq);
+        let placed = events.into_iter().zip(seqs);
+        let placed: Vec<Event> = placed
+            .map(|(event, seq)| event.placed(self.desk.id, seq))
+            .collect();
+        for event in &placed {
+            self.state.apply(event);
+        }
+        self.desk.changed();
+        if let Some(down) = self.link.committed(None, &placed) {
+            self.tell(down);
+        }
+        Ok(placed)
+    }
+
+    /// The same for what the runtime itself appends: it hears where its events are, and not the events.
+    pub async fn commit_own(&mut self, append: link::Append) -> agentd_store::Result<Option<Down>> {
+        let n = append.n;
+        let source = agentd_store::Source {
+            incarnation: append.incarnation,
+            n,
+        };
+        let events = append.events.clone();
+        let append = Append {
+            source: Some(source),
+            ends: append.ends,
+            ..Append::new(self.fence, append.events)
+        };
+        let first = match self.desk.store.append(append).await {
+            Ok(Ack::Committed { first, .. }) => first,
+            Ok(Ack::Repeated { place }) => {
+                return Ok(place.map(|(first, _)| Down::Appended { n, first }));
+            }
+            Err(error) => {
+                self.stale |= matches!(error, agentd_store::Error::Uncertain(_));
+                return Err(error);
+            }
+        };
+        self.appended = (source.incarnation, n);
+        let placed: Vec<Event> = events
+            .into_iter()
+            .zip((first.0..).map(Seq))
+            .map(|(event, seq)| event.placed(self.desk.id, seq))
+            .collect();
+        for event in &placed {
+            self.state.apply(event);
+        }
+        self.desk.changed();
+        Ok(self.link.committed(Some(n), &placed))
+    }
+
+    pub fn tell(&self, down: Down) {
+        if let Some(connection) = &self.inner.down {
+            // A connection that is breaking says so itself.
+            let _broken = connection.down.send(down);
+        }
+    }
+
+    pub fn order(&self, order: Order) {
+        self.tell(Down::Order { order });
+    }
+
+    pub fn changed(&self) {
+        self.desk.changed();
+    }
+
+    /// The store wrote to the agent's journal by itself.
+    pub fn written_elsewhere(&mut self) {
+        self.stale = true;
+        self.changed();
+    }
+
+    async fn reload(&mut self) {
+        match self.desk.store.load(self.desk.id).await {
+            Ok(loaded) => {
+                self.state = loaded.state;
+                let source = loaded.source.map(|source| (source.incarnation, source.n));
+                self.appended = source.unwrap_or_default();
+                self.stale = false;
+                // Whoever was told less hears the rest after the next greeting.
+                self.inner.down = None;
+                self.link.disconnected();
+            }
+            Err(error) => tracing::warn!(agent = %self.desk.id, %error, "cannot be read again"),
+        }
+    }
+}

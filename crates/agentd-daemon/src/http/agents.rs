@@ -1,0 +1,161 @@
+//! Agents: made, listed, shown, carried in and out.
+
+use super::respond::{Answer, Body, Fault, Path, Query, Said, to_its_end};
+use crate::daemon::Daemon;
+use crate::problem::of_store;
+use crate::{lifecycle, view};
+use agentd_client::api::{Agent, Agents, Conversations, Create, Created, List, Tasks};
+use agentd_client::{Kind, Problem};
+use agentd_core::spec::AgentSpec;
+use agentd_store::{AgentCursor, AgentQuery, AgentSort};
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use std::collections::HashMap;
+use std::io::{Cursor, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Lines of a page, where nobody says.
+const PAGE: usize = 100;
+const LONGEST_PAGE: usize = 1000;
+
+pub async fn create(
+    State(daemon): State<Arc<Daemon>>,
+    Body(body): Body<Create>,
+) -> Answer<Created> {
+    let done = to_its_end(async move {
+        let (agent, prompt) = lifecycle::create::create(&daemon, body).await?;
+        let desk = daemon.desk(agent).await?;
+        let agent = view::agent(&daemon, &desk).await?;
+        Ok(Created { agent, prompt })
+    });
+    Ok(Said(done.await?))
+}
+
+pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -> Answer<Agents> {
+    let after: Option<AgentCursor> = match &list.after {
+        Some(text) => Some(serde_json::from_str(text).map_err(|error| {
+            Problem::new(Kind::Invalid, "`after` is no place in this list").because(error)
+        })?),
+        None => None,
+    };
+    let query = AgentQuery {
+        mode: list.mode,
+        phase: list.phase,
+        archived: list.archived,
+        name_prefix: list.prefix,
+        sort: match list.by_name {
+            true => AgentSort::Name,
+            false => AgentSort::Recent,
+        },
+        limit: list.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE),
+        after,
+    };
+    let page = daemon.store.agents(query).await;
+    let page = page.map_err(|error| of_store(&error))?;
+    let desks = daemon.desks().await;
+    let desks: HashMap<_, _> = desks.iter().map(|desk| (desk.id, desk)).collect();
+    let mut agents = Vec::new();
+    for row in page.agents {
+        let desk = desks.get(&row.id).map(|desk| &***desk);
+        agents.push(view::line(row, desk).await);
+    }
+    let next = page.next.and_then(|next| serde_json::to_string(&next).ok());
+    let total = page.total;
+    Ok(Said(Agents {
+        agents,
+        total,
+        next,
+    }))
+}
+
+pub async fn show(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Agent> {
+    let desk = daemon.named(&name).await?;
+    Ok(Said(view::agent(&daemon, &desk).await?))
+}
+
+pub async fn spec(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+) -> Answer<AgentSpec> {
+    let desk = daemon.named(&name).await?;
+    let spec = (*desk.lock().await.state.spec).clone();
+    Ok(Said(spec))
+}
+
+pub async fn set_spec(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+    Body(spec): Body<AgentSpec>,
+) -> Answer<Agent> {
+    let done = to_its_end(async move {
+        let desk = daemon.named(&name).await?;
+        lifecycle::set_spec::set_spec(&daemon, &desk, spec).await?;
+        view::agent(&daemon, &desk).await
+    });
+    Ok(Said(done.await?))
+}
+
+pub async fn conversations(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+) -> Answer<Conversations> {
+    let desk = daemon.named(&name).await?;
+    let guard = desk.lock().await;
+    let tree = &guard.state.tree;
+    let mut conversations: Vec<_> = tree.iter().cloned().collect();
+    conversations.sort_by_key(|conversation| conversation.ordinal);
+    Ok(Said(Conversations {
+        current: tree.current(),
+        undo: tree.undo_target(),
+        redo: tree.redo_target(),
+        conversations,
+    }))
+}
+
+pub async fn tasks(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Tasks> {
+    let desk = daemon.named(&name).await?;
+    Ok(Said(lifecycle::tasks::list(&daemon, &desk).await))
+}
+
+/// What an export is written into.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+pub async fn export(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+) -> Result<Response, Fault> {
+    let agent = daemon.find(&name).await?;
+    let out = Shared::default();
+    let exported = daemon.store.export(agent, Box::new(out.clone())).await;
+    exported.map_err(|error| of_store(&error))?;
+    let mut bytes = out.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let bytes = std::mem::take(&mut *bytes);
+    let kind = [(header::CONTENT_TYPE, "application/zstd")];
+    Ok((kind, bytes).into_response())
+}
+
+pub async fn import(State(daemon): State<Arc<Daemon>>, body: Bytes) -> Answer<Agent> {
+    let done = to_its_end(async move {
+        let input = Box::new(Cursor::new(body));
+        let imported = daemon.store.import(input).await;
+        let imported = imported.map_err(|error| of_store(&error))?;
+        let desk = daemon.desk(imported.agent).await?;
+        view::agent(&daemon, &desk).await
+    });
+    Ok(Said(done.await?))
+}

@@ -1,0 +1,50 @@
+//! The daemon itself.
+
+use super::respond::{Answer, Said};
+use crate::daemon::{Daemon, Ending};
+use crate::problem::of_store;
+use agentd_client::api;
+use agentd_store::AgentQuery;
+use axum::extract::State;
+use std::sync::Arc;
+
+pub async fn show(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
+    Ok(Said(view(&daemon).await?))
+}
+
+/// The agents' processes end, then the daemon.
+pub async fn stop(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
+    let view = view(&daemon).await?;
+    daemon.end(Ending::Stops);
+    Ok(Said(view))
+}
+
+async fn view(daemon: &Daemon) -> crate::problem::Result<api::Daemon> {
+    let query = AgentQuery {
+        limit: 1,
+        ..AgentQuery::default()
+    };
+    let agents = daemon.store.agents(query).await;
+    let agents = agents.map_err(|error| of_store(&error))?.total;
+    let mut awake = 0;
+    for desk in daemon.desks().await {
+        awake += u64::from(desk.lock().await.process.is_some());
+    }
+    Ok(api::Daemon {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        home: daemon.layout.home().display().to_string(),
+        started_at: daemon.started_at,
+        agents,
+        awake,
+        memory: memory().unwrap_or_default(),
+    })
+}
+
+/// Bytes that this process has in memory.
+fn memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes * 1024)
+}

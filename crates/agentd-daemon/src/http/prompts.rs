@@ -1,0 +1,43 @@
+//! Prompts, and what became of them.
+
+use super::respond::{Answer, Body, Path, Query, Said, to_its_end};
+use crate::daemon::Daemon;
+use crate::{answer, lifecycle};
+use agentd_client::api::{Send, Sent};
+use agentd_core::id::PromptId;
+use axum::extract::State;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// As long as anybody may be kept waiting.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+pub async fn send(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+    Body(body): Body<Send>,
+) -> Answer<Sent> {
+    let done = to_its_end(async move {
+        let desk = daemon.named(&name).await?;
+        lifecycle::send::send(&daemon, &desk, body).await
+    });
+    Ok(Said(done.await?))
+}
+
+#[derive(Deserialize)]
+pub struct Wait {
+    #[serde(default)]
+    wait_ms: u64,
+}
+
+pub async fn answer(
+    State(daemon): State<Arc<Daemon>>,
+    Path((name, prompt)): Path<(String, PromptId)>,
+    Query(wait): Query<Wait>,
+) -> Answer<agentd_client::api::Answer> {
+    let desk = daemon.named(&name).await?;
+    let wait = Duration::from_millis(wait.wait_ms).min(LONGEST_WAIT);
+    let answer = answer::answer(&daemon, &desk, prompt, wait).await?;
+    Ok(Said(answer))
+}

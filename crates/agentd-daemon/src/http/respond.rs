@@ -1,0 +1,120 @@
+//! Answers and problems.
+
+use crate::problem;
+use agentd_client::{Kind, Problem};
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::{self, FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A problem on its way out.
+pub struct Fault(pub Problem);
+
+pub type Answer<T> = Result<Said<T>, Fault>;
+
+impl From<Problem> for Fault {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.0.status);
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let kind = [(header::CONTENT_TYPE, "application/problem+json")];
+        (status, kind, Json(self.0)).into_response()
+    }
+}
+
+macro_rules! invalid {
+    ($($rejection:ty),*) => {
+        $(impl From<$rejection> for Fault {
+            fn from(rejection: $rejection) -> Self {
+                let kind = match rejection.status() {
+                    StatusCode::PAYLOAD_TOO_LARGE => Kind::TooLarge,
+                    _ => Kind::Invalid,
+                };
+                let problem = Problem::new(kind, "the request cannot be read");
+                Self(problem.because(rejection.body_text()))
+            }
+        })*
+    };
+}
+
+invalid!(JsonRejection, QueryRejection, PathRejection);
+
+/// JSON in.
+pub struct Body<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Fault;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Fault> {
+        Ok(Self(Json::from_request(request, state).await?.0))
+    }
+}
+
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
+        let query = extract::Query::from_request_parts(parts, state).await?;
+        Ok(Self(query.0))
+    }
+}
+
+pub struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
+        let path = extract::Path::from_request_parts(parts, state).await?;
+        Ok(Self(path.0))
+    }
+}
+
+/// JSON out.
+pub struct Said<T>(pub T);
+
+impl<T: Serialize> IntoResponse for Said<T> {
+    fn into_response(self) -> Response {
+        Json(self.0).into_response()
+    }
+}
+
+/// Does something to its end, whether or not anybody still waits for the answer.
+pub async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = problem::Result<T>> + Send + 'static,
+) -> problem::Result<T> {
+    match tokio::spawn(work).await {
+        Ok(done) => done,
+        Err(error) => {
+            tracing::error!(%error, "a request could not be carried out");
+            Err(Problem::new(
+                Kind::Internal,
+                "the request could not be carried out",
+            ))
+        }
+    }
+}
+
+pub async fn no_such_path() -> Fault {
+    Fault(Problem::new(
+        Kind::NotFound,
+        "there is nothing at this path",
+    ))
+}
+
+pub async fn no_such_method() -> Fault {
+    let mut problem = Problem::new(Kind::Invalid, "this path does not take that method");
+    problem.status = 405;
+    Fault(problem)
+}

@@ -1,0 +1,150 @@
+//! Where things are in the folder that everything is kept in, and who holds what.
+
+use agentd_core::id::AgentId;
+use agentd_process::Identity;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Debug)]
+pub struct Layout {
+    home: PathBuf,
+}
+
+impl Layout {
+    pub fn new(home: impl Into<PathBuf>) -> Self {
+        Self { home: home.into() }
+    }
+
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// What lives as long as processes do.
+    pub fn run(&self) -> PathBuf {
+        self.home.join("run")
+    }
+
+    pub fn api_socket(&self) -> PathBuf {
+        self.run().join("api.sock")
+    }
+
+    pub fn link_socket(&self) -> PathBuf {
+        self.run().join("link.sock")
+    }
+
+    /// Held by the daemon for as long as it lives.
+    pub fn daemon_lock(&self) -> PathBuf {
+        self.run().join("daemon.lock")
+    }
+
+    fn seats(&self) -> PathBuf {
+        self.run().join("agents")
+    }
+
+    fn seat(&self, agent: AgentId) -> PathBuf {
+        self.seats().join(format!("{agent}.lock"))
+    }
+
+    /// What an agent's tasks and tools keep.
+    pub fn agent_folder(&self, agent: AgentId) -> PathBuf {
+        self.home.join("agents").join(agent.to_string())
+    }
+
+    pub fn task_folder(&self, agent: AgentId, task: agentd_core::id::TaskId) -> PathBuf {
+        self.agent_folder(agent)
+            .join("tasks")
+            .join(task.to_string())
+    }
+
+    /// What its process had to say besides.
+    pub fn runtime_log(&self, agent: AgentId) -> PathBuf {
+        self.agent_folder(agent).join("runtime.log")
+    }
+
+    /// Makes what is missing; nobody else may look.
+    pub fn make(&self) -> io::Result<()> {
+        for folder in [self.home.clone(), self.run(), self.seats()] {
+            private(&folder)?;
+        }
+        Ok(())
+    }
+
+    /// Agents whose processes live, though they may belong to an earlier daemon.
+    pub fn taken_seats(&self) -> io::Result<Vec<(AgentId, Identity)>> {
+        let mut taken = Vec::new();
+        for entry in std::fs::read_dir(self.seats())? {
+            let name = entry?.file_name();
+            let id = name.to_str().and_then(|name| name.strip_suffix(".lock"));
+            let Some(agent) = id.and_then(|id| id.parse().ok()) else {
+                continue;
+            };
+            if let Some(holder) = self.holder(agent)? {
+                taken.push((agent, holder));
+            }
+        }
+        Ok(taken)
+    }
+
+    /// The process that runs this agent. Whoever holds the lock lives.
+    pub fn holder(&self, agent: AgentId) -> io::Result<Option<Identity>> {
+        let mut file = match File::open(self.seat(agent)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => return Ok(None),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        // It has just been taken, and is about to be written.
+        Ok(serde_json::from_str(&text).ok())
+    }
+}
+
+/// A folder that is nobody else's.
+pub fn private(folder: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+}
+
+/// The right to run an agent, held by its process.
+#[derive(Debug)]
+pub struct Seat {
+    _file: File,
+}
+
+impl Seat {
+    pub fn take(layout: &Layout, agent: AgentId) -> io::Result<Self> {
+        private(&layout.seats())?;
+        private(&layout.agent_folder(agent))?;
+        let mut file = hold(&layout.seat(agent))?;
+        let me = Identity::current().map_err(io::Error::other)?;
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(&serde_json::to_vec(&me)?)?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// Locks a file, which is made where it is not there; an error where somebody else holds it.
+pub fn hold(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}

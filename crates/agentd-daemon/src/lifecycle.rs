@@ -1,0 +1,71 @@
+//! What can be done to an agent, one file per verb.
+
+pub mod archive;
+pub mod checkpoint;
+pub mod create;
+pub mod decide;
+pub mod go_on;
+pub mod interrupt;
+pub mod purge;
+pub mod rename;
+pub mod reset;
+pub mod restart;
+pub mod revive;
+pub mod send;
+pub mod set_spec;
+pub mod start;
+pub mod stop;
+pub mod tasks;
+
+use crate::daemon::Daemon;
+use crate::desk::Desk;
+use crate::supervisor::end_process;
+use agentd_process::kill_tree;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long what runs in the foreground may take to end, where nobody says.
+pub const GRACE: Duration = Duration::from_secs(15);
+/// How long a process that is being killed may take to end by itself.
+const LAST_GRACE: Duration = Duration::from_secs(2);
+
+/// What runs in the foreground did not end in time.
+pub struct StillActive;
+
+/// Waits until the turn has ended, which the journal has asked for, and the process with it.
+pub async fn quiet(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    at_most: Duration,
+) -> Result<(), StillActive> {
+    let done = desk.within(at_most, |guard| {
+        if guard.state.turn.is_none() {
+            if guard.process.is_none() {
+                return Some(());
+            }
+            end_process(guard);
+        }
+        daemon.mind(desk, guard);
+        None
+    });
+    done.await.ok_or(StillActive)
+}
+
+/// Ends the agent's process: asked to at first, killed then. What was in hand is found out by the next one.
+pub async fn kill(desk: &Arc<Desk>) {
+    let identity = {
+        let guard = desk.lock().await;
+        guard.process.as_ref().and_then(|process| process.identity)
+    };
+    let Some(identity) = identity else { return };
+    let killed = tokio::task::spawn_blocking(move || kill_tree(identity, LAST_GRACE)).await;
+    if let Ok(Err(error)) = killed {
+        tracing::error!(agent = %desk.id, %error, "a process cannot be killed");
+        return;
+    }
+    desk.until(|guard| {
+        let is_it = guard.process.as_ref().and_then(|it| it.identity) == Some(identity);
+        (!is_it).then_some(())
+    })
+    .await;
+}

@@ -1,0 +1,31 @@
+//! Puts an agent away, or takes it out again. Nothing of it is lost.
+
+use super::stop;
+use crate::daemon::Daemon;
+use crate::desk::Desk;
+use crate::problem::Result;
+use agentd_client::api::{Archive, Stop};
+use agentd_core::event::{AgentArchived, AgentRestored, AgentStarted, Body, Note};
+use std::sync::Arc;
+
+pub async fn archive(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Archive) -> Result<()> {
+    let is_archived = desk.lock().await.state.archived;
+    if is_archived != ask.restore {
+        return Ok(());
+    }
+    if ask.restore {
+        let bodies: [Body; 2] = [AgentRestored {}.into(), AgentStarted {}.into()];
+        return desk.lock().await.note(bodies).await.map(drop);
+    }
+    let everything = Stop {
+        kill_background: true,
+        grace_ms: None,
+    };
+    stop::stop(daemon, desk, everything).await?;
+    let mut bodies: Vec<Body> = vec![AgentArchived {}.into()];
+    if let Some(text) = ask.reason {
+        let about = None;
+        bodies.push(Note { about, text }.into());
+    }
+    desk.lock().await.note(bodies).await.map(drop)
+}

@@ -1,0 +1,35 @@
+//! A label on where the conversation is.
+
+use crate::desk::Desk;
+use crate::problem::Result;
+use agentd_client::api::{Checkpoint, Checkpointed};
+use agentd_client::{Kind, Problem};
+use agentd_core::event::CheckpointSet;
+
+const LONGEST: usize = 64;
+
+pub async fn checkpoint(desk: &Desk, ask: Checkpoint) -> Result<Checkpointed> {
+    let mut guard = desk.lock().await;
+    let Some(current) = guard.state.tree.current_conversation() else {
+        return Err(Problem::new(
+            Kind::Conflict,
+            "the agent has no conversation",
+        ));
+    };
+    let (conversation, at) = (current.id, current.head);
+    let label = ask.label.unwrap_or_else(|| format!("at-{at}"));
+    if label.trim().is_empty() || label.len() > LONGEST {
+        let what = format!("a label has 1 to {LONGEST} bytes");
+        return Err(Problem::new(Kind::Invalid, what));
+    }
+    let set = CheckpointSet {
+        label: label.clone(),
+        at: Some(at),
+    };
+    guard.note([set.into()]).await?;
+    Ok(Checkpointed {
+        conversation,
+        label,
+        at,
+    })
+}

@@ -1,0 +1,53 @@
+//! Takes up a turn that a limit ended, or one that waits after a crash or for a key.
+
+use super::GRACE;
+use crate::daemon::Daemon;
+use crate::desk::Desk;
+use crate::problem::Result;
+use crate::supervisor::end_process;
+use agentd_client::api::Start;
+use agentd_client::{Kind, Problem};
+use agentd_core::event::{PauseReason, TurnStatus};
+use agentd_core::link::Order;
+use std::sync::Arc;
+
+pub async fn go_on(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start) -> Result<()> {
+    {
+        let mut guard = desk.lock().await;
+        let paused = guard.state.turn.as_ref().and_then(|turn| turn.paused);
+        let last = guard.state.last_turn.as_ref().map(|turn| turn.status);
+        let is_limited = guard.state.turn.is_none() && last == Some(TurnStatus::Limited);
+        if paused.is_none() && !is_limited {
+            let what = format!("`{}` has nothing to go on with", guard.state.name);
+            return Err(Problem::new(Kind::Conflict, what));
+        }
+        if guard.state.stopped {
+            let what = format!("`{}` is stopped", guard.state.name);
+            let next = format!("agentd start {}", guard.state.name);
+            return Err(Problem::new(Kind::Conflict, what).next(next));
+        }
+        daemon.supply(&mut guard, &start.env);
+        if paused == Some(PauseReason::MissingKey) {
+            // It gets its key at the start.
+            end_process(&mut guard);
+        }
+        guard.wanted = true;
+        daemon.mind(desk, &mut guard);
+    }
+    let mut told = None;
+    let over = desk.within(GRACE, |guard| {
+        let paused = guard.state.turn.as_ref().map(|turn| turn.paused);
+        let goes_on = matches!(paused, Some(None));
+        let is_stopping = guard.process.as_ref().is_some_and(|it| it.is_stopping);
+        let connection = guard.down.as_ref().map(|it| it.number);
+        if !goes_on && !is_stopping && connection.is_some() && told != connection {
+            guard.order(Order::Continue);
+            told = connection;
+        }
+        goes_on.then_some(())
+    });
+    over.await.ok_or_else(|| {
+        let what = "the turn has not gone on";
+        Problem::new(Kind::Unavailable, what).next("`agentd status` says what it waits for")
+    })
+}

@@ -1,0 +1,199 @@
+//! Another conversation becomes the current one: reset, undo, redo. Core says what comes next; whatever is
+//! done is on record before the next thing, so this goes on after any crash where it was.
+
+use super::{GRACE, kill, quiet, tasks};
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::desk::Desk;
+use crate::problem::{Result, of_refusal, of_store};
+use agentd_client::api::{Receipt, Reset};
+use agentd_client::{Kind, Problem};
+use agentd_core::event::{Direction, Mode, Note, ResetBegan, ResetRefusal, ResetStep, ResetTo};
+use agentd_core::id::{ConversationId, OpId, Seq};
+use agentd_core::reset::{self, Begin, Next};
+use agentd_core::state::Outcome;
+use agentd_store::ReadQuery;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a forced reset waits for what was killed to be found out.
+const FORCED: Duration = Duration::from_secs(60);
+
+pub async fn reset(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Reset) -> Result<Receipt> {
+    let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
+    {
+        let mut guard = desk.lock().await;
+        if guard.state.mode == Mode::Oneshot {
+            let what = "reset is only for persistent agents";
+            return Err(Problem::new(Kind::Refused, what));
+        }
+        let order = ResetBegan {
+            op,
+            to: match ask.step {
+                None => ResetTo::Fresh,
+                Some(Direction::Undo) => ResetTo::Undo,
+                Some(Direction::Redo) => ResetTo::Redo,
+            },
+            force: ask.force,
+            kill_background: ask.kill_background,
+            keep_queue: ask.keep_queue,
+            clear_log: ask.clear_log,
+            skip_hooks: ask.skip_hooks,
+            grace_ms: ask.grace_ms.unwrap_or(GRACE.as_millis() as u64),
+            was_awake: guard.process.is_some(),
+        };
+        let begun = reset::begin(&guard.state, order).map_err(|refused| of_refusal(&refused))?;
+        if let Begin::Append((conversation, body)) = begun {
+            if let Some(expected) = ask.if_generation
+                && expected != guard.state.generation()
+            {
+                let now = guard.state.generation();
+                let what = format!("the agent has changed (generation {expected}, now {now})");
+                return Err(Problem::new(Kind::Conflict, what).next("look and try again"));
+            }
+            let mut lines = vec![(conversation, body)];
+            if let Some(text) = ask.reason {
+                let about = None;
+                lines.push((conversation, Note { about, text }.into()));
+            }
+            guard.append(lines).await?;
+        }
+        daemon.mind(desk, &mut guard);
+    }
+    let outcome = desk.until(|guard| guard.state.resets.outcome(op)).await;
+    match outcome {
+        Outcome::Ended { began, ended, .. } => receipt(daemon, desk, op, (began, ended)).await,
+        Outcome::Withdrawn { why, .. } => Err(withdrawn(desk, why).await),
+    }
+}
+
+async fn withdrawn(desk: &Desk, why: ResetRefusal) -> Problem {
+    let name = desk.lock().await.state.name.clone();
+    match why {
+        ResetRefusal::StillActive => {
+            let what = format!("{name} is still active");
+            let problem = Problem::new(Kind::Unavailable, what);
+            problem.next("try again in a moment, or --force")
+        }
+        ResetRefusal::Hook => Problem::new(Kind::Refused, "a hook refused the reset"),
+        ResetRefusal::NoTarget => {
+            Problem::new(Kind::Conflict, "there is no conversation to go to any more")
+        }
+    }
+}
+
+async fn receipt(
+    daemon: &Daemon,
+    desk: &Desk,
+    op: OpId,
+    (began, ended): (Seq, Seq),
+) -> Result<Receipt> {
+    let count = usize::try_from(ended.0 - began.0 + 1).unwrap_or(usize::MAX);
+    let query = ReadQuery::all(desk.id, Seq(began.0 - 1), count.min(10_000));
+    let page = daemon.store.read(query).await;
+    let events = page.map_err(|error| of_store(&error))?.events;
+    let guard = desk.lock().await;
+    reset::receipt(&guard.state, op, &events).ok_or_else(|| {
+        Problem::new(
+            Kind::Internal,
+            "the reset is over, and its receipt is not there",
+        )
+    })
+}
+
+/// Does what is left of the reset under way.
+pub async fn carry_on(daemon: Arc<Daemon>, desk: Arc<Desk>) {
+    if let Err(problem) = carry_out(&daemon, &desk).await {
+        // It stays on record, and is taken up when something is next done to the agent.
+        tracing::error!(agent = %desk.id, %problem, "a reset cannot go on");
+    }
+    let mut guard = desk.lock().await;
+    guard.resetting = false;
+    if guard.state.resets.under_way().is_none() {
+        daemon.mind(&desk, &mut guard);
+    }
+}
+
+async fn carry_out(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
+    loop {
+        let mut guard = desk.lock().await;
+        match reset::next(&guard.state) {
+            Next::Nothing => return Ok(()),
+            Next::Hooks(step) => step_done(&mut guard, step).await?,
+            Next::Stop => {
+                drop(guard);
+                stop(daemon, desk).await?;
+            }
+            Next::Switch => {
+                drop(guard);
+                switch(daemon, desk).await?;
+            }
+            Next::End => {
+                let was_awake = guard.state.resets.under_way();
+                let was_awake = was_awake.is_some_and(|reset| reset.order.was_awake);
+                let line = reset::end(&guard.state);
+                guard.append(line.into_iter().collect()).await?;
+                guard.wanted = was_awake;
+            }
+        }
+    }
+}
+
+async fn step_done(guard: &mut crate::desk::Guard<'_>, step: ResetStep) -> Result<()> {
+    let line = reset::stepped(&guard.state, step);
+    guard.append(line.into_iter().collect()).await.map(drop)
+}
+
+async fn withdraw(desk: &Desk, why: ResetRefusal) -> Result<()> {
+    let mut guard = desk.lock().await;
+    let line = reset::withdraw(&guard.state, why);
+    guard.append(line.into_iter().collect()).await.map(drop)
+}
+
+/// Step 2: nothing runs in the foreground, and no process has the agent.
+async fn stop(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
+    let order = {
+        let guard = desk.lock().await;
+        let reset = guard.state.resets.under_way();
+        reset.map(|reset| reset.order.clone())
+    };
+    let Some(order) = order else { return Ok(()) };
+    let grace = Duration::from_millis(order.grace_ms);
+    if quiet(daemon, desk, grace).await.is_err() {
+        if !order.force {
+            return withdraw(desk, ResetRefusal::StillActive).await;
+        }
+        kill(desk).await;
+        if quiet(daemon, desk, FORCED).await.is_err() {
+            return withdraw(desk, ResetRefusal::StillActive).await;
+        }
+    }
+    if order.kill_background {
+        tasks::kill_all(daemon, desk).await?;
+    }
+    step_done(&mut desk.lock().await, ResetStep::Stop).await
+}
+
+/// Step 4: one transaction.
+async fn switch(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
+    let mut guard = desk.lock().await;
+    let loaded = daemon.store.load(desk.id).await;
+    let window = loaded.map_err(|error| of_store(&error))?.window;
+    let to = guard.state.resets.under_way().map(|reset| reset.order.to);
+    let seen = match (to, guard.state.tree.current()) {
+        (Some(ResetTo::Rewind { at }), Some(current)) => {
+            let seen = daemon.store.window(desk.id, current, at).await;
+            seen.map_err(|error| of_store(&error))?
+        }
+        _ => window.clone(),
+    };
+    let new = ConversationId::new(clock::new_id());
+    match reset::switch(&guard.state, &window, &seen, new) {
+        Ok(lines) => guard.append(lines).await.map(drop),
+        Err(refused) => {
+            tracing::error!(agent = %desk.id, %refused, "a reset has nowhere to go");
+            drop(guard);
+            withdraw(desk, ResetRefusal::NoTarget).await
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! A new process. The turn is left unfinished, and goes on in it.
+
+use super::{GRACE, kill};
+use crate::daemon::Daemon;
+use crate::desk::Desk;
+use crate::problem::Result;
+use crate::supervisor::end_process;
+use agentd_client::api::Stop;
+use agentd_core::event::AgentStarted;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub async fn restart(daemon: &Arc<Daemon>, desk: &Arc<Desk>, stop: Stop) -> Result<()> {
+    let grace = stop.grace_ms.map_or(GRACE, Duration::from_millis);
+    let before = {
+        let mut guard = desk.lock().await;
+        guard.starts.forgive();
+        if guard.state.stopped || guard.state.failed.is_some() {
+            guard.note([AgentStarted {}.into()]).await?;
+        }
+        end_process(&mut guard);
+        let before = guard.process.as_ref().and_then(|process| process.identity);
+        // Before it is gone: whoever sees it go starts the next one.
+        guard.wanted = true;
+        daemon.mind(desk, &mut guard);
+        before
+    };
+    let Some(before) = before else { return Ok(()) };
+    let gone = desk.within(grace, |guard| {
+        let now = guard.process.as_ref().and_then(|process| process.identity);
+        (now != Some(before)).then_some(())
+    });
+    if gone.await.is_none() {
+        kill(desk).await;
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! A new daemon: what lives is taken over as it comes, what should run and does not is started.
+
+use crate::daemon::Daemon;
+use crate::problem::{Result, of_store};
+use agentd_core::id::AgentId;
+use agentd_core::state::Phase;
+use agentd_store::{AgentQuery, AgentSort};
+use std::sync::Arc;
+
+const PAGE: usize = 500;
+
+pub async fn revive(daemon: &Arc<Daemon>) -> Result<()> {
+    for phase in [Phase::Running, Phase::Resetting] {
+        for agent in all_that_are(daemon, phase).await? {
+            mind(daemon, agent).await;
+        }
+    }
+    Ok(())
+}
+
+async fn mind(daemon: &Arc<Daemon>, agent: AgentId) {
+    match daemon.desk(agent).await {
+        Ok(desk) => daemon.mind(&desk, &mut desk.lock().await),
+        Err(problem) => tracing::error!(%agent, %problem, "cannot be taken over"),
+    }
+}
+
+async fn all_that_are(daemon: &Daemon, phase: Phase) -> Result<Vec<AgentId>> {
+    let mut agents = Vec::new();
+    let mut after = None;
+    loop {
+        let query = AgentQuery {
+            phase: Some(phase),
+            sort: AgentSort::Name,
+            limit: PAGE,
+            after,
+            ..AgentQuery::default()
+        };
+        let page = daemon.store.agents(query).await;
+        let page = page.map_err(|error| of_store(&error))?;
+        agents.extend(page.agents.into_iter().map(|agent| agent.id));
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(agents),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The inbox: a prompt is on disk before whoever sent it hears so; sent twice, it is delivered once.
+
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::desk::Desk;
+use crate::problem::Result;
+use agentd_client::api::{Send, Sent};
+use agentd_client::{Kind, Problem};
+use agentd_core::event::{Body, Mode, Prompt, PromptMode, PromptQueued};
+use agentd_core::id::PromptId;
+use agentd_core::message::Block;
+use std::sync::Arc;
+
+/// What one prompt may hold.
+const LONGEST: usize = 1024 * 1024;
+const LONGEST_KEY: usize = 256;
+
+pub async fn send(daemon: &Arc<Daemon>, desk: &Arc<Desk>, send: Send) -> Result<Sent> {
+    let mut guard = desk.lock().await;
+    let known = send
+        .key
+        .as_ref()
+        .and_then(|key| guard.state.inbox.by_key(key));
+    if let Some((prompt, seq)) = known {
+        daemon.remember(prompt, seq);
+        return Ok(Sent {
+            agent: desk.id,
+            prompt,
+            repeated: true,
+            seq,
+        });
+    }
+    if guard.state.archived {
+        let what = format!("`{}` was removed", guard.state.name);
+        let next = format!("agentd rm --restore {}", guard.state.id);
+        return Err(Problem::new(Kind::Refused, what).next(next));
+    }
+    if guard.state.mode == Mode::Oneshot {
+        let what = "a one-shot agent takes one prompt";
+        return Err(Problem::new(Kind::Refused, what).next("create a persistent one"));
+    }
+    let most = guard.state.spec.limits.max_queue as usize;
+    if guard.state.inbox.waiting().len() >= most {
+        let what = format!("{most} prompts wait already (limits.max_queue)");
+        let problem = Problem::new(Kind::TooLarge, what);
+        return Err(problem.next("send it again when some are answered, or raise the limit"));
+    }
+    let prompt = PromptId::new(clock::new_id());
+    let bodies = bodies(prompt, &send.text, send.key, send.mode)?;
+    daemon.supply(&mut guard, &send.env);
+    let events = guard.note(bodies).await?;
+    let seq = events.first().map(|event| event.seq).unwrap_or_default();
+    daemon.remember(prompt, seq);
+    daemon.mind(desk, &mut guard);
+    Ok(Sent {
+        agent: desk.id,
+        prompt,
+        repeated: false,
+        seq,
+    })
+}
+
+/// What is appended for a prompt.
+pub fn bodies(
+    prompt: PromptId,
+    text: &str,
+    key: Option<String>,
+    mode: PromptMode,
+) -> Result<impl Iterator<Item = Body>> {
+    if text.trim().is_empty() {
+        return Err(Problem::new(Kind::Invalid, "a prompt without a word in it"));
+    }
+    if text.len() > LONGEST {
+        let what = format!("a prompt of {} bytes; the most is {LONGEST}", text.len());
+        return Err(Problem::new(Kind::TooLarge, what).next("put it into a file, and name that"));
+    }
+    if key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
+        let what = format!("an idempotency key may have {LONGEST_KEY} bytes");
+        return Err(Problem::new(Kind::TooLarge, what));
+    }
+    let queued = PromptQueued { prompt, key, mode };
+    let blocks = vec![Block::text(text)];
+    let bodies: [Body; 2] = [queued.into(), Prompt { prompt, blocks }.into()];
+    Ok(bodies.into_iter())
+}

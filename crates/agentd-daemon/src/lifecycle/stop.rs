@@ -1,0 +1,35 @@
+//! From now on the agent does not run, whatever comes. Its turn ends as interrupted; what it left running
+//! in the background goes on.
+
+use super::{GRACE, kill, quiet, tasks};
+use crate::daemon::Daemon;
+use crate::desk::Desk;
+use crate::problem::Result;
+use agentd_client::api::Stop;
+use agentd_client::{Kind, Problem};
+use agentd_core::event::AgentStopped;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub async fn stop(daemon: &Arc<Daemon>, desk: &Arc<Desk>, stop: Stop) -> Result<()> {
+    {
+        let mut guard = desk.lock().await;
+        guard.wanted = false;
+        if !guard.state.stopped {
+            guard.note([AgentStopped {}.into()]).await?;
+        }
+        daemon.mind(desk, &mut guard);
+    }
+    let grace = stop.grace_ms.map_or(GRACE, Duration::from_millis);
+    if quiet(daemon, desk, grace).await.is_err() {
+        kill(desk).await;
+        quiet(daemon, desk, GRACE).await.map_err(|_| {
+            let what = "the agent does not run any more, but its turn has not ended";
+            Problem::new(Kind::Unavailable, what).next("try again in a moment")
+        })?;
+    }
+    if stop.kill_background {
+        tasks::kill_all(daemon, desk).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,267 @@
+//! The link's server side: runtimes come by themselves, and come again.
+
+use crate::daemon::{Daemon, left};
+use crate::desk::{Connection, Desk};
+use agentd_client::api;
+use agentd_core::draft::Change;
+use agentd_core::event::Event;
+use agentd_core::id::Seq;
+use agentd_core::link::{Append, Down, Draft, Greeting, Hello, Refusal, Up, Welcome};
+use agentd_process::Identity;
+use agentd_store::{DraftAck, DraftChunk, ReadQuery};
+use futures_util::{SinkExt as _, StreamExt as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::net::unix::OwnedReadHalf;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+use tokio_util::codec::{AnyDelimiterCodec, FramedRead, FramedWrite};
+
+/// What one thing that is said may hold.
+const MAX_FRAME: usize = 256 * 1024 * 1024;
+/// Events that are read at a time for one that missed them.
+const PAGE: usize = 1000;
+
+type Reader = FramedRead<OwnedReadHalf, AnyDelimiterCodec>;
+
+pub async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
+    let mut ending = daemon.ending();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = left(&mut ending) => return,
+        };
+        match accepted {
+            Ok((stream, _)) => drop(tokio::spawn(converse(Arc::clone(&daemon), stream))),
+            Err(error) => {
+                tracing::warn!(%error, "a runtime cannot be let in");
+                // tidy: polls until there are descriptors again
+                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+fn codec() -> AnyDelimiterCodec {
+    AnyDelimiterCodec::new_with_max_length(vec![0], vec![0], MAX_FRAME)
+}
+
+async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
+    static CONNECTIONS: AtomicU64 = AtomicU64::new(1);
+    let peer = stream.peer_cred().ok();
+    if peer.is_none_or(|peer| peer.uid() != rustix::process::getuid().as_raw()) {
+        return;
+    }
+    let pid = peer.and_then(|peer| u32::try_from(peer.pid()?).ok());
+    let peer = pid.and_then(|pid| Identity::of(pid).ok());
+    let (read, write) = stream.into_split();
+    let mut reader = FramedRead::new(read, codec());
+    let (down, mut said) = mpsc::unbounded_channel::<Down>();
+    tokio::spawn(async move {
+        let mut writer = FramedWrite::new(write, codec());
+        while let Some(down) = said.recv().await {
+            let Ok(text) = serde_json::to_string(&down) else {
+                return;
+            };
+            if writer.send(text).await.is_err() {
+                return;
+            }
+        }
+    });
+    let Some(Up::Hello(hello)) = next(&mut reader).await else {
+        return;
+    };
+    let Ok(desk) = daemon.desk(hello.agent).await else {
+        let why = Refusal::NoSuchAgent;
+        let _gone = down.send(Down::Refused { why });
+        return;
+    };
+    let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
+    let connection = Connection {
+        number,
+        down: down.clone(),
+    };
+    if !greet(&daemon, &desk, &hello, connection, peer).await {
+        return;
+    }
+    while let Some(up) = next(&mut reader).await {
+        let went_well = match up {
+            Up::Append(append) => take(&daemon, &desk, append, &down).await,
+            Up::Draft(draft) => keep(&daemon, &desk, draft, &down).await,
+            Up::Hello(_) => false,
+        };
+        if !went_well {
+            break;
+        }
+    }
+    let mut guard = desk.lock().await;
+    if guard.down.take_if(|it| it.number == number).is_some() {
+        guard.link.disconnected();
+        guard.changed();
+    }
+}
+
+async fn next(reader: &mut Reader) -> Option<Up> {
+    let frame = reader.next().await?.ok()?;
+    match serde_json::from_slice(&frame) {
+        Ok(up) => Some(up),
+        Err(error) => {
+            tracing::warn!(%error, "a runtime said something that cannot be read");
+            None
+        }
+    }
+}
+
+/// False where the one that came is not wanted.
+async fn greet(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    hello: &Hello,
+    connection: Connection,
+    peer: Option<Identity>,
+) -> bool {
+    let mut guard = desk.lock().await;
+    let mut side = guard.link.clone();
+    let greeting = side.hello(hello, &guard.state);
+    let answer = match greeting {
+        Greeting::Refuse(why) => Err(why),
+        Greeting::Welcome(incarnation) => match daemon.store.load(desk.id).await {
+            Ok(loaded) => {
+                let draft = daemon.store.draft(desk.id).await.ok().flatten();
+                let text = |draft: agentd_store::Draft| {
+                    let text = String::from_utf8(draft.bytes).ok()?;
+                    Some((draft.request, text))
+                };
+                Ok(Down::Welcome(Box::new(Welcome {
+                    incarnation,
+                    state: loaded.state,
+                    window: loaded.window,
+                    draft: draft.and_then(text),
+                    env: (*guard.env).clone(),
+                })))
+            }
+            Err(_) => return false,
+        },
+        Greeting::Resume { after } => match missed(daemon, desk, after).await {
+            Some(events) => {
+                let seen = hello.seen.map(|seen| seen.incarnation);
+                let (of, n) = guard.appended;
+                let appended = if Some(of) == seen { n } else { 0 };
+                Ok(Down::Resumed { events, appended })
+            }
+            None => return false,
+        },
+    };
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(why) => {
+            tracing::info!(agent = %desk.id, %why, "a runtime is refused");
+            let _gone = connection.down.send(Down::Refused { why });
+            return false;
+        }
+    };
+    side.greeted(guard.state.head);
+    guard.link = side;
+    let _broken = connection.down.send(answer);
+    guard.down = Some(connection);
+    if let Some(brought) = daemon.bring(desk.id, &hello.env) {
+        guard.env = brought;
+    }
+    daemon.greeted(desk, &mut guard, peer);
+    guard.changed();
+    daemon.mind(desk, &mut guard);
+    true
+}
+
+async fn missed(daemon: &Daemon, desk: &Desk, after: Seq) -> Option<Vec<Event>> {
+    let mut events = Vec::new();
+    let mut after = after;
+    loop {
+        let page = daemon
+            .store
+            .read(ReadQuery::all(desk.id, after, PAGE))
+            .await;
+        let page = page.ok()?;
+        events.extend(page.events);
+        match page.next {
+            Some(next) => after = next,
+            None => return Some(events),
+        }
+    }
+}
+
+/// Writes what a runtime appends. False where the connection is to end: the runtime comes again, and says
+/// it again.
+async fn take(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    append: Append,
+    down: &mpsc::UnboundedSender<Down>,
+) -> bool {
+    let mut guard = desk.lock().await;
+    if !guard.link.may_write(append.incarnation) {
+        let why = Refusal::Stale;
+        let _gone = down.send(Down::Refused { why });
+        return false;
+    }
+    match guard.commit_own(append).await {
+        Ok(said) => {
+            if let Some(said) = said {
+                let _broken = down.send(said);
+            }
+            daemon.mind(desk, &mut guard);
+            true
+        }
+        Err(error) => {
+            tracing::warn!(agent = %desk.id, %error, "not written");
+            false
+        }
+    }
+}
+
+async fn keep(
+    daemon: &Daemon,
+    desk: &Desk,
+    draft: Draft,
+    down: &mpsc::UnboundedSender<Down>,
+) -> bool {
+    let guard = desk.lock().await;
+    if !guard.link.may_write(draft.request.incarnation) {
+        return false;
+    }
+    let chunk = DraftChunk {
+        request: draft.request,
+        offset: draft.offset,
+        bytes: draft.text.clone().into_bytes(),
+    };
+    match daemon.store.write_draft(guard.fence, chunk).await {
+        Ok(ack) => {
+            if ack == DraftAck::Kept {
+                show(desk, &draft);
+            }
+            let (request, offset) = (draft.request, draft.offset);
+            let _broken = down.send(Down::Drafted { request, offset });
+            true
+        }
+        Err(error) => {
+            tracing::warn!(agent = %desk.id, %error, "a piece of a reply is not kept");
+            false
+        }
+    }
+}
+
+/// What is on disk may be seen.
+fn show(desk: &Desk, draft: &Draft) {
+    let mut text = String::new();
+    for line in draft.text.lines() {
+        if let Ok(delta) = serde_json::from_str::<agentd_core::draft::Delta>(line)
+            && let Change::Text { text: more } = delta.change
+        {
+            text.push_str(&more);
+        }
+    }
+    if !text.is_empty() {
+        let request = draft.request.to_string();
+        desk.say(api::Delta { request, text });
+    }
+}

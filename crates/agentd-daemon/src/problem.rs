@@ -1,0 +1,37 @@
+//! What is wrong, as the API says it.
+
+use agentd_client::{Kind, Problem};
+use agentd_core::begin::Refused;
+use agentd_store::Error;
+
+pub type Result<T> = std::result::Result<T, Problem>;
+
+pub fn of_store(error: &Error) -> Problem {
+    let kind = match error {
+        Error::NoSuchAgent { .. } | Error::NoSuchConversation { .. } => Kind::NotFound,
+        Error::NameTaken { .. }
+        | Error::AgentExists { .. }
+        | Error::GenerationChanged { .. }
+        | Error::PurgeCurrent { .. }
+        | Error::PurgeNeeded { .. }
+        | Error::OriginPurged { .. } => Kind::Conflict,
+        Error::TooLarge { .. } => Kind::TooLarge,
+        Error::BadExport(_) | Error::EmptyAppend | Error::WithoutWords => Kind::Invalid,
+        Error::NotCommitted(_)
+        | Error::Uncertain(_)
+        | Error::Unavailable(_)
+        | Error::NotScrubbed(_)
+        | Error::StaleFence { .. }
+        | Error::Closed => Kind::Unavailable,
+        _ => Kind::Internal,
+    };
+    Problem::new(kind, error.to_string())
+}
+
+pub fn of_refusal(refused: &Refused) -> Problem {
+    let kind = match refused {
+        Refused::NoConversation | Refused::NotThere(_) => Kind::NotFound,
+        _ => Kind::Conflict,
+    };
+    Problem::new(kind, refused.to_string())
+}

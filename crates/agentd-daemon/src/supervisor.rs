@@ -1,0 +1,339 @@
+//! The agents' processes: started when there is something to do, put to sleep when there is not, started
+//! again when they die, and left alone when they were told to stop.
+
+use crate::daemon::Daemon;
+use crate::desk::{Desk, Guard};
+use crate::layout;
+use crate::lifecycle;
+use agentd_client::api::Env;
+use agentd_core::event::{AgentFailed, Body, FailCause, Note, PauseReason};
+use agentd_core::link::Order;
+use agentd_core::spec::Restart;
+use agentd_process::{Child, Exit, Identity, Signal, Start, signal};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Between two starts of a process that dies; doubled each time.
+const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Deaths in a row, each soon after the start, until it is left at that.
+const DEATHS: u32 = 6;
+/// One that has lived so long did not die of its start.
+const LONG_LIFE: Duration = Duration::from_secs(10);
+/// What is kept of what a process had to say, when it could not go on.
+const LAST_WORDS: u64 = 2048;
+/// The exit status of a process that says it cannot do its work.
+const CANNOT: i32 = 3;
+
+/// Who runs an agent.
+#[derive(Debug)]
+pub struct Process {
+    /// None while it is being started.
+    pub identity: Option<Identity>,
+    /// An earlier daemon started it.
+    pub is_adopted: bool,
+    /// It was told to end.
+    pub is_stopping: bool,
+}
+
+/// How starting it has gone lately.
+#[derive(Debug, Default)]
+pub struct Starts {
+    deaths: u32,
+    at: Option<Instant>,
+}
+
+impl Starts {
+    fn pause(&self) -> Duration {
+        match self.deaths {
+            0 => Duration::ZERO,
+            n => PAUSE
+                .saturating_mul(1 << (n - 1).min(16))
+                .min(LONGEST_PAUSE),
+        }
+    }
+
+    pub const fn forgive(&mut self) {
+        self.deaths = 0;
+    }
+}
+
+impl Daemon {
+    /// Does what the agent's state calls for.
+    pub fn mind(self: &Arc<Self>, desk: &Arc<Desk>, guard: &mut Guard<'_>) {
+        if self.is_ending() {
+            return;
+        }
+        if guard.state.resets.under_way().is_some() && !guard.resetting {
+            guard.resetting = true;
+            tokio::spawn(lifecycle::reset::carry_on(
+                Arc::clone(self),
+                Arc::clone(desk),
+            ));
+        }
+        let is_wanted = guard.wanted && !guard.state.stopped && !guard.resetting;
+        let needs = guard.state.needs_process() || is_wanted;
+        let is_done = guard.state.stopped && guard.state.turn.is_none();
+        match &guard.process {
+            None if needs && !guard.state.archived => {
+                guard.wanted = false;
+                guard.process = Some(Process {
+                    identity: None,
+                    is_adopted: false,
+                    is_stopping: false,
+                });
+                tokio::spawn(start(Arc::clone(self), Arc::clone(desk)));
+            }
+            Some(_) if is_done => end_process(guard),
+            _ => {}
+        }
+        self.mind_sleep(desk, guard);
+    }
+
+    /// Takes in what a caller brought. An agent that waited for its key goes on.
+    pub fn supply(&self, guard: &mut Guard<'_>, brought: &Env) {
+        let Some(env) = self.bring(guard.state.id, brought) else {
+            return;
+        };
+        let is_new = *env != *guard.env;
+        guard.env = env;
+        let paused = guard.state.turn.as_ref().and_then(|turn| turn.paused);
+        if is_new && paused == Some(PauseReason::MissingKey) {
+            // It gets it at the start.
+            end_process(guard);
+            guard.wanted = true;
+        }
+    }
+
+    fn mind_sleep(self: &Arc<Self>, desk: &Arc<Desk>, guard: &mut Guard<'_>) {
+        if !is_idle(guard) {
+            if let Some(sleeper) = guard.sleeper.take() {
+                sleeper.abort();
+            }
+        } else if guard.sleeper.is_none() {
+            let idle = Duration::from_millis(guard.state.spec.idle_ms);
+            let desk = Arc::clone(desk);
+            let sleeper = tokio::spawn(async move {
+                tokio::time::sleep(idle).await;
+                let mut guard = desk.lock().await;
+                guard.sleeper = None;
+                if is_idle(&guard) {
+                    end_process(&mut guard);
+                }
+            });
+            guard.sleeper = Some(sleeper.abort_handle());
+        }
+    }
+
+    /// A runtime has come: the one that was started here, or one of an earlier daemon's.
+    pub fn greeted(
+        self: &Arc<Self>,
+        desk: &Arc<Desk>,
+        guard: &mut Guard<'_>,
+        peer: Option<Identity>,
+    ) {
+        let known = guard.process.as_ref().and_then(|process| process.identity);
+        if known.is_some() && known == peer {
+            return;
+        }
+        let Some(peer) = peer else { return };
+        guard.process = Some(Process {
+            identity: Some(peer),
+            is_adopted: true,
+            is_stopping: false,
+        });
+        tokio::spawn(watch(Arc::clone(self), Arc::clone(desk), peer, None));
+    }
+}
+
+fn is_idle(guard: &Guard<'_>) -> bool {
+    let is_up = guard.down.is_some() && guard.process.as_ref().is_some_and(|it| !it.is_stopping);
+    let is_busy = guard.state.needs_process() || guard.resetting;
+    is_up && !is_busy && guard.state.tasks.running().len() == 0
+}
+
+/// Tells the process to finish what it has in hand and to end.
+pub fn end_process(guard: &mut Guard<'_>) {
+    let is_connected = guard.down.is_some();
+    if let Some(process) = &mut guard.process {
+        let identity = process.identity;
+        if std::mem::replace(&mut process.is_stopping, true) && is_connected {
+            return;
+        }
+        match identity {
+            _ if is_connected => guard.order(Order::Stop),
+            // It cannot be told otherwise; it may have gone.
+            Some(identity) => drop(signal(identity, Signal::TERM)),
+            None => {}
+        }
+    }
+}
+
+async fn start(daemon: Arc<Daemon>, desk: Arc<Desk>) {
+    let pause = desk.lock().await.starts.pause();
+    // tidy: polls nothing; a process that dies again and again is started more and more rarely
+    tokio::time::sleep(pause).await;
+    let mut guard = desk.lock().await;
+    if guard
+        .process
+        .as_ref()
+        .is_some_and(|it| it.identity.is_some())
+    {
+        // One of an earlier daemon's has come meanwhile.
+        return;
+    }
+    let is_still_needed = guard.state.needs_process() || !guard.state.stopped;
+    if !is_still_needed || daemon.is_ending() {
+        guard.process = None;
+        guard.changed();
+        return;
+    }
+    match spawn(&daemon, &desk) {
+        Ok((identity, child)) => {
+            let is_adopted = child.is_none();
+            guard.process = Some(Process {
+                identity: Some(identity),
+                is_adopted,
+                is_stopping: false,
+            });
+            guard.starts.at = Some(Instant::now());
+            guard.changed();
+            drop(guard);
+            watch(daemon, desk, identity, child).await;
+        }
+        Err(error) => {
+            tracing::error!(agent = %desk.id, %error, "no process can be started");
+            guard.process = None;
+            guard.starts.deaths += 1;
+            guard.changed();
+            bury(&daemon, &desk, &mut guard, &error.to_string()).await;
+        }
+    }
+}
+
+/// A new process; or the one that still lives.
+fn spawn(daemon: &Daemon, desk: &Desk) -> io::Result<(Identity, Option<Child>)> {
+    if let Some(identity) = daemon.layout.holder(desk.id)? {
+        return Ok((identity, None));
+    }
+    layout::private(&daemon.layout.agent_folder(desk.id))?;
+    let log = File::create(daemon.layout.runtime_log(desk.id))?;
+    let orphan = daemon.orphan.as_millis().to_string();
+    let mut start = Start::new(&daemon.program);
+    start.args = vec![
+        "runtime".into(),
+        "--agent".into(),
+        desk.id.to_string().into(),
+        "--orphan-ms".into(),
+        orphan.into(),
+    ];
+    start.env = std::env::vars_os()
+        .filter(|(name, _)| name.to_str().is_some_and(is_handed_on))
+        .collect();
+    start
+        .env
+        .push(("AGENTD_HOME".into(), daemon.layout.home().into()));
+    start.cwd = Some(daemon.layout.home().to_owned());
+    start.stderr = Stdio::from(log);
+    let child = start.spawn().map_err(io::Error::other)?;
+    Ok((child.identity(), Some(child)))
+}
+
+/// What a runtime's own environment holds: never a key.
+fn is_handed_on(name: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "PATH",
+        "HOME",
+        "LANG",
+        "TMPDIR",
+        "TZ",
+        "SSL_CERT_FILE",
+        "AGENTD_FAILPOINT",
+        "AGENTD_FAILPOINT_DIR",
+    ];
+    NAMES.contains(&name)
+}
+
+/// Waits for the end of a process, whoever started it, and sees to what comes then.
+async fn watch(daemon: Arc<Daemon>, desk: Arc<Desk>, identity: Identity, child: Option<Child>) {
+    if let Err(error) = agentd_process::ended(identity).await {
+        tracing::error!(agent = %desk.id, %error, "a process cannot be watched");
+        return;
+    }
+    let exit = child.and_then(|mut child| child.wait().ok());
+    let mut guard = desk.lock().await;
+    let is_it = guard
+        .process
+        .as_ref()
+        .is_some_and(|process| process.identity == Some(identity));
+    if !is_it {
+        return;
+    }
+    guard.process = None;
+    guard.down = None;
+    guard.link.gone();
+    let ended_well = match exit {
+        Some(exit) => exit == Exit::Code(0),
+        None => guard.state.at_rest,
+    };
+    let lived = guard.starts.at.is_none_or(|at| at.elapsed() > LONG_LIFE);
+    if ended_well || lived {
+        guard.starts.deaths = 0;
+    }
+    if !ended_well {
+        guard.starts.deaths += 1;
+        tracing::warn!(agent = %desk.id, ?exit, "a process died");
+        let words = last_words(&daemon, &desk);
+        if exit == Some(Exit::Code(CANNOT)) {
+            give_up(&desk, &mut guard, FailCause::CannotRun, &words).await;
+        } else {
+            bury(&daemon, &desk, &mut guard, &words).await;
+        }
+    }
+    guard.changed();
+    daemon.mind(&desk, &mut guard);
+}
+
+/// After a death: whether there is another try.
+async fn bury(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>, words: &str) {
+    if !guard.state.needs_process() {
+        return;
+    }
+    let cause = match guard.state.spec.restart {
+        Restart::Never => Some(FailCause::NotRestarted),
+        _ if guard.starts.deaths >= DEATHS => Some(FailCause::CrashLoop),
+        _ => None,
+    };
+    match cause {
+        Some(cause) => give_up(desk, guard, cause, words).await,
+        None => daemon.mind(desk, guard),
+    }
+}
+
+async fn give_up(desk: &Desk, guard: &mut Guard<'_>, cause: FailCause, words: &str) {
+    let text = match words.trim() {
+        "" => "its process ended again and again, and did not say why".to_owned(),
+        words => words.to_owned(),
+    };
+    let about = None;
+    let bodies: [Body; 2] = [Note { about, text }.into(), AgentFailed { cause }.into()];
+    if let Err(error) = guard.note(bodies).await {
+        tracing::error!(agent = %desk.id, %error, "that it failed cannot be written");
+    }
+}
+
+/// The end of what the process had to say.
+fn last_words(daemon: &Daemon, desk: &Desk) -> String {
+    let read = || -> io::Result<String> {
+        let mut log = File::open(daemon.layout.runtime_log(desk.id))?;
+        let length = log.metadata()?.len();
+        log.seek(io::SeekFrom::Start(length.saturating_sub(LAST_WORDS)))?;
+        let mut bytes = Vec::new();
+        log.take(LAST_WORDS).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    read().unwrap_or_default()
+}

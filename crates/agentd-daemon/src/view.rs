@@ -1,0 +1,181 @@
+//! An agent as the API shows it.
+
+use crate::daemon::Daemon;
+use crate::desk::{Desk, Guard};
+use crate::problem::{Result, of_store};
+use agentd_client::api::{
+    Agent, AgentLine, Approval, Current, LastTurn, Process, ProcessState, Usage,
+};
+use agentd_core::event::{Body, PauseReason};
+use agentd_core::id::{AgentId, Seq};
+use agentd_core::state::Phase;
+use agentd_core::usage::Spent;
+use agentd_store::{AgentRow, ReadQuery};
+
+/// What is shown of the last answer.
+const SUMMARY: usize = 200;
+/// How far back the reason of a failure is looked for.
+const BACK: u64 = 200;
+
+pub fn usage(spent: &Spent) -> Usage {
+    let used = spent.usage;
+    Usage {
+        input_tokens: used.input_tokens + used.cache_read_tokens + used.cache_write_tokens,
+        output_tokens: used.output_tokens,
+        cost_usd: (spent.unpriced == 0).then_some(spent.cost.0 as f64 / 1e6),
+    }
+}
+
+fn process(guard: &Guard<'_>) -> Process {
+    let runtime = guard.link.current().map(|(runtime, _)| runtime);
+    match &guard.process {
+        Some(process) => Process {
+            state: match process.is_adopted {
+                true => ProcessState::Adopted,
+                false => ProcessState::Up,
+            },
+            pid: process.identity.map(|identity| identity.pid),
+            runtime,
+        },
+        None => Process {
+            state: match guard.state.stopped || guard.state.failed.is_some() {
+                true => ProcessState::Down,
+                false => ProcessState::Asleep,
+            },
+            pid: None,
+            runtime: None,
+        },
+    }
+}
+
+pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
+    let loaded = daemon.store.load(desk.id).await;
+    let window = loaded.map_err(|error| of_store(&error))?.window;
+    let (mut agent, wants_reason) = {
+        let guard = desk.lock().await;
+        (of(&guard), reason_of(&guard))
+    };
+    let text = window.last_text();
+    if !text.is_empty() {
+        agent.summary = Some(text.chars().take(SUMMARY).collect());
+    }
+    agent.error = match wants_reason {
+        Reason::None => None,
+        Reason::Said(text) => Some(text),
+        Reason::Noted => last_note(daemon, desk.id, agent.head).await,
+    };
+    Ok(agent)
+}
+
+enum Reason {
+    None,
+    Said(String),
+    Noted,
+}
+
+fn reason_of(guard: &Guard<'_>) -> Reason {
+    let paused = guard.state.turn.as_ref().and_then(|turn| turn.paused);
+    match (guard.state.phase(), paused) {
+        (Phase::Waiting, Some(PauseReason::Crash)) => Reason::Said(format!(
+            "its process died in the middle of a turn; go on with `agentd continue {}`",
+            guard.state.name
+        )),
+        (Phase::Waiting | Phase::Failed, _) => Reason::Noted,
+        (Phase::AwaitingApproval, _) => Reason::Said(format!(
+            "a call waits for your leave: `agentd approve {0}`, or `agentd deny {0}`",
+            guard.state.name
+        )),
+        _ => Reason::None,
+    }
+}
+
+pub async fn last_note(daemon: &Daemon, agent: AgentId, head: Seq) -> Option<String> {
+    let after = Seq(head.0.saturating_sub(BACK));
+    let page = daemon
+        .store
+        .read(ReadQuery::all(agent, after, BACK as usize));
+    let events = page.await.ok()?.events.into_iter().rev();
+    let mut notes = events.filter_map(|event| match event.body {
+        Body::Note(note) => Some(note.text),
+        _ => None,
+    });
+    notes.next()
+}
+
+fn of(guard: &Guard<'_>) -> Agent {
+    let state = &guard.state;
+    let current = state.tree.current_conversation();
+    let last = state.last_turn.as_ref();
+    let waiting = state.approvals.waiting();
+    Agent {
+        id: state.id,
+        name: state.name.clone(),
+        aliases: state.aliases.clone(),
+        mode: state.mode,
+        phase: state.phase(),
+        process: process(guard),
+        generation: state.generation(),
+        head: state.head,
+        conversation: current.map(|current| Current {
+            id: current.id,
+            ordinal: current.ordinal,
+            parent: current.parent,
+            turns: current.turns,
+        }),
+        model: state.spec.model.clone(),
+        provider: state.spec.provider.clone(),
+        cwd: state.spec.cwd.clone(),
+        usage: usage(&state.spending.lifetime),
+        created_at: state.created_at,
+        updated_at: state.updated_at,
+        started_at: state.turn.as_ref().map(|turn| turn.started_at),
+        completed_at: last.map(|turn| turn.ended_at),
+        turn: state.turn.as_ref().map(|turn| turn.id),
+        last_turn: last.map(|turn| LastTurn {
+            id: turn.id,
+            conversation: turn.conversation,
+            status: turn.status,
+        }),
+        summary: None,
+        error: None,
+        queued: state.inbox.waiting().len() as u64,
+        approvals: waiting
+            .map(|(id, approval)| Approval {
+                id: *id,
+                call: approval.call.to_string(),
+                asked_at: approval.asked_at,
+            })
+            .collect(),
+        tasks: state.tasks.running().map(|(id, _)| *id).collect(),
+        archived: state.archived,
+        stopped: state.stopped,
+    }
+}
+
+/// A line of the list; `desk` where the agent is at hand.
+pub async fn line(row: AgentRow, desk: Option<&Desk>) -> AgentLine {
+    let process = match desk {
+        Some(desk) => process(&desk.lock().await),
+        None => Process {
+            state: match row.phase {
+                Phase::Stopped | Phase::Failed => ProcessState::Down,
+                _ => ProcessState::Asleep,
+            },
+            pid: None,
+            runtime: None,
+        },
+    };
+    AgentLine {
+        id: row.id,
+        name: row.name,
+        mode: row.mode,
+        phase: row.phase,
+        process,
+        generation: row.generation,
+        conversations: row.conversations,
+        usage: usage(&row.spent),
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+        archived: row.archived,
+    }
+}

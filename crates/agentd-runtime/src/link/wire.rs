@@ -1,0 +1,131 @@
+//! The connection: made, kept, made again.
+
+use super::{Ask, Heard, MAX_FRAME, Options};
+use agentd_core::link::{Did, Down, Runtime, Up};
+use futures_util::{SinkExt as _, StreamExt as _};
+use std::time::{Duration, Instant};
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+use tokio_util::codec::{AnyDelimiterCodec, Framed};
+
+/// Between two tries to connect.
+const PAUSE: Duration = Duration::from_millis(50);
+
+type Connection = Framed<UnixStream, AnyDelimiterCodec>;
+
+/// Why a connection is let go of.
+enum Over {
+    /// It broke, or made no sense.
+    Broken,
+    /// Nobody is there to speak for any more.
+    Done,
+}
+
+struct Wire {
+    link: Runtime,
+    heard: mpsc::UnboundedSender<Heard>,
+}
+
+pub async fn run(
+    options: Options,
+    mut asked: mpsc::UnboundedReceiver<Ask>,
+    heard: mpsc::UnboundedSender<Heard>,
+) {
+    let link = Runtime::new(options.agent, options.runtime);
+    let mut wire = Wire { link, heard };
+    let mut alone_since = Instant::now();
+    loop {
+        if let Ok(stream) = UnixStream::connect(&options.socket).await {
+            let codec = AnyDelimiterCodec::new_with_max_length(vec![0], vec![0], MAX_FRAME);
+            let mut connection = Framed::new(stream, codec);
+            let over = wire.converse(&mut connection, &mut asked).await;
+            wire.link.disconnected();
+            if matches!(over, Over::Done) {
+                return;
+            }
+            alone_since = Instant::now();
+        }
+        let home = options.socket.parent();
+        let why = if home.is_some_and(|home| !home.is_dir()) {
+            "the folder that the agent lives in is gone"
+        } else if alone_since.elapsed() > options.orphan {
+            "no daemon has come for too long"
+        } else {
+            ""
+        };
+        if !why.is_empty() {
+            let _nobody_listens = wire.heard.send(Heard::Gone(why.to_owned()));
+            return;
+        }
+        // tidy: polls for a daemon
+        tokio::time::sleep(PAUSE).await;
+        if wire.heard.is_closed() {
+            return;
+        }
+    }
+}
+
+impl Wire {
+    async fn converse(
+        &mut self,
+        connection: &mut Connection,
+        asked: &mut mpsc::UnboundedReceiver<Ask>,
+    ) -> Over {
+        let did = self.link.connected();
+        if let Some(over) = self.carry_out(connection, did).await {
+            return over;
+        }
+        loop {
+            let did = tokio::select! {
+                frame = connection.next() => {
+                    let Some(Ok(frame)) = frame else { return Over::Broken };
+                    let Ok(down) = serde_json::from_slice::<Down>(&frame) else {
+                        return Over::Broken;
+                    };
+                    self.link.received(down)
+                }
+                ask = asked.recv() => match ask {
+                    Some(Ask::Append(events, ends)) => self.link.append(events, ends),
+                    Some(Ask::Draft(draft)) => self.link.draft(draft),
+                    None => return Over::Done,
+                },
+            };
+            if let Some(over) = self.carry_out(connection, did).await {
+                return over;
+            }
+        }
+    }
+
+    async fn carry_out(&mut self, connection: &mut Connection, did: Vec<Did>) -> Option<Over> {
+        for did in did {
+            let heard = match did {
+                Did::Send(up) => {
+                    if send(connection, &up).await.is_err() {
+                        return Some(Over::Broken);
+                    }
+                    continue;
+                }
+                Did::Woken(welcome) => Heard::Woken(welcome),
+                Did::Arrived(events) => Heard::Arrived(events),
+                Did::Appended => Heard::Appended,
+                Did::Drafted => Heard::Drafted,
+                Did::Told(order) => Heard::Told(order),
+                Did::Refused(why) => {
+                    let _nobody_listens = self.heard.send(Heard::Refused(why));
+                    return Some(Over::Done);
+                }
+                Did::Reconnect => return Some(Over::Broken),
+            };
+            if self.heard.send(heard).is_err() {
+                return Some(Over::Done);
+            }
+        }
+        None
+    }
+}
+
+async fn send(connection: &mut Connection, up: &Up) -> Result<(), ()> {
+    // Text in JSON has no NUL in it.
+    let text = serde_json::to_string(up).map_err(drop)?;
+    connection.send(text).await.map_err(drop)
+}
