@@ -9,13 +9,20 @@ use sse_stream::SseStream;
 
 pub struct Events {
     source: SseStream<Incoming>,
+    cursor: Option<u64>,
 }
 
 impl Events {
     pub(crate) fn new(body: Incoming) -> Self {
         Self {
             source: SseStream::new(body),
+            cursor: None,
         }
+    }
+
+    /// Where the last event stands: whoever asks for what is after it misses nothing.
+    pub const fn cursor(&self) -> Option<u64> {
+        self.cursor
     }
 
     /// The next thing; none where the stream ended.
@@ -25,6 +32,9 @@ impl Events {
                 Ok(sse) => sse,
                 Err(error) => return Some(Err(Error::Broken(error.to_string()))),
             };
+            if let Some(id) = sse.id.as_deref().and_then(|id| id.parse().ok()) {
+                self.cursor = Some(id);
+            }
             let data = sse.data.unwrap_or_default();
             let item = match sse.event.as_deref() {
                 Some("delta") => serde_json::from_str::<Delta>(&data).map(Item::Delta),

@@ -3,7 +3,8 @@
 //! The only room that starts or signals processes. It may **not** know what an agent is.
 //!
 //! - [`Identity`]: a pid together with its start time.
-//! - [`Start`]: a program to run in a process group of its own; [`Child`]: one that was started here.
+//! - [`Start`]: a program to run, in a group or a session of its [`Own`]; [`Child`]: one that was
+//!   started here.
 //! - [`signal()`] and [`signal_group`]: to that very process or its group, or to nobody.
 //! - [`kill_tree`]: the end of a process and of all that it started, up to the next shim.
 //! - [`failpoint`]: places where a test can hold a process still.
@@ -30,7 +31,7 @@ pub use error::{Error, Result};
 pub use identity::Identity;
 pub use reap::{adopt_orphans, reap_orphans};
 pub use signal::{Delivery, Signal, signal, signal_group};
-pub use start::Start;
+pub use start::{Own, Start};
 pub use task::ended;
 pub use tree::kill_tree;
 

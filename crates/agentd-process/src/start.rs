@@ -3,16 +3,26 @@
 use crate::child::Child;
 use crate::error::{Error, Result};
 use crate::identity::Identity;
+use rustix::process::setsid;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+/// What a program has for itself, and does not share with us.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Own {
+    /// A process group: a terminal's Ctrl-C does not reach it, and it can be ended together with what
+    /// it starts.
+    #[default]
+    Group,
+    /// A session: it has nothing to do with our terminal any more, and outlives it.
+    Session,
+    /// Nothing: it is at our terminal in our place, as an editor is.
+    Nothing,
+}
+
 /// A program to start, all that it gets said.
-///
-/// It runs in a process group of its own, so that a terminal's Ctrl-C does not reach it and it can be
-/// ended together with what it starts. A session of its own is something only the program itself can
-/// make safely (`setsid` before it does anything else), and only where it leads no group yet.
 #[derive(Debug)]
 pub struct Start {
     /// A path; nothing is looked up.
@@ -25,6 +35,7 @@ pub struct Start {
     pub stdin: Stdio,
     pub stdout: Stdio,
     pub stderr: Stdio,
+    pub own: Own,
 }
 
 impl Start {
@@ -38,6 +49,7 @@ impl Start {
             stdin: Stdio::null(),
             stdout: Stdio::null(),
             stderr: Stdio::null(),
+            own: Own::default(),
         }
     }
 
@@ -49,8 +61,14 @@ impl Start {
             .envs(self.env)
             .stdin(self.stdin)
             .stdout(self.stdout)
-            .stderr(self.stderr)
-            .process_group(0);
+            .stderr(self.stderr);
+        match self.own {
+            Own::Group => {
+                command.process_group(0);
+            }
+            Own::Session => begin_session(&mut command),
+            Own::Nothing => {}
+        }
         if let Some(cwd) = self.cwd {
             command.current_dir(cwd);
         }
@@ -61,5 +79,19 @@ impl Start {
         // Even if it has ended by now it is still there: nobody but us can reap it.
         let identity = Identity::of(child.id())?;
         Ok(Child::new(child, identity))
+    }
+}
+
+/// Before the program runs: afterwards a Ctrl-C might have come first.
+fn begin_session(command: &mut Command) {
+    let prepare = || {
+        setsid()?;
+        Ok(())
+    };
+    #[expect(unsafe_code, reason = "a session of the program, not of ours")]
+    // SAFETY: between fork and exec the closure makes only the system call setsid; it takes no lock
+    // and allocates nothing.
+    unsafe {
+        command.pre_exec(prepare);
     }
 }

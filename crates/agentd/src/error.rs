@@ -1,5 +1,6 @@
 //! An error as the user sees it: what happened, why, what to do next; and the exit code.
 
+use agentd_client::{Kind, Problem};
 use std::fmt::{self, Display};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -9,9 +10,11 @@ pub enum Exit {
     /// Nothing that anybody needs to hear of.
     Quiet = 0,
     Failed = 1,
+    Usage = 2,
     Refused = 3,
     Unavailable = 4,
     Limited = 5,
+    TimedOut = 124,
     Interrupted = 130,
 }
 
@@ -97,6 +100,44 @@ impl Error {
             let _unheard = writeln!(anstream::stderr(), "{self}");
         }
         ExitCode::from(self.exit as u8)
+    }
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        let exit = match problem.kind {
+            Kind::Invalid => Exit::Usage,
+            Kind::NotFound | Kind::Conflict | Kind::Refused | Kind::TooLarge => Exit::Refused,
+            Kind::Unavailable | Kind::Internal => Exit::Unavailable,
+        };
+        Self {
+            exit,
+            what: problem.title,
+            why: problem.detail,
+            next: problem.next,
+        }
+    }
+}
+
+impl From<agentd_client::Error> for Error {
+    fn from(error: agentd_client::Error) -> Self {
+        use agentd_client::Error as Client;
+        let unavailable = |what: String| Self::new(Exit::Unavailable, what);
+        match error {
+            Client::Problem(problem) => (*problem).into(),
+            Client::NotRunning { ref source, .. } => unavailable(error.to_string())
+                .because(source)
+                .next("start one with `agentd daemon start`"),
+            Client::Broken(why) => unavailable("the connection to the daemon broke".to_owned())
+                .because(why)
+                .next("nothing that was accepted is lost: look with `agentd status`"),
+            Client::Strange(why) => unavailable("the daemon's answer cannot be read".to_owned())
+                .because(why)
+                .next(
+                    "it may be of another version: `agentd daemon stop`, and try again; agents \
+                     keep what they have",
+                ),
+        }
     }
 }
 

@@ -14,6 +14,18 @@ pub fn config() -> Result<PathBuf, Error> {
     Ok(folder()?.join("config.toml"))
 }
 
+/// Which variable says where state is kept.
+pub fn source() -> &'static str {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_absolute =
+        |name: &str| std::env::var_os(name).is_some_and(|value| PathBuf::from(value).is_absolute());
+    match (is_set("AGENTD_HOME"), is_absolute("XDG_STATE_HOME")) {
+        (true, _) => "AGENTD_HOME",
+        (_, true) => "XDG_STATE_HOME",
+        _ => "HOME",
+    }
+}
+
 fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error> {
     let named = |name| variable(name).filter(|value| !value.is_empty());
     if let Some(home) = named("AGENTD_HOME") {

@@ -1,17 +1,28 @@
 //! The `agentd` command: parse, run, exit code. What it knows of agents is in the libraries.
 
 mod agent;
+mod ask;
 mod cli;
 mod clock;
 mod commands;
+mod complete;
+mod connect;
 mod demo;
+mod described;
 mod error;
+mod follow;
 mod home;
 mod output;
+mod printer;
+mod prompt;
+mod providers;
+mod render;
 mod runtime;
 mod setup;
+mod waiting;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
+use clap_complete::CompleteEnv;
 use error::Error;
 use output::Output;
 use std::process::ExitCode;
@@ -20,6 +31,10 @@ fn main() -> ExitCode {
     // A shim knows its one argument and nothing of agents.
     agentd_process::shim::run_if_asked(std::env::args_os());
     hold_still();
+    // Where a shell asks what could come next, that is all there is to do.
+    CompleteEnv::with_factory(cli::Cli::command)
+        .var(complete::VARIABLE)
+        .complete();
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(answer) => return cli::answer(&answer),

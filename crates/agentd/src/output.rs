@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use anstyle::{AnsiColor, Style};
+use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write};
 
@@ -46,6 +47,33 @@ impl Output {
         self.clear_progress()
             .and_then(|()| writeln!(self.stream, "{text}"))
             .map_err(|error| Error::of_output(&error))
+    }
+
+    /// One object on a line.
+    pub fn json(&mut self, object: &impl Serialize) -> Result<(), Error> {
+        match serde_json::to_string(object) {
+            Ok(text) => self.line(text),
+            Err(error) => Err(Error::of_output(&error.into())),
+        }
+    }
+
+    /// Beside the output, for people: a program that reads the output does not see it.
+    pub fn aside(&mut self, text: impl Display) -> Result<(), Error> {
+        self.clear_progress()
+            .and_then(|()| writeln!(anstream::stderr(), "{text}"))
+            .map_err(|error| Error::of_output(&error))
+    }
+
+    /// How many columns there are; none where nobody watches.
+    pub fn width(&self) -> Option<u16> {
+        if !self.is_watched {
+            return None;
+        }
+        let said = std::env::var("COLUMNS").ok();
+        let said = said.and_then(|columns| columns.parse().ok());
+        let asked = || rustix::termios::tcgetwinsize(io::stdout()).ok();
+        said.or_else(|| asked().map(|size| size.ws_col))
+            .filter(|columns| *columns > 0)
     }
 
     /// A line that the next one takes the place of; for people who watch.

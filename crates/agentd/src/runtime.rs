@@ -3,6 +3,7 @@
 use crate::agent::signals::{Signals, Told};
 use crate::clock;
 use crate::error::{Error, Exit};
+use crate::providers;
 use crate::setup::{self, Surroundings};
 use agentd_core::event::PauseReason;
 use agentd_core::id::{AgentId, RuntimeId};
@@ -47,7 +48,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
             .map(|(request, text)| (request, text.into_bytes())),
     };
     let surroundings = Surroundings::of(welcome.env);
-    let catalog = setup::catalog()?;
+    let catalog = providers::catalog()?;
     let ready = setup::ready(&catalog, &folded.state.spec, None, &folder, &surroundings)?;
     let has_key = ready.policy.missing_key.is_none();
     let paused = folded.state.turn.as_ref().and_then(|turn| turn.paused);

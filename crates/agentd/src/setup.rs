@@ -1,7 +1,6 @@
 //! From a spec to what a driver needs: a provider, tools, a policy.
 
 use crate::error::{Error, Exit};
-use crate::home;
 use agentd_core::budget;
 use agentd_core::catalog::{Catalog, Choice};
 use agentd_core::event::Context;
@@ -19,8 +18,6 @@ use uuid::Uuid;
 
 /// Failed tries in a row, after which the turn fails.
 const MAX_FAILURES: u32 = 6;
-/// Providers whose key decides, where nobody says who is to serve the model.
-const BY_KEY: [&str; 4] = ["anthropic", "openai", "gemini", "openrouter"];
 
 pub struct Ready {
     pub provider: Provider,
@@ -46,38 +43,6 @@ impl Surroundings {
     fn get(&self, name: &str) -> Option<String> {
         self.0.get(name).filter(|value| !value.is_empty()).cloned()
     }
-}
-
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-/// What is built in, and what the user's file adds.
-pub fn catalog() -> Result<Catalog, Error> {
-    let mut catalog = Catalog::built_in();
-    let path = home::config()?;
-    match std::fs::read_to_string(&path) {
-        Ok(text) => catalog
-            .extend(&text, &path.display().to_string())
-            .map_err(|error| {
-                Error::new(Exit::Refused, "the configuration cannot be used").because(error)
-            })?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => {
-            let what = format!("{} cannot be read", path.display());
-            return Err(Error::new(Exit::Unavailable, what).because(error));
-        }
-    }
-    Ok(catalog)
-}
-
-/// The provider whose key is there, where neither it nor the model was named.
-pub fn provider_by_key(catalog: &Catalog) -> Option<String> {
-    let has_key = |name: &&&str| {
-        let entry = catalog.provider(name);
-        entry.is_some_and(|entry| entry.key_env.iter().any(|name| variable(name).is_some()))
-    };
-    BY_KEY.iter().find(has_key).map(|name| (*name).to_owned())
 }
 
 pub fn ready(

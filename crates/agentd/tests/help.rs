@@ -1,13 +1,23 @@
-//! The help: every verb has some, with an example.
+//! The help: every verb has some, with an example. It is what outsiders rely on, so each text is a golden
+//! file; `docs/cli.md` is made of the same texts. `AGENTD_WRITE_GOLDEN=1` writes them anew.
 #![expect(
     clippy::unwrap_used,
     reason = "a test fails by panicking, in what it calls too"
 )]
 
-use std::process::{Command, Output};
+#[path = "fixture/golden.rs"]
+mod golden;
+
+use golden::check;
+use std::process::{Command, Output, Stdio};
+
+/// As wide as the help gets at most.
+const COLUMNS: &str = "100";
 
 fn agentd(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));
+    // The width is that of a terminal, wherever one can be found, or else what COLUMNS says.
+    command.env("COLUMNS", COLUMNS).stdin(Stdio::null());
     command.args(args).output().unwrap()
 }
 
@@ -17,10 +27,11 @@ fn help(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The verbs that `agentd --help` lists.
-fn verbs() -> Vec<String> {
-    let help = help(&["--help"]);
-    let list = help.split("Commands:\n").nth(1).unwrap();
+/// The verbs that a help lists.
+fn verbs_in(help: &str) -> Vec<String> {
+    let Some(list) = help.split("Commands:\n").nth(1) else {
+        return Vec::new();
+    };
     let lines = list.lines().take_while(|line| !line.trim().is_empty());
     // What stands further in goes on with the line before.
     let verbs = lines.filter_map(|line| line.strip_prefix("  "));
@@ -32,16 +43,116 @@ fn verbs() -> Vec<String> {
         .collect()
 }
 
+/// Every verb there is, with those below it, and its help.
+fn all() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for verb in verbs_in(&help(&["--help"])) {
+        let text = help(&[&verb, "--help"]);
+        let below = verbs_in(&text);
+        found.push((verb.clone(), text));
+        for second in below {
+            let text = help(&[&verb, &second, "--help"]);
+            found.push((format!("{verb} {second}"), text));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_verb_of_the_design_is_there() {
+    let verbs = verbs_in(&help(&["--help"]));
+    for verb in [
+        "run",
+        "create",
+        "start",
+        "stop",
+        "restart",
+        "reset",
+        "send",
+        "interrupt",
+        "continue",
+        "wait",
+        "approve",
+        "deny",
+        "list",
+        "status",
+        "show",
+        "logs",
+        "replay",
+        "conversations",
+        "tasks",
+        "edit",
+        "set",
+        "apply",
+        "rename",
+        "checkpoint",
+        "export",
+        "import",
+        "rm",
+        "purge",
+        "completions",
+        "config",
+        "daemon",
+        "agent",
+        "demo",
+        "verify",
+    ] {
+        assert!(verbs.iter().any(|found| found == verb), "{verb}: {verbs:?}");
+    }
+}
+
 #[test]
 fn every_verb_has_an_example() {
-    assert_eq!(verbs(), ["agent", "demo", "verify"]);
-    for verb in verbs() {
-        let help = help(&[&verb, "--help"]);
+    for (verb, help) in all() {
         let examples = help.split("Examples:\n").nth(1).unwrap_or_default();
-        let example = format!("  agentd {verb}");
+        let example = format!("agentd {verb}");
         assert!(examples.contains(&example), "{verb}: {help}");
     }
     assert!(help(&["--help"]).contains("Examples:\n  agentd demo"));
+}
+
+#[test]
+fn every_verb_has_json() {
+    for (verb, help) in all() {
+        // These have nothing to say, or are about others that do.
+        if !["daemon", "daemon run", "demo"].contains(&verb.as_str()) {
+            assert!(help.contains("--json"), "{verb}: {help}");
+        }
+    }
+}
+
+#[test]
+fn the_help_is_as_it_was() {
+    check("help/agentd.txt", &help(&["--help"]));
+    for (verb, help) in all() {
+        check(&format!("help/{}.txt", verb.replace(' ', "-")), &help);
+    }
+}
+
+#[test]
+fn completions_are_as_they_were() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = help(&["completions", shell]);
+        check(&format!("completions/agentd.{shell}"), &script);
+    }
+}
+
+#[test]
+fn the_page_of_the_command_line_is_made_of_the_help() {
+    let mut page = String::from(
+        "# The command line\n\n\
+         <!-- Made of the help texts by crates/agentd/tests/help.rs with AGENTD_WRITE_GOLDEN=1. -->\n\n\
+         What `agentd VERB --help` says, verb by verb. Exit codes: 0 ok, 1 the turn failed or was lost, \
+         2 wrong usage,\n3 refused or conflict, 4 unavailable, 5 limited, 124 the caller's own timeout, \
+         130 interrupted. With `--json`, one\nJSON object or JSON lines are printed; what is meant for \
+         people goes to standard error.\n\n",
+    );
+    page.push_str(&format!("```text\n{}\n```\n", help(&["--help"]).trim_end()));
+    for (verb, help) in all() {
+        let text = help.trim_end();
+        page.push_str(&format!("\n## agentd {verb}\n\n```text\n{text}\n```\n"));
+    }
+    check("../../../../docs/cli.md", &page);
 }
 
 #[test]

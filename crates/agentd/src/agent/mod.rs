@@ -6,22 +6,22 @@ mod folder;
 mod input;
 mod journal;
 mod outcome;
-mod printer;
 mod session;
 pub mod signals;
 
+pub use crate::printer::Style;
 pub use checkpoint::FILE;
 pub use folder::Folder;
-pub use printer::Style;
 
 use crate::error::{Error, Exit};
+use crate::printer::Printer;
+use crate::providers;
 use crate::setup::{self, Surroundings};
 use agentd_core::event::{After, Decision};
 use agentd_core::id::{AgentId, ApprovalId};
 use agentd_core::spec::{AgentSpec, OnCrash};
 use agentd_core::state::AgentState;
 use agentd_runtime::driver::{Command, Driver, Ended, JournalError, Observer, Parts};
-use printer::Printer;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use session::Session;
 use signals::Signals;
@@ -77,11 +77,11 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     })?;
     let folder = Folder::open(&settings.folder)?;
     let mut printer = Printer::new(settings.style);
-    let catalog = setup::catalog()?;
+    let catalog = providers::catalog()?;
     let adjust = |spec: &mut AgentSpec| {
         (settings.adjust)(spec)?;
         if spec.provider.is_none() && spec.model.is_none() {
-            spec.provider = setup::provider_by_key(&catalog);
+            spec.provider = providers::provider_by_key(&catalog);
         }
         Ok(())
     };

@@ -3,10 +3,10 @@
 use super::asking::{Asking, NotTaken};
 use super::folder::{self, Folder};
 use super::input::{self, Frames};
-use super::printer::Printer;
 use super::signals::{Signals, Told};
 use super::{Input, Settings, ended, outcome};
 use crate::error::Error;
+use crate::printer::Printer;
 use agentd_core::draft::Delta;
 use agentd_core::event::{
     ApprovalAnswered, Body, Decision, Event, PromptMode, TurnEnded, TurnStatus,

@@ -2,15 +2,16 @@
 
 use crate::agent::{self, Input, Resume, Settings, Style};
 use crate::clock;
+use crate::described::Described;
 use crate::error::{Error, Exit};
 use crate::home;
+use crate::prompt;
 use agentd_core::event::Decision;
 use agentd_core::id::ApprovalId;
-use agentd_core::spec::{self, AgentSpec, Budget};
+use agentd_core::spec::{AgentSpec, Budget};
 use agentd_core::usage::MicroUsd;
 use serde_json::json;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,8 +21,8 @@ Examples:
   printf 'first prompt\\0second prompt\\0' | agentd agent --checkpoint-dir ./run
   agentd agent --resume ./run/session-latest.json \"And now?\"
 
-Without a prompt, prompts are read from standard input, each ended by a NUL byte (by the end of the
-line on a terminal). Keys come from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY,
+Without a prompt, prompts are read from standard input, each ended by a NUL byte (by the end of the \
+line on a terminal). Keys come from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, \
 GEMINI_API_KEY, …) or from config.toml.
 
 SIGINT ends the turn and keeps what was said; SIGTERM finishes what is in hand, saves, and exits with 0.
@@ -33,25 +34,11 @@ Exit: 0 ok, 1 the turn failed, 3 refused or waiting for you, 4 unavailable, 5 li
 pub struct Args {
     /// What the agent is to do; `-` reads it from standard input
     prompt: Option<String>,
-    /// Who serves the model: anthropic, openai, openai-chat, gemini, ollama, openrouter, demo, or
-    /// one of config.toml
-    #[arg(long)]
-    provider: Option<String>,
-    /// The model, as its provider spells it
-    #[arg(long)]
-    model: Option<String>,
+    #[command(flatten)]
+    described: Described,
     /// Where the provider is
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// An agent file: settings in YAML between `---` lines, then the system prompt
-    #[arg(short, long, value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// The system prompt
-    #[arg(long, value_name = "TEXT")]
-    system: Option<String>,
-    /// The folder to work in [default: this one]
-    #[arg(long, value_name = "DIR")]
-    cwd: Option<PathBuf>,
     /// A name for this run, in what is printed
     #[arg(long, value_name = "ID")]
     run_id: Option<String>,
@@ -101,12 +88,7 @@ fn settings(args: Args) -> Result<Settings, Error> {
     });
     let folder = folder(&args)?;
     let input = match (&args.prompt, &args.fifo) {
-        (Some(text), _) if text == "-" => Input::Prompt(read_prompt()?),
-        (Some(text), _) if text.trim().is_empty() => {
-            let error = Error::new(Exit::Refused, "the prompt is empty");
-            return Err(error.next("say what the agent is to do"));
-        }
-        (Some(text), _) => Input::Prompt(text.clone()),
+        (Some(text), _) => Input::Prompt(prompt::read(text)?),
         (None, Some(path)) => Input::Fifo(path.clone()),
         (None, None) if args.go_on || !args.approve.is_empty() || !args.deny.is_empty() => {
             Input::Nothing
@@ -163,75 +145,14 @@ fn safe(name: &str) -> Result<String, Error> {
     Ok(name.to_owned())
 }
 
-fn read_prompt() -> Result<String, Error> {
-    let mut text = String::new();
-    let most = agentd_core::frame::MAX_BYTES as u64;
-    let read = std::io::stdin()
-        .lock()
-        .take(most + 1)
-        .read_to_string(&mut text);
-    let cannot = Error::new(
-        Exit::Refused,
-        "the prompt cannot be read from standard input",
-    );
-    read.map_err(|error| cannot.because(error))?;
-    if text.len() as u64 > most {
-        let what = format!("the prompt is longer than {most} bytes");
-        return Err(Error::new(Exit::Refused, what).next("put it into a file, and name that"));
-    }
-    if text.trim().is_empty() {
-        return Err(Error::new(Exit::Refused, "the prompt is empty"));
-    }
-    Ok(text)
-}
-
 /// What the command line says about the agent.
 fn adjust(args: &Args, spec: &mut AgentSpec) -> Result<(), Error> {
-    if let Some(path) = &args.file {
-        *spec = read_spec(path)?;
-    }
-    if args.provider.is_some() {
-        spec.provider.clone_from(&args.provider);
-        // Another provider's model is not this one's.
-        spec.model = None;
-    }
-    if args.model.is_some() {
-        spec.model.clone_from(&args.model);
-    }
-    if let Some(system) = &args.system {
-        spec.system.clone_from(system);
-    }
-    let cwd = args
-        .cwd
-        .clone()
-        .or_else(|| spec.cwd.clone().map(PathBuf::from));
-    spec.cwd = Some(absolute(&cwd.unwrap_or_else(|| PathBuf::from(".")))?);
+    args.described.apply(spec)?;
     let limits = &mut spec.limits;
     limits.max_iterations = args.max_iterations.unwrap_or(limits.max_iterations);
     limits.turn.tokens = args.max_turn_tokens.or(limits.turn.tokens);
     limits.turn.usd = args.max_turn_usd.or(limits.turn.usd);
     Ok(())
-}
-
-fn absolute(path: &Path) -> Result<String, Error> {
-    let cannot = || {
-        Error::new(
-            Exit::Refused,
-            format!("{} is no folder to work in", path.display()),
-        )
-    };
-    let path = path
-        .canonicalize()
-        .map_err(|error| cannot().because(error))?;
-    path.into_os_string()
-        .into_string()
-        .map_err(|_| cannot().because("its name is not UTF-8"))
-}
-
-fn read_spec(path: &Path) -> Result<AgentSpec, Error> {
-    let cannot = || Error::new(Exit::Refused, format!("{} cannot be used", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| cannot().because(error))?;
-    spec::parse(&text).map_err(|error| cannot().because(error))
 }
 
 fn dollars(text: &str) -> Result<MicroUsd, String> {

@@ -1,24 +1,147 @@
 //! `agentd daemon`.
 
+use super::status::of_daemon;
+use crate::connect::{self, Connection};
 use crate::error::{Error, Exit};
 use crate::home;
+use crate::output::Output;
 use agentd_daemon::Settings;
-use std::time::Duration;
+use serde_json::json;
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
 
-/// Run the daemon
+const EXAMPLES: &str = "\
+Examples:
+  agentd daemon status
+  agentd daemon stop
+  agentd daemon run
+
+Commands that need the daemon start it. When it stops, agents end what they have in hand and keep all they \
+have; they go on when it is back.";
+
+/// How long agents go on without a daemon.
+const ORPHAN: Duration = Duration::from_secs(3600);
+/// How long a daemon may take to end.
+const STOP: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
+
+/// Run, start or stop the daemon
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
-    verb: Option<String>,
+    #[command(subcommand)]
+    verb: Verb,
 }
 
-pub async fn run(_args: Args) -> Result<(), Error> {
-    let program = std::env::current_exe().map_err(Error::no_runtime)?;
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Be the daemon, here and until Ctrl-C
+    #[command(
+        after_help = "Examples:\n  agentd daemon run\n  AGENTD_HOME=/srv/agentd agentd daemon run"
+    )]
+    Run,
+    /// Start the daemon in the background, where none runs
+    #[command(after_help = "Examples:\n  agentd daemon start")]
+    Start(Json),
+    /// Stop the daemon; agents keep all they have
+    #[command(after_help = "Examples:\n  agentd daemon stop")]
+    Stop(Json),
+    /// Say whether a daemon runs, and start none
+    #[command(
+        after_help = "Examples:\n  agentd daemon status --json | jq .pid\n\nExit: 0 it runs, 4 it does not."
+    )]
+    Status(Json),
+}
+
+#[derive(Debug, clap::Args)]
+struct Json {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    /// A daemon hears signals itself, and ends in order.
+    pub const fn hears_signals(&self) -> bool {
+        matches!(self.verb, Verb::Run)
+    }
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    match &args.verb {
+        Verb::Run => be().await,
+        Verb::Start(style) => {
+            let daemon = Connection::open().await?.client.daemon().await?;
+            match style.json {
+                true => out.json(&daemon),
+                false => out.line(format_args!("the daemon runs, pid {}", daemon.pid)),
+            }
+        }
+        Verb::Stop(style) => stop(style, out).await,
+        Verb::Status(style) => status(style, out).await,
+    }
+}
+
+async fn be() -> Result<(), Error> {
+    let text = |value: OsString| value.into_string().ok();
+    let own = std::env::vars_os();
+    let own = own.filter_map(|(name, value)| Some((text(name)?, text(value)?)));
     let settings = Settings {
         home: home::folder()?,
-        program,
-        orphan: Duration::from_secs(3600),
-        env: std::env::vars().collect(),
+        program: std::env::current_exe().map_err(Error::no_runtime)?,
+        orphan: ORPHAN,
+        env: own.collect(),
     };
-    let ran = agentd_daemon::run(settings).await;
-    ran.map_err(|error| Error::new(Exit::Unavailable, "the daemon cannot run").because(error))
+    let ended = agentd_daemon::run(settings).await;
+    ended.map_err(|error| {
+        let exit = match error {
+            agentd_daemon::Error::Taken(_) => Exit::Refused,
+            _ => Exit::Unavailable,
+        };
+        Error::new(exit, "the daemon cannot run").because(error)
+    })
+}
+
+async fn stop(style: &Json, out: &mut Output) -> Result<(), Error> {
+    let client = connect::client_of_any()?;
+    if !connect::listens(client.socket())? {
+        return match style.json {
+            true => out.json(&json!({ "stopped": false })),
+            false => out.line("no daemon runs"),
+        };
+    }
+    let daemon = client.stop_daemon().await?;
+    let deadline = Instant::now() + STOP;
+    while connect::listens(client.socket())? {
+        if Instant::now() >= deadline {
+            let what = format!("the daemon (pid {}) does not end", daemon.pid);
+            let log = connect::log(&home::folder()?);
+            return Err(
+                Error::new(Exit::Unavailable, what).next(format!("look at {}", log.display()))
+            );
+        }
+        // tidy: polls for the daemon's end
+        tokio::time::sleep(POLL).await;
+    }
+    match style.json {
+        true => out.json(&json!({ "stopped": true, "pid": daemon.pid })),
+        false => out.line(format_args!("the daemon has stopped (pid {})", daemon.pid)),
+    }
+}
+
+async fn status(style: &Json, out: &mut Output) -> Result<(), Error> {
+    let client = connect::client_of_any()?;
+    if !connect::listens(client.socket())? {
+        let what = "no daemon runs";
+        return Err(Error::new(Exit::Unavailable, what)
+            .next("`agentd daemon start`, or any command that needs one"));
+    }
+    let daemon = client.daemon().await?;
+    if style.json {
+        return out.json(&daemon);
+    }
+    for line in of_daemon(&daemon) {
+        out.line(line)?;
+    }
+    Ok(())
 }

@@ -1,21 +1,95 @@
 //! One file per verb.
 
 pub mod agent;
+pub mod apply;
+pub mod approve;
+pub mod checkpoint;
+pub mod completions;
+pub mod config;
+pub mod r#continue;
+pub mod conversations;
+pub mod create;
 pub mod daemon;
 pub mod demo;
+pub mod deny;
+pub mod edit;
+pub mod export;
+pub mod import;
+pub mod interrupt;
+pub mod list;
+pub mod logs;
+pub mod purge;
+pub mod rename;
+pub mod replay;
+pub mod reset;
+pub mod restart;
+pub mod rm;
+pub mod run;
 pub mod runtime;
+pub mod send;
+pub mod set;
+pub mod show;
+pub mod start;
+pub mod status;
+pub mod stop;
+pub mod tasks;
 pub mod verify;
+pub mod wait;
 
 use crate::cli::Verb;
 use crate::error::Error;
 use crate::output::Output;
+use crate::render;
+use agentd_client::api::Agent;
 
 pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
     match verb {
         Verb::Agent(args) => agent::run(*args).await,
-        Verb::Daemon(args) => daemon::run(args).await,
+        Verb::Apply(args) => apply::run(&args, out).await,
+        Verb::Approve(args) => approve::run(&args, out).await,
+        Verb::Checkpoint(args) => checkpoint::run(&args, out).await,
+        Verb::Completions(args) => completions::run(&args, out),
+        Verb::Config(args) => config::run(&args, out),
+        Verb::Continue(args) => r#continue::run(&args, out).await,
+        Verb::Conversations(args) => conversations::run(&args, out).await,
+        Verb::Create(args) => create::run(&args, out).await,
+        Verb::Daemon(args) => daemon::run(&args, out).await,
         Verb::Demo(args) => demo::run(&args, out).await,
+        Verb::Deny(args) => deny::run(&args, out).await,
+        Verb::Edit(args) => edit::run(&args, out).await,
+        Verb::Export(args) => export::run(&args, out).await,
+        Verb::Import(args) => import::run(&args, out).await,
+        Verb::Interrupt(args) => interrupt::run(&args, out).await,
+        Verb::List(args) => list::run(&args, out).await,
+        Verb::Logs(args) => logs::run(&args, out).await,
+        Verb::Purge(args) => purge::run(&args, out).await,
+        Verb::Rename(args) => rename::run(&args, out).await,
+        Verb::Replay(args) => replay::run(&args, out).await,
+        Verb::Reset(args) => reset::run(&args, out).await,
+        Verb::Restart(args) => restart::run(&args, out).await,
+        Verb::Rm(args) => rm::run(&args, out).await,
+        Verb::Run(args) => run::run(&args, out).await,
         Verb::Runtime(args) => runtime::run(args).await,
+        Verb::Send(args) => send::run(&args, out).await,
+        Verb::Set(args) => set::run(&args, out).await,
+        Verb::Show(args) => show::run(&args, out).await,
+        Verb::Start(args) => start::run(&args, out).await,
+        Verb::Status(args) => status::run(&args, out).await,
+        Verb::Stop(args) => stop::run(&args, out).await,
+        Verb::Tasks(args) => tasks::run(&args, out).await,
         Verb::Verify(args) => verify::run(&args, out).await,
+        Verb::Wait(args) => wait::run(&args, out).await,
+    }
+}
+
+/// What became of an agent: the object, or a line.
+fn tell(agent: &Agent, json: bool, out: &mut Output) -> Result<(), Error> {
+    if json {
+        return out.json(agent);
+    }
+    out.line(render::agent::line(agent))?;
+    match render::agent::next(agent) {
+        Some(next) => out.line(format_args!("  next: {next}")),
+        None => Ok(()),
     }
 }

@@ -33,7 +33,7 @@ pub struct Printer {
     /// The cursor stands behind some text.
     in_line: bool,
     /// The text of the reply that streams, as far as it was shown.
-    shown: (Option<TryId>, String),
+    shown: (Option<String>, String),
 }
 
 impl Printer {
@@ -95,12 +95,17 @@ impl Printer {
             return self.object(&object);
         }
         if let Change::Text { text } = &delta.change {
-            if self.shown.0 != Some(request) {
-                self.shown = (Some(request), String::new());
-            }
-            self.shown.1.push_str(text);
-            self.text(text);
+            self.streamed(&request.to_string(), text);
         }
+    }
+
+    /// What the reply to a request has grown by; for people.
+    pub fn streamed(&mut self, request: &str, text: &str) {
+        if self.shown.0.as_deref() != Some(request) {
+            self.shown = (Some(request.to_owned()), String::new());
+        }
+        self.shown.1.push_str(text);
+        self.text(text);
     }
 
     /// The end of a reply comes with the message, and not as deltas.
@@ -114,9 +119,15 @@ impl Printer {
             _ => None,
         });
         let all: String = texts.collect();
+        let of = message.request;
+        let continues = request.is_none() || request == of.map(|of| of.to_string());
         match all.strip_prefix(&shown) {
-            Some(rest) if request.is_none() || request == message.request => self.text(rest),
-            _ => {}
+            Some(rest) if continues => self.text(rest),
+            // Something is missing in what was shown.
+            _ => {
+                self.end_line();
+                self.text(&all);
+            }
         }
     }
 
@@ -135,6 +146,11 @@ impl Printer {
 
     /// Waits until all is written, for as long as somebody reads.
     pub fn finish(mut self, at_most: Duration) {
+        self.flush(at_most);
+    }
+
+    /// The same, before something else is written beside it.
+    pub fn flush(&mut self, at_most: Duration) {
         self.end_line();
         let (done, is_done) = mpsc::channel();
         self.send(Line::Done(done));
@@ -164,7 +180,7 @@ fn print(queue: &mpsc::Receiver<Line>) {
 }
 
 /// The beginning of something long.
-fn shortened(text: &str) -> String {
+pub fn shortened(text: &str) -> String {
     const MOST: usize = 100;
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

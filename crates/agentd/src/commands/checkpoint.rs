@@ -1,0 +1,44 @@
+//! `agentd checkpoint`.
+
+use crate::complete;
+use crate::connect;
+use crate::error::Error;
+use crate::output::Output;
+use agentd_client::api::Checkpoint;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd checkpoint coder
+  agentd checkpoint coder before-the-refactoring
+
+`init` and `session-latest` are set by themselves: where a conversation begins, and where its last turn \
+ended.";
+
+/// Put a label on where an agent's conversation is now
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The agent
+    #[arg(add = complete::agents())]
+    name: String,
+    /// What the place is called [default: a name that says when]
+    label: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let checkpoint = Checkpoint {
+        label: args.label.clone(),
+    };
+    let client = connect::client().await?;
+    let set = client.checkpoint(&args.name, &checkpoint).await?;
+    if args.json {
+        return out.json(&set);
+    }
+    out.line(format_args!(
+        "{}: event {} is `{}`",
+        args.name, set.at, set.label
+    ))
+}

@@ -1,0 +1,176 @@
+//! `agentd config`.
+
+use crate::error::Error;
+use crate::output::{Output, QUIET};
+use crate::providers::{self, variable};
+use crate::render::table::table;
+use crate::render::word;
+use crate::{connect, home};
+use agentd_core::catalog::{Catalog, ProviderEntry};
+use serde::Serialize;
+use serde_json::json;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd config
+  agentd config --json | jq -r '.settings[] | select(.key == \"home\").value'
+
+Keys of providers are never shown, only where they come from. Your own providers, models and prices go \
+into config.toml in the state folder:
+
+  [providers.lab]
+  wire = \"openai_chat\"                # or openai_responses, anthropic_messages, gemini
+  base_url = \"http://lab.example:8000/v1\"
+  key_env = \"LAB_API_KEY\"             # or a list; or key_file, or key_command
+  default_model = \"qwen3\"
+
+  [models.qwen3]
+  window = 131072                      # tokens
+  max_output = 8192
+  input_usd = 0.10                     # per million tokens
+  output_usd = 0.40";
+
+/// Show every setting, and where it comes from
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Setting {
+    key: String,
+    value: Option<String>,
+    from: String,
+}
+
+fn setting(key: impl Into<String>, value: Option<String>, from: impl Into<String>) -> Setting {
+    Setting {
+        key: key.into(),
+        value,
+        from: from.into(),
+    }
+}
+
+pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let catalog = providers::catalog()?;
+    let mut settings = places()?;
+    let by_key = providers::provider_by_key(&catalog);
+    let from = match by_key {
+        Some(_) => "the first provider whose key is set",
+        None => "no provider's key is set; say --provider",
+    };
+    settings.push(setting("provider", by_key, from));
+    let built_in = Catalog::built_in();
+    for entry in catalog.providers() {
+        settings.extend(of_provider(entry, built_in.provider(&entry.name)));
+    }
+    if args.json {
+        return out.json(&json!({ "settings": settings }));
+    }
+    let rows = settings.into_iter().map(|setting| {
+        let value = setting.value.unwrap_or_else(|| "-".to_owned());
+        vec![setting.key, value, setting.from]
+    });
+    for line in table(&["KEY", "VALUE", "FROM"], rows.collect(), None) {
+        out.line(line)?;
+    }
+    out.line(format_args!(
+        "{QUIET}see `agentd config --help` for what config.toml may hold{QUIET:#}"
+    ))
+}
+
+fn places() -> Result<Vec<Setting>, Error> {
+    let home = home::folder()?;
+    let config = home::config()?;
+    let shown = |path: &std::path::Path| Some(path.display().to_string());
+    let there = match config.is_file() {
+        true => "it is there",
+        false => "it is not there; everything is as it is built in",
+    };
+    Ok(vec![
+        setting("home", shown(&home), home::source()),
+        setting("config", shown(&config), there),
+        setting("socket", shown(&connect::socket(&home)), "home"),
+        setting("log", shown(&connect::log(&home)), "home"),
+    ])
+}
+
+/// Where each field of a provider comes from: a variable, the file, or what is built in.
+fn of_provider(entry: &ProviderEntry, built_in: Option<&ProviderEntry>) -> Vec<Setting> {
+    let key = |field: &str| format!("providers.{}.{field}", entry.name);
+    let origin = |is_built_in: bool| match is_built_in {
+        true => "built in",
+        false => "config.toml",
+    };
+    let same = |field: fn(&ProviderEntry) -> String| {
+        origin(built_in.is_some_and(|known| field(known) == field(entry)))
+    };
+    let mut all = vec![setting(
+        key("wire"),
+        Some(word(entry.wire)),
+        same(|entry| word(entry.wire)),
+    )];
+    if let Some(base_url) = &entry.base_url {
+        let moved = entry.base_url_env.as_deref();
+        let moved = moved.and_then(|name| Some((name, variable(name)?)));
+        all.push(match moved {
+            Some((name, value)) => setting(key("base_url"), entry.address(Some(&value)), name),
+            None => setting(
+                key("base_url"),
+                Some(base_url.clone()),
+                same(|entry| entry.base_url.clone().unwrap_or_default()),
+            ),
+        });
+    }
+    if entry.default_model.is_some() {
+        all.push(setting(
+            key("default_model"),
+            entry.default_model.clone(),
+            same(|entry| entry.default_model.clone().unwrap_or_default()),
+        ));
+    }
+    if entry.needs_key {
+        all.push(of_key(entry, key("key")));
+    }
+    all
+}
+
+fn of_key(entry: &ProviderEntry, key: String) -> Setting {
+    let set = entry.key_env.iter().find(|name| variable(name).is_some());
+    let (value, from) = match (set, &entry.key_file, &entry.key_command) {
+        (Some(name), _, _) => ("set", name.clone()),
+        (None, Some(file), _) => ("in a file", file.clone()),
+        (None, None, Some(_)) => ("from a command", "key_command".to_owned()),
+        (None, None, None) => {
+            let names = entry.key_env.join(" or ");
+            return setting(key, None, format!("not set: {names}"));
+        }
+    };
+    setting(key, Some(value.to_owned()), from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_file_says_is_told_from_what_is_built_in() {
+        let mut catalog = Catalog::built_in();
+        let file = "[providers.ollama]\ndefault_model = \"qwen3\"\n";
+        catalog.extend(file, "config.toml").unwrap();
+        let built_in = Catalog::built_in();
+        let found = of_provider(
+            catalog.provider("ollama").unwrap(),
+            built_in.provider("ollama"),
+        );
+        let from = |key: &str| {
+            let setting = found.iter().find(|setting| setting.key == key).unwrap();
+            setting.from.clone()
+        };
+        assert_eq!(from("providers.ollama.default_model"), "config.toml");
+        assert_eq!(from("providers.ollama.wire"), "built in");
+    }
+}

@@ -1,0 +1,36 @@
+//! `agentd continue`.
+
+use super::tell;
+use crate::complete;
+use crate::connect;
+use crate::error::Error;
+use crate::output::Output;
+use crate::providers;
+use agentd_client::api::Start;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd set coder limits.turn.usd=5
+  agentd continue coder
+
+For a turn that reached a limit that was raised since, that waits after a crash (`on_crash: wait`), or \
+that waits for a provider key: the keys in your environment are handed on.";
+
+/// Take up a turn that a limit ended, or that waits
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The agent
+    #[arg(add = complete::agents())]
+    name: String,
+    /// Print the agent as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let env = providers::env(&providers::catalog()?);
+    let client = connect::client().await?;
+    let agent = client.go_on(&args.name, &Start { env }).await?;
+    tell(&agent, args.json, out)
+}

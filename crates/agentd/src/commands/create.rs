@@ -1,0 +1,56 @@
+//! `agentd create`.
+
+use crate::connect;
+use crate::described::Described;
+use crate::error::Error;
+use crate::output::Output;
+use crate::{prompt, providers};
+use agentd_client::api::Create;
+use agentd_core::event::Mode;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd create coder
+  agentd create reviewer -f reviewer.md
+  agentd create helper --provider ollama --model qwen3 --system \"You answer in one line.\"
+  agentd create nightly --cwd ~/project --prompt \"Run the tests and report\"
+
+The agent lives until it is removed. It works in the folder that it was created in, unless --cwd or the \
+file says otherwise. Send it prompts with `agentd send`.";
+
+/// Create an agent that lives until it is removed
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What it is called: lower-case letters, digits, `-`, `_` and `.`
+    name: String,
+    #[command(flatten)]
+    described: Described,
+    /// Its first prompt; `-` reads it from standard input
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// Print what was created as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let catalog = providers::catalog()?;
+    let create = Create {
+        name: Some(args.name.clone()),
+        mode: Some(Mode::Persistent),
+        spec: args.described.spec(&catalog)?,
+        prompt: args.prompt.as_deref().map(prompt::read).transpose()?,
+        env: providers::env(&catalog),
+    };
+    let created = connect::client().await?.create(&create).await?;
+    if args.json {
+        return out.json(&created);
+    }
+    let name = &created.agent.name;
+    out.line(format_args!("created {name}"))?;
+    match created.prompt {
+        Some(_) => out.line(format_args!("  see what it does: agentd logs -f {name}")),
+        None => out.line(format_args!("  ask it something: agentd send {name} \"…\"")),
+    }
+}

@@ -1,0 +1,132 @@
+//! `agentd edit`.
+
+use super::tell;
+use crate::error::{Error, Exit};
+use crate::output::Output;
+use crate::{ask, complete, connect, home};
+use agentd_core::spec::{self, AgentSpec};
+use agentd_process::{Own, Start};
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+use tempfile::NamedTempFile;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd edit coder
+  EDITOR=\"code --wait\" agentd edit coder
+
+Opens the spec in $VISUAL, $EDITOR or vi: settings in YAML between `---` lines, then the system prompt. \
+What is stored is changed when the editor ends, and holds from the next request on.";
+
+/// Change an agent's settings and prompt in an editor
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The agent
+    #[arg(add = complete::agents())]
+    name: String,
+    /// Print the agent as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let client = connect::client().await?;
+    let before = client.spec(&args.name).await?;
+    let file = write(&before.to_markdown())?;
+    let spec = loop {
+        edit(file.path())?;
+        match read(file.path()) {
+            Ok(spec) => break spec,
+            Err(error) if ask::is_possible() => {
+                out.aside(&error)?;
+                let answer = ask::line("edit it again? [Y/n]").await?;
+                if !matches!(answer.as_deref(), Some("" | "y" | "Y" | "yes")) {
+                    return Err(kept(file, error));
+                }
+            }
+            Err(error) => return Err(kept(file, error)),
+        }
+    };
+    if spec == before {
+        return match args.json {
+            true => out.json(&client.agent(&args.name).await?),
+            false => out.line("nothing was changed"),
+        };
+    }
+    // Somebody else may have been quicker.
+    if client.spec(&args.name).await? != before {
+        let what = format!("{} was changed by somebody else meanwhile", args.name);
+        return Err(kept(file, Error::new(Exit::Refused, what)));
+    }
+    match client.set_spec(&args.name, &spec).await {
+        Ok(agent) => tell(&agent, args.json, out),
+        Err(error) => Err(kept(file, error.into())),
+    }
+}
+
+/// In our own home: it may hold what nobody else should read.
+fn write(text: &str) -> Result<NamedTempFile, Error> {
+    let folder = home::folder()?.join("run");
+    let made = tempfile::Builder::new()
+        .prefix("edit-")
+        .suffix(".md")
+        .tempfile_in(&folder)
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.flush()?;
+            Ok(file)
+        });
+    made.map_err(|error| {
+        let what = format!("there is nowhere to edit in: {}", folder.display());
+        Error::new(Exit::Unavailable, what).because(error)
+    })
+}
+
+fn edit(path: &Path) -> Result<(), Error> {
+    let editor = ["VISUAL", "EDITOR"]
+        .into_iter()
+        .find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()))
+        .unwrap_or_else(|| OsString::from("vi"));
+    let cannot = |why: String| {
+        let what = format!("the editor `{}` did not work", editor.to_string_lossy());
+        Error::new(Exit::Unavailable, what)
+            .because(why)
+            .next("set EDITOR to one that is there")
+    };
+    // By the shell, for it may have arguments: `code --wait`.
+    let mut start = Start::new("/bin/sh");
+    let mut script = editor.clone();
+    script.push(" \"$@\"");
+    start.args = vec!["-c".into(), script, editor.clone(), path.into()];
+    start.env = std::env::vars_os().collect();
+    start.stdin = Stdio::inherit();
+    start.stdout = Stdio::inherit();
+    start.stderr = Stdio::inherit();
+    start.own = Own::Nothing;
+    let mut child = start.spawn().map_err(|error| cannot(error.to_string()))?;
+    match child.wait().map_err(|error| cannot(error.to_string()))? {
+        agentd_process::Exit::Code(0) => Ok(()),
+        agentd_process::Exit::Code(code) => Err(cannot(format!("it ended with {code}"))),
+        agentd_process::Exit::Signal(signal) => Err(cannot(format!("signal {signal} ended it"))),
+    }
+}
+
+fn read(path: &Path) -> Result<AgentSpec, Error> {
+    let cannot = || Error::new(Exit::Usage, "this is no spec");
+    let text = std::fs::read_to_string(path).map_err(|error| cannot().because(error))?;
+    spec::parse(&text).map_err(|error| cannot().because(error))
+}
+
+/// What was written is not thrown away.
+fn kept(file: NamedTempFile, error: Error) -> Error {
+    match file.keep() {
+        Ok((_, path)) => error.next(format!(
+            "your text is in {}: use it with `agentd apply NAME -f`",
+            path.display()
+        )),
+        Err(_) => error,
+    }
+}

@@ -1,0 +1,81 @@
+//! `agentd export`.
+
+use crate::complete;
+use crate::connect;
+use crate::error::{Error, Exit};
+use crate::output::Output;
+use serde_json::json;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd export coder
+  agentd export coder backup/coder.jsonl.zst --force
+  agentd export coder - | zstd -d | head
+
+One portable file (JSON lines, zstd) with everything: `agentd import` makes the same agent of it.";
+
+/// Write an agent to one portable file
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The agent
+    #[arg(add = complete::archived())]
+    name: String,
+    /// The file; `-` is standard output [default: NAME.jsonl.zst]
+    #[arg(value_hint = clap::ValueHint::FilePath)]
+    file: Option<PathBuf>,
+    /// Replace a file that is there
+    #[arg(long)]
+    force: bool,
+    /// Print what was written as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let path = match &args.file {
+        Some(path) => path.clone(),
+        None => PathBuf::from(format!("{}.jsonl.zst", args.name)),
+    };
+    let to_stdout = path == Path::new("-");
+    if !to_stdout && !args.force && path.exists() {
+        let what = format!("{} is there already", path.display());
+        return Err(Error::new(Exit::Refused, what).next("say --force, or another file"));
+    }
+    let bytes = connect::client().await?.export(&args.name).await?;
+    if to_stdout {
+        let mut stdout = std::io::stdout().lock();
+        let written = stdout.write_all(&bytes).and_then(|()| stdout.flush());
+        return written.map_err(|error| Error::of_output(&error));
+    }
+    write(&path, &bytes, args.force)?;
+    if args.json {
+        let agent = &args.name;
+        return out.json(&json!({ "agent": agent, "file": path, "bytes": bytes.len() }));
+    }
+    let (name, path, length) = (&args.name, path.display(), bytes.len());
+    out.line(format_args!("{name} is in {path} ({length} bytes)"))
+}
+
+/// The whole file or none of it.
+fn write(path: &Path, bytes: &[u8], replace: bool) -> Result<(), Error> {
+    let cannot = |error: std::io::Error| {
+        let what = format!("{} cannot be written", path.display());
+        Error::new(Exit::Unavailable, what).because(error)
+    };
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut file = NamedTempFile::new_in(folder).map_err(cannot)?;
+    file.write_all(bytes).map_err(cannot)?;
+    file.as_file().sync_all().map_err(cannot)?;
+    let put = match replace {
+        true => file.persist(path),
+        false => file.persist_noclobber(path),
+    };
+    put.map(|_| ()).map_err(|error| cannot(error.error))
+}

@@ -1,0 +1,156 @@
+//! `agentd list`.
+
+use crate::clock;
+use crate::connect;
+use crate::error::Error;
+use crate::output::{Output, QUIET};
+use crate::render::table::table;
+use crate::render::{count, time, usage, word};
+use agentd_client::api::{AgentLine, Agents, List};
+use agentd_core::event::Mode;
+use agentd_core::state::Phase;
+use agentd_core::time::Timestamp;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd list
+  agentd list --phase awaiting_approval
+  agentd list --prefix review --by-name --all
+  agentd list --json | jq -r '.agents[].name'
+
+The last used come first.";
+
+/// How many are shown, where nobody says.
+const USUAL: usize = 50;
+/// How many are asked for at once.
+const PAGE: usize = 500;
+
+/// List agents
+#[derive(Debug, clap::Args)]
+#[command(visible_alias = "ls", after_help = EXAMPLES)]
+pub struct Args {
+    /// Only those of one mode
+    #[arg(long)]
+    mode: Option<ModeName>,
+    /// Only those in one phase
+    #[arg(long, value_parser = phases())]
+    phase: Option<Phase>,
+    /// Those that were put away, instead of the others
+    #[arg(long)]
+    archived: bool,
+    /// Only those whose name begins so
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<String>,
+    /// In the order of their names
+    #[arg(long)]
+    by_name: bool,
+    /// So many at the most [default: 50]
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "all")]
+    limit: Option<usize>,
+    /// From where an earlier list ended: its `next`
+    #[arg(long, value_name = "NEXT")]
+    after: Option<String>,
+    /// All of them
+    #[arg(short, long)]
+    all: bool,
+    /// Print one JSON object: agents, total, next
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ModeName {
+    Oneshot,
+    Persistent,
+}
+
+fn phases() -> impl clap::builder::TypedValueParser<Value = Phase> {
+    PossibleValuesParser::new(Phase::ALL.map(Phase::name)).try_map(|name| {
+        let found = Phase::ALL.into_iter().find(|phase| phase.name() == name);
+        found.ok_or("no such phase")
+    })
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let client = connect::client().await?;
+    let mut list = List {
+        mode: args.mode.map(|mode| match mode {
+            ModeName::Oneshot => Mode::Oneshot,
+            ModeName::Persistent => Mode::Persistent,
+        }),
+        phase: args.phase,
+        archived: args.archived,
+        prefix: args.prefix.clone(),
+        by_name: args.by_name,
+        limit: None,
+        after: args.after.clone(),
+    };
+    let most = match args.all {
+        true => usize::MAX,
+        false => args.limit.unwrap_or(USUAL),
+    };
+    let mut found = Agents {
+        agents: Vec::new(),
+        total: 0,
+        next: None,
+    };
+    loop {
+        list.limit = Some((most - found.agents.len()).min(PAGE));
+        let page = client.agents(&list).await?;
+        found.agents.extend(page.agents);
+        found.total = page.total;
+        found.next = page.next;
+        if found.agents.len() >= most || found.next.is_none() {
+            break;
+        }
+        list.after.clone_from(&found.next);
+    }
+    match args.json {
+        true => out.json(&found),
+        false => print(&found, out),
+    }
+}
+
+fn print(found: &Agents, out: &mut Output) -> Result<(), Error> {
+    if found.agents.is_empty() {
+        out.line("no agents")?;
+        return out.line("  create one with `agentd create NAME`, or `agentd run \"…\"`");
+    }
+    for line in lines(&found.agents, clock::now(), out.width()) {
+        out.line(line)?;
+    }
+    let shown = found.agents.len() as u64;
+    let total = count(found.total, "agent");
+    match &found.next {
+        None if shown == found.total => out.line(format_args!("{QUIET}{total}{QUIET:#}")),
+        None => out.line(format_args!("{QUIET}{shown} of {total}{QUIET:#}")),
+        Some(next) => out.line(format_args!(
+            "{QUIET}{shown} of {total}; more with --all, or --after {next}{QUIET:#}"
+        )),
+    }
+}
+
+fn lines(agents: &[AgentLine], now: Timestamp, width: Option<u16>) -> Vec<String> {
+    let head = [
+        "NAME",
+        "PHASE",
+        "PROCESS",
+        "MODE",
+        "CONVERSATIONS",
+        "COST",
+        "USED",
+    ];
+    let rows = agents.iter().map(|agent| {
+        vec![
+            agent.name.clone(),
+            agent.phase.name().to_owned(),
+            word(agent.process.state),
+            word(agent.mode),
+            agent.conversations.to_string(),
+            usage::cost(&agent.usage),
+            time::ago(agent.updated_at, now),
+        ]
+    });
+    table(&head, rows.collect(), width)
+}

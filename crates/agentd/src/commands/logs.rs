@@ -1,0 +1,133 @@
+//! `agentd logs`.
+
+use crate::complete;
+use crate::connect::Connection;
+use crate::error::Error;
+use crate::follow::{Follow, Seen};
+use crate::output::{Output, QUIET};
+use crate::printer::{Printer, Style};
+use crate::render::event::told;
+use agentd_client::api::EventQuery;
+use agentd_core::event::{Body, Event};
+use agentd_core::id::{ConversationId, TurnId};
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd logs coder
+  agentd logs coder -f
+  agentd logs coder --since 1200 --json
+  agentd logs coder --turn 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
+  agentd logs coder --all --json | jq -r .kind | sort | uniq -c
+
+What was said before `agentd reset --clear-log` is shown with --all. With -f this goes on until Ctrl-C, \
+through every restart of the daemon, and shows each event once.";
+
+/// As long as a streamed reply may take to be written before what follows it.
+const IN_TURN: Duration = Duration::from_secs(5);
+
+/// Show what an agent and its model said and did
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The agent
+    #[arg(add = complete::archived())]
+    name: String,
+    /// Go on as things happen
+    #[arg(short, long)]
+    follow: bool,
+    /// Only what comes after this sequence number
+    #[arg(
+        long,
+        value_name = "SEQ",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    since: u64,
+    /// Only one turn
+    #[arg(long, value_name = "ID")]
+    turn: Option<TurnId>,
+    /// Only one conversation
+    #[arg(long, value_name = "ID")]
+    conversation: Option<ConversationId>,
+    /// From the very beginning, even where the log was cleared
+    #[arg(short, long)]
+    all: bool,
+    /// Print every event as a JSON line
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let query = EventQuery {
+        after: args.since,
+        conversation: args.conversation,
+        turn: args.turn,
+        all: args.all,
+        follow: false,
+    };
+    let mut connection = Connection::open().await?;
+    match args.follow {
+        true => follow(&mut connection, args, query, out).await,
+        false => pages(&mut connection, args, query, out).await,
+    }
+}
+
+async fn pages(
+    connection: &mut Connection,
+    args: &Args,
+    mut query: EventQuery,
+    out: &mut Output,
+) -> Result<(), Error> {
+    loop {
+        let page = connection.client.page(&args.name, &query).await;
+        let Some((events, next)) = connection.or_again(page).await? else {
+            continue;
+        };
+        for event in &events {
+            show(event, args.json, out)?;
+        }
+        match next {
+            // A page that leads nowhere would be asked for again for ever.
+            Some(next) if next.0 > query.after => query.after = next.0,
+            _ => return Ok(()),
+        }
+    }
+}
+
+async fn follow(
+    connection: &mut Connection,
+    args: &Args,
+    query: EventQuery,
+    out: &mut Output,
+) -> Result<(), Error> {
+    let mut follow = Follow::new(&args.name, query);
+    // Replies are shown as they stream, and finished when their message comes.
+    let mut printer = Printer::new(Style::Text);
+    let mut is_streaming = false;
+    loop {
+        match follow.next(connection).await? {
+            Seen::Event(event) if is_streaming && matches!(event.body, Body::MessageAdded(_)) => {
+                is_streaming = false;
+                printer.event(&event);
+                printer.flush(IN_TURN);
+            }
+            Seen::Event(event) => show(&event, args.json, out)?,
+            Seen::Delta(delta) if !args.json => {
+                is_streaming = true;
+                printer.streamed(&delta.request, &delta.text);
+            }
+            Seen::Delta(_) | Seen::CaughtUp => {}
+        }
+    }
+}
+
+fn show(event: &Event, json: bool, out: &mut Output) -> Result<(), Error> {
+    if json {
+        return out.json(event);
+    }
+    match told(event) {
+        Some(text) => out.line(format_args!("{QUIET}{:>5}{QUIET:#} {text}", event.seq.0)),
+        None => Ok(()),
+    }
+}

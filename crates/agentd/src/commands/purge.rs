@@ -1,0 +1,83 @@
+//! `agentd purge`.
+
+use crate::error::{Error, Exit};
+use crate::output::Output;
+use crate::render::count;
+use crate::{ask, complete, connect};
+use agentd_client::api::{Purge, Purged};
+use agentd_core::id::ConversationId;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd purge coder --dry-run
+  agentd purge coder --conversation 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
+  agentd purge coder --yes
+
+What was said is deleted for good: prompts, messages, results, and every copy of them. That something was \
+there, and what it cost, stays. It says first what would go; without a terminal it needs --yes.";
+
+/// Delete for good what an agent said, or one conversation of it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The agent
+    #[arg(add = complete::archived())]
+    name: String,
+    /// Only this conversation
+    #[arg(long, value_name = "ID")]
+    conversation: Option<ConversationId>,
+    /// Say what would go, and delete nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(short, long, conflicts_with = "dry_run")]
+    yes: bool,
+    /// Print what is gone as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let client = connect::client().await?;
+    let mut purge = Purge {
+        conversation: args.conversation,
+        dry_run: true,
+    };
+    let would_go = client.purge(&args.name, &purge).await?;
+    if args.dry_run {
+        return match args.json {
+            true => out.json(&would_go),
+            false => out.line(format_args!("would go: {}", what(&would_go))),
+        };
+    }
+    if !args.yes {
+        let name = &args.name;
+        out.aside(format_args!(
+            "{name} would lose for good: {}",
+            what(&would_go)
+        ))?;
+        if !ask::is_possible() {
+            let error = Error::new(Exit::Refused, "nothing was deleted");
+            return Err(error
+                .because("nobody is at a terminal to be asked")
+                .next("say --yes"));
+        }
+        let answer = ask::line("delete it? [y/N]").await?;
+        if !matches!(answer.as_deref(), Some("y" | "Y" | "yes")) {
+            return Err(Error::new(Exit::Refused, "nothing was deleted"));
+        }
+    }
+    purge.dry_run = false;
+    let gone = client.purge(&args.name, &purge).await?;
+    match args.json {
+        true => out.json(&gone),
+        false => out.line(format_args!("gone: {}", what(&gone))),
+    }
+}
+
+fn what(purged: &Purged) -> String {
+    let conversations = count(purged.conversations.len() as u64, "conversation");
+    let events = count(purged.events, "event");
+    let files = count(purged.blobs, "file");
+    format!("{conversations}, {events}, {files}")
+}

@@ -1,0 +1,37 @@
+//! `agentd rename`.
+
+use crate::complete;
+use crate::connect;
+use crate::error::Error;
+use crate::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd rename coder backend-coder
+
+The old name stays as an alias: whoever uses it still finds the agent.";
+
+/// Give an agent another name
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The agent
+    #[arg(add = complete::agents())]
+    name: String,
+    /// Its new name
+    to: String,
+    /// Print the agent as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let agent = connect::client()
+        .await?
+        .rename(&args.name, &args.to)
+        .await?;
+    match args.json {
+        true => out.json(&agent),
+        false => out.line(format_args!("{} is {} now", args.name, agent.name)),
+    }
+}

@@ -1,0 +1,108 @@
+//! `agentd replay`.
+
+use crate::complete;
+use crate::connect::Connection;
+use crate::error::{Error, Exit};
+use crate::follow::{Follow, Seen};
+use crate::output::Output;
+use crate::render::event::line;
+use agentd_client::api::{AllEventsQuery, EventQuery, Item};
+use agentd_core::event::Event;
+use serde_json::json;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd replay --json > all.jsonl
+  agentd replay --since 120000 -f --json
+  agentd replay coder --since 1200
+
+Of all agents, events come in the order of their commits, and --since is a `cursor` of an earlier replay; \
+of one agent, it is a sequence number. Each line of --json has its `cursor`.";
+
+/// Print the journal, event by event: of all agents, or of one
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The agent [default: all of them]
+    #[arg(add = complete::archived())]
+    name: Option<String>,
+    /// Only what comes after this
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    since: u64,
+    /// Go on as things happen
+    #[arg(short, long)]
+    follow: bool,
+    /// Print every event as a JSON line
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let mut connection = Connection::open().await?;
+    match &args.name {
+        Some(name) => of_one(&mut connection, args, name, out).await,
+        None => of_all(&mut connection, args, out).await,
+    }
+}
+
+async fn of_one(
+    connection: &mut Connection,
+    args: &Args,
+    name: &str,
+    out: &mut Output,
+) -> Result<(), Error> {
+    let query = EventQuery {
+        after: args.since,
+        all: true,
+        ..EventQuery::default()
+    };
+    let mut follow = Follow::new(name, query);
+    loop {
+        match follow.next(connection).await? {
+            Seen::Event(event) => show(args, &event, event.seq.0, out)?,
+            Seen::CaughtUp if !args.follow => return Ok(()),
+            Seen::CaughtUp | Seen::Delta(_) => {}
+        }
+    }
+}
+
+async fn of_all(connection: &mut Connection, args: &Args, out: &mut Output) -> Result<(), Error> {
+    let mut query = AllEventsQuery {
+        after: args.since,
+        follow: args.follow,
+    };
+    loop {
+        let stream = connection.client.replay(&query).await;
+        let Some(mut stream) = connection.or_again(stream).await? else {
+            continue;
+        };
+        loop {
+            let item = match stream.next().await {
+                Some(item) => item,
+                None if !args.follow => return Ok(()),
+                None => Err(agentd_client::Error::Broken("it ended".to_owned())),
+            };
+            let Some(item) = connection.or_again(item).await? else {
+                break;
+            };
+            let Item::Event(event) = item else { continue };
+            let Some(cursor) = stream.cursor() else {
+                let what = "the daemon does not say where an event stands";
+                return Err(Error::new(Exit::Unavailable, what));
+            };
+            if cursor > query.after {
+                query.after = cursor;
+                show(args, &event, cursor, out)?;
+            }
+        }
+    }
+}
+
+fn show(args: &Args, event: &Event, cursor: u64, out: &mut Output) -> Result<(), Error> {
+    if !args.json {
+        return out.line(line(event));
+    }
+    let mut object = json!(event);
+    object["cursor"] = json!(cursor);
+    out.line(object)
+}

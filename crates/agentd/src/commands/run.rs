@@ -1,0 +1,171 @@
+//! `agentd run`.
+
+use crate::connect::Connection;
+use crate::described::Described;
+use crate::error::{Error, Exit};
+use crate::follow::{Follow, Seen};
+use crate::output::Output;
+use crate::printer::{Printer, Style};
+use crate::waiting::{self, Show};
+use crate::{prompt, providers};
+use agentd_client::api::{Create, Created, EventQuery, Status};
+use agentd_core::event::{Body, Event, Mode};
+use agentd_core::id::{PromptId, TurnId};
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd run \"What is in this folder?\"
+  agentd run --provider demo \"list the files here and count the lines of the largest\"
+  agentd run --json \"Count the lines of code\" | jq -r .text
+  git diff | agentd run --system \"You review changes.\" -
+  agentd run --detach \"Update the dependencies and run the tests\"
+
+The agent lives for this one prompt; `agentd show` and `agentd logs` know it afterwards. A daemon is \
+started where none runs. Ctrl-C interrupts the turn, and keeps what was said.
+Exit: 0 ok, 1 the turn failed, 3 refused or waiting for you, 4 unavailable, 5 limited, 130 interrupted.";
+
+/// As long as the last lines may take to be read by whoever reads them.
+const LAST_LINES: Duration = Duration::from_secs(5);
+
+/// Run an agent for one prompt, and show its answer as it comes
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What the agent is to do; `-` reads it from standard input
+    prompt: String,
+    #[command(flatten)]
+    described: Described,
+    /// Print the name of the agent, and do not wait for it
+    #[arg(short, long)]
+    detach: bool,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let catalog = providers::catalog()?;
+    let create = Create {
+        name: None,
+        mode: Some(Mode::Oneshot),
+        spec: args.described.spec(&catalog)?,
+        prompt: Some(prompt::read(&args.prompt)?),
+        env: providers::env(&catalog),
+    };
+    let mut connection = Connection::open().await?;
+    // From here on there is a turn to interrupt.
+    let mut interrupts = signal(SignalKind::interrupt()).map_err(Error::no_runtime)?;
+    let created = connection.client.create(&create).await?;
+    if args.detach {
+        return detached(args, &created, out);
+    }
+    let name = created.agent.name.as_str();
+    let Some(prompt) = created.prompt else {
+        let what = format!("{name} was created without its prompt");
+        return Err(Error::new(Exit::Unavailable, what)
+            .next("the daemon may be of another version: `agentd daemon stop`, and try again"));
+    };
+    let show = match args.json {
+        true => Show::Json,
+        false => Show::Nothing,
+    };
+    watch(&mut connection, &mut interrupts, name, prompt, show).await?;
+    let answer = waiting::answer(&mut connection, name, prompt).await?;
+    waiting::finish(&mut connection, name, &answer, show, out).await
+}
+
+fn detached(args: &Args, created: &Created, out: &mut Output) -> Result<(), Error> {
+    match args.json {
+        true => out.json(created),
+        false => out.line(&created.agent.name),
+    }
+}
+
+/// Shows the turn as it goes, until it is over or waits for somebody.
+async fn watch(
+    connection: &mut Connection,
+    interrupts: &mut Signal,
+    name: &str,
+    prompt: PromptId,
+    show: Show,
+) -> Result<(), Error> {
+    let mut printer = Printer::new(Style::Text);
+    let mut follow = Follow::new(name, EventQuery::default());
+    let mut turn = Turn { prompt, id: None };
+    let mut is_interrupted = false;
+    let ended = loop {
+        let seen = tokio::select! {
+            biased;
+            Some(()) = interrupts.recv() => {
+                if std::mem::replace(&mut is_interrupted, true) {
+                    let next = format!("see `agentd logs {name}`");
+                    break Err(Error::interrupted().next(next));
+                }
+                // It ends as soon as it can; that is seen as its other ends are.
+                let asked = connection.client.interrupt(name).await;
+                if connection.or_again(asked).await?.is_none() {
+                    connection.client.interrupt(name).await?;
+                }
+                continue;
+            }
+            seen = follow.next(connection) => seen?,
+        };
+        let event = match seen {
+            Seen::Delta(delta) if show != Show::Json => {
+                printer.streamed(&delta.request, &delta.text);
+                continue;
+            }
+            Seen::Delta(_) | Seen::CaughtUp => continue,
+            Seen::Event(event) => event,
+        };
+        if show != Show::Json {
+            printer.event(&event);
+        }
+        match turn.look(&event) {
+            Now::GoesOn => {}
+            Now::Over => break Ok(()),
+            Now::MayWait => {
+                let answer = connection.client.answer(name, prompt, Duration::ZERO).await;
+                let answer = connection.or_again(answer).await?;
+                if answer.is_some_and(|answer| answer.status == Status::Waiting) {
+                    break Ok(());
+                }
+            }
+        }
+    };
+    printer.finish(LAST_LINES);
+    ended
+}
+
+/// The turn that answers the prompt.
+struct Turn {
+    prompt: PromptId,
+    id: Option<TurnId>,
+}
+
+enum Now {
+    GoesOn,
+    /// It waits for somebody, unless that is over already.
+    MayWait,
+    Over,
+}
+
+impl Turn {
+    fn look(&mut self, event: &Event) -> Now {
+        match &event.body {
+            Body::PromptsTaken(taken) if taken.prompts.contains(&self.prompt) => {
+                self.id = event.turn;
+                Now::GoesOn
+            }
+            Body::TurnEnded(_) if self.id.is_some() && event.turn == self.id => Now::Over,
+            Body::PromptsSetAside(aside) if aside.prompts.contains(&self.prompt) => Now::Over,
+            Body::TurnPaused(_)
+            | Body::ApprovalRequested(_)
+            | Body::AgentFailed(_)
+            | Body::AgentStopped(_) => Now::MayWait,
+            _ => Now::GoesOn,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! `agentd send`.
+
+use crate::connect::Connection;
+use crate::error::{Error, Exit};
+use crate::output::Output;
+use crate::render::time;
+use crate::waiting::{self, Show};
+use crate::{clock, complete, prompt, providers};
+use agentd_client::api::{Send, Sent};
+use agentd_core::event::PromptMode;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd send coder \"Fix the failing test\"
+  agentd send coder --no-wait \"And then update the changelog\"
+  agentd send coder --json --timeout 30s \"How far are you?\" | jq -r .text
+  agentd send coder --steer \"Leave the public API as it is\"
+  make 2>&1 | agentd send coder --key build-1234 -
+
+The prompt is on disk before this returns. Sent twice under one key, it is delivered once. Ctrl-C and \
+--timeout let go of a turn that goes on; `agentd wait` finds it again.
+Exit: 0 ok, 1 the turn failed, 3 refused, set aside or waiting for you, 4 unavailable, 5 limited, \
+124 the timeout is over, 130 interrupted.";
+
+/// Send an agent a prompt, and wait for its answer
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The agent
+    #[arg(add = complete::agents())]
+    name: String,
+    /// What it is to do; `-` reads it from standard input
+    prompt: String,
+    /// Wait for the answer [default]
+    #[arg(long, overrides_with = "no_wait")]
+    wait: bool,
+    /// Return as soon as the prompt is accepted
+    #[arg(long)]
+    no_wait: bool,
+    /// Wait so long at the most; the turn goes on
+    #[arg(long, value_name = "TIME", value_parser = time::duration, conflicts_with = "no_wait")]
+    timeout: Option<Duration>,
+    /// Under one key, a prompt is delivered once, however often it is sent
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// Join the turn that is under way, instead of waiting for its end
+    #[arg(long, conflicts_with = "interrupt")]
+    steer: bool,
+    /// End the turn that is under way, and be answered next
+    #[arg(long)]
+    interrupt: bool,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why nobody waits any longer.
+enum LetGo {
+    TimedOut,
+    Interrupted,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let catalog = providers::catalog()?;
+    let send = Send {
+        text: prompt::read(&args.prompt)?,
+        // Of our own where none is given: a prompt that is sent again was perhaps accepted.
+        key: Some(
+            args.key
+                .clone()
+                .unwrap_or_else(|| clock::new_id().to_string()),
+        ),
+        mode: match (args.steer, args.interrupt) {
+            (true, _) => PromptMode::Steer,
+            (_, true) => PromptMode::Interrupt,
+            _ => PromptMode::Queue,
+        },
+        env: providers::env(&catalog),
+    };
+    let interrupts = signal(SignalKind::interrupt()).map_err(Error::no_runtime)?;
+    let mut let_go = std::pin::pin!(let_go(args.timeout, interrupts));
+    let mut connection = Connection::open().await?;
+    let sent = tokio::select! {
+        biased;
+        why = &mut let_go => return Err(not_sent(&why, &args.name)),
+        sent = deliver(&mut connection, &args.name, &send) => sent?,
+    };
+    if args.no_wait {
+        return accepted(args, &sent, out);
+    }
+    let answer = tokio::select! {
+        biased;
+        why = &mut let_go => return Err(goes_on(&why, &args.name, &sent)),
+        answer = waiting::answer(&mut connection, &args.name, sent.prompt) => answer?,
+    };
+    let show = match args.json {
+        true => Show::Json,
+        false => Show::Text,
+    };
+    waiting::finish(&mut connection, &args.name, &answer, show, out).await
+}
+
+async fn deliver(connection: &mut Connection, name: &str, send: &Send) -> Result<Sent, Error> {
+    loop {
+        let sent = connection.client.send(name, send).await;
+        if let Some(sent) = connection.or_again(sent).await? {
+            return Ok(sent);
+        }
+    }
+}
+
+async fn let_go(timeout: Option<Duration>, mut interrupts: Signal) -> LetGo {
+    let timed_out = async {
+        match timeout {
+            Some(timeout) => tokio::time::sleep(timeout).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        Some(()) = interrupts.recv() => LetGo::Interrupted,
+        () = timed_out => LetGo::TimedOut,
+    }
+}
+
+fn accepted(args: &Args, sent: &Sent, out: &mut Output) -> Result<(), Error> {
+    if args.json {
+        return out.json(sent);
+    }
+    let (name, prompt) = (&args.name, sent.prompt);
+    match sent.repeated {
+        true => out.line(format_args!("{name} had accepted it before, as {prompt}"))?,
+        false => out.line(format_args!("{name} has accepted it as {prompt}"))?,
+    }
+    out.line(format_args!(
+        "  wait for the answer: agentd wait {name} {prompt}"
+    ))
+}
+
+fn not_sent(why: &LetGo, name: &str) -> Error {
+    let error = match why {
+        LetGo::TimedOut => Error::new(Exit::TimedOut, "the daemon did not take the prompt in time"),
+        LetGo::Interrupted => Error::interrupted(),
+    };
+    error.next(format!(
+        "see with `agentd logs {name}` whether the prompt arrived"
+    ))
+}
+
+fn goes_on(why: &LetGo, name: &str, sent: &Sent) -> Error {
+    let error = match why {
+        LetGo::TimedOut => Error::new(Exit::TimedOut, "the answer did not come in time"),
+        LetGo::Interrupted => Error::new(Exit::Interrupted, "let go of the turn"),
+    };
+    let prompt = sent.prompt;
+    error.because("the turn goes on without you").next(format!(
+        "`agentd wait {name} {prompt}` for the answer, `agentd interrupt {name}` to end the turn"
+    ))
+}

@@ -1,0 +1,162 @@
+//! `agentd set`.
+
+use super::tell;
+use crate::complete;
+use crate::connect;
+use crate::error::{Error, Exit};
+use crate::output::Output;
+use agentd_core::spec::AgentSpec;
+use serde_json::{Map, Value};
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd set coder model=gpt-5
+  agentd set coder limits.turn.usd=2.50 limits.max_iterations=200
+  agentd set coder 'tools=[\"read_file\",\"search\"]' on_crash=wait
+  agentd set coder temperature=
+
+The keys are those of an agent file, with dots between; `system` is the prompt. A value is text, or JSON; \
+none at all puts the default back. All of them are set, or none.";
+
+/// Change single settings of an agent
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The agent
+    #[arg(add = complete::agents())]
+    name: String,
+    /// What to set
+    #[arg(value_name = "KEY=VALUE", required = true)]
+    settings: Vec<String>,
+    /// Print the agent as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let client = connect::client().await?;
+    let mut spec = client.spec(&args.name).await?;
+    for setting in &args.settings {
+        spec = changed(&spec, setting)?;
+    }
+    let agent = client.set_spec(&args.name, &spec).await?;
+    tell(&agent, args.json, out)
+}
+
+fn changed(spec: &AgentSpec, setting: &str) -> Result<AgentSpec, Error> {
+    let wrong = |why: String| {
+        Error::new(Exit::Usage, format!("`{setting}` cannot be set"))
+            .because(why)
+            .next("`agentd show NAME --spec` has what is set now")
+    };
+    let Some((key, value)) = setting.split_once('=') else {
+        return Err(wrong("there is no `=` in it".to_owned()));
+    };
+    let mut tries = Vec::new();
+    if value.is_empty() {
+        tries.push(None);
+    } else {
+        tries.extend(serde_json::from_str(value).ok().map(Some));
+        tries.push(Some(Value::String(value.to_owned())));
+    }
+    let mut why = String::new();
+    for value in tries {
+        let mut object = serde_json::to_value(spec).map_err(|error| wrong(error.to_string()))?;
+        put(&mut object, key, value);
+        let read: Result<AgentSpec, _> = serde_json::from_value(object);
+        let read = read.map_err(|error| error.to_string());
+        match read.and_then(|spec| spec.validate().map(|()| spec).map_err(|e| e.to_string())) {
+            Ok(spec) => return Ok(spec),
+            // The first one is about the value as it was meant.
+            Err(error) if why.is_empty() => why = error,
+            Err(_) => {}
+        }
+    }
+    Err(wrong(why))
+}
+
+/// Sets what stands at a path, or takes it away; what is missing on the way is made.
+fn put(object: &mut Value, path: &str, value: Option<Value>) {
+    let mut at = object;
+    let (way, last) = path.rsplit_once('.').unwrap_or(("", path));
+    for step in way.split('.').filter(|step| !step.is_empty()) {
+        if !at.is_object() {
+            *at = Value::Object(Map::new());
+        }
+        at = &mut at[step];
+    }
+    if !at.is_object() {
+        *at = Value::Object(Map::new());
+    }
+    match (value, at.as_object_mut()) {
+        (Some(value), Some(map)) => {
+            map.insert(last.to_owned(), value);
+        }
+        (None, Some(map)) => {
+            map.remove(last);
+        }
+        (_, None) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_core::spec::OnCrash;
+    use agentd_core::usage::MicroUsd;
+
+    fn set(settings: &[&str]) -> Result<AgentSpec, Error> {
+        let first = AgentSpec::default();
+        settings
+            .iter()
+            .try_fold(first, |spec, setting| changed(&spec, setting))
+    }
+
+    #[test]
+    fn text_numbers_money_and_lists() {
+        let spec = set(&[
+            "model=gpt-5",
+            "description=12",
+            "limits.turn.usd=2.50",
+            "limits.max_iterations=7",
+            "tools=[\"a\",\"b\"]",
+            "on_crash=wait",
+            "env.A=1",
+            "system=You are brief.",
+        ])
+        .unwrap();
+        assert_eq!(spec.model.as_deref(), Some("gpt-5"));
+        assert_eq!(spec.description.as_deref(), Some("12"));
+        assert_eq!(spec.limits.turn.usd, Some(MicroUsd(2_500_000)));
+        assert_eq!(spec.limits.max_iterations, 7);
+        assert_eq!(spec.tools.unwrap(), ["a", "b"]);
+        assert_eq!(spec.on_crash, OnCrash::Wait);
+        assert_eq!(spec.env["A"], "1");
+        assert_eq!(spec.system, "You are brief.");
+    }
+
+    #[test]
+    fn nothing_puts_the_default_back() {
+        let spec = set(&[
+            "model=x",
+            "limits.max_iterations=7",
+            "model=",
+            "limits.max_iterations=",
+        ]);
+        assert_eq!(spec.unwrap(), AgentSpec::default());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_its_reason() {
+        for (setting, why) in [
+            ("modle=x", "unknown field `modle`"),
+            ("model", "there is no `=`"),
+            ("temperature=3", "from 0 to 2"),
+            ("limits.max_iterations=many", "invalid type"),
+        ] {
+            let error = set(&[setting]).unwrap_err();
+            assert_eq!(error.exit(), Exit::Usage);
+            assert!(error.to_string().contains(why), "{setting}: {error}");
+        }
+    }
+}

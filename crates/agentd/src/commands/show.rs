@@ -1,0 +1,48 @@
+//! `agentd show`.
+
+use crate::clock;
+use crate::complete;
+use crate::connect;
+use crate::error::Error;
+use crate::output::Output;
+use crate::render;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd show coder
+  agentd show coder --json | jq -r .phase
+  agentd show coder --spec > coder.md";
+
+/// Show all about one agent
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The agent
+    #[arg(add = complete::archived())]
+    name: String,
+    /// Its spec instead, as a file that `agentd apply` takes
+    #[arg(long)]
+    spec: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let client = connect::client().await?;
+    if args.spec {
+        let spec = client.spec(&args.name).await?;
+        return match args.json {
+            true => out.json(&spec),
+            false => out.line(spec.to_markdown().trim_end()),
+        };
+    }
+    let agent = client.agent(&args.name).await?;
+    if args.json {
+        return out.json(&agent);
+    }
+    for line in render::agent::list(&agent, clock::now()) {
+        out.line(line)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! `agentd status`.
+
+use crate::clock;
+use crate::complete;
+use crate::connect;
+use crate::error::Error;
+use crate::output::Output;
+use crate::render::table::pairs;
+use crate::render::{self, count, time, word};
+use agentd_client::api::{Agent, Daemon, List};
+use agentd_core::state::Phase;
+use serde_json::{Map, json};
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd status
+  agentd status coder
+  agentd status --json | jq .phases.awaiting_approval
+
+All about one agent is in `agentd show`.";
+
+/// Say how the daemon is, or an agent
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The agent [default: the daemon, and how many agents are in which phase]
+    #[arg(add = complete::agents())]
+    name: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let client = connect::client().await?;
+    if let Some(name) = &args.name {
+        let agent = client.agent(name).await?;
+        return match args.json {
+            true => out.json(&agent),
+            false => of_agent(&agent, out),
+        };
+    }
+    let daemon = client.daemon().await?;
+    let mut phases = Vec::new();
+    for phase in Phase::ALL {
+        let list = List {
+            phase: Some(phase),
+            limit: Some(1),
+            ..List::default()
+        };
+        phases.push((phase, client.agents(&list).await?.total));
+    }
+    if args.json {
+        let phases: Map<String, serde_json::Value> = phases
+            .iter()
+            .map(|(phase, n)| (phase.name().to_owned(), json!(n)))
+            .collect();
+        return out.json(&json!({ "daemon": daemon, "phases": phases }));
+    }
+    for line in of_daemon(&daemon) {
+        out.line(line)?;
+    }
+    let some = phases.into_iter().filter(|(_, n)| *n > 0);
+    let some: Vec<String> = some
+        .map(|(phase, n)| format!("{n} {}", phase.name()))
+        .collect();
+    match some.is_empty() {
+        true => Ok(()),
+        false => out.line(format_args!("phases   {}", some.join(", "))),
+    }
+}
+
+/// The daemon in a few lines, for `agentd daemon status` too.
+pub fn of_daemon(daemon: &Daemon) -> Vec<String> {
+    let megabytes = daemon.memory / (1024 * 1024);
+    let since = time::rough(clock::now().since(daemon.started_at));
+    pairs(&[
+        (
+            "daemon",
+            Some(format!("runs for {since}, pid {}", daemon.pid)),
+        ),
+        ("version", Some(daemon.version.clone())),
+        ("home", Some(daemon.home.clone())),
+        ("memory", Some(format!("{megabytes} MB"))),
+        (
+            "agents",
+            Some(format!(
+                "{}, {} awake",
+                count(daemon.agents, "agent"),
+                daemon.awake
+            )),
+        ),
+    ])
+}
+
+fn of_agent(agent: &Agent, out: &mut Output) -> Result<(), Error> {
+    out.line(render::agent::line(agent))?;
+    let now = clock::now();
+    if let Some(started) = agent.started_at {
+        out.line(format_args!("  its turn began {}", time::ago(started, now)))?;
+    }
+    if let (None, Some(last)) = (agent.turn, &agent.last_turn) {
+        let when = agent
+            .completed_at
+            .map(|at| format!(" {}", time::ago(at, now)));
+        let (status, when) = (word(last.status), when.unwrap_or_default());
+        out.line(format_args!("  its last turn ended as {status}{when}"))?;
+    }
+    if agent.queued > 0 {
+        out.line(format_args!("  queued: {}", count(agent.queued, "prompt")))?;
+    }
+    if !agent.tasks.is_empty() {
+        let running = count(agent.tasks.len() as u64, "background task");
+        out.line(format_args!("  {running} (`agentd tasks {}`)", agent.name))?;
+    }
+    match render::agent::next(agent) {
+        Some(next) => out.line(format_args!("  next: {next}")),
+        None => Ok(()),
+    }
+}

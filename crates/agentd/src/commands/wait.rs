@@ -1,0 +1,149 @@
+//! `agentd wait`.
+
+use crate::complete;
+use crate::connect::Connection;
+use crate::error::{Error, Exit};
+use crate::follow::{Follow, Seen};
+use crate::output::Output;
+use crate::render::{self, time, word};
+use crate::waiting::{self, Show};
+use agentd_client::api::{Agent, EventQuery};
+use agentd_core::event::{Kind, TurnStatus};
+use agentd_core::id::PromptId;
+use agentd_core::state::Phase;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd wait coder
+  agentd wait coder --timeout 10m && echo done
+  agentd wait coder 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
+
+With a prompt's id, as `agentd send --no-wait` prints it, its answer is printed; otherwise this waits until \
+nothing is under way or queued.
+Exit: 0 ok, 1 the turn failed, 3 it waits for you, 4 unavailable, 5 limited, 124 the timeout is over, \
+130 interrupted.";
+
+/// Wait until an agent has nothing left to do, or for the answer to a prompt
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The agent
+    #[arg(add = complete::agents())]
+    name: String,
+    /// A prompt, by its id
+    prompt: Option<PromptId>,
+    /// Wait so long at the most
+    #[arg(long, value_name = "TIME", value_parser = time::duration)]
+    timeout: Option<Duration>,
+    /// Print the agent, or the answer, as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let mut connection = Connection::open().await?;
+    let waiting = wait(&mut connection, args, out);
+    let Some(timeout) = args.timeout else {
+        return waiting.await;
+    };
+    tokio::time::timeout(timeout, waiting)
+        .await
+        .unwrap_or_else(|_| {
+            let what = format!("{} is not done yet", args.name);
+            Err(Error::new(Exit::TimedOut, what).because("it goes on without you"))
+        })
+}
+
+async fn wait(connection: &mut Connection, args: &Args, out: &mut Output) -> Result<(), Error> {
+    let name = args.name.as_str();
+    if let Some(prompt) = args.prompt {
+        let answer = waiting::answer(connection, name, prompt).await?;
+        let show = match args.json {
+            true => Show::Json,
+            false => Show::Text,
+        };
+        return waiting::finish(connection, name, &answer, show, out).await;
+    }
+    let agent = settled(connection, name).await?;
+    match args.json {
+        true => out.json(&agent)?,
+        false => out.line(render::agent::line(&agent))?,
+    }
+    outcome(&agent)
+}
+
+/// Waits until nothing is under way, or somebody is waited for.
+async fn settled(connection: &mut Connection, name: &str) -> Result<Agent, Error> {
+    let mut follow: Option<Follow> = None;
+    loop {
+        let agent = connection.client.agent(name).await;
+        let Some(agent) = connection.or_again(agent).await? else {
+            continue;
+        };
+        if is_settled(&agent) {
+            return Ok(agent);
+        }
+        let query = || EventQuery {
+            after: agent.head.0,
+            ..EventQuery::default()
+        };
+        let follow = follow.get_or_insert_with(|| Follow::new(name, query()));
+        while !matches!(follow.next(connection).await?, Seen::Event(event) if may_settle(event.kind()))
+        {
+        }
+    }
+}
+
+fn is_settled(agent: &Agent) -> bool {
+    match agent.phase {
+        Phase::Idle => agent.queued == 0 && agent.turn.is_none(),
+        Phase::Running | Phase::Resetting => false,
+        Phase::Waiting | Phase::AwaitingApproval | Phase::Stopped | Phase::Failed => true,
+    }
+}
+
+/// Whether such an event may leave an agent with nothing to do.
+const fn may_settle(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::TurnEnded
+            | Kind::TurnPaused
+            | Kind::ApprovalRequested
+            | Kind::AgentStopped
+            | Kind::AgentFailed
+            | Kind::ResetEnded
+            | Kind::ResetWithdrawn
+            | Kind::PromptsSetAside
+            | Kind::CheckpointSet
+    )
+}
+
+fn outcome(agent: &Agent) -> Result<(), Error> {
+    let name = &agent.name;
+    let refused = |what: String| {
+        let error = Error::new(Exit::Refused, what);
+        match render::agent::next(agent) {
+            Some(next) => error.next(next),
+            None => error,
+        }
+    };
+    match agent.phase {
+        Phase::Waiting | Phase::AwaitingApproval => {
+            return Err(refused(format!("{name} waits for you")));
+        }
+        Phase::Failed => return Err(refused(format!("{name} has failed"))),
+        _ => {}
+    }
+    let Some(last) = &agent.last_turn else {
+        return Ok(());
+    };
+    let exit = match last.status {
+        TurnStatus::Completed => return Ok(()),
+        TurnStatus::Interrupted => Exit::Interrupted,
+        TurnStatus::Failed | TurnStatus::Lost => Exit::Failed,
+        TurnStatus::Limited => Exit::Limited,
+    };
+    let what = format!("the last turn ended as {}", word(last.status));
+    Err(Error::new(exit, what).next(format!("see `agentd logs {name}`")))
+}

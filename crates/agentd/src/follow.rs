@@ -1,0 +1,160 @@
+//! An agent's events as they come, through every end of the daemon's: each is seen once.
+
+use crate::connect::Connection;
+use crate::error::Error;
+use agentd_client::Events;
+use agentd_client::api::{Delta, EventQuery, Item};
+use agentd_core::event::{Body, Event};
+
+pub enum Seen {
+    Event(Box<Event>),
+    /// What the reply to a request has grown by. Only of a request that was seen to be sent, and
+    /// without a gap: the rest of the reply comes with its message.
+    Delta(Delta),
+    /// Everything that there was has been seen; what follows is live. Said once.
+    CaughtUp,
+}
+
+pub struct Follow {
+    name: String,
+    query: EventQuery,
+    stream: Option<Events>,
+    /// The stream has come to what happens now.
+    is_live: bool,
+    was_live: bool,
+    /// The request whose reply is shown as it streams.
+    streaming: Option<String>,
+    /// One of whose reply a part went by unseen.
+    missed: Option<String>,
+}
+
+impl Follow {
+    pub fn new(name: impl Into<String>, query: EventQuery) -> Self {
+        Self {
+            name: name.into(),
+            query,
+            stream: None,
+            is_live: false,
+            was_live: false,
+            streaming: None,
+            missed: None,
+        }
+    }
+
+    pub async fn next(&mut self, connection: &mut Connection) -> Result<Seen, Error> {
+        loop {
+            let Some(stream) = &mut self.stream else {
+                let opened = connection.client.follow(&self.name, &self.query).await;
+                self.stream = connection.or_again(opened).await?;
+                continue;
+            };
+            let item = match stream.next().await {
+                Some(item) => connection.or_again(item).await?,
+                None => {
+                    let ended = agentd_client::Error::Broken("it ended".to_owned());
+                    connection.or_again(Err(ended)).await?
+                }
+            };
+            let Some(item) = item else {
+                self.stream = None;
+                self.is_live = false;
+                self.streaming = None;
+                continue;
+            };
+            if let Some(seen) = self.look(item) {
+                return Ok(seen);
+            }
+        }
+    }
+
+    fn look(&mut self, item: Item) -> Option<Seen> {
+        match item {
+            Item::Event(event) => {
+                if event.seq.0 <= self.query.after {
+                    return None;
+                }
+                self.query.after = event.seq.0;
+                if let Body::RequestSent(sent) = &event.body {
+                    let request = Some(sent.request.to_string());
+                    let is_whole = self.is_live && self.missed != request;
+                    self.streaming = request.filter(|_| is_whole);
+                }
+                Some(Seen::Event(event))
+            }
+            Item::Delta(delta) => {
+                if self.streaming.as_ref() == Some(&delta.request) {
+                    return Some(Seen::Delta(delta));
+                }
+                self.missed = Some(delta.request);
+                None
+            }
+            Item::CaughtUp => {
+                self.is_live = true;
+                let is_first = !std::mem::replace(&mut self.was_live, true);
+                is_first.then_some(Seen::CaughtUp)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_core::event::{Grant, Purpose, RequestSent};
+    use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TryId};
+    use agentd_core::time::Timestamp;
+    use uuid::Uuid;
+
+    fn event(seq: u64) -> Item {
+        let request = TryId {
+            incarnation: Incarnation(1),
+            n: seq,
+        };
+        let sent = RequestSent {
+            request,
+            purpose: Purpose::Answer,
+            grant: Grant::default(),
+        };
+        Item::Event(Box::new(Event {
+            agent: AgentId::new(Uuid::nil()),
+            seq: Seq(seq),
+            at: Timestamp::default(),
+            conversation: ConversationId::new(Uuid::nil()),
+            turn: None,
+            body: sent.into(),
+        }))
+    }
+
+    fn delta(request: &str) -> Item {
+        Item::Delta(Delta {
+            request: request.to_owned(),
+            text: "a".to_owned(),
+        })
+    }
+
+    #[test]
+    fn an_event_is_seen_once() {
+        let mut follow = Follow::new("a", EventQuery::default());
+        assert!(follow.look(event(1)).is_some());
+        assert!(follow.look(event(2)).is_some());
+        assert!(follow.look(event(1)).is_none());
+        assert!(follow.look(event(2)).is_none());
+        assert!(follow.look(event(3)).is_some());
+    }
+
+    #[test]
+    fn only_a_reply_that_is_seen_from_its_beginning_streams() {
+        let mut follow = Follow::new("a", EventQuery::default());
+        assert!(follow.look(event(1)).is_some());
+        assert!(follow.look(delta("1.1")).is_none());
+        assert!(follow.look(Item::CaughtUp).is_some());
+        assert!(follow.look(delta("1.1")).is_none());
+        assert!(follow.look(event(2)).is_some());
+        assert!(follow.look(delta("1.2")).is_some());
+        assert!(follow.look(Item::CaughtUp).is_none());
+        // What overtook its own beginning.
+        assert!(follow.look(delta("1.3")).is_none());
+        assert!(follow.look(event(3)).is_some());
+        assert!(follow.look(delta("1.3")).is_none());
+    }
+}

@@ -1,0 +1,93 @@
+//! One agent: in a line, or as an aligned list.
+
+use crate::render::{count, table, time, usage, word};
+use agentd_client::api::{Agent, ProcessState};
+use agentd_core::event::Mode;
+use agentd_core::state::Phase;
+use agentd_core::time::Timestamp;
+
+/// `coder is idle`, and why where it is not well.
+pub fn line(agent: &Agent) -> String {
+    let phase = match agent.phase {
+        Phase::AwaitingApproval => "waiting for your leave".to_owned(),
+        phase => phase.name().to_owned(),
+    };
+    let mut line = format!("{} is {phase}", agent.name);
+    if let Some(error) = &agent.error {
+        line.push_str(&format!(": {error}"));
+    }
+    line
+}
+
+/// What to do about an agent that waits for somebody.
+pub fn next(agent: &Agent) -> Option<String> {
+    let name = &agent.name;
+    match agent.phase {
+        Phase::AwaitingApproval => Some(format!("`agentd approve {name}` or `agentd deny {name}`")),
+        Phase::Waiting => Some(format!("`agentd continue {name}`")),
+        Phase::Stopped | Phase::Failed => Some(format!("`agentd start {name}`")),
+        _ => None,
+    }
+}
+
+pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
+    let at = |at: Timestamp| format!("{} ({})", time::clock(at), time::ago(at, now));
+    let process = match (agent.process.state, agent.process.pid) {
+        (ProcessState::Up, Some(pid)) => format!("up (pid {pid})"),
+        (ProcessState::Adopted, Some(pid)) => {
+            format!("up (pid {pid}), started by an earlier daemon")
+        }
+        (state, _) => word(state),
+    };
+    let conversation = agent.conversation.as_ref().map(|current| {
+        let turns = count(current.turns.into(), "turn");
+        format!("{} ({turns}), {}", current.ordinal, current.id)
+    });
+    let last_turn = agent.last_turn.as_ref();
+    let some = |text: &str| Some(text.to_owned());
+    let many = |n: u64| (n > 0).then(|| n.to_string());
+    let listed = |items: Vec<String>| (!items.is_empty()).then(|| items.join("\n"));
+    table::pairs(&[
+        ("name", some(&agent.name)),
+        ("id", Some(agent.id.to_string())),
+        ("aliases", listed(agent.aliases.clone())),
+        (
+            "mode",
+            (agent.mode == Mode::Oneshot).then(|| word(agent.mode)),
+        ),
+        ("phase", some(agent.phase.name())),
+        ("error", agent.error.clone()),
+        ("archived", agent.archived.then(|| "yes".to_owned())),
+        ("process", Some(process)),
+        ("provider", agent.provider.clone()),
+        ("model", agent.model.clone()),
+        ("folder", agent.cwd.clone()),
+        ("conversation", conversation),
+        ("generation", Some(agent.generation.to_string())),
+        ("turn", agent.turn.map(|turn| turn.to_string())),
+        ("queued", many(agent.queued)),
+        (
+            "approvals",
+            listed(
+                agent
+                    .approvals
+                    .iter()
+                    .map(|asked| asked.id.to_string())
+                    .collect(),
+            ),
+        ),
+        (
+            "tasks",
+            listed(agent.tasks.iter().map(ToString::to_string).collect()),
+        ),
+        (
+            "last turn",
+            last_turn.map(|turn| format!("{} ({})", word(turn.status), turn.id)),
+        ),
+        ("used", Some(usage::all(&agent.usage))),
+        ("created", Some(at(agent.created_at))),
+        ("started", agent.started_at.map(at)),
+        ("completed", agent.completed_at.map(at)),
+        ("summary", agent.summary.clone()),
+    ])
+}

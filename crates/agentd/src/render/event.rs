@@ -1,0 +1,183 @@
+//! An event in a line or a few, for people.
+
+use crate::output::{BAD, HEADING, QUIET};
+use crate::printer::shortened;
+use crate::render::{count, time, word};
+use agentd_core::event::{Body, Event, MessageStatus, ResetTo, TurnStatus};
+use agentd_core::message::Block;
+use serde_json::Value;
+
+/// Lines of a result that are shown.
+const RESULT_LINES: usize = 10;
+
+/// What `logs` shows of an event; none where only the machinery is concerned.
+pub fn told(event: &Event) -> Option<String> {
+    let text = match &event.body {
+        Body::Prompt(prompt) => format!("{HEADING}> {}{HEADING:#}", words(&prompt.blocks)),
+        Body::MessageAdded(message) => {
+            let mut lines = Vec::new();
+            let text = words(&message.blocks);
+            if !text.is_empty() {
+                lines.push(text);
+            }
+            for call in message.blocks.iter().filter_map(Block::as_call) {
+                let arguments = Value::Object(call.arguments.to_object()).to_string();
+                lines.push(quiet(&format!("· {} {}", call.name, shortened(&arguments))));
+            }
+            match message.status {
+                MessageStatus::Complete => {}
+                MessageStatus::Interrupted => lines.push(quiet("(cut off)")),
+                MessageStatus::Superseded => lines.push(quiet("(said again below)")),
+            }
+            lines.join("\n")
+        }
+        Body::ResultAdded(result) => {
+            let text = words(&result.blocks);
+            let mut lines: Vec<&str> = text.lines().collect();
+            let more = lines.len().saturating_sub(RESULT_LINES);
+            lines.truncate(RESULT_LINES);
+            let mut text = format!("  {}", lines.join("\n  "));
+            if more > 0 {
+                text.push_str(&format!("\n  … {} more", count(more as u64, "line")));
+            }
+            quiet(&text)
+        }
+        Body::Notice(notice) => quiet(&format!("[{}]", notice.text)),
+        Body::Summary(summary) => quiet(&format!("[summed up: {}]", summary.text)),
+        Body::Note(note) => quiet(&format!("({})", note.text)),
+        Body::Gone(kind) => quiet(&format!("({}: purged)", kind.name())),
+        Body::TurnEnded(ended) if ended.status == TurnStatus::Completed => return None,
+        Body::TurnEnded(ended) => {
+            let why = match (ended.limit, ended.failure) {
+                (Some(limit), _) => format!(": {}", word(limit)),
+                (_, Some(failure)) => format!(": {}", word(failure)),
+                _ => String::new(),
+            };
+            format!("{BAD}the turn ended as {}{why}{BAD:#}", word(ended.status))
+        }
+        Body::TurnPaused(paused) => format!("the turn waits: {}", word(paused.reason)),
+        Body::ApprovalRequested(asked) => format!("a call needs leave: {}", asked.approval),
+        Body::ApprovalAnswered(answered) => quiet(&format!("leave: {}", word(answered.decision))),
+        Body::TaskStarted(task) => quiet(&format!("task {} runs: {}", task.task, task.tool)),
+        Body::TaskEnded(task) => quiet(&format!("task {} has ended: {}", task.task, exit(task))),
+        Body::ConversationBegan(began) => {
+            let source = word(began.source);
+            format!(
+                "{HEADING}── conversation {} ({source}){HEADING:#}",
+                event.conversation
+            )
+        }
+        Body::PointerMoved(moved) => {
+            let direction = word(moved.direction);
+            format!(
+                "{HEADING}── conversation {} ({direction}){HEADING:#}",
+                moved.to
+            )
+        }
+        Body::ResetBegan(began) => quiet(match began.to {
+            ResetTo::Fresh => "reset",
+            ResetTo::Undo => "undo",
+            ResetTo::Redo => "redo",
+            ResetTo::Rewind { .. } => "rewind",
+        }),
+        Body::ResetWithdrawn(withdrawn) => {
+            format!("the reset was withdrawn: {}", word(withdrawn.why))
+        }
+        Body::PromptsSetAside(aside) => {
+            let prompts = count(aside.prompts.len() as u64, "prompt");
+            quiet(&format!("set aside: {prompts}"))
+        }
+        Body::AgentStopped(_) => quiet("stopped"),
+        Body::AgentStarted(_) => quiet("started"),
+        Body::AgentFailed(failed) => {
+            format!("{BAD}the agent has failed: {}{BAD:#}", word(failed.cause))
+        }
+        Body::AgentRenamed(renamed) => quiet(&format!("renamed to {}", renamed.name)),
+        Body::AgentArchived(_) => quiet("archived"),
+        Body::AgentRestored(_) => quiet("restored"),
+        Body::Compacted(_) => quiet("compacted"),
+        _ => return None,
+    };
+    (!text.is_empty()).then_some(text)
+}
+
+/// Every event in one line, as `replay` has it: when, where, what.
+pub fn line(event: &Event) -> String {
+    let body = match event.body.to_json() {
+        Ok(Some(body)) => shortened(&body),
+        Ok(None) => "(purged)".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let (at, agent, seq) = (time::clock(event.at), event.agent, event.seq);
+    let kind = event.kind().name();
+    format!("{QUIET}{at}{QUIET:#} {agent} {seq:>6} {HEADING}{kind}{HEADING:#} {body}")
+}
+
+fn quiet(text: &str) -> String {
+    format!("{QUIET}{text}{QUIET:#}")
+}
+
+fn exit(ended: &agentd_core::event::TaskEnded) -> String {
+    use agentd_core::event::TaskExit;
+    match ended.exit {
+        TaskExit::Code { code } => format!("exit {code}"),
+        TaskExit::Signal { signal } => format!("signal {signal}"),
+        TaskExit::Unknown => "nobody saw how".to_owned(),
+    }
+}
+
+fn words(blocks: &[Block]) -> String {
+    let texts = blocks.iter().filter_map(|block| match block {
+        Block::Text { text } | Block::Annotated { text, .. } => Some(text.as_str()),
+        Block::Image { .. } => Some("(an image)"),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_core::event::{MessageAdded, TurnEnded};
+    use agentd_core::id::{AgentId, CallId, ConversationId, Seq};
+    use agentd_core::message::{Arguments, ToolCall};
+    use agentd_core::time::Timestamp;
+    use uuid::Uuid;
+
+    fn plain(body: impl Into<Body>) -> Option<String> {
+        let event = Event {
+            agent: AgentId::new(Uuid::nil()),
+            seq: Seq(1),
+            at: Timestamp::default(),
+            conversation: ConversationId::new(Uuid::nil()),
+            turn: None,
+            body: body.into(),
+        };
+        Some(anstream::adapter::strip_str(&told(&event)?).to_string())
+    }
+
+    #[test]
+    fn a_message_is_its_text_and_its_calls() {
+        let call = ToolCall {
+            id: CallId::new("c"),
+            name: "bash".to_owned(),
+            arguments: Arguments::parse(r#"{"command":"ls"}"#),
+            signature: None,
+        };
+        let message = MessageAdded {
+            request: None,
+            status: MessageStatus::Complete,
+            stop: None,
+            blocks: vec![Block::text("Let me look.\n"), Block::ToolCall(call)],
+        };
+        let expected = "Let me look.\n· bash {\"command\":\"ls\"}";
+        assert_eq!(plain(message).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn only_an_end_that_was_not_wanted_is_told() {
+        assert_eq!(plain(TurnEnded::with(TurnStatus::Completed)), None);
+        let lost = plain(TurnEnded::with(TurnStatus::Lost));
+        assert_eq!(lost.as_deref(), Some("the turn ended as lost"));
+    }
+}

@@ -1,0 +1,97 @@
+//! Times and durations, as people read and write them.
+
+use agentd_core::time::Timestamp;
+use jiff::SignedDuration;
+use jiff::tz::TimeZone;
+use std::time::Duration;
+
+const SECOND: u64 = 1000;
+const MINUTE: u64 = 60 * SECOND;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// `3m ago`.
+pub fn ago(at: Timestamp, now: Timestamp) -> String {
+    let ms = now.since(at);
+    match ms {
+        ..SECOND => "just now".to_owned(),
+        _ => format!("{} ago", rough(ms)),
+    }
+}
+
+/// The largest unit of it: `42s`, `3m`, `5h`, `12d`.
+pub fn rough(ms: u64) -> String {
+    match ms {
+        ..MINUTE => format!("{}s", ms / SECOND),
+        MINUTE..HOUR => format!("{}m", ms / MINUTE),
+        HOUR..DAY => format!("{}h", ms / HOUR),
+        _ => format!("{}d", ms / DAY),
+    }
+}
+
+/// By the clock on the wall: `2026-01-31 12:00:05`.
+pub fn clock(at: Timestamp) -> String {
+    in_zone(at, TimeZone::system())
+}
+
+fn in_zone(at: Timestamp, zone: TimeZone) -> String {
+    match jiff::Timestamp::from_millisecond(at.as_millis()) {
+        Ok(at) => at.to_zoned(zone).strftime("%F %T").to_string(),
+        // No time that anybody lived in.
+        Err(_) => at.as_millis().to_string(),
+    }
+}
+
+/// `15s`, `1m30s`, `500ms`; for clap.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let parsed = text.parse::<SignedDuration>();
+    let parsed = parsed
+        .ok()
+        .and_then(|parsed| Duration::try_from(parsed).ok());
+    parsed.ok_or_else(|| "expected a time with its unit, such as 500ms, 30s or 5m".to_owned())
+}
+
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_told_by_its_largest_unit() {
+        let now = Timestamp::from_millis(1_000_000_000_000);
+        let before = |ms: i64| ago(Timestamp::from_millis(1_000_000_000_000 - ms), now);
+        assert_eq!(before(0), "just now");
+        assert_eq!(before(999), "just now");
+        assert_eq!(before(1000), "1s ago");
+        assert_eq!(before(59_999), "59s ago");
+        assert_eq!(before(180_000), "3m ago");
+        assert_eq!(before(2 * 3_600_000 + 1), "2h ago");
+        assert_eq!(before(400 * 86_400_000), "400d ago");
+        // A clock that was set back.
+        assert_eq!(before(-5000), "just now");
+    }
+
+    #[test]
+    fn durations_have_a_unit() {
+        assert_eq!(duration("15s"), Ok(Duration::from_secs(15)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1h"), Ok(Duration::from_secs(3600)));
+        for wrong in ["", "15", "-3s", "soon", "3 apples"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_clock_is_that_of_the_zone() {
+        let at = Timestamp::from_millis(1_700_000_000_000);
+        assert_eq!(in_zone(at, TimeZone::UTC), "2023-11-14 22:13:20");
+        assert_eq!(
+            in_zone(Timestamp::from_millis(i64::MAX), TimeZone::UTC),
+            i64::MAX.to_string()
+        );
+    }
+}

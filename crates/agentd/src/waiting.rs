@@ -1,0 +1,136 @@
+//! Waiting for the answer to a prompt, and what it came to.
+
+use crate::connect::Connection;
+use crate::error::{Error, Exit};
+use crate::output::Output;
+use crate::render;
+use agentd_client::api::{Answer, Status};
+use agentd_core::id::PromptId;
+use std::time::{Duration, Instant};
+
+/// How long one question may be open. The first is short: a turn that begins to wait for somebody is
+/// noticed between two questions.
+const FIRST: Duration = Duration::from_millis(500);
+const LONGEST: Duration = Duration::from_secs(20);
+const BREATH: Duration = Duration::from_millis(50);
+
+/// Waits until a prompt is over, or its turn waits for somebody. A daemon that goes away is started
+/// again.
+pub async fn answer(
+    connection: &mut Connection,
+    name: &str,
+    prompt: PromptId,
+) -> Result<Answer, Error> {
+    let mut wait = FIRST;
+    loop {
+        let asked = Instant::now();
+        let answer = connection.client.answer(name, prompt, wait).await;
+        let Some(answer) = connection.or_again(answer).await? else {
+            continue;
+        };
+        if answer.status.is_over() || answer.status == Status::Waiting {
+            return Ok(answer);
+        }
+        if asked.elapsed() < wait {
+            // A daemon that is about to end keeps nobody waiting.
+            tokio::time::sleep(BREATH).await;
+        }
+        wait = (wait * 2).min(LONGEST);
+    }
+}
+
+/// How an answer is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    Json,
+    Text,
+    /// Its text was shown as it came.
+    Nothing,
+}
+
+/// Shows an answer; one that is not what was hoped for is an error.
+pub async fn finish(
+    connection: &mut Connection,
+    name: &str,
+    answer: &Answer,
+    show: Show,
+    out: &mut Output,
+) -> Result<(), Error> {
+    match show {
+        Show::Json => out.json(answer)?,
+        Show::Text if !answer.text.is_empty() => out.line(answer.text.trim_end())?,
+        Show::Text | Show::Nothing => {}
+    }
+    if answer.status != Status::Waiting {
+        return outcome(name, answer);
+    }
+    let agent = connection.client.agent(name).await?;
+    let error = Error::new(Exit::Refused, format!("{name} waits for you"));
+    let error = match answer.error.as_ref().or(agent.error.as_ref()) {
+        Some(why) => error.because(why),
+        None => error,
+    };
+    let next = render::agent::next(&agent).unwrap_or_else(|| format!("`agentd show {name}`"));
+    Err(error.next(format!("{next}; then `agentd wait {name}`")))
+}
+
+fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
+    let go_on = format!("go on with `agentd send {name} …`; see `agentd logs {name}`");
+    let because = |error: Error| match &answer.error {
+        Some(why) => error.because(why),
+        None => error,
+    };
+    Err(match answer.status {
+        Status::Completed | Status::Queued | Status::Running | Status::Waiting => return Ok(()),
+        Status::Interrupted => {
+            because(Error::new(Exit::Interrupted, "the turn was interrupted")).next(go_on)
+        }
+        Status::Failed => because(Error::new(Exit::Failed, "the turn failed")).next(go_on),
+        Status::Lost => because(Error::new(Exit::Failed, "the turn was given up")).next(go_on),
+        Status::Limited => because(Error::new(Exit::Limited, "the turn reached a limit")).next(
+            format!("raise it with `agentd set {name} limits.…`, then `agentd continue {name}`"),
+        ),
+        Status::SetAside => {
+            let what = "the prompt was set aside by a reset";
+            let error = Error::new(Exit::Refused, what);
+            let error = match answer.op {
+                Some(op) => error.because(format_args!("operation {op}")),
+                None => error,
+            };
+            error.next(format!(
+                "send it again, or take the reset back with `agentd reset {name} --undo`"
+            ))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_client::api::Usage;
+    use agentd_core::id::{AgentId, ConversationId};
+    use uuid::Uuid;
+
+    #[test]
+    fn the_exit_code_is_that_of_the_status() {
+        let exit = |status| {
+            let answer = Answer {
+                agent: AgentId::new(Uuid::nil()),
+                conversation: ConversationId::new(Uuid::nil()),
+                turn: None,
+                status,
+                text: String::new(),
+                usage: Usage::default(),
+                error: Some("why".to_owned()),
+                op: None,
+            };
+            outcome("coder", &answer).map_err(|error| error.exit())
+        };
+        assert_eq!(exit(Status::Completed), Ok(()));
+        assert_eq!(exit(Status::Failed), Err(Exit::Failed));
+        assert_eq!(exit(Status::Lost), Err(Exit::Failed));
+        assert_eq!(exit(Status::SetAside), Err(Exit::Refused));
+        assert_eq!(exit(Status::Limited), Err(Exit::Limited));
+        assert_eq!(exit(Status::Interrupted), Err(Exit::Interrupted));
+    }
+}
