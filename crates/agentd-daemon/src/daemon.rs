@@ -189,6 +189,11 @@ impl Daemon {
         Some(all)
     }
 
+    pub fn has_brought(&self, agent: AgentId) -> bool {
+        let envs = self.envs.lock().unwrap_or_else(PoisonError::into_inner);
+        envs.contains_key(&agent)
+    }
+
     fn env_of(&self, agent: AgentId) -> Arc<Env> {
         let envs = self.envs.lock().unwrap_or_else(PoisonError::into_inner);
         envs.get(&agent).unwrap_or(&self.own_env).clone()

@@ -38,6 +38,8 @@ pub struct Inner {
     pub process: Option<Process>,
     pub starts: Starts,
     pub env: Arc<Env>,
+    /// What the newest process was given.
+    pub given: Option<Arc<Env>>,
     /// The newest append of the newest incarnation.
     pub appended: (Incarnation, u64),
     /// A task carries the reset on.
@@ -106,6 +108,7 @@ impl Desk {
                 process: None,
                 starts: Starts::default(),
                 env,
+                given: None,
                 appended: Default::default(),
                 resetting: false,
                 wanted: false,

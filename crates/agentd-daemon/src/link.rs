@@ -164,8 +164,15 @@ async fn greet(
     guard.link = side;
     let _broken = connection.down.send(answer);
     guard.down = Some(connection);
-    if let Some(brought) = daemon.bring(desk.id, &hello.env) {
-        guard.env = brought;
+    if hello.seen.is_some() {
+        // It has what an earlier daemon gave it, which this one may not have.
+        let has = Arc::new(hello.env.clone());
+        if !daemon.has_brought(desk.id) {
+            daemon.supply(&mut guard, &has);
+        }
+        guard.given = Some(has);
+    } else {
+        guard.given = Some(Arc::clone(&guard.env));
     }
     daemon.greeted(desk, &mut guard, peer);
     guard.changed();

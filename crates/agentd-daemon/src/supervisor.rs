@@ -6,7 +6,7 @@ use crate::desk::{Desk, Guard};
 use crate::layout;
 use crate::lifecycle;
 use agentd_client::api::Env;
-use agentd_core::event::{AgentFailed, Body, FailCause, Note, PauseReason};
+use agentd_core::event::{AgentFailed, Body, FailCause, Mode, Note, PauseReason};
 use agentd_core::link::Order;
 use agentd_core::spec::Restart;
 use agentd_process::{Child, Exit, Identity, Signal, Start, signal};
@@ -74,6 +74,7 @@ impl Daemon {
                 Arc::clone(desk),
             ));
         }
+        Self::mind_env(guard);
         let is_wanted = guard.wanted && !guard.state.stopped && !guard.resetting;
         let needs = guard.state.needs_process() || is_wanted;
         let is_done = guard.state.stopped && guard.state.turn.is_none();
@@ -93,21 +94,24 @@ impl Daemon {
         self.mind_sleep(desk, guard);
     }
 
-    /// Takes in what a caller brought. A process gets it at its start: so one that has nothing in hand, or
-    /// waits for its key, makes room for another.
+    /// Takes in what a caller brought, for the agent's next process.
     pub fn supply(&self, guard: &mut Guard<'_>, brought: &Env) {
-        let Some(env) = self.bring(guard.state.id, brought) else {
-            return;
+        if let Some(env) = self.bring(guard.state.id, brought) {
+            guard.env = env;
+        }
+    }
+
+    /// A process gets what callers brought at its start. So one that has nothing in hand makes room for
+    /// another when there is something new, and an agent that waits for its key is tried again.
+    fn mind_env(guard: &mut Guard<'_>) {
+        let is_other = guard.given.as_ref() != Some(&guard.env);
+        let (lacks_key, is_between_turns) = match &guard.state.turn {
+            Some(turn) => (turn.paused == Some(PauseReason::MissingKey), false),
+            None => (false, true),
         };
-        let is_new = *env != *guard.env;
-        guard.env = env;
-        let has_nothing_in_hand = match &guard.state.turn {
-            Some(turn) => turn.paused == Some(PauseReason::MissingKey),
-            None => true,
-        };
-        if is_new && has_nothing_in_hand && guard.process.is_some() {
-            end_process(guard);
+        if is_other && (lacks_key || (is_between_turns && guard.down.is_some())) {
             guard.wanted = true;
+            end_process(guard);
         }
     }
 
@@ -117,7 +121,11 @@ impl Daemon {
                 sleeper.abort();
             }
         } else if guard.sleeper.is_none() {
-            let idle = Duration::from_millis(guard.state.spec.idle_ms);
+            let idle = match guard.state.mode {
+                Mode::Persistent => Duration::from_millis(guard.state.spec.idle_ms),
+                // It has done what it was for.
+                Mode::Oneshot => Duration::ZERO,
+            };
             let desk = Arc::clone(desk);
             let sleeper = tokio::spawn(async move {
                 tokio::time::sleep(idle).await;

@@ -137,10 +137,7 @@ fn a_reader_that_comes_back_sees_each_event_once() {
 #[test]
 fn stopping_the_daemon_stops_runtimes_and_keeps_what_is_wanted() {
     let house = House::empty();
-    for (name, value) in house.caller() {
-        // As in the shell that starts it.
-        house.daemon_env(&name, &value);
-    }
+    house.daemon_has_keys();
     house.start_daemon();
     for name in ["works", "stopped"] {
         house.create(name);

@@ -99,6 +99,13 @@ impl House {
         env.insert(name.to_owned(), value.to_owned());
     }
 
+    /// The daemon is started from a shell that has them.
+    pub fn daemon_has_keys(&self) {
+        for (name, value) in self.caller() {
+            self.daemon_env(&name, &value);
+        }
+    }
+
     /// The program, in an environment that is all said.
     pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));

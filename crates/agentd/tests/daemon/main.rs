@@ -10,5 +10,6 @@
 
 mod adoption;
 mod crash;
+mod exactly_once;
 mod house;
 mod reset;
