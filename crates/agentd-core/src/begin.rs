@@ -27,6 +27,8 @@ pub enum Refused {
     TurnUnderWay,
     #[error("the agent has no conversation yet")]
     NoConversation,
+    #[error("reset is only for persistent agents")]
+    Oneshot,
     #[error("there is nothing to undo")]
     NothingToUndo,
     #[error("there is nothing to redo")]

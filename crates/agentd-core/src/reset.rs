@@ -5,7 +5,7 @@
 
 use crate::begin::{self, Line, Queue, Refused};
 use crate::event::{
-    Body, Direction, Event, PromptsSetAside, ResetBegan, ResetEnded, ResetRefusal, ResetStep,
+    Body, Direction, Event, Mode, PromptsSetAside, ResetBegan, ResetEnded, ResetRefusal, ResetStep,
     ResetStepped, ResetTo, ResetWithdrawn,
 };
 use crate::id::{CallId, ConversationId, OpId, PromptId, TaskId};
@@ -65,6 +65,9 @@ pub fn begin(state: &AgentState, order: ResetBegan) -> Result<Begin, Refused> {
             false => Err(Refused::Resetting(reset.order.op)),
         };
     }
+    if state.mode == Mode::Oneshot {
+        return Err(Refused::Oneshot);
+    }
     let current = state.tree.current().ok_or(Refused::NoConversation)?;
     match order.to {
         ResetTo::Undo if state.tree.undo_target().is_none() => Err(Refused::NothingToUndo),
@@ -120,10 +123,15 @@ pub fn end(state: &AgentState) -> Option<Line> {
     Some((new, ResetEnded { op, old, new }.into()))
 }
 
-/// Gives it up. Only before [`ResetStep::SessionEnd`]: from there on it goes forward.
+/// Gives it up. Only before [`ResetStep::SessionEnd`]: from there on it goes forward, unless what it was
+/// to go to was purged meanwhile.
 pub fn withdraw(state: &AgentState, why: ResetRefusal) -> Option<Line> {
     let reset = state.resets.under_way()?;
-    let may = reset.done.is_none_or(|done| done < ResetStep::SessionEnd);
+    let last = match why {
+        ResetRefusal::NoTarget => ResetStep::Switch,
+        ResetRefusal::StillActive | ResetRefusal::Hook => ResetStep::SessionEnd,
+    };
+    let may = reset.done < Some(last);
     let op = reset.order.op;
     may.then(|| (current(state, reset), ResetWithdrawn { op, why }.into()))
 }

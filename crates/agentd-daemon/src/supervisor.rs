@@ -93,16 +93,19 @@ impl Daemon {
         self.mind_sleep(desk, guard);
     }
 
-    /// Takes in what a caller brought. An agent that waited for its key goes on.
+    /// Takes in what a caller brought. A process gets it at its start: so one that has nothing in hand, or
+    /// waits for its key, makes room for another.
     pub fn supply(&self, guard: &mut Guard<'_>, brought: &Env) {
         let Some(env) = self.bring(guard.state.id, brought) else {
             return;
         };
         let is_new = *env != *guard.env;
         guard.env = env;
-        let paused = guard.state.turn.as_ref().and_then(|turn| turn.paused);
-        if is_new && paused == Some(PauseReason::MissingKey) {
-            // It gets it at the start.
+        let has_nothing_in_hand = match &guard.state.turn {
+            Some(turn) => turn.paused == Some(PauseReason::MissingKey),
+            None => true,
+        };
+        if is_new && has_nothing_in_hand && guard.process.is_some() {
             end_process(guard);
             guard.wanted = true;
         }

@@ -1,7 +1,7 @@
 //! What each beginning keeps, sets aside and refuses.
 
 use super::*;
-use crate::event::{PromptMode, TurnStatus};
+use crate::event::{PromptMode, ResetBegan, ResetTo, TurnStatus};
 use crate::fixture::{self, Journal};
 use crate::message::Block;
 use crate::window::Entry;
@@ -132,4 +132,93 @@ fn tasks_that_go_on_are_told() {
         panic!("{:?}", window.items());
     };
     assert!(matches!(&item.entry, Entry::Notice(text) if text.contains("shell")));
+}
+
+/// The queue and what was set aside, by number.
+fn prompts(journal: &Journal) -> (Vec<PromptId>, Vec<PromptId>) {
+    let state = journal.state();
+    let ids = |queued: &Queued| queued.prompt;
+    let waiting = state.inbox.waiting().map(ids).collect();
+    (waiting, state.inbox.set_aside_prompts().map(ids).collect())
+}
+
+fn begin_reset(journal: &mut Journal, n: u8) {
+    journal.push(ResetBegan {
+        op: OpId::from_bytes([n; 16]),
+        to: ResetTo::Fresh,
+        force: false,
+        kill_background: false,
+        keep_queue: false,
+        clear_log: false,
+        skip_hooks: false,
+        grace_ms: 1,
+        was_awake: false,
+    });
+}
+
+fn end_reset(journal: &mut Journal, n: u8) {
+    let (old, new) = (journal.conversation, journal.conversation);
+    let op = OpId::from_bytes([n; 16]);
+    journal.push(crate::event::ResetEnded { op, old, new });
+}
+
+/// DESIGN §6: from there on new prompts wait for the new conversation; what was queued before is set
+/// aside, and queued again on undo.
+#[test]
+fn what_was_accepted_after_a_reset_began_goes_along_and_what_was_before_comes_back() {
+    let (before, after) = (fixture::prompt_id(7), fixture::prompt_id(70));
+    let mut journal = used();
+    begin_reset(&mut journal, 1);
+    journal.queue(after, PromptMode::Steer, "and in the new one?");
+    let (state, window) = (journal.state(), journal.window());
+    let lines = reset(&state, &window, new(), Queue::SetAside, None).unwrap();
+    append(&mut journal, lines);
+    end_reset(&mut journal, 1);
+    assert_eq!(prompts(&journal), (vec![after], vec![before]));
+    let window = journal.window();
+    let words = [Block::text("and in the new one?")];
+    assert_eq!(window.pending(after), Some(&words[..]));
+    assert_eq!(window.pending(before), None);
+    let state = journal.state();
+    let queued = state.inbox.waiting().next().unwrap();
+    assert_eq!(
+        (queued.mode, queued.conversation),
+        (PromptMode::Steer, new())
+    );
+
+    // Undo: each goes with its conversation; what is asked for meanwhile goes along again.
+    let meanwhile = fixture::prompt_id(71);
+    begin_reset(&mut journal, 2);
+    journal.queue(meanwhile, PromptMode::Queue, "and in the old one?");
+    let lines = step(&journal.state(), &journal.window(), Direction::Undo, None).unwrap();
+    append(&mut journal, lines);
+    end_reset(&mut journal, 2);
+    assert_eq!(prompts(&journal), (vec![meanwhile, before], vec![after]));
+    let window = journal.window();
+    assert_eq!(window.pending(before), Some(&[Block::text("and now?")][..]));
+    let words = [Block::text("and in the old one?")];
+    assert_eq!(window.pending(meanwhile), Some(&words[..]));
+
+    // Redo: the same the other way round.
+    let lines = step(&journal.state(), &journal.window(), Direction::Redo, None).unwrap();
+    append(&mut journal, lines);
+    assert_eq!(prompts(&journal).0, [after]);
+    assert_eq!(prompts(&journal).1.len(), 2);
+    assert_eq!(journal.state().anomalies, 0);
+}
+
+#[test]
+fn a_kept_queue_takes_along_what_came_before_and_after_in_its_order() {
+    let mut journal = used();
+    begin_reset(&mut journal, 1);
+    let after = fixture::prompt_id(70);
+    journal.queue(after, PromptMode::Queue, "third");
+    let (state, window) = (journal.state(), journal.window());
+    let lines = reset(&state, &window, new(), Queue::Keep, None).unwrap();
+    append(&mut journal, lines);
+    assert_eq!(
+        prompts(&journal),
+        (vec![fixture::prompt_id(7), after], vec![])
+    );
+    assert_eq!(journal.state().anomalies, 0);
 }

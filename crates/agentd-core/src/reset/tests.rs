@@ -1,7 +1,12 @@
 //! Each step by itself; the whole is simulated by the test kit.
 
 use super::*;
-use crate::fixture::Journal;
+use crate::event::{Mode, PromptMode, Purged, TurnStatus};
+use crate::fixture::{self, Journal};
+use crate::id::Seq;
+use crate::message::Block;
+
+const NEW: ConversationId = ConversationId::from_bytes([7; 16]);
 
 fn order(to: ResetTo) -> ResetBegan {
     ResetBegan {
@@ -15,6 +20,171 @@ fn order(to: ResetTo) -> ResetBegan {
         grace_ms: 15_000,
         was_awake: false,
     }
+}
+
+fn numbered(n: u8, to: ResetTo) -> ResetBegan {
+    let op = OpId::from_bytes([n; 16]);
+    ResetBegan { op, ..order(to) }
+}
+
+fn place(journal: &mut Journal, lines: impl IntoIterator<Item = Line>) {
+    for (conversation, body) in lines {
+        journal.conversation = conversation;
+        journal.push(body);
+    }
+}
+
+fn start(journal: &mut Journal, order: ResetBegan) {
+    let Begin::Append(line) = begin(&journal.state(), order).unwrap() else {
+        panic!("it may begin");
+    };
+    place(journal, [line]);
+}
+
+/// Goes on as far as the machine says, or up to (and without) `until`.
+fn go_on(journal: &mut Journal, until: Next) {
+    loop {
+        let (state, window) = (journal.state(), journal.window());
+        let lines = match next(&state) {
+            reached if reached == until => return,
+            Next::Nothing => return,
+            Next::Hooks(step) => vec![stepped(&state, step).unwrap()],
+            Next::Stop => vec![stepped(&state, ResetStep::Stop).unwrap()],
+            Next::Switch => switch(&state, &window, &window, NEW).unwrap(),
+            Next::End => vec![end(&state).unwrap()],
+        };
+        place(journal, lines);
+    }
+}
+
+#[test]
+fn one_reset_at_a_time_and_the_others_are_told_which() {
+    let mut journal = Journal::new();
+    start(&mut journal, numbered(1, ResetTo::Fresh));
+    let refused = begin(&journal.state(), numbered(2, ResetTo::Fresh));
+    let first = OpId::from_bytes([1; 16]);
+    assert_eq!(refused, Err(Refused::Resetting(first)));
+    go_on(&mut journal, Next::Nothing);
+    start(&mut journal, numbered(2, ResetTo::Undo));
+}
+
+#[test]
+fn what_cannot_be_does_not_begin() {
+    let mut journal = Journal::new();
+    let state = journal.state();
+    let refused = |to| begin(&state, order(to)).unwrap_err();
+    assert_eq!(refused(ResetTo::Undo), Refused::NothingToUndo);
+    assert_eq!(refused(ResetTo::Redo), Refused::NothingToRedo);
+    let at = Seq(99);
+    assert_eq!(refused(ResetTo::Rewind { at }), Refused::NotThere(at));
+    let nobody = AgentState::new(fixture::agent(1));
+    let refused = begin(&nobody, order(ResetTo::Fresh));
+    assert_eq!(refused, Err(Refused::NoConversation));
+    journal.push(crate::event::AgentCreated {
+        name: "once".to_owned(),
+        mode: Mode::Oneshot,
+    });
+    let refused = begin(&journal.state(), order(ResetTo::Fresh));
+    assert_eq!(refused, Err(Refused::Oneshot));
+}
+
+#[test]
+fn it_can_be_withdrawn_until_the_hooks_have_heard_that_the_conversation_is_over() {
+    for (until, may) in [
+        (Next::Hooks(ResetStep::PreReset), true),
+        (Next::Stop, true),
+        (Next::Hooks(ResetStep::SessionEnd), true),
+        (Next::Switch, false),
+        (Next::Hooks(ResetStep::SessionStart), false),
+        (Next::End, false),
+    ] {
+        let mut journal = Journal::new();
+        let old = journal.conversation;
+        start(&mut journal, order(ResetTo::Fresh));
+        go_on(&mut journal, until);
+        let withdrawn = withdraw(&journal.state(), ResetRefusal::StillActive);
+        assert_eq!(withdrawn.is_some(), may, "{until:?}");
+        place(&mut journal, withdrawn);
+        go_on(&mut journal, Next::Nothing);
+        let state = journal.state();
+        assert_eq!(state.tree.current(), Some(if may { old } else { NEW }));
+        assert_eq!(
+            (state.tree.len(), state.anomalies),
+            (2 - usize::from(may), 0)
+        );
+        // Asked for again it does nothing: the answer is there.
+        let again = begin(&state, order(ResetTo::Fresh)).unwrap();
+        let is_withdrawn = matches!(again, Begin::Over(Outcome::Withdrawn { .. }));
+        assert_eq!(is_withdrawn, may);
+    }
+}
+
+/// Whoever purges does not ask whether somebody is about to go there.
+#[test]
+fn an_undo_whose_conversation_was_purged_meanwhile_is_withdrawn_and_not_stuck() {
+    let mut journal = Journal::new();
+    let old = journal.conversation;
+    start(&mut journal, numbered(1, ResetTo::Fresh));
+    go_on(&mut journal, Next::Nothing);
+    start(&mut journal, numbered(2, ResetTo::Undo));
+    go_on(&mut journal, Next::Switch);
+    let events = 0;
+    journal.push(Purged {
+        conversation: old,
+        events,
+    });
+    let (state, window) = (journal.state(), journal.window());
+    let refused = switch(&state, &window, &window, NEW);
+    assert_eq!(refused, Err(Refused::NothingToUndo));
+    assert_eq!(withdraw(&state, ResetRefusal::StillActive), None);
+    let line = withdraw(&state, ResetRefusal::NoTarget).unwrap();
+    place(&mut journal, [line]);
+    let state = journal.state();
+    assert_eq!((next(&state), state.anomalies), (Next::Nothing, 0));
+    assert_eq!(state.tree.current(), Some(NEW));
+}
+
+#[test]
+fn a_switch_waits_for_the_turn_to_end() {
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    start(&mut journal, order(ResetTo::Fresh));
+    let (state, window) = (journal.state(), journal.window());
+    let refused = switch(&state, &window, &window, NEW);
+    assert_eq!(refused, Err(Refused::TurnUnderWay));
+}
+
+#[test]
+fn the_receipt_names_what_was_set_aside_and_how_to_take_it_back() {
+    let mut journal = Journal::new();
+    let old = journal.conversation;
+    journal.start_turn(1);
+    journal.prompt(1, "hi");
+    journal.reply(vec![Block::text("hello")]);
+    journal.end_turn(TurnStatus::Completed);
+    journal.queue(fixture::prompt_id(2), PromptMode::Queue, "and now?");
+    start(&mut journal, numbered(1, ResetTo::Fresh));
+    let first = OpId::from_bytes([1; 16]);
+    assert_eq!(receipt(&journal.state(), first, &journal.events), None);
+    go_on(&mut journal, Next::Nothing);
+    let receipt = receipt(&journal.state(), first, &journal.events).unwrap();
+    assert_eq!((receipt.old, receipt.new), (old, NEW));
+    assert_eq!(receipt.set_aside, [fixture::prompt_id(2)]);
+    assert_eq!(receipt.undo, "agentd reset agent --undo");
+    // There and back again, as often as anybody likes.
+    let second = OpId::from_bytes([2; 16]);
+    let from = journal.events.len();
+    start(&mut journal, numbered(2, ResetTo::Undo));
+    go_on(&mut journal, Next::Nothing);
+    let state = journal.state();
+    assert_eq!(state.tree.current(), Some(old));
+    assert_eq!(state.inbox.waiting().len(), 1);
+    let receipt = super::receipt(&state, second, &journal.events[from..]).unwrap();
+    assert_eq!(receipt.undo, "agentd reset agent --redo");
+    start(&mut journal, numbered(3, ResetTo::Redo));
+    go_on(&mut journal, Next::Nothing);
+    assert_eq!(journal.state().tree.current(), Some(NEW));
+    assert_eq!(journal.state().anomalies, 0);
 }
 
 #[test]
@@ -40,7 +210,7 @@ fn the_steps_come_in_order_and_an_op_is_good_for_once() {
     }
     let gone = withdraw(&journal.state(), ResetRefusal::StillActive);
     assert_eq!(gone, None, "there is no way back any more");
-    let new = ConversationId::from_bytes([7; 16]);
+    let new = NEW;
     let window = journal.window();
     for (conversation, body) in switch(&journal.state(), &window, &window, new).unwrap() {
         journal.conversation = conversation;

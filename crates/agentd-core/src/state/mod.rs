@@ -18,7 +18,7 @@ pub use tasks::{Approval, Approvals, Task, Tasks};
 pub use tree::{Conversation, Lineage, Segment, Tree};
 pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
 
-use crate::event::{After, Body, Event, FailCause, Mode, TurnStatus};
+use crate::event::{After, Body, Event, FailCause, Mode, ResetStep, TurnStatus};
 use crate::id::{AgentId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use crate::time::Timestamp;
@@ -168,11 +168,17 @@ impl AgentState {
             Some(_) => Phase::Running,
             // Somebody is owed an answer.
             None if self.inbox.waiting().len() > 0 => Phase::Running,
-            None => match self.last_turn.as_ref().map(|turn| turn.status) {
-                Some(TurnStatus::Failed | TurnStatus::Lost) => Phase::Failed,
+            None => match &self.last_turn {
+                Some(turn) if self.is_trouble(turn) => Phase::Failed,
                 _ => Phase::Idle,
             },
         }
+    }
+
+    /// What went wrong in a conversation that was left is no trouble of this one.
+    fn is_trouble(&self, turn: &EndedTurn) -> bool {
+        matches!(turn.status, TurnStatus::Failed | TurnStatus::Lost)
+            && Some(turn.conversation) == self.tree.current()
     }
 
     /// Whether there is something to do that needs a process.
@@ -264,7 +270,14 @@ impl AgentState {
             Body::PointerMoved(body) => self.tree.move_pointer(body),
             Body::CheckpointSet(body) => self.tree.label(event, body),
             Body::ResetBegan(body) => self.resets.begin(event, body),
-            Body::ResetStepped(body) => self.resets.step(event, body),
+            Body::ResetStepped(body) => {
+                let is_known = self.resets.step(event, body);
+                if is_known && body.step == ResetStep::Switch {
+                    // Like the turns that led to it, that belongs to the conversation that was left.
+                    self.failed = None;
+                }
+                is_known
+            }
             Body::ResetWithdrawn(body) => self.resets.withdraw(event, body),
             Body::ResetEnded(body) => self.resets.end(event, body),
             Body::Compacted(_) => self.tree.compacted(event.conversation),

@@ -73,7 +73,9 @@ impl Resets {
 
     pub(super) fn step(&mut self, event: &Event, body: &ResetStepped) -> bool {
         let reset = self.under_way.as_mut();
-        let Some(reset) = reset.filter(|reset| reset.order.op == body.op) else {
+        let is_next =
+            |reset: &&mut Box<Reset>| reset.order.op == body.op && reset.done < Some(body.step);
+        let Some(reset) = reset.filter(is_next) else {
             return false;
         };
         reset.done = Some(body.step);

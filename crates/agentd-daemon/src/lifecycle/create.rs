@@ -7,7 +7,7 @@ use crate::problem::Result;
 use agentd_client::api::Create;
 use agentd_client::{Kind, Problem};
 use agentd_core::begin;
-use agentd_core::event::{Mode, PromptMode};
+use agentd_core::event::{Kind as EventKind, Mode, PromptMode};
 use agentd_core::id::{AgentId, ConversationId, PromptId};
 use agentd_core::spec::{AgentSpec, Runtime};
 use std::sync::Arc;
@@ -48,8 +48,11 @@ pub async fn create(daemon: &Arc<Daemon>, create: Create) -> Result<(AgentId, Op
             return Err(problem);
         }
     };
-    if let (Some(prompt), Some(last)) = (prompt, events.last()) {
-        daemon.remember(prompt, last.seq);
+    let accepted = events
+        .iter()
+        .find(|event| event.kind() == EventKind::PromptQueued);
+    if let (Some(prompt), Some(accepted)) = (prompt, accepted) {
+        daemon.remember(prompt, accepted.seq);
     }
     daemon.mind(&desk, &mut guard);
     Ok((id, prompt))

@@ -1,6 +1,8 @@
 //! Events in an order that no machine of ours would write: what an import, a bug or a hostile file
 //! could hold. Folding and repairing it must work all the same.
 
+mod odd;
+
 use super::words::Source;
 use super::{Journals, context};
 use agentd_core::event::*;
@@ -121,7 +123,7 @@ fn wild() -> impl Strategy<Value = Wild> {
         1 => Just(Wild::Reset),
         1 => (prop::sample::select(vec![Direction::Undo, Direction::Redo]), 0..3usize)
             .prop_map(|(direction, which)| Wild::Pointer(direction, which)),
-        2 => (0..12usize).prop_map(Wild::Odd),
+        2 => (0..20usize).prop_map(Wild::Odd),
     ]
 }
 
@@ -263,58 +265,6 @@ impl Writer {
         self.current = ConversationId::new(self.source.uuid());
         self.all.push(self.current);
         self.push(began(source, from));
-    }
-
-    fn odd(&mut self, which: usize) {
-        let request = TryId {
-            incarnation: Incarnation(1),
-            n: which as u64,
-        };
-        let call = CallId::new(IDS[which % IDS.len()]);
-        let grant = Grant::default();
-        let (purpose, status) = (Purpose::Answer, TurnStatus::Completed);
-        let body: Body = match which {
-            0 => TurnStarted { resumes: None }.into(),
-            1 => TurnEnded::with(status).into(),
-            2 => RequestSent {
-                request,
-                purpose,
-                grant,
-            }
-            .into(),
-            3 => RequestEnded {
-                request,
-                outcome: RequestOutcome::Lost,
-                usage: Default::default(),
-                estimated: true,
-                cost: None,
-                provider_request: None,
-            }
-            .into(),
-            4 => ToolEnded {
-                call,
-                outcome: CallOutcome::Ok,
-            }
-            .into(),
-            5 => TurnContinued {}.into(),
-            6 => AgentArchived {}.into(),
-            7 => PromptsSetAside {
-                prompts: self.prompts.clone(),
-            }
-            .into(),
-            8 => PromptsRequeued {
-                prompts: self.prompts.clone(),
-            }
-            .into(),
-            9 => CheckpointSet {
-                label: "x".into(),
-                at: Some(Seq(u64::MAX)),
-            }
-            .into(),
-            10 => Body::Gone(Kind::MessageAdded),
-            _ => Body::Gone(Kind::Prompt),
-        };
-        self.push(body);
     }
 
     fn blocks(&mut self, blocks: &[WildBlock]) -> Vec<Block> {

@@ -1,6 +1,6 @@
 //! What can happen to an agent in a [`super::world::World`], as proptest makes it up and shrinks it.
 
-use agentd_core::event::{FailureClass, PromptMode};
+use agentd_core::event::{FailureClass, PromptMode, ResetTo};
 use agentd_core::message::{CallOutcome, Wire};
 use proptest::prelude::*;
 
@@ -47,6 +47,18 @@ pub enum Op {
     Restart {
         partial: ReplyOp,
     },
+    /// The process is told to end: it rests once nothing is in its hands.
+    Sleep,
+    StopAgent,
+    StartAgent,
+    /// A reset begins, and goes on by [`Op::StepReset`].
+    BeginReset {
+        to: ResetTo,
+        keep_queue: bool,
+    },
+    StepReset,
+    WithdrawReset,
+    /// A reset from its beginning to its end; undo, redo and rewind too.
     Reset {
         keep_queue: bool,
     },
@@ -172,6 +184,15 @@ fn prepare() -> impl Strategy<Value = PrepareOp> {
     ])
 }
 
+fn reset_to() -> impl Strategy<Value = ResetTo> {
+    prop::sample::select(vec![
+        ResetTo::Fresh,
+        ResetTo::Fresh,
+        ResetTo::Undo,
+        ResetTo::Redo,
+    ])
+}
+
 pub fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         6 => (mode(), prop::bool::weighted(0.1)).prop_map(|(mode, image)| Op::Prompt { mode, image }),
@@ -189,6 +210,12 @@ pub fn op() -> impl Strategy<Value = Op> {
         3 => (reply(), prop::collection::vec(fact(), 0..4))
             .prop_map(|(partial, facts)| Op::Crash { partial, facts }),
         1 => reply().prop_map(|partial| Op::Restart { partial }),
+        1 => Just(Op::Sleep),
+        1 => prop_oneof![1 => Just(Op::StopAgent), 3 => Just(Op::StartAgent)],
+        1 => (reset_to(), any::<bool>())
+            .prop_map(|(to, keep_queue)| Op::BeginReset { to, keep_queue }),
+        4 => Just(Op::StepReset),
+        1 => Just(Op::WithdrawReset),
         1 => any::<bool>().prop_map(|keep_queue| Op::Reset { keep_queue }),
         1 => Just(Op::Undo),
         1 => Just(Op::Redo),

@@ -2,5 +2,6 @@
 
 mod agent;
 mod inbox;
+mod lifecycle;
 mod tree;
 mod turn;

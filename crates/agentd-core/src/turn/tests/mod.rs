@@ -10,6 +10,7 @@ mod interrupt_race;
 mod output;
 mod prompt;
 mod reload;
+mod reset;
 mod restart;
 mod resume;
 mod retry;

@@ -1,6 +1,7 @@
 //! One agent at work: the real machine over a journal in memory. What the world does to it is a list
 //! of [`Op`]s; what the machine may rely on, this driver keeps, and no more.
 
+mod lifecycle;
 mod model;
 mod others;
 mod process;
@@ -142,23 +143,38 @@ impl World {
                     self.step(Input::Continue);
                 }
             }
+            // There is nothing to kill where no process runs.
+            Op::Crash { .. } | Op::Restart { .. } if self.is_at_rest() => {}
             Op::Crash { partial, facts } => {
                 self.take_over(After::Crash, partial.clone(), facts);
             }
             Op::Restart { partial } => self.take_over(After::Restart, partial.clone(), &[]),
-            Op::Reset { keep_queue } => self.reset(*keep_queue),
-            Op::Undo => self.move_pointer(Direction::Undo),
-            Op::Redo => self.move_pointer(Direction::Redo),
+            Op::Sleep => self.step(Input::Stop),
+            Op::StopAgent => self.stop_agent(),
+            Op::StartAgent => self.start_agent(),
+            Op::BeginReset { to, keep_queue } => self.begin_reset(*to, *keep_queue),
+            Op::StepReset => self.step_reset(),
+            Op::WithdrawReset => self.withdraw_reset(),
+            Op::Reset { keep_queue } => self.reset(ResetTo::Fresh, *keep_queue),
+            Op::Undo => self.reset(ResetTo::Undo, false),
+            Op::Redo => self.reset(ResetTo::Redo, false),
             Op::Rewind { back } => self.rewind(*back),
             Op::Fork { back } => self.fork(*back),
             Op::Switch(wire) => {
                 self.wire = *wire;
-                self.take_over(After::Restart, ReplyOp::default(), &[]);
+                self.take_over_if_awake();
             }
             Op::Window(tokens) => {
                 self.model_window = *tokens;
-                self.take_over(After::Restart, ReplyOp::default(), &[]);
+                self.take_over_if_awake();
             }
+        }
+        self.supervise();
+    }
+
+    fn take_over_if_awake(&mut self) {
+        if !self.is_at_rest() {
+            self.take_over(After::Restart, ReplyOp::default(), &[]);
         }
     }
 
@@ -171,7 +187,12 @@ impl World {
                 .turn
                 .as_ref()
                 .is_some_and(|t| t.paused.is_some());
-            if paused {
+            let agent = self.machine.agent();
+            if agent.resets.under_way().is_some() {
+                self.apply(&Op::StepReset);
+            } else if agent.stopped {
+                self.apply(&Op::StartAgent);
+            } else if paused {
                 self.apply(&Op::Continue);
             } else if self.backing_off {
                 self.apply(&Op::BackoffOver);
@@ -201,10 +222,6 @@ impl World {
     fn current(&self) -> ConversationId {
         let nil = ConversationId::from_bytes([0; 16]);
         self.machine.agent().tree.current().unwrap_or(nil)
-    }
-
-    fn idle(&self) -> bool {
-        self.machine.agent().turn.is_none()
     }
 
     fn write(&mut self, conversation: ConversationId, bodies: impl IntoIterator<Item = Body>) {

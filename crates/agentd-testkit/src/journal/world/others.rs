@@ -1,4 +1,4 @@
-//! What others write into the journal: the user, and the daemon with its resets, undos and branches.
+//! What others write into the journal: the user, and the daemon with its branches.
 
 use super::World;
 use crate::journal::ops::ReplyOp;
@@ -34,33 +34,6 @@ impl World {
         self.write_in_turn(current, [ApprovalAnswered { approval, decision }.into()]);
     }
 
-    pub(super) fn reset(&mut self, keep_queue: bool) {
-        let queue = match keep_queue {
-            true => begin::Queue::Keep,
-            false => begin::Queue::SetAside,
-        };
-        let new = ConversationId::new(self.source.uuid());
-        let (state, window) = (self.machine.agent(), self.machine.window());
-        let lines = begin::reset(state, window, new, queue, None);
-        self.begin(lines);
-    }
-
-    pub(super) fn move_pointer(&mut self, direction: Direction) {
-        let lines = begin::step(self.machine.agent(), self.machine.window(), direction, None);
-        self.begin(lines);
-    }
-
-    /// What is refused does nothing.
-    fn begin(&mut self, lines: Result<Vec<begin::Line>, begin::Refused>) {
-        let (Ok(lines), true) = (lines, self.idle()) else {
-            return;
-        };
-        for (conversation, body) in lines {
-            self.write_quietly(conversation, [body]);
-        }
-        self.take_over(After::Start, ReplyOp::default(), &[]);
-    }
-
     /// Some event of the current conversation, counted from its end.
     pub(super) fn some_event(&self, back: usize) -> Option<Seq> {
         let current = self.current();
@@ -71,20 +44,9 @@ impl World {
     }
 
     pub(super) fn rewind(&mut self, back: usize) {
-        let Some(seq) = self.some_event(back) else {
-            return;
-        };
-        let new = ConversationId::new(self.source.uuid());
-        let seen = self.seen(seq);
-        let lines = begin::rewind(
-            self.machine.agent(),
-            self.machine.window(),
-            &seen,
-            seq,
-            new,
-            None,
-        );
-        self.begin(lines);
+        if let Some(at) = self.some_event(back) {
+            self.reset(ResetTo::Rewind { at }, false);
+        }
     }
 
     pub(super) fn fork(&mut self, back: usize) {
@@ -105,7 +67,7 @@ impl World {
     }
 
     /// What the model saw of the current conversation up to some event.
-    fn seen(&self, through: Seq) -> Window {
+    pub(super) fn seen(&self, through: Seq) -> Window {
         let state = self.machine.agent();
         self.journals
             .window(self.agent, state, self.current(), through)

@@ -145,7 +145,9 @@ impl World {
                     self.step(Input::ToolFinished { call, finished });
                 }
                 Effect::Backoff { .. } => self.backing_off = true,
-                Effect::Reload { .. } | Effect::Stopped => {}
+                Effect::Stopped => self.rest(),
+                // The next process takes over once the reset is through.
+                Effect::Reload { .. } => {}
             }
         }
     }

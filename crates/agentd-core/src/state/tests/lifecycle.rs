@@ -1,0 +1,229 @@
+//! What a daemon reads off an agent's journal: whether it is to run, whether it needs a process, and what
+//! that process comes after.
+
+use crate::event::*;
+use crate::fixture::{self, Journal, approval, prompt_id};
+use crate::id::{CallId, Incarnation, OpId};
+use crate::state::{Outcome, Phase};
+
+fn op(n: u8) -> OpId {
+    OpId::from_bytes([n; 16])
+}
+
+fn began(n: u8) -> ResetBegan {
+    ResetBegan {
+        op: op(n),
+        to: ResetTo::Fresh,
+        force: false,
+        kill_background: false,
+        keep_queue: false,
+        clear_log: true,
+        skip_hooks: false,
+        grace_ms: 1,
+        was_awake: false,
+    }
+}
+
+fn stepped(n: u8, step: ResetStep) -> ResetStepped {
+    ResetStepped { op: op(n), step }
+}
+
+fn queue(journal: &mut Journal, n: u128) {
+    journal.queue(prompt_id(n), PromptMode::Queue, "hi");
+}
+
+fn crash_loop() -> AgentFailed {
+    let cause = FailCause::CrashLoop;
+    AgentFailed { cause }
+}
+
+#[test]
+fn what_was_stopped_stays_stopped_until_it_is_started() {
+    let mut journal = Journal::new();
+    journal.push(AgentStopped {});
+    queue(&mut journal, 1);
+    let state = journal.state();
+    assert_eq!(
+        (state.phase(), state.needs_process()),
+        (Phase::Stopped, false)
+    );
+    journal.push(AgentStarted {});
+    let state = journal.state();
+    assert_eq!(
+        (state.phase(), state.needs_process()),
+        (Phase::Running, true)
+    );
+}
+
+#[test]
+fn a_turn_that_is_to_end_needs_a_process_even_where_the_agent_is_to_have_none() {
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    journal.push(AgentStopped {});
+    assert!(journal.state().needs_process());
+    journal.end_turn(TurnStatus::Interrupted);
+    assert!(!journal.state().needs_process());
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    let reason = PauseReason::Crash;
+    journal.push(TurnPaused { reason });
+    assert!(!journal.state().needs_process(), "it waits for somebody");
+    journal.push(began(1));
+    let state = journal.state();
+    assert_eq!(
+        (state.phase(), state.needs_process()),
+        (Phase::Resetting, true)
+    );
+    journal.end_turn(TurnStatus::Interrupted);
+    queue(&mut journal, 1);
+    assert!(
+        !journal.state().needs_process(),
+        "prompts wait for the reset"
+    );
+}
+
+#[test]
+fn a_question_needs_no_process_and_its_answer_does() {
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    let (asked, call) = (approval(1), CallId::new("a"));
+    journal.push(ApprovalRequested {
+        approval: asked,
+        call,
+    });
+    assert!(!journal.state().needs_process());
+    journal.push(ApprovalAnswered {
+        approval: asked,
+        decision: Decision::Deny,
+    });
+    assert!(journal.state().needs_process());
+}
+
+#[test]
+fn what_failed_is_not_tried_before_it_is_started_or_reset() {
+    let mut journal = Journal::new();
+    queue(&mut journal, 1);
+    journal.push(crash_loop());
+    let state = journal.state();
+    assert_eq!(
+        (state.phase(), state.needs_process()),
+        (Phase::Failed, false)
+    );
+    let mut started = journal.clone();
+    started.push(AgentStarted {});
+    assert!(started.state().needs_process());
+    journal.push(began(1));
+    journal.push(stepped(1, ResetStep::Switch));
+    assert_eq!(journal.state().failed, None);
+    assert_eq!(journal.state().anomalies, 0);
+}
+
+/// DESIGN §6: the last error is gone with the conversation.
+#[test]
+fn a_turn_that_failed_in_a_conversation_that_was_left_is_no_trouble_any_more() {
+    let mut journal = Journal::new();
+    let old = journal.conversation;
+    journal.start_turn(1);
+    journal.end_turn(TurnStatus::Failed);
+    assert_eq!(journal.state().phase(), Phase::Failed);
+    journal.conversation = fixture::conversation(2);
+    journal.begin(BeginSource::Reset, Some(old), None);
+    assert_eq!(journal.state().phase(), Phase::Idle);
+    journal.conversation = old;
+    let (to, direction, op) = (old, Direction::Undo, None);
+    journal.push(PointerMoved { to, direction, op });
+    assert_eq!(journal.state().phase(), Phase::Failed, "it is back");
+}
+
+#[test]
+fn a_process_comes_after_a_start_a_crash_or_a_rest() {
+    let mut journal = Journal::new();
+    assert_eq!(journal.state().after(), After::Start);
+    let incarnation = Incarnation(1);
+    let after = After::Start;
+    journal.push(IncarnationBegan { incarnation, after });
+    let state = journal.state();
+    assert_eq!((state.after(), state.at_rest), (After::Crash, false));
+    journal.push(IncarnationEnded { incarnation });
+    let state = journal.state();
+    assert_eq!((state.after(), state.at_rest), (After::Restart, true));
+    let (incarnation, after) = (Incarnation(2), After::Restart);
+    journal.push(IncarnationBegan { incarnation, after });
+    assert_eq!(journal.state().after(), After::Crash);
+    assert_eq!(journal.state().anomalies, 0);
+    // Somebody else's end says nothing about this one.
+    let incarnation = Incarnation(1);
+    journal.push(IncarnationEnded { incarnation });
+    let state = journal.state();
+    assert_eq!((state.at_rest, state.anomalies), (false, 1));
+}
+
+#[test]
+fn a_rest_in_the_middle_of_a_turn_is_no_failed_try() {
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    for n in 1..5 {
+        let (incarnation, after) = (Incarnation(n), journal.state().after());
+        journal.push(IncarnationBegan { incarnation, after });
+        journal.push(IncarnationEnded { incarnation });
+    }
+    assert_eq!(journal.state().turn.unwrap().crashes, 0);
+}
+
+#[test]
+fn each_reset_is_remembered_with_how_it_went_and_where_the_log_was_cleared() {
+    let mut journal = Journal::new();
+    let (old, new) = (journal.conversation, fixture::conversation(2));
+    let first = journal.push(began(1)).seq;
+    let why = ResetRefusal::StillActive;
+    let ended = journal.push(ResetWithdrawn { op: op(1), why }).seq;
+    let outcome = journal.state().resets.outcome(op(1));
+    let began_at = first;
+    let expected = Outcome::Withdrawn {
+        began: began_at,
+        ended,
+        why,
+    };
+    assert_eq!(outcome, Some(expected));
+    assert_eq!(journal.state().resets.log_begins(), None);
+    let second = journal.push(began(2)).seq;
+    let switched = journal.push(stepped(2, ResetStep::Switch)).seq;
+    let (op_of, began) = (op(2), second);
+    let ended = journal
+        .push(ResetEnded {
+            op: op_of,
+            old,
+            new,
+        })
+        .seq;
+    let state = journal.state();
+    let expected = Outcome::Ended {
+        began,
+        ended,
+        old,
+        new,
+    };
+    assert_eq!(state.resets.outcome(op(2)), Some(expected));
+    assert_eq!(state.resets.log_begins(), Some(switched));
+    assert_eq!((state.resets.outcome(op(3)), state.anomalies), (None, 0));
+}
+
+#[test]
+fn a_step_of_another_reset_or_out_of_order_changes_nothing() {
+    let mut journal = Journal::new();
+    journal.push(stepped(1, ResetStep::Stop));
+    journal.push(began(1));
+    journal.push(stepped(2, ResetStep::Stop));
+    let op_of = op(2);
+    let why = ResetRefusal::Hook;
+    journal.push(ResetWithdrawn { op: op_of, why });
+    assert_eq!(journal.state().anomalies, 3);
+    journal.push(stepped(1, ResetStep::Switch));
+    journal.push(crash_loop());
+    journal.push(stepped(1, ResetStep::Stop));
+    journal.push(stepped(1, ResetStep::Switch));
+    let state = journal.state();
+    let done = state.resets.under_way().unwrap().done;
+    assert_eq!((done, state.anomalies), (Some(ResetStep::Switch), 5));
+    assert!(state.failed.is_some());
+}

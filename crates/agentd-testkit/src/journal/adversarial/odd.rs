@@ -1,0 +1,102 @@
+//! Structural events in the middle of nowhere.
+
+use super::{IDS, Writer};
+use agentd_core::event::*;
+use agentd_core::id::*;
+use agentd_core::message::CallOutcome;
+
+impl Writer {
+    pub(super) fn odd(&mut self, which: usize) {
+        let request = TryId {
+            incarnation: Incarnation(1),
+            n: which as u64,
+        };
+        let call = CallId::new(IDS[which % IDS.len()]);
+        let grant = Grant::default();
+        let (purpose, status) = (Purpose::Answer, TurnStatus::Completed);
+        let body: Body = match which {
+            0 => TurnStarted { resumes: None }.into(),
+            1 => TurnEnded::with(status).into(),
+            2 => RequestSent {
+                request,
+                purpose,
+                grant,
+            }
+            .into(),
+            3 => RequestEnded {
+                request,
+                outcome: RequestOutcome::Lost,
+                usage: Default::default(),
+                estimated: true,
+                cost: None,
+                provider_request: None,
+            }
+            .into(),
+            4 => ToolEnded {
+                call,
+                outcome: CallOutcome::Ok,
+            }
+            .into(),
+            5 => TurnContinued {}.into(),
+            6 => AgentArchived {}.into(),
+            7 => PromptsSetAside {
+                prompts: self.prompts.clone(),
+            }
+            .into(),
+            8 => PromptsRequeued {
+                prompts: self.prompts.clone(),
+            }
+            .into(),
+            9 => CheckpointSet {
+                label: "x".into(),
+                at: Some(Seq(u64::MAX)),
+            }
+            .into(),
+            10 => Body::Gone(Kind::MessageAdded),
+            11 => AgentStopped {}.into(),
+            12 => AgentStarted {}.into(),
+            13 => AgentFailed {
+                cause: FailCause::CrashLoop,
+            }
+            .into(),
+            14 => IncarnationEnded {
+                incarnation: Incarnation(1),
+            }
+            .into(),
+            15..19 => self.odd_reset(which),
+            _ => Body::Gone(Kind::Prompt),
+        };
+        self.push(body);
+    }
+
+    /// A step of a reset that may never have begun.
+    fn odd_reset(&self, which: usize) -> Body {
+        let op = OpId::from_bytes([5; 16]);
+        let (old, new) = (self.current, self.current);
+        match which {
+            15 => ResetBegan {
+                op,
+                to: ResetTo::Undo,
+                force: true,
+                kill_background: true,
+                keep_queue: true,
+                clear_log: true,
+                skip_hooks: true,
+                grace_ms: u64::MAX,
+                was_awake: true,
+            }
+            .into(),
+            16 => ResetStepped {
+                op,
+                step: ResetStep::Switch,
+            }
+            .into(),
+            17 => ResetWithdrawn {
+                op,
+                why: ResetRefusal::NoTarget,
+            }
+            .into(),
+            _ => ResetEnded { op, old, new }.into(),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A runtime dies, in each phase of a turn: it is recovered, and the turn goes on by itself.
+
+use crate::house::{House, until};
+use agentd_client::api::{Start, Status, Stop};
+use agentd_core::event::Kind;
+use agentd_core::spec::{AgentSpec, OnCrash, Restart};
+use agentd_core::state::Phase;
+
+fn shell(command: &str) -> String {
+    format!("call shell {}", serde_json::json!({ "command": command }))
+}
+
+#[test]
+fn a_runtime_that_dies_while_the_model_speaks_goes_on() {
+    let house = House::new();
+    house.create("coder");
+    let words = "word ".repeat(40);
+    let sent = house.send("coder", &format!("do: slowly 20 {words} ;; say after"));
+    house.until_kind("coder", Kind::RequestSent);
+    until("some words", || {
+        let folder = house.block(house.client().agent("coder")).ok()?;
+        folder.turn.map(|_| ())
+    });
+    house.kill_runtime("coder");
+    let answer = house.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Completed, "{answer:#?}");
+    assert_eq!(house.count("coder", Kind::IncarnationBegan), 2);
+    house.requests();
+    house.verify();
+}
+
+#[test]
+fn a_runtime_that_dies_in_a_tool_waits_for_it_and_runs_it_once() {
+    let house = House::new();
+    house.create("coder");
+    let call = shell("echo once >> effects; sleep 1; echo result");
+    let sent = house.send("coder", &format!("do: {call} ;; say done"));
+    until("the tool", || (house.effects().len() == 1).then_some(()));
+    house.kill_runtime("coder");
+    let answer = house.answer("coder", sent.prompt);
+    assert_eq!(
+        (answer.status, answer.text.as_str()),
+        (Status::Completed, "done")
+    );
+    assert_eq!(house.effects(), ["once"]);
+    house.requests();
+    house.verify();
+}
+
+#[test]
+fn a_turn_that_dies_three_times_without_progress_is_lost() {
+    let house = House::new();
+    house.create("coder");
+    let sent = house.send("coder", "do: hang");
+    for tries in 1..=3 {
+        until("a request", || {
+            (house.model.requests().len() == tries).then_some(())
+        });
+        house.kill_runtime("coder");
+    }
+    let answer = house.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Lost, "{answer:#?}");
+    assert!(answer.error.is_some());
+    assert_eq!(house.model.requests().len(), 3, "there is no fourth try");
+    // The agent itself is well.
+    let next = house.completed("coder", "do: say well");
+    assert_eq!(next.text, "well");
+    assert_eq!(house.show("coder").phase, Phase::Idle);
+}
+
+#[test]
+fn an_agent_that_is_to_wait_after_a_crash_waits_for_continue() {
+    let house = House::new();
+    let spec = AgentSpec {
+        on_crash: OnCrash::Wait,
+        ..house.spec()
+    };
+    house.create_with("coder", spec);
+    let sent = house.send(
+        "coder",
+        "do: fail 529 x1 | slowly 20 a b c d e f g h i j k l m n o p",
+    );
+    house.until_kind("coder", Kind::RequestSent);
+    house.kill_runtime("coder");
+    until("waiting", || {
+        (house.show("coder").phase == Phase::Waiting).then_some(())
+    });
+    let error = house.show("coder").error.unwrap();
+    assert!(error.contains("agentd continue coder"), "{error}");
+    let start = Start::default();
+    house.block(house.client().go_on("coder", &start)).unwrap();
+    let answer = house.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Completed, "{answer:#?}");
+}
+
+#[test]
+fn one_that_is_not_to_be_restarted_fails_and_says_so() {
+    let house = House::new();
+    let spec = AgentSpec {
+        restart: Restart::Never,
+        ..house.spec()
+    };
+    house.create_with("coder", spec);
+    let sent = house.send("coder", "do: hang");
+    house.until_kind("coder", Kind::RequestSent);
+    house.kill_runtime("coder");
+    until("failure", || {
+        (house.show("coder").phase == Phase::Failed).then_some(())
+    });
+    assert_eq!(house.show("coder").process.pid, None);
+    let stop = Stop::default();
+    house.block(house.client().stop("coder", &stop)).unwrap();
+    let answer = house.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Interrupted);
+}
+
+#[test]
+fn stop_beats_every_restart_policy() {
+    let house = House::new();
+    let spec = AgentSpec {
+        restart: Restart::Always,
+        ..house.spec()
+    };
+    house.create_with("coder", spec);
+    let sent = house.send("coder", &format!("do: {} ;; say done", shell("sleep 60")));
+    house.until_kind("coder", Kind::ToolStarted);
+    let stop = Stop::default();
+    let agent = house.block(house.client().stop("coder", &stop)).unwrap();
+    assert_eq!((agent.process.pid, agent.phase), (None, Phase::Stopped));
+    assert_eq!(
+        house.answer("coder", sent.prompt).status,
+        Status::Interrupted
+    );
+    // What comes waits until it is started.
+    let later = house.send("coder", "do: say later");
+    assert_eq!(house.pid("coder"), None);
+    let start = Start::default();
+    house.block(house.client().start("coder", &start)).unwrap();
+    assert_eq!(house.answer("coder", later.prompt).text, "later");
+    house.requests();
+}
+
+#[test]
+fn a_restart_leaves_the_turn_to_the_new_process() {
+    let house = House::new();
+    house.create("coder");
+    let call = shell("echo once >> effects; sleep 1");
+    let sent = house.send("coder", &format!("do: {call} ;; say done"));
+    until("the tool", || (house.effects().len() == 1).then_some(()));
+    let before = house.show("coder").process;
+    let stop = Stop::default();
+    house.block(house.client().restart("coder", &stop)).unwrap();
+    let answer = house.answer("coder", sent.prompt);
+    assert_eq!(
+        (answer.status, answer.text.as_str()),
+        (Status::Completed, "done")
+    );
+    assert_ne!(house.show("coder").process.runtime, before.runtime);
+    assert_eq!(house.effects(), ["once"]);
+    house.requests();
+}
+
+#[test]
+fn an_idle_agent_goes_to_sleep_and_wakes_with_the_next_prompt() {
+    let house = House::new();
+    let spec = AgentSpec {
+        idle_ms: 100,
+        ..house.spec()
+    };
+    house.create_with("coder", spec);
+    house.completed("coder", "do: say one");
+    until("sleep", || house.pid("coder").is_none().then_some(()));
+    assert_eq!(house.show("coder").phase, Phase::Idle);
+    assert_eq!(house.completed("coder", "do: say two").text, "two");
+    let requests = house.requests();
+    let (first, second) = (&requests[0].body["messages"], &requests[1].body["messages"]);
+    let (first, second) = (first.as_array().unwrap(), second.as_array().unwrap());
+    assert_eq!(second.len(), first.len() + 2, "it remembers");
+}

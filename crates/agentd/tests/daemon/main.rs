@@ -1,0 +1,14 @@
+//! The daemon with everything real but the model: killed, replaced, and asked for everything that it can do.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test says what it did, and panics where it cannot go on"
+)]
+
+mod adoption;
+mod crash;
+mod house;
+mod reset;

@@ -1,0 +1,331 @@
+//! A fresh conversation, and back.
+
+use crate::house::{House, until};
+use agentd_client::api::{Receipt, Reset, Status};
+use agentd_client::{Error, Kind as ProblemKind, Problem};
+use agentd_core::event::{Direction, Kind};
+use agentd_core::state::Phase;
+use serde_json::Value;
+
+fn reset(house: &House, name: &str, ask: &Reset) -> Result<Receipt, Problem> {
+    match house.block(house.client().reset(name, ask)) {
+        Ok(receipt) => Ok(receipt),
+        Err(Error::Problem(problem)) => Err(*problem),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn fresh() -> Reset {
+    Reset::default()
+}
+
+fn undo() -> Reset {
+    Reset {
+        step: Some(Direction::Undo),
+        ..Reset::default()
+    }
+}
+
+fn redo() -> Reset {
+    Reset {
+        step: Some(Direction::Redo),
+        ..Reset::default()
+    }
+}
+
+/// The newest request, as the model saw it.
+fn last_request(house: &House) -> Value {
+    house.requests().last().unwrap().body.clone()
+}
+
+#[test]
+fn the_next_request_holds_nothing_old() {
+    let house = House::new();
+    house.create("coder");
+    house.completed("coder", "do: say the magic word is xyzzy");
+    let receipt = reset(&house, "coder", &fresh()).unwrap();
+    house.completed("coder", "do: say fresh");
+    let request = last_request(&house).to_string();
+    assert!(!request.contains("xyzzy"), "{request}");
+    let agent = house.show("coder");
+    let now = agent.conversation.unwrap();
+    assert_eq!((now.id, now.parent), (receipt.new, Some(receipt.old)));
+    assert_eq!(now.ordinal, 2);
+}
+
+#[test]
+fn after_undo_the_request_is_what_it_would_have_been() {
+    let plain = House::new();
+    plain.create("coder");
+    plain.completed("coder", "do: say one");
+    plain.completed("coder", "do: say two");
+
+    let house = House::new();
+    house.create("coder");
+    house.completed("coder", "do: say one");
+    reset(&house, "coder", &fresh()).unwrap();
+    reset(&house, "coder", &undo()).unwrap();
+    house.completed("coder", "do: say two");
+    let strip = |house: &House, mut body: Value| {
+        let text = body
+            .to_string()
+            .replace(&house.work().display().to_string(), "");
+        body = serde_json::from_str(&text).unwrap();
+        body
+    };
+    let with = strip(&house, last_request(&house));
+    let without = strip(&plain, last_request(&plain));
+    assert_eq!(with.to_string(), without.to_string());
+}
+
+#[test]
+fn undo_and_redo_go_over_several_levels_and_survive_the_daemon() {
+    let house = House::new();
+    house.create("coder");
+    let mut conversations = vec![house.show("coder").conversation.unwrap().id];
+    for word in ["one", "two", "three"] {
+        house.completed("coder", &format!("do: say {word}"));
+        conversations.push(reset(&house, "coder", &fresh()).unwrap().new);
+    }
+    house.kill_daemon();
+    house.start_daemon();
+    for at in (0..3).rev() {
+        let receipt = reset(&house, "coder", &undo()).unwrap();
+        assert_eq!(receipt.new, conversations[at]);
+    }
+    let nothing = reset(&house, "coder", &undo()).unwrap_err();
+    assert_eq!(nothing.kind, ProblemKind::Conflict);
+    house.kill_daemon();
+    house.start_daemon();
+    assert_eq!(
+        reset(&house, "coder", &redo()).unwrap().new,
+        conversations[1]
+    );
+    assert_eq!(house.show("coder").summary.as_deref(), Some("two"));
+    // A turn in the newer one; both branches stay reachable.
+    house.completed("coder", "do: say more");
+    let all = house.block(house.client().conversations("coder")).unwrap();
+    assert_eq!(all.conversations.len(), 4);
+    assert_eq!(
+        (all.undo, all.redo),
+        (Some(conversations[0]), Some(conversations[2]))
+    );
+}
+
+#[test]
+fn while_the_model_speaks() {
+    let house = House::new();
+    house.create("coder");
+    let sent = house.send("coder", &format!("do: slowly 20 {}", "word ".repeat(200)));
+    house.until_kind("coder", Kind::RequestSent);
+    let before = until("a process", || house.pid("coder"));
+    let receipt = reset(&house, "coder", &fresh()).unwrap();
+    assert_eq!(
+        house.answer("coder", sent.prompt).status,
+        Status::Interrupted
+    );
+    let agent = house.show("coder");
+    assert_eq!(agent.conversation.unwrap().id, receipt.new);
+    assert_ne!(
+        until("a process", || house.pid("coder")),
+        before,
+        "awake again, as another"
+    );
+    house.completed("coder", "do: say next");
+    house.verify();
+}
+
+#[test]
+fn while_a_tool_ignores_term() {
+    let house = House::new();
+    house.create("coder");
+    let call = serde_json::json!({ "command": "trap '' TERM; echo on >> effects; sleep 60 & wait; sleep 60" });
+    let sent = house.send("coder", &format!("do: call shell {call} ;; say done"));
+    until("the tool", || (house.effects().len() == 1).then_some(()));
+    let receipt = reset(&house, "coder", &fresh()).unwrap();
+    assert_eq!(receipt.killed.calls.len(), 1);
+    assert_eq!(
+        house.answer("coder", sent.prompt).status,
+        Status::Interrupted
+    );
+    house.completed("coder", "do: say next");
+}
+
+#[test]
+fn a_stopped_agent_stays_stopped() {
+    let house = House::new();
+    house.create("coder");
+    house.completed("coder", "do: say one");
+    let stop = agentd_client::api::Stop::default();
+    house.block(house.client().stop("coder", &stop)).unwrap();
+    reset(&house, "coder", &fresh()).unwrap();
+    let agent = house.show("coder");
+    assert_eq!((agent.phase, agent.process.pid), (Phase::Stopped, None));
+    assert_eq!(agent.conversation.unwrap().ordinal, 2);
+}
+
+#[test]
+fn what_runs_in_the_background_goes_on_and_is_told() {
+    let house = House::new();
+    house.create("coder");
+    let call = serde_json::json!({ "command": "sleep 60", "background": true });
+    house.completed("coder", &format!("do: call shell {call} ;; say started"));
+    let receipt = reset(&house, "coder", &fresh()).unwrap();
+    assert_eq!(receipt.kept.len(), 1);
+    house.completed("coder", "do: say next");
+    let request = last_request(&house).to_string();
+    assert!(request.contains(&receipt.kept[0].to_string()), "{request}");
+    let kill = Reset {
+        kill_background: true,
+        ..fresh()
+    };
+    let receipt = reset(&house, "coder", &kill).unwrap();
+    assert_eq!((receipt.kept.len(), receipt.killed.tasks.len()), (0, 1));
+    assert_eq!(house.show("coder").tasks, []);
+}
+
+#[test]
+fn prompts_that_wait_are_set_aside_and_come_back() {
+    let house = House::new();
+    house.create("coder");
+    let first = house.send("coder", "do: hang");
+    house.until_kind("coder", Kind::RequestSent);
+    let waiting = house.send("coder", "do: say waited");
+    let receipt = reset(&house, "coder", &fresh()).unwrap();
+    assert_eq!(receipt.set_aside, [waiting.prompt]);
+    assert_eq!(
+        house.answer("coder", first.prompt).status,
+        Status::Interrupted
+    );
+    let answer = house.answer("coder", waiting.prompt);
+    assert_eq!(
+        (answer.status, answer.op),
+        (Status::SetAside, Some(receipt.op))
+    );
+    reset(&house, "coder", &undo()).unwrap();
+    let answer = until("an answer", || {
+        let answer = house.answer("coder", waiting.prompt);
+        (answer.status == Status::Completed).then_some(answer)
+    });
+    assert_eq!(answer.text, "waited");
+}
+
+#[test]
+fn one_reset_wins_and_an_op_is_made_once() {
+    let house = House::new();
+    house.create("coder");
+    house.completed("coder", "do: say one");
+    let ask = Reset {
+        op: Some(agentd_core::id::OpId::new(uuid::Uuid::now_v7())),
+        ..fresh()
+    };
+    let first = reset(&house, "coder", &ask).unwrap();
+    assert_eq!(reset(&house, "coder", &ask).unwrap().new, first.new);
+    let old = Reset {
+        if_generation: Some(1),
+        ..fresh()
+    };
+    let problem = reset(&house, "coder", &old).unwrap_err();
+    assert_eq!(problem.kind, ProblemKind::Conflict);
+    // Many at once.
+    let results = house.block(async {
+        let mut all = Vec::new();
+        for _ in 0..8 {
+            let client = house.client();
+            all.push(tokio::spawn(async move {
+                client.reset("coder", &fresh()).await
+            }));
+        }
+        let mut results = Vec::new();
+        for one in all {
+            results.push(one.await.unwrap());
+        }
+        results
+    });
+    let won = results.iter().filter(|result| result.is_ok()).count() as u64;
+    assert!(won >= 1);
+    for lost in results.into_iter().filter_map(Result::err) {
+        let Error::Problem(problem) = lost else {
+            panic!("{lost}")
+        };
+        assert_eq!(problem.kind, ProblemKind::Conflict);
+    }
+    assert_eq!(house.show("coder").generation, 2 + won);
+}
+
+#[test]
+fn unknown_names_and_oneshots_are_refused() {
+    let house = House::new();
+    house.create("coder");
+    let problem = reset(&house, "coderr", &fresh()).unwrap_err();
+    assert_eq!(problem.kind, ProblemKind::NotFound);
+    assert_eq!(problem.next.as_deref(), Some("did you mean `coder`?"));
+    let create = agentd_client::api::Create {
+        spec: house.spec(),
+        prompt: Some("do: say once".to_owned()),
+        env: house.caller(),
+        ..Default::default()
+    };
+    let created = house.block(house.client().create(&create)).unwrap();
+    let name = created.agent.name;
+    house.answer(&name, created.prompt.unwrap());
+    let problem = reset(&house, &name, &fresh()).unwrap_err();
+    assert_eq!(problem.title, "reset is only for persistent agents");
+}
+
+#[test]
+fn a_cleared_log_begins_at_the_new_conversation() {
+    let house = House::new();
+    house.create("coder");
+    house.completed("coder", "do: say old");
+    let ask = Reset {
+        clear_log: true,
+        ..fresh()
+    };
+    let receipt = reset(&house, "coder", &ask).unwrap();
+    let query = agentd_client::api::EventQuery::default();
+    let (events, _) = house.block(house.client().page("coder", &query)).unwrap();
+    assert!(events.iter().all(|event| event.conversation == receipt.new));
+    assert!(house.events("coder").len() > events.len());
+}
+
+/// The daemon dies at every step of a reset: the old or the new conversation is current, and the reset
+/// comes to its end when it is back.
+#[test]
+fn a_daemon_that_dies_in_a_reset_finishes_it() {
+    let house = House::new();
+    house.create("coder");
+    for round in 0..6 {
+        house.completed("coder", &format!("do: say round {round}"));
+        let before = house.show("coder");
+        let sent = house.send("coder", &format!("do: slowly 20 {}", "word ".repeat(200)));
+        let events = before.head.0;
+        until("a request", || {
+            let mut events = house
+                .events("coder")
+                .into_iter()
+                .filter(|it| it.seq.0 > events);
+            events.find(|event| event.kind() == Kind::RequestSent)
+        });
+        let client = house.client();
+        let asked = house
+            .block(async { tokio::spawn(async move { client.reset("coder", &fresh()).await }) });
+        let steps = house.count("coder", Kind::ResetStepped);
+        until("a step", || {
+            (house.count("coder", Kind::ResetStepped) > steps).then_some(())
+        });
+        house.kill_daemon();
+        let _whatever = house.block(asked);
+        house.start_daemon();
+        let answer = house.answer("coder", sent.prompt);
+        assert_eq!(answer.status, Status::Interrupted);
+        until("its end", || {
+            let ended = house.count("coder", Kind::ResetEnded);
+            (ended == round + 1).then_some(())
+        });
+        let after = house.show("coder");
+        assert_eq!(after.generation, before.generation + 1);
+    }
+    house.requests();
+    house.verify();
+}
