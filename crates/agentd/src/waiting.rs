@@ -75,7 +75,7 @@ pub async fn finish(
 }
 
 fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
-    let go_on = format!("go on with `agentd send {name} …`; see `agentd logs {name}`");
+    let look = format!("see `agentd logs {name}`");
     let because = |error: Error| match &answer.error {
         Some(why) => error.because(why),
         None => error,
@@ -83,10 +83,10 @@ fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
     Err(match answer.status {
         Status::Completed | Status::Queued | Status::Running | Status::Waiting => return Ok(()),
         Status::Interrupted => {
-            because(Error::new(Exit::Interrupted, "the turn was interrupted")).next(go_on)
+            because(Error::new(Exit::Interrupted, "the turn was interrupted")).next(look)
         }
-        Status::Failed => because(Error::new(Exit::Failed, "the turn failed")).next(go_on),
-        Status::Lost => because(Error::new(Exit::Failed, "the turn was given up")).next(go_on),
+        Status::Failed => because(Error::new(Exit::Failed, "the turn failed")).next(look),
+        Status::Lost => because(Error::new(Exit::Failed, "the turn was given up")).next(look),
         Status::Limited => because(Error::new(Exit::Limited, "the turn reached a limit")).next(
             format!("raise it with `agentd set {name} limits.…`, then `agentd continue {name}`"),
         ),

@@ -127,7 +127,10 @@ fn show(event: &Event, json: bool, out: &mut Output) -> Result<(), Error> {
         return out.json(event);
     }
     match told(event) {
-        Some(text) => out.line(format_args!("{QUIET}{:>5}{QUIET:#} {text}", event.seq.0)),
+        Some(text) => {
+            let text = text.replace('\n', "\n      ");
+            out.line(format_args!("{QUIET}{:>5}{QUIET:#} {text}", event.seq))
+        }
         None => Ok(()),
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::render::{count, table, time, usage, word};
 use agentd_client::api::{Agent, ProcessState};
-use agentd_core::event::Mode;
 use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
 
@@ -13,7 +12,9 @@ pub fn line(agent: &Agent) -> String {
         phase => phase.name().to_owned(),
     };
     let mut line = format!("{} is {phase}", agent.name);
-    if let Some(error) = &agent.error {
+    if let Some(error) = &agent.error
+        && agent.phase != Phase::AwaitingApproval
+    {
         line.push_str(&format!(": {error}"));
     }
     line
@@ -51,10 +52,7 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
         ("name", some(&agent.name)),
         ("id", Some(agent.id.to_string())),
         ("aliases", listed(agent.aliases.clone())),
-        (
-            "mode",
-            (agent.mode == Mode::Oneshot).then(|| word(agent.mode)),
-        ),
+        ("mode", Some(word(agent.mode))),
         ("phase", some(agent.phase.name())),
         ("error", agent.error.clone()),
         ("archived", agent.archived.then(|| "yes".to_owned())),
@@ -88,6 +86,12 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
         ("created", Some(at(agent.created_at))),
         ("started", agent.started_at.map(at)),
         ("completed", agent.completed_at.map(at)),
-        ("summary", agent.summary.clone()),
+        (
+            "summary",
+            agent
+                .summary
+                .as_ref()
+                .map(|text| text.trim_end().to_owned()),
+        ),
     ])
 }
