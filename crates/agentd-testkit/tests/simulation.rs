@@ -223,6 +223,10 @@ fn check_accepted_during(
                     accepted.push(queued.prompt);
                 }
             }
+            Body::PromptsSetAside(aside) if event.seq > began && event.seq < ended => {
+                let own = aside.prompts.iter().any(|prompt| accepted.contains(prompt));
+                prop_assert!(!own, "set aside by the reset that it came after");
+            }
             Body::PromptsTaken(taken) if event.conversation == old => {
                 let late = taken.prompts.iter().any(|prompt| accepted.contains(prompt));
                 prop_assert!(!late, "taken in the conversation that was left");
