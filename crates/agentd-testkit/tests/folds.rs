@@ -7,13 +7,15 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
-use agentd_core::event::{Event, Position};
+use agentd_core::event::{Event, Kind, Position};
 use agentd_core::state::{AgentState, Applied};
 use agentd_core::window::{Skeleton, Window};
 use agentd_testkit::journal::ops::ops;
 use agentd_testkit::journal::{Journals, adversarial, world::World};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 /// Takes a snapshot as the store does: the first fold as JSON, the second as a skeleton.
 fn through_a_snapshot(
@@ -92,4 +94,38 @@ fn events_survive_json() {
             Ok(())
         })
         .unwrap();
+}
+
+/// A property of journals is worth what they hold.
+#[test]
+fn the_journals_hold_stops_rests_and_resets_that_ended_and_that_did_not() {
+    let seen = RefCell::new(BTreeMap::<&str, u32>::new());
+    TestRunner::new(agentd_testkit::cases(1_000))
+        .run(&ops(60), |ops| {
+            let world = World::run(&ops);
+            for event in world.journals.agents.values().flatten() {
+                *seen.borrow_mut().entry(event.kind().name()).or_default() += 1;
+            }
+            for (agent, events) in &world.journals.agents {
+                let state = world.journals.state(*agent, events.len());
+                prop_assert_eq!(state.anomalies, 0);
+            }
+            Ok(())
+        })
+        .unwrap();
+    let seen = seen.into_inner();
+    for kind in [
+        Kind::AgentStarted,
+        Kind::AgentStopped,
+        Kind::IncarnationEnded,
+        Kind::ResetBegan,
+        Kind::ResetStepped,
+        Kind::ResetWithdrawn,
+        Kind::ResetEnded,
+        Kind::PointerMoved,
+        Kind::PromptsSetAside,
+    ] {
+        let times = seen.get(kind.name()).copied().unwrap_or(0);
+        assert!(times > 50, "{} came {times} times only", kind.name());
+    }
 }

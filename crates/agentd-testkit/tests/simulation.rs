@@ -215,13 +215,17 @@ fn check_accepted_during(
     ended: Seq,
     old: ConversationId,
 ) -> Result<(), TestCaseError> {
+    let is_during = |seq: Seq| seq > began && seq < ended;
     let mut accepted = Vec::new();
     for event in sim.events() {
         match &event.body {
-            Body::PromptQueued(queued) if queued.key.is_some() => {
-                if event.seq > began && event.seq < ended {
-                    accepted.push(queued.prompt);
-                }
+            // Without its key it is the same prompt, carried along.
+            Body::PromptQueued(queued) if queued.key.is_some() && is_during(event.seq) => {
+                accepted.push(queued.prompt);
+            }
+            Body::PromptsSetAside(aside) if is_during(event.seq) => {
+                let own = aside.prompts.iter().any(|prompt| accepted.contains(prompt));
+                prop_assert!(!own, "set aside by the reset that it came after");
             }
             Body::PromptsTaken(taken) if event.conversation == old => {
                 let late = taken.prompts.iter().any(|prompt| accepted.contains(prompt));

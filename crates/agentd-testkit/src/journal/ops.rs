@@ -212,10 +212,10 @@ pub fn op() -> impl Strategy<Value = Op> {
         1 => reply().prop_map(|partial| Op::Restart { partial }),
         1 => Just(Op::Sleep),
         1 => prop_oneof![1 => Just(Op::StopAgent), 3 => Just(Op::StartAgent)],
-        1 => (reset_to(), any::<bool>())
+        2 => (reset_to(), any::<bool>())
             .prop_map(|(to, keep_queue)| Op::BeginReset { to, keep_queue }),
         4 => Just(Op::StepReset),
-        1 => Just(Op::WithdrawReset),
+        2 => Just(Op::WithdrawReset),
         1 => any::<bool>().prop_map(|keep_queue| Op::Reset { keep_queue }),
         1 => Just(Op::Undo),
         1 => Just(Op::Redo),

@@ -5,7 +5,7 @@ use agentd_core::event::{Body, Event, Purpose, ResetStep};
 use agentd_core::id::Seq;
 use agentd_core::message::Block;
 use agentd_core::request::{self, Request};
-use agentd_core::state::AgentState;
+use agentd_core::state::{AgentState, Queued};
 use std::collections::BTreeSet;
 
 impl Sim {
@@ -19,6 +19,14 @@ impl Sim {
             let switched = reset.done >= Some(ResetStep::Switch);
             assert_eq!(is_new, switched, "neither the old one nor the new one");
         }
+        let current = state.tree.current();
+        let is_here = |queued: &Queued| Some(queued.conversation) == current;
+        let mut aside = state.inbox.set_aside_prompts();
+        assert!(!aside.any(is_here), "its conversation is current again");
+        assert!(
+            state.inbox.waiting().all(is_here),
+            "its words are elsewhere"
+        );
     }
 
     /// What the runtime's machine has been told is a prefix of the journal.

@@ -47,7 +47,15 @@ pub struct Sent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     Running,
+    /// It was told to end, and takes its time.
+    Cancelled,
     Ended,
+}
+
+impl Task {
+    const fn is_alive(self) -> bool {
+        matches!(self, Self::Running | Self::Cancelled)
+    }
 }
 
 pub struct Sim {
@@ -248,7 +256,7 @@ impl Sim {
     /// Lets everything come to rest: all is started and connected, clients ask again until they are
     /// answered, the model answers, tools end.
     pub fn settle(&mut self) {
-        for _ in 0..10_000 {
+        for _ in 0..4_000 {
             self.start_daemon();
             self.clients_ask_again();
             self.connect();

@@ -144,7 +144,7 @@ impl Sim {
 
     fn fact(&self, call: &CallId) -> CallFact {
         match self.tasks.get(call) {
-            Some(Task::Running) => CallFact::Running,
+            Some(Task::Running | Task::Cancelled) => CallFact::Running,
             Some(Task::Ended) => CallFact::Ended(done(call)),
             None => CallFact::NotStarted,
         }
@@ -294,11 +294,10 @@ impl Sim {
                     self.tasks.insert(call.id, Task::Running);
                 }
                 Effect::CancelTool { call } => {
-                    self.tasks.insert(call.clone(), Task::Ended);
-                    let blocks = vec![Block::text("cut")];
-                    let finished = Finished::new(CallOutcome::Interrupted, blocks);
-                    let finished = Input::ToolFinished { call, finished };
-                    runtime.waiting.push_back(finished);
+                    let task = self.tasks.get_mut(&call);
+                    if let Some(task) = task.filter(|task| **task == Task::Running) {
+                        *task = Task::Cancelled;
+                    }
                 }
                 Effect::Backoff { .. } => runtime.is_backing_off = true,
                 Effect::Reload { .. } => panic!("the pointer moved under a process"),

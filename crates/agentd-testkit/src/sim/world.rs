@@ -6,7 +6,8 @@ use agentd_core::draft::{self, Change, Delta};
 use agentd_core::event::{FailureClass, StopReason, ToolStarted};
 use agentd_core::id::CallId;
 use agentd_core::link::Draft;
-use agentd_core::turn::{Input, Prepared};
+use agentd_core::message::{Block, CallOutcome};
+use agentd_core::turn::{Finished, Input, Prepared};
 use std::collections::VecDeque;
 
 impl Sim {
@@ -123,14 +124,16 @@ impl Sim {
 
     /// A tool's process ends, whether or not anybody waits for it.
     pub(super) fn tool_ends(&mut self) {
-        let running = self
-            .tasks
-            .iter_mut()
-            .find(|(_, task)| **task == Task::Running);
-        let Some((call, task)) = running else { return };
-        *task = Task::Ended;
+        let mut tasks = self.tasks.iter_mut();
+        let Some((call, task)) = tasks.find(|(_, task)| task.is_alive()) else {
+            return;
+        };
+        let was = std::mem::replace(task, Task::Ended);
         let call = call.clone();
-        let finished = done(&call);
+        let finished = match was {
+            Task::Cancelled => Finished::new(CallOutcome::Interrupted, vec![Block::text("cut")]),
+            _ => done(&call),
+        };
         self.input(Input::ToolFinished { call, finished });
     }
 
@@ -150,7 +153,7 @@ impl Sim {
             self.backoff_over();
         } else if !runtime.preparing.is_empty() {
             self.tool_prepared();
-        } else if self.tasks.values().any(|task| *task == Task::Running) {
+        } else if self.tasks.values().any(|task| task.is_alive()) {
             self.tool_ends();
         } else if runtime.streaming.is_some() {
             self.reply(0);
