@@ -169,3 +169,32 @@ fn a_second_daemon_is_refused() {
     kill(pid, Signal::HUP);
     assert_eq!(house.block(house.client().daemon()).unwrap().pid, pid);
 }
+
+/// A tool is run as the user, and can reach the socket: it may ask, and may not free itself.
+#[test]
+fn a_tool_may_not_approve_reset_or_configure() {
+    let house = House::new();
+    house.create("coder");
+    house.create("other");
+    house.completed("other", "do: say hello");
+    let agentd = env!("CARGO_BIN_EXE_agentd");
+    let home = house.home().display().to_string();
+    let calls = [
+        format!("AGENTD_HOME={home} {agentd} reset other 2>&1"),
+        format!("AGENTD_HOME={home} {agentd} rename other mine 2>&1"),
+        // One that has left its session and its parents.
+        format!("AGENTD_HOME={home} setsid sh -c '{agentd} reset other' 2>&1"),
+    ];
+    for call in calls {
+        let answer = house.completed("coder", &format!("do: {} ;; say tried", shell(&call)));
+        assert_eq!(answer.text, "tried");
+        let request = house.requests().last().unwrap().body.to_string();
+        assert!(request.contains("tools may not do that"), "{request}");
+    }
+    assert_eq!(house.show("other").generation, 1);
+    // To ask is allowed.
+    let list = format!("AGENTD_HOME={home} {agentd} list");
+    house.completed("coder", &format!("do: {} ;; say listed", shell(&list)));
+    let request = house.requests().last().unwrap().body.to_string();
+    assert!(request.contains("persistent"), "{request}");
+}
