@@ -1,6 +1,7 @@
 //! The `agentd` command: parse, run, exit code. What it knows of agents is in the libraries.
 
 mod agent;
+mod archived;
 mod ask;
 mod cli;
 mod clock;

@@ -1,5 +1,6 @@
 //! `agentd conversations`.
 
+use crate::archived;
 use crate::clock;
 use crate::complete;
 use crate::connect;
@@ -27,7 +28,9 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let all = connect::client().await?.conversations(&args.name).await?;
+    let client = connect::client().await?;
+    let name = archived::or_live(&client, &args.name).await?;
+    let all = client.conversations(&name).await?;
     if args.json {
         return out.json(&all);
     }

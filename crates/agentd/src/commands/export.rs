@@ -1,5 +1,6 @@
 //! `agentd export`.
 
+use crate::archived;
 use crate::complete;
 use crate::connect;
 use crate::error::{Error, Exit};
@@ -45,7 +46,9 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         let what = format!("{} is there already", path.display());
         return Err(Error::new(Exit::Refused, what).next("say --force, or another file"));
     }
-    let bytes = connect::client().await?.export(&args.name).await?;
+    let client = connect::client().await?;
+    let name = archived::or_live(&client, &args.name).await?;
+    let bytes = client.export(&name).await?;
     if to_stdout {
         let mut stdout = std::io::stdout().lock();
         let written = stdout.write_all(&bytes).and_then(|()| stdout.flush());

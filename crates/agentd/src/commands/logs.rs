@@ -1,5 +1,6 @@
 //! `agentd logs`.
 
+use crate::archived;
 use crate::complete;
 use crate::connect::Connection;
 use crate::error::Error;
@@ -67,20 +68,22 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         follow: false,
     };
     let mut connection = Connection::open().await?;
+    let name = archived::or_live(&connection.client, &args.name).await?;
     match args.follow {
-        true => follow(&mut connection, args, query, out).await,
-        false => pages(&mut connection, args, query, out).await,
+        true => follow(&mut connection, args, &name, query, out).await,
+        false => pages(&mut connection, args, &name, query, out).await,
     }
 }
 
 async fn pages(
     connection: &mut Connection,
     args: &Args,
+    name: &str,
     mut query: EventQuery,
     out: &mut Output,
 ) -> Result<(), Error> {
     loop {
-        let page = connection.client.page(&args.name, &query).await;
+        let page = connection.client.page(name, &query).await;
         let Some((events, next)) = connection.or_again(page).await? else {
             continue;
         };
@@ -98,10 +101,11 @@ async fn pages(
 async fn follow(
     connection: &mut Connection,
     args: &Args,
+    name: &str,
     query: EventQuery,
     out: &mut Output,
 ) -> Result<(), Error> {
-    let mut follow = Follow::new(&args.name, query);
+    let mut follow = Follow::new(name, query);
     // Replies are shown as they stream, and finished when their message comes.
     let mut printer = Printer::new(Style::Text);
     let mut is_streaming = false;

@@ -3,18 +3,18 @@
 use crate::error::{Error, Exit};
 use crate::output::Output;
 use crate::render::count;
-use crate::{ask, complete, connect};
+use crate::{archived, ask, complete, connect};
 use agentd_client::api::{Purge, Purged};
 use agentd_core::id::ConversationId;
 
 const EXAMPLES: &str = "\
 Examples:
-  agentd purge coder --dry-run
   agentd purge coder --conversation 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
+  agentd rm coder; agentd purge coder --dry-run
   agentd purge coder --yes
 
 What was said is deleted for good: prompts, messages, results, and every copy of them. That something was \
-there, and what it cost, stays. It says first what would go; without a terminal it needs --yes.";
+there, and what it cost, stays. A current conversation is left alone: `agentd reset` or `agentd rm` first. It says first what would go; without a terminal it needs --yes.";
 
 /// Delete for good what an agent said, or one conversation of it
 #[derive(Debug, clap::Args)]
@@ -39,11 +39,12 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?;
+    let id = archived::or_live(&client, &args.name).await?;
     let mut purge = Purge {
         conversation: args.conversation,
         dry_run: true,
     };
-    let would_go = client.purge(&args.name, &purge).await?;
+    let would_go = client.purge(&id, &purge).await?;
     if args.dry_run {
         return match args.json {
             true => out.json(&would_go),
@@ -68,7 +69,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         }
     }
     purge.dry_run = false;
-    let gone = client.purge(&args.name, &purge).await?;
+    let gone = client.purge(&id, &purge).await?;
     match args.json {
         true => out.json(&gone),
         false => out.line(format_args!("gone: {}", what(&gone))),
@@ -76,8 +77,11 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 }
 
 fn what(purged: &Purged) -> String {
-    let conversations = count(purged.conversations.len() as u64, "conversation");
-    let events = count(purged.events, "event");
-    let files = count(purged.blobs, "file");
-    format!("{conversations}, {events}, {files}")
+    let mut parts = vec![count(purged.conversations.len() as u64, "conversation")];
+    for (n, unit) in [(purged.events, "event"), (purged.blobs, "file")] {
+        if n > 0 {
+            parts.push(count(n, unit));
+        }
+    }
+    parts.join(", ")
 }

@@ -1,5 +1,6 @@
 //! `agentd replay`.
 
+use crate::archived;
 use crate::complete;
 use crate::connect::Connection;
 use crate::error::{Error, Exit};
@@ -40,7 +41,10 @@ pub struct Args {
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let mut connection = Connection::open().await?;
     match &args.name {
-        Some(name) => of_one(&mut connection, args, name, out).await,
+        Some(name) => {
+            let name = archived::or_live(&connection.client, name).await?;
+            of_one(&mut connection, args, &name, out).await
+        }
         None => of_all(&mut connection, args, out).await,
     }
 }

@@ -1,5 +1,6 @@
 //! `agentd rm`.
 
+use crate::archived;
 use crate::complete;
 use crate::connect;
 use crate::error::Error;
@@ -37,10 +38,13 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         reason: args.reason.clone(),
         restore: args.restore,
     };
-    let agent = connect::client()
-        .await?
-        .archive(&args.name, &archive)
-        .await?;
+    let client = connect::client().await?;
+    let id = match args.restore {
+        true => archived::under(&client, &args.name).await?,
+        false => None,
+    };
+    let name = id.as_ref().unwrap_or(&args.name);
+    let agent = client.archive(name, &archive).await?;
     let name = &agent.name;
     match (args.json, args.restore) {
         (true, _) => out.json(&agent),

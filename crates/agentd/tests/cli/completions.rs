@@ -1,0 +1,34 @@
+//! `agentd completions`.
+
+use super::place::{Place, Ran};
+
+fn complete(place: &Place, words: &[&str]) -> Vec<String> {
+    let mut command = place.command(&[&["--"], words].concat());
+    let last = words.len() - 1;
+    let ran: Ran = command
+        .env("AGENTD_COMPLETE", "bash")
+        .env("_CLAP_IFS", "\n")
+        .env("_CLAP_COMPLETE_INDEX", last.to_string())
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    ran.out.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn verbs_and_the_names_of_agents_are_completed() {
+    let place = Place::new();
+    assert_eq!(complete(&place, &["agentd", "sta"]), ["start", "status"]);
+    // A Tab key starts no daemon.
+    assert!(complete(&place, &["agentd", "send", "co"]).is_empty());
+    assert!(place.daemon_pid().is_none());
+    for name in ["coder", "cook", "other"] {
+        place.ok(&["create", name, "--provider", "demo"]);
+    }
+    assert_eq!(
+        complete(&place, &["agentd", "send", "co"]),
+        ["coder", "cook"]
+    );
+    assert_eq!(complete(&place, &["agentd", "logs", "ot"]), ["other"]);
+}

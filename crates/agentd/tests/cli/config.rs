@@ -1,0 +1,40 @@
+//! `agentd config`.
+
+use super::place::Place;
+
+#[test]
+fn each_value_says_where_it_comes_from_and_no_key_is_shown() {
+    let place = Place::new();
+    let file = "[providers.lab]\nwire = \"openai_chat\"\nbase_url = \"http://lab.example/v1\"\n";
+    std::fs::write(place.home().join("config.toml"), file).unwrap();
+    let mut command = place.command(&["config", "--json"]);
+    command.env("OPENAI_API_KEY", "sk-secret");
+    command.env("OPENAI_BASE_URL", "http://proxy.example/v1");
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!text.contains("sk-secret"), "{text}");
+    let all: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let from = |key: &str| {
+        let settings = all["settings"].as_array().unwrap();
+        let found = settings
+            .iter()
+            .find(|setting| setting["key"] == key)
+            .unwrap();
+        found["from"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(from("home"), "AGENTD_HOME");
+    assert_eq!(from("providers.lab.base_url"), "config.toml");
+    assert_eq!(from("providers.openai.base_url"), "OPENAI_BASE_URL");
+    assert_eq!(from("providers.openai.key"), "OPENAI_API_KEY");
+    assert_eq!(from("providers.anthropic.base_url"), "built in");
+    // It is about files and variables alone.
+    assert!(place.daemon_pid().is_none());
+}
+
+#[test]
+fn a_mistake_in_the_file_is_named() {
+    let place = Place::new();
+    std::fs::write(place.home().join("config.toml"), "[providrs.lab]\n").unwrap();
+    let text = place.refused(3, &["config"]);
+    assert!(text.contains("did you mean `providers`?"), "{text}");
+}

@@ -1,0 +1,112 @@
+//! `agentd logs`.
+
+use super::place::{Place, ended, signal, until};
+use rustix::process::Signal;
+use serde_json::Value;
+
+#[test]
+fn what_was_said_and_done() {
+    let place = Place::with_coder();
+    place.ok(&["send", "coder", "run `echo hello`"]);
+    let out = place.ok(&["logs", "coder"]);
+    for words in ["> run `echo hello`", "· shell", "hello"] {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+    let events = place.lines(&["logs", "coder"]);
+    let seqs: Vec<u64> = events
+        .iter()
+        .map(|event| event["seq"].as_u64().unwrap())
+        .collect();
+    let expected: Vec<u64> = (1..=seqs.len() as u64).collect();
+    assert_eq!(seqs, expected);
+    for key in ["at", "kind", "conversation", "body"] {
+        assert!(events[0].get(key).is_some(), "{key}: {}", events[0]);
+    }
+}
+
+#[test]
+fn a_part_of_it() {
+    let place = Place::with_coder();
+    place.ok(&["send", "coder", "run `echo one`"]);
+    let turn = place.json(&["send", "coder", "run `echo two`"])["turn"].clone();
+    let since = place.lines(&["logs", "coder", "--since", "20"]);
+    assert_eq!(since[0]["seq"], 21);
+    let of_turn = place.lines(&["logs", "coder", "--turn", turn.as_str().unwrap()]);
+    assert!(!of_turn.is_empty());
+    assert!(of_turn.iter().all(|event| event["turn"] == turn));
+}
+
+#[test]
+fn a_cleared_log_is_kept() {
+    let place = Place::with_coder();
+    place.ok(&["send", "coder", "run `echo before`"]);
+    place.ok(&["reset", "coder", "--clear-log"]);
+    assert!(!place.ok(&["logs", "coder"]).contains("before"));
+    assert!(place.ok(&["logs", "coder", "--all"]).contains("before"));
+}
+
+#[test]
+fn whoever_follows_sees_each_event_once_though_the_daemon_is_killed() {
+    let place = Place::with_coder();
+    let follower = place.start(&["logs", "coder", "-f", "--json"]);
+    place.ok(&["send", "coder", "run `echo one`"]);
+    signal(place.daemon_pid().unwrap(), Signal::KILL);
+    until("another daemon", || place.daemon_pid());
+    place.ok(&["send", "coder", "run `echo two`"]);
+    let all = place.lines(&["logs", "coder"]);
+    // It has seen the last one when it has written it; a pipe holds all of it.
+    until("the end", || {
+        let now = place.lines(&["logs", "coder"]);
+        (now.len() == all.len()).then_some(())
+    });
+    let head = all.last().unwrap()["seq"].as_u64().unwrap();
+    let seen = followed(follower, head);
+    let expected: Vec<u64> = (1..=head).collect();
+    assert_eq!(seen, expected);
+}
+
+/// The numbers that a follower has printed, up to this one.
+fn followed(mut follower: std::process::Child, head: u64) -> Vec<u64> {
+    use std::io::{BufRead as _, BufReader};
+    let out = follower.stdout.take().unwrap();
+    let mut seen = Vec::new();
+    for line in BufReader::new(out).lines() {
+        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        seen.push(event["seq"].as_u64().unwrap());
+        if seen.last() == Some(&head) {
+            break;
+        }
+    }
+    signal(follower.id(), Signal::INT);
+    let code = until("its end", || follower.try_wait().unwrap()).code();
+    assert_eq!(code, Some(130));
+    seen
+}
+
+#[test]
+fn a_reply_is_followed_as_it_streams_and_said_once() {
+    let place = Place::with_coder();
+    let follower = place.start(&["logs", "coder", "-f"]);
+    place.ok(&["send", "coder", "count to 30"]);
+    place.ok(&["send", "coder", "run `echo done`"]);
+    place.ok(&["rm", "coder"]);
+    // Time for the last lines: they come before it hears the signal.
+    std::thread::yield_now();
+    until("the last line", || {
+        let events = place.lines(&["replay"]);
+        events
+            .iter()
+            .any(|event| event["kind"] == "agent_archived")
+            .then_some(())
+    });
+    signal(follower.id(), Signal::INT);
+    let ran = ended(follower);
+    let numbers = ran
+        .out
+        .lines()
+        .filter_map(|line| line.trim().parse::<u32>().ok());
+    let mut once: Vec<u32> = numbers.collect();
+    let all = once.len();
+    once.dedup();
+    assert_eq!(once.len(), all, "{ran:#?}");
+}

@@ -1,0 +1,42 @@
+//! Every verb of the command line, end to end: the real program, the daemon that it starts, and the model
+//! that is built in.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in what it calls too"
+)]
+
+mod apply;
+mod approve;
+mod checkpoint;
+mod completions;
+mod config;
+mod r#continue;
+mod conversations;
+mod create;
+mod daemon;
+mod deny;
+mod edit;
+mod export;
+mod import;
+mod interrupt;
+mod list;
+mod logs;
+mod names;
+mod place;
+mod purge;
+mod rename;
+mod replay;
+mod reset;
+mod restart;
+mod rm;
+mod run;
+mod send;
+mod set;
+mod show;
+mod start;
+mod status;
+mod stop;
+mod tasks;
+mod wait;

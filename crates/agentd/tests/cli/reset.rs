@@ -1,0 +1,53 @@
+//! `agentd reset`.
+
+use super::place::Place;
+
+#[test]
+fn there_and_back_again() {
+    let place = Place::with_coder();
+    place.ok(&["send", "coder", "run `echo hello`"]);
+    let before = place.json(&["show", "coder"])["conversation"]["id"].clone();
+    let receipt = place.json(&["reset", "coder"]);
+    assert_eq!(receipt["old"], before);
+    assert_eq!(receipt["undo"], "agentd reset coder --undo");
+    let now = place.json(&["show", "coder"]);
+    assert_eq!(now["conversation"]["id"], receipt["new"]);
+    assert_eq!(now["conversation"]["parent"], before);
+    let out = place.ok(&["reset", "coder", "--undo"]);
+    assert!(out.contains(before.as_str().unwrap()), "{out}");
+    assert_eq!(
+        place.json(&["reset", "coder", "--redo"])["new"],
+        receipt["new"]
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let place = Place::with_coder();
+    let text = place.refused(3, &["reset", "coder", "--undo"]);
+    assert!(text.contains("undo"), "{text}");
+    place.refused(3, &["reset", "coder", "--if-generation", "99"]);
+    place.refused(3, &["reset", "coder", "--mode", "oneshot"]);
+    let usage = place.run(&["reset", "coder", "--grace", "soon"]);
+    assert_eq!(usage.code, Some(2));
+    assert!(usage.err.contains("such as 500ms"), "{usage:#?}");
+}
+
+#[test]
+fn a_oneshot_has_none() {
+    let place = Place::new();
+    let name = place.ok(&["run", "--provider", "demo", "--detach", "run `true`"]);
+    place.ok(&["wait", name.trim()]);
+    let text = place.refused(3, &["reset", name.trim()]);
+    assert!(text.contains("persistent"), "{text}");
+}
+
+#[test]
+fn an_op_is_made_once() {
+    let place = Place::with_coder();
+    let op = "01a1de8c-1d87-731f-acc4-996921d41571";
+    let first = place.json(&["reset", "coder", "--op", op]);
+    let second = place.json(&["reset", "coder", "--op", op]);
+    assert_eq!(first["new"], second["new"]);
+    assert_eq!(place.json(&["show", "coder"])["generation"], 2);
+}

@@ -1,0 +1,18 @@
+//! `agentd rm`.
+
+use super::place::Place;
+
+#[test]
+fn put_away_and_taken_out_again() {
+    let place = Place::with_coder();
+    place.ok(&["rm", "coder", "--reason", "the project is over"]);
+    assert_eq!(place.json(&["list"])["total"], 0);
+    let archived = place.json(&["list", "--archived"]);
+    assert_eq!(archived["agents"][0]["name"], "coder");
+    assert_eq!(place.json(&["show", "coder"])["archived"], true);
+    assert!(place.ok(&["replay", "coder"]).contains("agent_archived"));
+    place.ok(&["rm", "coder", "--restore"]);
+    assert_eq!(place.json(&["list"])["total"], 1);
+    place.ok(&["start", "coder"]);
+    place.ok(&["send", "coder", "run `true`"]);
+}
