@@ -306,6 +306,8 @@ pub struct Checkpointed {
     pub conversation: ConversationId,
     pub label: String,
     pub at: Seq,
+    /// The file with the conversation's events, which goes on growing with it.
+    pub transcript: String,
 }
 
 /// `POST /v1/agents/{name}/approvals/{id}`

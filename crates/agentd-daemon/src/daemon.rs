@@ -4,6 +4,7 @@ use crate::clock;
 use crate::desk::Desk;
 use crate::layout::Layout;
 use crate::problem::{Result, of_store};
+use crate::transcript::Transcripts;
 use agentd_client::api::Env;
 use agentd_client::{Kind, Problem};
 use agentd_core::id::{AgentId, PromptId, Seq};
@@ -25,6 +26,7 @@ const NAMES: usize = 1000;
 pub struct Daemon {
     pub layout: Layout,
     pub store: Arc<dyn Store>,
+    pub transcripts: Transcripts,
     /// What runs an agent: this very program.
     pub program: PathBuf,
     pub started_at: Timestamp,
@@ -74,6 +76,7 @@ impl Daemon {
     pub fn new(
         layout: Layout,
         store: Arc<dyn Store>,
+        transcripts: Transcripts,
         program: PathBuf,
         orphan: Duration,
         own_env: Env,
@@ -82,6 +85,7 @@ impl Daemon {
             owner: format!("daemon {}", clock::new_id()),
             layout,
             store,
+            transcripts,
             program,
             started_at: clock::now(),
             orphan,

@@ -16,7 +16,7 @@ use agentd_core::state::AgentState;
 use agentd_store::{Ack, Append, Fence, Store};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, MutexGuard, broadcast, mpsc, watch};
+use tokio::sync::{Mutex, MutexGuard, broadcast, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
 /// Pieces of text that a slow reader may be behind; it gets the whole message afterwards.
@@ -56,6 +56,8 @@ pub struct Inner {
 pub struct Connection {
     pub number: u64,
     pub down: mpsc::UnboundedSender<Down>,
+    /// Let go of, it ends the connection: a runtime that still wants something comes again.
+    pub _open: oneshot::Sender<()>,
 }
 
 pub struct Guard<'a> {

@@ -19,13 +19,15 @@ mod lifecycle;
 mod link;
 mod problem;
 mod supervisor;
+mod transcript;
 mod view;
 
 use crate::daemon::{Daemon, Ending};
 use crate::layout::Layout;
 use crate::supervisor::end_process;
+use crate::transcript::Transcripts;
 use agentd_client::api::Env;
-use agentd_store::{Options, SqliteStore};
+use agentd_store::{Options, SqliteStore, Store};
 use std::collections::HashSet;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -88,13 +90,18 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     agentd_process::adopt_orphans()?;
     let store = SqliteStore::open(Options::new(&settings.home))?;
     let links = listen(&layout.link_socket())?;
+    let store: Arc<dyn Store> = Arc::new(store);
+    let (transcripts, work) = Transcripts::new(layout.clone(), Arc::clone(&store));
     let daemon = Arc::new(Daemon::new(
         layout.clone(),
-        Arc::new(store),
+        store,
+        transcripts,
         settings.program,
         settings.orphan,
         settings.env,
     ));
+    let follower = Arc::clone(&daemon);
+    tokio::spawn(async move { follower.transcripts.follow(work).await });
     let linked = tokio::spawn(link::serve(Arc::clone(&daemon), links));
     if let Err(problem) = lifecycle::revive::revive(&daemon).await {
         tracing::error!(%problem, "not all agents could be looked at");

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{AnyDelimiterCodec, FramedRead, FramedWrite};
 
 /// What one thing that is said may hold.
@@ -77,14 +77,21 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
         return;
     };
     let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
+    let (open, mut closed) = oneshot::channel();
     let connection = Connection {
         number,
         down: down.clone(),
+        _open: open,
     };
     if !greet(&daemon, &desk, &hello, connection, peer).await {
         return;
     }
-    while let Some(up) = next(&mut reader).await {
+    loop {
+        let up = tokio::select! {
+            up = next(&mut reader) => up,
+            _ = &mut closed => break,
+        };
+        let Some(up) = up else { break };
         let went_well = match up {
             Up::Append(append) => take(&daemon, &desk, append, &down).await,
             Up::Draft(draft) => keep(&daemon, &desk, draft, &down).await,

@@ -64,6 +64,7 @@ impl Starts {
 impl Daemon {
     /// Does what the agent's state calls for.
     pub fn mind(self: &Arc<Self>, desk: &Arc<Desk>, guard: &mut Guard<'_>) {
+        self.transcripts.touched(desk.id);
         if self.is_ending() {
             return;
         }

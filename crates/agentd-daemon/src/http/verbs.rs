@@ -77,7 +77,7 @@ pub async fn checkpoint(
 ) -> Answer<Checkpointed> {
     let done = to_its_end(async move {
         let desk = daemon.named(&name).await?;
-        lifecycle::checkpoint::checkpoint(&desk, body).await
+        lifecycle::checkpoint::checkpoint(&daemon, &desk, body).await
     });
     Ok(Said(done.await?))
 }

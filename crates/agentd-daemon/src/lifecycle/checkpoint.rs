@@ -1,5 +1,6 @@
-//! A label on where the conversation is.
+//! A label on where the conversation is, and a transcript of it up to there and beyond.
 
+use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::Result;
 use agentd_client::api::{Checkpoint, Checkpointed};
@@ -8,7 +9,7 @@ use agentd_core::event::CheckpointSet;
 
 const LONGEST: usize = 64;
 
-pub async fn checkpoint(desk: &Desk, ask: Checkpoint) -> Result<Checkpointed> {
+pub async fn checkpoint(daemon: &Daemon, desk: &Desk, ask: Checkpoint) -> Result<Checkpointed> {
     let mut guard = desk.lock().await;
     let Some(current) = guard.state.tree.current_conversation() else {
         return Err(Problem::new(
@@ -27,9 +28,16 @@ pub async fn checkpoint(desk: &Desk, ask: Checkpoint) -> Result<Checkpointed> {
         at: Some(at),
     };
     guard.note([set.into()]).await?;
+    drop(guard);
+    let transcript = daemon.transcripts.need(desk.id, conversation).await;
+    let transcript = transcript.map_err(|error| {
+        let what = "the label is set, and the transcript cannot be written";
+        Problem::new(Kind::Unavailable, what).because(error)
+    })?;
     Ok(Checkpointed {
         conversation,
         label,
         at,
+        transcript: transcript.display().to_string(),
     })
 }

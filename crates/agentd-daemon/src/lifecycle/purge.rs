@@ -1,16 +1,18 @@
 //! Deletes words for good: of one conversation, or of all of a removed agent's.
 
+mod files;
+
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::{Result, of_store};
 use agentd_client::api::{Purge, Purged};
 use agentd_client::{Kind, Problem};
-use agentd_core::id::ConversationId;
+use agentd_core::id::{ConversationId, TaskId};
 use std::sync::Arc;
 
 pub async fn purge(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Purge) -> Result<Purged> {
-    let (fence, conversations) = {
+    let (fence, running, conversations) = {
         let guard = desk.lock().await;
         let tree = &guard.state.tree;
         let conversations: Vec<ConversationId> = match ask.conversation {
@@ -35,7 +37,8 @@ pub async fn purge(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Purge) -> Result
             );
             return Err(Problem::new(Kind::Conflict, what).next(next));
         }
-        (guard.fence, conversations)
+        let running: Vec<TaskId> = guard.state.tasks.running().map(|(id, _)| *id).collect();
+        (guard.fence, running, conversations)
     };
     let mut purged = Purged {
         conversations: conversations.clone(),
@@ -50,7 +53,18 @@ pub async fn purge(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Purge) -> Result
         let done = done.map_err(|error| of_store(&error))?;
         purged.events += done.events;
         purged.blobs += done.blobs;
+        let forgotten = daemon.transcripts.forget(desk.id, id).await;
+        forgotten.map_err(|error| left(&error))?;
+        let removed = files::remove(daemon, desk.id, id, &running).await;
+        removed.map_err(|error| left(&error))?;
     }
     desk.lock().await.written_elsewhere();
     Ok(purged)
+}
+
+fn left(error: &std::io::Error) -> Problem {
+    let what = "the journal's words are purged, and a file with some of them cannot be removed";
+    Problem::new(Kind::Unavailable, what)
+        .because(error)
+        .next("purge it again when that is mended")
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -353,8 +353,4 @@ impl Drop for House {
         }
         reap();
     }
-}
-
-pub fn lines(path: &Path) -> usize {
-    fs::read_to_string(path).unwrap_or_default().lines().count()
 }

@@ -14,4 +14,5 @@ mod exactly_once;
 mod house;
 mod keys;
 mod processes;
+mod purge;
 mod reset;

@@ -1,0 +1,69 @@
+//! What a conversation's tools left in files: their output holds words, too.
+
+use crate::daemon::Daemon;
+use agentd_core::event::Body;
+use agentd_core::id::{AgentId, ConversationId, Seq};
+use agentd_store::ReadQuery;
+use std::io;
+use std::path::PathBuf;
+
+const PAGE: usize = 500;
+
+/// Removes the files of the tasks and calls that began in a conversation. Those of a task that still runs
+/// stay.
+pub async fn remove(
+    daemon: &Daemon,
+    agent: AgentId,
+    conversation: ConversationId,
+    running: &[agentd_core::id::TaskId],
+) -> io::Result<()> {
+    let outputs = daemon.layout.agent_folder(agent).join("outputs");
+    let mut paths: Vec<PathBuf> = Vec::new();
+    let mut at = Seq::ZERO;
+    loop {
+        let query = ReadQuery {
+            conversation: Some(conversation),
+            ..ReadQuery::all(agent, at, PAGE)
+        };
+        let page = daemon.store.read(query).await.map_err(io::Error::other)?;
+        for event in &page.events {
+            at = event.seq;
+            if let Body::ToolStarted(started) = &event.body {
+                let task = started.task.filter(|task| !running.contains(task));
+                paths.extend(task.map(|task| daemon.layout.task_folder(agent, task)));
+                paths.extend(files_of(&outputs, &started.call.to_string())?);
+            }
+        }
+        if page.next.is_none() {
+            break;
+        }
+    }
+    for path in paths {
+        let removed = match path.is_dir() {
+            true => std::fs::remove_dir_all(&path),
+            false => std::fs::remove_file(&path),
+        };
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The files that are called after a call.
+fn files_of(folder: &std::path::Path, call: &str) -> io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.file_stem().is_some_and(|stem| stem == call) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,196 @@
+//! Transcripts: a conversation's events as JSON lines in a file of its own, made when first needed and kept
+//! up behind the journal. Only a copy: deleted, it is made again.
+
+use crate::layout::{Layout, private};
+use agentd_core::id::{AgentId, ConversationId, Seq};
+use agentd_store::{ReadQuery, Store};
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::{Mutex, mpsc};
+
+const PAGE: usize = 500;
+/// The longest tail that is looked at for the last line.
+const TAIL: u64 = 64 * 1024 * 1024;
+
+/// Where the transcripts of the agents at hand stop.
+type Known = HashMap<AgentId, HashMap<ConversationId, Seq>>;
+
+pub struct Transcripts {
+    layout: Layout,
+    store: Arc<dyn Store>,
+    known: Mutex<Known>,
+    touched: mpsc::UnboundedSender<AgentId>,
+}
+
+impl Transcripts {
+    /// What keeps them up has to be run: [`Self::follow`].
+    pub fn new(layout: Layout, store: Arc<dyn Store>) -> (Self, mpsc::UnboundedReceiver<AgentId>) {
+        let (touched, work) = mpsc::unbounded_channel();
+        let known = Mutex::default();
+        let transcripts = Self {
+            layout,
+            store,
+            known,
+            touched,
+        };
+        (transcripts, work)
+    }
+
+    /// Something was committed for an agent.
+    pub fn touched(&self, agent: AgentId) {
+        let _ended = self.touched.send(agent);
+    }
+
+    pub async fn follow(&self, mut work: mpsc::UnboundedReceiver<AgentId>) {
+        while let Some(agent) = work.recv().await {
+            let mut agents = vec![agent];
+            while let Ok(more) = work.try_recv() {
+                if !agents.contains(&more) {
+                    agents.push(more);
+                }
+            }
+            for agent in agents {
+                if let Err(error) = self.keep_up(agent).await {
+                    tracing::warn!(%agent, %error, "a transcript is behind");
+                }
+            }
+        }
+    }
+
+    async fn keep_up(&self, agent: AgentId) -> io::Result<()> {
+        let mut known = self.known.lock().await;
+        if !known.contains_key(&agent) {
+            known.insert(agent, self.found(agent)?);
+        }
+        for (conversation, at) in known.get_mut(&agent).into_iter().flatten() {
+            *at = self.write_on(agent, *conversation, *at).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes it, or brings it up to date.
+    pub async fn need(&self, agent: AgentId, conversation: ConversationId) -> io::Result<PathBuf> {
+        let mut known = self.known.lock().await;
+        if !known.contains_key(&agent) {
+            known.insert(agent, self.found(agent)?);
+        }
+        let of_agent = known.entry(agent).or_default();
+        let at = of_agent.get(&conversation).copied().unwrap_or(Seq::ZERO);
+        let at = self.write_on(agent, conversation, at).await?;
+        of_agent.insert(conversation, at);
+        Ok(self.path(agent, conversation))
+    }
+
+    /// Takes it away, with what was purged.
+    pub async fn forget(&self, agent: AgentId, conversation: ConversationId) -> io::Result<()> {
+        let mut known = self.known.lock().await;
+        if let Some(of_agent) = known.get_mut(&agent) {
+            of_agent.remove(&conversation);
+        }
+        match std::fs::remove_file(self.path(agent, conversation)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn folder(&self, agent: AgentId) -> PathBuf {
+        self.layout.agent_folder(agent).join("transcripts")
+    }
+
+    fn path(&self, agent: AgentId, conversation: ConversationId) -> PathBuf {
+        self.folder(agent).join(format!("{conversation}.jsonl"))
+    }
+
+    /// Those that are there from before.
+    fn found(&self, agent: AgentId) -> io::Result<HashMap<ConversationId, Seq>> {
+        let entries = match std::fs::read_dir(self.folder(agent)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HashMap::new()),
+            Err(error) => return Err(error),
+        };
+        let mut found = HashMap::new();
+        for entry in entries {
+            let path = entry?.path();
+            let id = path
+                .file_stem()
+                .and_then(|stem| stem.to_str()?.parse().ok());
+            if let Some(id) = id {
+                found.insert(id, last_of(&path)?);
+            }
+        }
+        Ok(found)
+    }
+
+    async fn write_on(
+        &self,
+        agent: AgentId,
+        conversation: ConversationId,
+        after: Seq,
+    ) -> io::Result<Seq> {
+        let mut at = after;
+        let mut file = None;
+        loop {
+            let query = ReadQuery {
+                conversation: Some(conversation),
+                ..ReadQuery::all(agent, at, PAGE)
+            };
+            let page = self.store.read(query).await.map_err(io::Error::other)?;
+            if file.is_none() {
+                private(&self.folder(agent))?;
+                let path = self.path(agent, conversation);
+                let open = OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .mode(0o600)
+                    .open(path);
+                file = Some(open?);
+            }
+            let mut lines = Vec::new();
+            for event in &page.events {
+                serde_json::to_writer(&mut lines, event)?;
+                lines.push(b'\n');
+                at = event.seq;
+            }
+            if let Some(file) = &mut file {
+                file.write_all(&lines)?;
+            }
+            if page.next.is_none() {
+                return Ok(at);
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Line {
+    seq: Seq,
+}
+
+/// Where a file stops. A line that a crash cut off is taken away.
+fn last_of(path: &Path) -> io::Result<Seq> {
+    let file = File::options().read(true).write(true).open(path)?;
+    let length = file.metadata()?.len();
+    let begin = length.saturating_sub(TAIL);
+    let mut reader = BufReader::new(&file);
+    reader.seek(SeekFrom::Start(begin))?;
+    let (mut last, mut whole) = (Seq::ZERO, begin);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = reader.read_until(b'\n', &mut line)?;
+        if line.last() != Some(&b'\n') {
+            break;
+        }
+        whole += read as u64;
+        if let Ok(Line { seq }) = serde_json::from_slice(&line) {
+            last = seq;
+        }
+    }
+    file.set_len(whole)?;
+    Ok(last)
+}
