@@ -1,5 +1,6 @@
 //! The API over HTTP: one file per noun. What is asked for is done to its end, whoever hangs up.
 
+mod access;
 mod agents;
 mod daemon;
 mod events;
@@ -8,15 +9,15 @@ mod respond;
 mod verbs;
 
 use crate::daemon::{Daemon, left};
+use access::{Own, Peer};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::routing::{get, post};
-use axum::serve::{Listener, ListenerExt as _};
+use axum::middleware::from_fn;
+use axum::routing::{get, post, put};
 use std::future::IntoFuture as _;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::unix::SocketAddr;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 
 /// What one request may hold.
 const LARGEST: usize = 8 * 1024 * 1024;
@@ -26,27 +27,31 @@ const LARGEST_IMPORT: usize = 1024 * 1024 * 1024;
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 pub fn router(daemon: Arc<Daemon>) -> Router {
+    let guarded = Router::new()
+        .route("/reset", post(verbs::reset))
+        .route("/spec", put(agents::set_spec))
+        .route("/rename", post(verbs::rename))
+        .route("/archive", post(verbs::archive))
+        .route("/purge", post(verbs::purge))
+        .route("/approvals/{approval}", post(verbs::decide))
+        .route_layer(from_fn(access::no_tools));
     let verbs = Router::new()
         .route("/start", post(verbs::start))
         .route("/stop", post(verbs::stop))
         .route("/restart", post(verbs::restart))
-        .route("/reset", post(verbs::reset))
         .route("/interrupt", post(verbs::interrupt))
         .route("/continue", post(verbs::go_on))
-        .route("/checkpoint", post(verbs::checkpoint))
-        .route("/rename", post(verbs::rename))
-        .route("/archive", post(verbs::archive))
-        .route("/purge", post(verbs::purge))
-        .route("/approvals/{approval}", post(verbs::decide));
+        .route("/checkpoint", post(verbs::checkpoint));
     let agent = Router::new()
         .route("/", get(agents::show))
-        .route("/spec", get(agents::spec).put(agents::set_spec))
+        .route("/spec", get(agents::spec))
         .route("/conversations", get(agents::conversations))
         .route("/tasks", get(agents::tasks))
         .route("/export", get(agents::export))
         .route("/events", get(events::of_agent))
         .route("/prompts", post(prompts::send))
         .route("/prompts/{prompt}", get(prompts::answer))
+        .merge(guarded)
         .merge(verbs);
     Router::new()
         .route("/v1/daemon", get(daemon::show))
@@ -64,33 +69,11 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .with_state(daemon)
 }
 
-/// Only the user's own processes.
-struct Own(UnixListener);
-
-impl Listener for Own {
-    type Io = UnixStream;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (UnixStream, SocketAddr) {
-        loop {
-            let (stream, address) = Listener::accept(&mut self.0).await;
-            let peer = stream.peer_cred().map(|peer| peer.uid());
-            if peer.is_ok_and(|uid| uid == rustix::process::getuid().as_raw()) {
-                return (stream, address);
-            }
-        }
-    }
-
-    fn local_addr(&self) -> std::io::Result<SocketAddr> {
-        Listener::local_addr(&self.0)
-    }
-}
-
 pub async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
     let mut ending = daemon.ending();
     let mut late = daemon.ending();
-    let app = router(daemon);
-    let serve = axum::serve(Own(listener).tap_io(|_| {}), app);
+    let app = router(daemon).into_make_service_with_connect_info::<Peer>();
+    let serve = axum::serve(Own(listener), app);
     let serve = serve.with_graceful_shutdown(async move {
         left(&mut ending).await;
     });

@@ -12,6 +12,13 @@ const PREFIX: &str = "agentd-task-";
 const TRIES: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(2);
 
+/// Whether what the system says of a process's cgroups names the one of a task.
+pub fn names_a_task(text: &str) -> bool {
+    text.lines()
+        .flat_map(|line| line.split('/'))
+        .any(|part| part.starts_with(PREFIX))
+}
+
 #[derive(Clone, Debug)]
 pub struct Cgroup {
     path: PathBuf,

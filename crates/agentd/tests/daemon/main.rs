@@ -12,4 +12,6 @@ mod adoption;
 mod crash;
 mod exactly_once;
 mod house;
+mod keys;
+mod processes;
 mod reset;

@@ -329,3 +329,99 @@ fn a_daemon_that_dies_in_a_reset_finishes_it() {
     house.requests();
     house.verify();
 }
+
+#[test]
+fn while_a_call_waits_for_leave() {
+    let house = House::new();
+    let mut spec = house.spec();
+    let rule = serde_json::json!([{ "tool": "shell", "decision": "ask" }]);
+    spec.permissions = serde_json::from_value(rule).unwrap();
+    house.create_with("coder", spec);
+    let call = serde_json::json!({ "command": "echo never >> effects" });
+    let sent = house.send("coder", &format!("do: call shell {call} ;; say done"));
+    let agent = until("a question", || {
+        let agent = house.show("coder");
+        (agent.phase == Phase::AwaitingApproval).then_some(agent)
+    });
+    let question = agent.approvals[0].id;
+    reset(&house, "coder", &fresh()).unwrap();
+    assert_eq!(
+        house.answer("coder", sent.prompt).status,
+        Status::Interrupted
+    );
+    assert_eq!(house.show("coder").approvals, []);
+    let late = house.client();
+    let late = house.block(late.decide("coder", question, agentd_core::event::Decision::Allow));
+    assert!(matches!(late, Err(Error::Problem(_))), "{late:?}");
+    assert_eq!(house.effects().len(), 0);
+    house.completed("coder", "do: say next");
+}
+
+#[test]
+fn while_the_conversation_is_being_compacted() {
+    let house = House::new();
+    std::fs::write(
+        house.home().join("config.toml"),
+        "[models.\"some-model\"]\nwindow = 9000\n",
+    )
+    .unwrap();
+    house.create("coder");
+    house.completed(
+        "coder",
+        &format!("remember this: {}", "many words ".repeat(1000)),
+    );
+    let sent = house.send("coder", "do: say more");
+    until("a summary that is asked for", || {
+        let events = house.events("coder").into_iter();
+        let mut sent = events.filter_map(|event| match event.body {
+            agentd_core::event::Body::RequestSent(sent) => Some(sent.purpose),
+            _ => None,
+        });
+        sent.find(|purpose| *purpose == agentd_core::event::Purpose::Compact)
+    });
+    reset(&house, "coder", &fresh()).unwrap();
+    let status = house.answer("coder", sent.prompt).status;
+    assert!(
+        matches!(status, Status::Interrupted | Status::Completed),
+        "{status:?}"
+    );
+    house.completed("coder", "do: say next");
+    let request = last_request(&house).to_string();
+    assert!(!request.contains("many words"), "{request}");
+    house.verify();
+}
+
+#[test]
+fn while_it_sleeps() {
+    let house = House::new();
+    let mut spec = house.spec();
+    spec.idle_ms = 50;
+    house.create_with("coder", spec);
+    house.completed("coder", "do: say old");
+    until("sleep", || house.pid("coder").is_none().then_some(()));
+    reset(&house, "coder", &fresh()).unwrap();
+    assert_eq!(house.pid("coder"), None, "it sleeps on");
+    house.completed("coder", "do: say new");
+    assert!(!last_request(&house).to_string().contains("say old"));
+}
+
+#[test]
+fn prompts_that_come_meanwhile_wait_for_the_new_conversation() {
+    let house = House::new();
+    house.create("coder");
+    let call = serde_json::json!({ "command": "trap '' TERM; echo on >> effects; sleep 60 & wait; sleep 60" });
+    house.send("coder", &format!("do: call shell {call} ;; say done"));
+    until("the tool", || (house.effects().len() == 1).then_some(()));
+    let client = house.client();
+    let asked =
+        house.block(async { tokio::spawn(async move { client.reset("coder", &fresh()).await }) });
+    house.until_kind("coder", Kind::ResetBegan);
+    let meanwhile = house.send("coder", "do: say meanwhile");
+    let receipt = house.block(asked).unwrap().unwrap();
+    let answer = house.answer("coder", meanwhile.prompt);
+    assert_eq!(answer.conversation, receipt.new);
+    assert_eq!(
+        (answer.status, answer.text.as_str()),
+        (Status::Completed, "meanwhile")
+    );
+}
