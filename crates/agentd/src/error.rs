@@ -93,9 +93,14 @@ impl Error {
         Self::new(Exit::Interrupted, "interrupted")
     }
 
+    /// Whoever pressed Ctrl-C knows that it was pressed.
+    fn needs_no_words(&self) -> bool {
+        self.exit == Exit::Interrupted && self.why.is_none() && self.next.is_none()
+    }
+
     /// Tells the user, and gives the exit code.
     pub fn report(&self) -> ExitCode {
-        if self.exit != Exit::Quiet {
+        if self.exit != Exit::Quiet && !self.needs_no_words() {
             // There is nobody left to tell where this cannot be written.
             let _unheard = writeln!(anstream::stderr(), "{self}");
         }

@@ -43,6 +43,13 @@ impl Output {
         }
     }
 
+    /// Ends a line of progress; what others print then stands by itself.
+    pub fn rest(&mut self) -> Result<(), Error> {
+        self.clear_progress()
+            .and_then(|()| self.stream.flush())
+            .map_err(|error| Error::of_output(&error))
+    }
+
     pub fn line(&mut self, text: impl Display) -> Result<(), Error> {
         self.clear_progress()
             .and_then(|()| writeln!(self.stream, "{text}"))

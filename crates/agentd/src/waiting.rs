@@ -3,7 +3,7 @@
 use crate::connect::Connection;
 use crate::error::{Error, Exit};
 use crate::output::Output;
-use crate::render;
+use crate::render::{self, time, word};
 use agentd_client::api::{Answer, Status};
 use agentd_core::id::PromptId;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// How long one question may be open. The first is short: a turn that begins to wait for somebody is
 /// noticed between two questions.
 const FIRST: Duration = Duration::from_millis(500);
-const LONGEST: Duration = Duration::from_secs(20);
+const LONGEST: Duration = Duration::from_secs(10);
 const BREATH: Duration = Duration::from_millis(50);
 
 /// Waits until a prompt is over, or its turn waits for somebody. A daemon that goes away is started
@@ -20,8 +20,10 @@ pub async fn answer(
     connection: &mut Connection,
     name: &str,
     prompt: PromptId,
+    out: &mut Output,
 ) -> Result<Answer, Error> {
     let mut wait = FIRST;
+    let begin = Instant::now();
     loop {
         let asked = Instant::now();
         let answer = connection.client.answer(name, prompt, wait).await;
@@ -29,8 +31,14 @@ pub async fn answer(
             continue;
         };
         if answer.status.is_over() || answer.status == Status::Waiting {
+            out.rest()?;
             return Ok(answer);
         }
+        let (doing, so_far) = (
+            word(answer.status),
+            time::rough(time::millis(begin.elapsed())),
+        );
+        out.progress(format_args!("{name}: {doing} ({so_far})"))?;
         if asked.elapsed() < wait {
             // A daemon that is about to end keeps nobody waiting.
             tokio::time::sleep(BREATH).await;

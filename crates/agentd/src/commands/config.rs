@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::output::{Output, QUIET};
 use crate::providers::{self, variable};
-use crate::render::table::table;
+use crate::render::table::{Head, table};
 use crate::render::word;
 use crate::{connect, home};
 use agentd_core::catalog::{Catalog, ProviderEntry};
@@ -74,7 +74,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         let value = setting.value.unwrap_or_else(|| "-".to_owned());
         vec![setting.key, value, setting.from]
     });
-    for line in table(&["KEY", "VALUE", "FROM"], rows.collect(), None) {
+    let rows: Vec<_> = rows.collect();
+    // Whole, however wide: paths are there to be copied.
+    for line in table(&["KEY", "VALUE", "FROM"].map(Head::Kept), &rows, None) {
         out.line(line)?;
     }
     out.line(format_args!(

@@ -4,7 +4,7 @@ use crate::clock;
 use crate::connect;
 use crate::error::Error;
 use crate::output::{Output, QUIET};
-use crate::render::table::table;
+use crate::render::table::{Head, table};
 use crate::render::{count, time, usage, word};
 use agentd_client::api::{AgentLine, Agents, List};
 use agentd_core::event::Mode;
@@ -133,13 +133,13 @@ fn print(found: &Agents, out: &mut Output) -> Result<(), Error> {
 
 fn lines(agents: &[AgentLine], now: Timestamp, width: Option<u16>) -> Vec<String> {
     let head = [
-        "NAME",
-        "PHASE",
-        "PROCESS",
-        "MODE",
-        "CONVERSATIONS",
-        "COST",
-        "USED",
+        Head::Kept("NAME"),
+        Head::Kept("PHASE"),
+        Head::Spare("PROCESS", 3),
+        Head::Spare("MODE", 1),
+        Head::Spare("CONVERSATIONS", 0),
+        Head::Spare("COST", 2),
+        Head::Kept("USED"),
     ];
     let rows = agents.iter().map(|agent| {
         vec![
@@ -152,5 +152,5 @@ fn lines(agents: &[AgentLine], now: Timestamp, width: Option<u16>) -> Vec<String
             time::ago(agent.updated_at, now),
         ]
     });
-    table(&head, rows.collect(), width)
+    table(&head, &rows.collect::<Vec<_>>(), width)
 }

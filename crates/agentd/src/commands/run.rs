@@ -72,7 +72,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         false => Show::Nothing,
     };
     watch(&mut connection, &mut interrupts, name, prompt, show).await?;
-    let answer = waiting::answer(&mut connection, name, prompt).await?;
+    let answer = waiting::answer(&mut connection, name, prompt, out).await?;
     waiting::finish(&mut connection, name, &answer, show, out).await
 }
 

@@ -92,9 +92,11 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
     let answer = tokio::select! {
         biased;
-        why = &mut let_go => return Err(goes_on(&why, &args.name, &sent)),
-        answer = waiting::answer(&mut connection, &args.name, sent.prompt) => answer?,
+        why = &mut let_go => Err(goes_on(&why, &args.name, &sent)),
+        answer = waiting::answer(&mut connection, &args.name, sent.prompt, out) => answer,
     };
+    out.rest()?;
+    let answer = answer?;
     let show = match args.json {
         true => Show::Json,
         false => Show::Text,

@@ -5,7 +5,7 @@ use crate::complete;
 use crate::connect;
 use crate::error::Error;
 use crate::output::Output;
-use crate::render::table::table;
+use crate::render::table::{Head, table};
 use crate::render::time;
 
 const EXAMPLES: &str = "\
@@ -48,11 +48,9 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             time::ago(task.started_at, now),
         ]
     });
-    for line in table(
-        &["TASK", "TOOL", "STATE", "STARTED"],
-        rows.collect(),
-        out.width(),
-    ) {
+    let rows: Vec<_> = rows.collect();
+    let head = ["TASK", "TOOL", "STATE", "STARTED"].map(Head::Kept);
+    for line in table(&head, &rows, out.width()) {
         out.line(line)?;
     }
     Ok(())

@@ -58,7 +58,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 async fn wait(connection: &mut Connection, args: &Args, out: &mut Output) -> Result<(), Error> {
     let name = args.name.as_str();
     if let Some(prompt) = args.prompt {
-        let answer = waiting::answer(connection, name, prompt).await?;
+        let answer = waiting::answer(connection, name, prompt, out).await?;
         let show = match args.json {
             true => Show::Json,
             false => Show::Text,

@@ -1,12 +1,41 @@
-//! Rows and columns that fit the terminal: a cell that does not is cut, not wrapped.
+//! Rows and columns that fit the terminal: what matters least goes first, and then the first column is cut.
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Row, Table};
+use comfy_table::{ColumnConstraint, ContentArrangement, Row, Table};
+
+/// Between two columns.
+const GAP: usize = 2;
+
+/// A column's heading, and whether it may be left out.
+#[derive(Clone, Copy)]
+pub enum Head {
+    Kept(&'static str),
+    /// The lowest goes first.
+    Spare(&'static str, u8),
+}
+
+impl Head {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Kept(text) | Self::Spare(text, _) => text,
+        }
+    }
+}
 
 /// Lines without trailing space. `width` is the terminal's; none where nobody looks.
-pub fn table(head: &[&str], rows: Vec<Vec<String>>, width: Option<u16>) -> Vec<String> {
+pub fn table(head: &[Head], rows: &[Vec<String>], width: Option<u16>) -> Vec<String> {
+    let shown = match width {
+        Some(width) => fitting(head, rows, width.into()),
+        None => (0..head.len()).collect(),
+    };
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_header(head.to_vec());
+    table.load_preset(NOTHING);
+    table.set_header(
+        shown
+            .iter()
+            .filter_map(|n| head.get(*n))
+            .map(|it| it.text()),
+    );
     match width {
         Some(width) => {
             table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -17,16 +46,38 @@ pub fn table(head: &[&str], rows: Vec<Vec<String>>, width: Option<u16>) -> Vec<S
         }
     }
     for cells in rows {
-        let mut row = Row::from(cells);
+        let mut row = Row::from(shown.iter().filter_map(|n| cells.get(*n)));
         row.max_height(1);
         table.add_row(row);
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-        column.set_cell_alignment(CellAlignment::Left);
+    for (n, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, GAP as u16));
+        if n > 0 {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
     }
     let lines = table.lines();
     lines.map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// The columns that there is room for.
+fn fitting(head: &[Head], rows: &[Vec<String>], width: usize) -> Vec<usize> {
+    let widest = |n: usize| {
+        let cells = rows.iter().filter_map(|cells| cells.get(n));
+        let heading = head.get(n).map_or(0, |it| it.text().len());
+        let cells = cells.map(|cell| cell.chars().count());
+        cells.max().unwrap_or(0).max(heading) + GAP
+    };
+    let mut shown: Vec<usize> = (0..head.len()).collect();
+    while shown.iter().map(|n| widest(*n)).sum::<usize>() > width {
+        let spare = shown.iter().filter_map(|n| match head.get(*n) {
+            Some(Head::Spare(_, rank)) => Some((*rank, *n)),
+            _ => None,
+        });
+        let Some((_, least)) = spare.min() else { break };
+        shown.retain(|n| *n != least);
+    }
+    shown
 }
 
 /// `name   value`, aligned; what has no value is left out.
@@ -57,25 +108,39 @@ mod tests {
         ]
     }
 
+    const HEAD: [Head; 3] = [
+        Head::Kept("NAME"),
+        Head::Spare("PHASE", 1),
+        Head::Kept("USED"),
+    ];
+
     #[test]
     fn columns_are_as_wide_as_they_need_to_be() {
         let expected = [
-            "NAME                                     PHASE    UPDATED",
+            "NAME                                     PHASE    USED",
             "coder                                    idle     3m ago",
             "a-very-long-name-that-nobody-would-type  running  1s ago",
         ];
-        assert_eq!(table(&["NAME", "PHASE", "UPDATED"], rows(), None), expected);
+        assert_eq!(table(&HEAD, &rows(), None), expected);
+        assert_eq!(table(&HEAD, &rows(), Some(80)), expected);
     }
 
     #[test]
-    fn no_line_is_wider_than_the_terminal() {
-        let lines = table(&["NAME", "PHASE", "UPDATED"], rows(), Some(40));
-        assert_eq!(lines.len(), 3, "{lines:#?}");
-        for line in &lines {
-            assert!(line.chars().count() <= 40, "{lines:#?}");
-        }
-        assert!(lines[2].starts_with("a-very-long"), "{lines:#?}");
-        assert!(lines[2].ends_with("1s ago"), "{lines:#?}");
+    fn what_matters_least_goes_first_and_then_the_first_column_is_cut() {
+        let lines = table(&HEAD, &rows(), Some(50));
+        let expected = [
+            "NAME                                     USED",
+            "coder                                    3m ago",
+            "a-very-long-name-that-nobody-would-type  1s ago",
+        ];
+        assert_eq!(lines, expected);
+        let lines = table(&HEAD, &rows(), Some(30));
+        let expected = [
+            "NAME                  USED",
+            "coder                 3m ago",
+            "a-very-long-name-...  1s ago",
+        ];
+        assert_eq!(lines, expected);
     }
 
     #[test]
