@@ -51,6 +51,9 @@ fn daemon_dies(signal: Signal) {
     );
 
     house.signal_daemon(signal);
+    if signal == Signal::TERM {
+        house.replace_program();
+    }
     house.start_daemon();
 
     for (name, sent) in names.iter().zip(&sent) {

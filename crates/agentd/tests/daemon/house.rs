@@ -42,6 +42,10 @@ pub struct House {
     runtime: tokio::runtime::Runtime,
     daemon: Mutex<Option<Child>>,
     env: Mutex<BTreeMap<String, String>>,
+    /// Signals that the daemon does not hear.
+    ignored: Mutex<Option<String>>,
+    /// Another copy of the program.
+    other: Mutex<Option<PathBuf>>,
 }
 
 impl House {
@@ -74,6 +78,8 @@ impl House {
             runtime,
             daemon: Mutex::default(),
             env: Mutex::default(),
+            ignored: Mutex::default(),
+            other: Mutex::default(),
         }
     }
 
@@ -106,9 +112,30 @@ impl House {
         }
     }
 
+    pub fn daemon_ignores(&self, signal: &str) {
+        *self.ignored.lock().unwrap() = Some(signal.to_owned());
+    }
+
+    /// The next daemon is of another build: another file, at least.
+    pub fn replace_program(&self) {
+        let other = self.root.path().join("agentd-of-another-build");
+        fs::copy(env!("CARGO_BIN_EXE_agentd"), &other).unwrap();
+        *self.other.lock().unwrap() = Some(other);
+    }
+
     /// The program, in an environment that is all said.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));
+        let other = self.other.lock().unwrap().clone();
+        let program = other.unwrap_or_else(|| env!("CARGO_BIN_EXE_agentd").into());
+        let mut command = match &*self.ignored.lock().unwrap() {
+            Some(signal) => {
+                let mut shell = Command::new("sh");
+                let script = format!("trap '' {signal}; exec \"$0\" \"$@\"");
+                shell.arg("-c").arg(script).arg(program);
+                shell
+            }
+            None => Command::new(program),
+        };
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

@@ -10,9 +10,11 @@
 
 mod adoption;
 mod crash;
+mod disk;
 mod exactly_once;
 mod house;
 mod keys;
+mod phases;
 mod processes;
 mod purge;
 mod reset;
