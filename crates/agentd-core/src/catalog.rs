@@ -11,13 +11,19 @@
 //! window = 131072
 //! input_usd = 0.10                   # per million tokens
 //! output_usd = 0.40
+//!
+//! [daemon]
+//! orphan_ms = 3600000
+//! log = "info"
 //! ```
 
+mod daemon;
 mod error;
 mod file;
 mod model;
 mod provider;
 
+pub use daemon::{DaemonSettings, LogLevel};
 pub use error::{Error, Fault, Unresolved};
 pub use model::ModelEntry;
 pub use provider::ProviderEntry;
@@ -32,6 +38,7 @@ pub const DEMO: &str = "demo";
 pub struct Catalog {
     providers: BTreeMap<String, ProviderEntry>,
     models: BTreeMap<String, ModelEntry>,
+    daemon: DaemonSettings,
 }
 
 /// A provider and one of its models.
@@ -58,6 +65,7 @@ impl Catalog {
         Self {
             providers: providers.map(|entry| (entry.name.clone(), entry)).collect(),
             models: models.map(|entry| (entry.name.clone(), entry)).collect(),
+            daemon: DaemonSettings::default(),
         }
     }
 
@@ -68,6 +76,10 @@ impl Catalog {
         file::extend(&mut extended, text).map_err(|fault| fault.in_file(name_of_file))?;
         *self = extended;
         Ok(())
+    }
+
+    pub const fn daemon(&self) -> &DaemonSettings {
+        &self.daemon
     }
 
     /// By name.

@@ -11,6 +11,7 @@ use agentd_core::id::{AgentId, PromptId, Seq};
 use agentd_core::time::Timestamp;
 use agentd_store::{AgentQuery, AgentSort, Store};
 use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -31,6 +32,7 @@ pub struct Daemon {
     pub program: PathBuf,
     pub started_at: Timestamp,
     pub orphan: Duration,
+    pub runtime_env: Vec<(OsString, OsString)>,
     /// What this process was started with.
     own_env: Arc<Env>,
     owner: String,
@@ -80,6 +82,7 @@ impl Daemon {
         program: PathBuf,
         orphan: Duration,
         own_env: Env,
+        runtime_env: Vec<(OsString, OsString)>,
     ) -> Self {
         Self {
             owner: format!("daemon {}", clock::new_id()),
@@ -89,6 +92,7 @@ impl Daemon {
             program,
             started_at: clock::now(),
             orphan,
+            runtime_env,
             own_env: Arc::new(own_env),
             desks: tokio::sync::Mutex::default(),
             envs: Mutex::default(),

@@ -29,6 +29,7 @@ use crate::transcript::Transcripts;
 use agentd_client::api::Env;
 use agentd_store::{Options, SqliteStore, Store};
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,8 @@ pub struct Settings {
     pub orphan: Duration,
     /// What agents work with whose callers brought nothing.
     pub env: Env,
+    /// What a runtime's own environment holds: never a key.
+    pub runtime_env: Vec<(OsString, OsString)>,
 }
 
 /// Why a daemon did not run, or ended otherwise than it was told to.
@@ -99,6 +102,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
         settings.program,
         settings.orphan,
         settings.env,
+        settings.runtime_env,
     ));
     let follower = Arc::clone(&daemon);
     tokio::spawn(async move { follower.transcripts.follow(work).await });

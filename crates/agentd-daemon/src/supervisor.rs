@@ -242,9 +242,7 @@ fn spawn(daemon: &Daemon, desk: &Desk) -> io::Result<(Identity, Option<Child>)> 
         "--orphan-ms".into(),
         orphan.into(),
     ];
-    start.env = std::env::vars_os()
-        .filter(|(name, _)| name.to_str().is_some_and(is_handed_on))
-        .collect();
+    start.env.clone_from(&daemon.runtime_env);
     start
         .env
         .push(("AGENTD_HOME".into(), daemon.layout.home().into()));
@@ -252,21 +250,6 @@ fn spawn(daemon: &Daemon, desk: &Desk) -> io::Result<(Identity, Option<Child>)> 
     start.stderr = Stdio::from(log);
     let child = start.spawn().map_err(io::Error::other)?;
     Ok((child.identity(), Some(child)))
-}
-
-/// What a runtime's own environment holds: never a key.
-fn is_handed_on(name: &str) -> bool {
-    const NAMES: [&str; 8] = [
-        "PATH",
-        "HOME",
-        "LANG",
-        "TMPDIR",
-        "TZ",
-        "SSL_CERT_FILE",
-        "AGENTD_FAILPOINT",
-        "AGENTD_FAILPOINT_DIR",
-    ];
-    NAMES.contains(&name)
 }
 
 /// Waits for the end of a process, whoever started it, and sees to what comes then.

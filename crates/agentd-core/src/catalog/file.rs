@@ -1,7 +1,7 @@
 //! The user's file: TOML as a tree of nodes that know their lines, read like a spec's front matter.
 
 use super::error::Fault;
-use super::{Catalog, DEMO, ModelEntry, ProviderEntry};
+use super::{Catalog, DEMO, DaemonSettings, ModelEntry, ProviderEntry};
 use crate::message::Wire;
 use crate::spec::{Entry, Kind, Node, Path, dollars, from_node};
 use crate::usage::{MicroUsd, Price};
@@ -16,6 +16,7 @@ use toml::de::{DeTable, DeValue};
 struct File {
     providers: BTreeMap<String, Provider>,
     models: BTreeMap<String, Model>,
+    daemon: Option<DaemonSettings>,
 }
 
 #[derive(Default, Deserialize)]
@@ -59,6 +60,7 @@ pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
         let path = Path::key(section).then(name);
         Fault::invalid(root.line_of(&path), path.to_string(), reason)
     };
+    catalog.daemon = file.daemon.unwrap_or(catalog.daemon);
     for (name, given) in file.providers {
         let known = catalog.providers.remove(&name);
         let provider = given

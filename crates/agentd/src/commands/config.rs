@@ -6,7 +6,7 @@ use crate::providers::{self, variable};
 use crate::render::table::{Head, table};
 use crate::render::word;
 use crate::{connect, home};
-use agentd_core::catalog::{Catalog, ProviderEntry};
+use agentd_core::catalog::{Catalog, DaemonSettings, ProviderEntry};
 use serde::Serialize;
 use serde_json::json;
 
@@ -28,7 +28,11 @@ into config.toml in the state folder:
   window = 131072                      # tokens
   max_output = 8192
   input_usd = 0.10                     # per million tokens
-  output_usd = 0.40";
+  output_usd = 0.40
+
+  [daemon]
+  orphan_ms = 3600000                  # how long an agent's process goes on without a daemon
+  log = \"info\"                       # or error, warn, debug";
 
 /// Show every setting, and where it comes from
 #[derive(Debug, clap::Args)]
@@ -64,6 +68,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     };
     settings.push(setting("provider", by_key, from));
     let built_in = Catalog::built_in();
+    settings.extend(of_daemon(catalog.daemon(), built_in.daemon()));
     for entry in catalog.providers() {
         settings.extend(of_provider(entry, built_in.provider(&entry.name)));
     }
@@ -98,6 +103,26 @@ fn places() -> Result<Vec<Setting>, Error> {
         setting("socket", shown(&connect::socket(&home)), "home"),
         setting("log", shown(&connect::log(&home)), "home"),
     ])
+}
+
+fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 2] {
+    let from = |is_same: bool| match is_same {
+        true => "built in",
+        false => "config.toml",
+    };
+    let orphan = daemon.orphan_ms.to_string();
+    [
+        setting(
+            "daemon.orphan_ms",
+            Some(orphan),
+            from(daemon.orphan_ms == built_in.orphan_ms),
+        ),
+        setting(
+            "daemon.log",
+            Some(word(daemon.log)),
+            from(daemon.log == built_in.log),
+        ),
+    ]
 }
 
 /// Where each field of a provider comes from: a variable, the file, or what is built in.

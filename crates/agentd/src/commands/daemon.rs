@@ -5,9 +5,10 @@ use crate::connect::{self, Connection};
 use crate::error::{Error, Exit};
 use crate::home;
 use crate::output::Output;
+use crate::providers;
+use agentd_core::catalog::LogLevel;
 use agentd_daemon::Settings;
 use serde_json::json;
-use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
@@ -19,8 +20,6 @@ Examples:
 Commands that need the daemon start it. When it stops, agents end what they have in hand and keep all they \
 have; they go on when it is back.";
 
-/// How long agents go on without a daemon.
-const ORPHAN: Duration = Duration::from_secs(3600);
 /// How long a daemon may take to end.
 const STOP: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
@@ -83,14 +82,17 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 }
 
 async fn be() -> Result<(), Error> {
-    let text = |value: OsString| value.into_string().ok();
-    let own = std::env::vars_os();
-    let own = own.filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+    let catalog = providers::catalog()?;
+    let daemon = catalog.daemon();
+    log_to_stderr(daemon.log);
     let settings = Settings {
         home: home::folder()?,
         program: std::env::current_exe().map_err(Error::no_runtime)?,
-        orphan: ORPHAN,
-        env: own.collect(),
+        orphan: Duration::from_millis(daemon.orphan_ms),
+        env: providers::env(&catalog),
+        runtime_env: std::env::vars_os()
+            .filter(|(name, _)| name.to_str().is_some_and(is_handed_on))
+            .collect(),
     };
     let ended = agentd_daemon::run(settings).await;
     ended.map_err(|error| {
@@ -100,6 +102,46 @@ async fn be() -> Result<(), Error> {
         };
         Error::new(exit, "the daemon cannot run").because(error)
     })
+}
+
+/// What of this process's environment a runtime's own holds: never a key.
+fn is_handed_on(name: &str) -> bool {
+    const NAMES: [&str; 17] = [
+        "PATH",
+        "HOME",
+        "LANG",
+        "TMPDIR",
+        "TZ",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "NO_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "no_proxy",
+        "AGENTD_FAILPOINT",
+        "AGENTD_FAILPOINT_DIR",
+    ];
+    NAMES.contains(&name)
+}
+
+/// Which is the log's file, where the daemon was started in the background.
+fn log_to_stderr(level: LogLevel) {
+    let level = match level {
+        LogLevel::Error => tracing::Level::ERROR,
+        LogLevel::Warn => tracing::Level::WARN,
+        LogLevel::Info => tracing::Level::INFO,
+        LogLevel::Debug => tracing::Level::DEBUG,
+    };
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_max_level(level)
+        .with_target(false)
+        .init();
 }
 
 async fn stop(style: &Json, out: &mut Output) -> Result<(), Error> {

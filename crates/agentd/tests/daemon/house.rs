@@ -99,6 +99,13 @@ impl House {
         self.runtime.block_on(future)
     }
 
+    pub fn spawn<T: std::marker::Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + std::marker::Send + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        self.runtime.spawn(future)
+    }
+
     /// For the next daemon.
     pub fn daemon_env(&self, name: &str, value: &str) {
         let mut env = self.env.lock().unwrap();

@@ -308,8 +308,7 @@ fn a_daemon_that_dies_in_a_reset_finishes_it() {
             events.find(|event| event.kind() == Kind::RequestSent)
         });
         let client = house.client();
-        let asked = house
-            .block(async { tokio::spawn(async move { client.reset("coder", &fresh()).await }) });
+        let asked = house.spawn(async move { client.reset("coder", &fresh()).await });
         let steps = house.count("coder", Kind::ResetStepped);
         until("a step", || {
             (house.count("coder", Kind::ResetStepped) > steps).then_some(())
@@ -413,8 +412,7 @@ fn prompts_that_come_meanwhile_wait_for_the_new_conversation() {
     house.send("coder", &format!("do: call shell {call} ;; say done"));
     until("the tool", || (house.effects().len() == 1).then_some(()));
     let client = house.client();
-    let asked =
-        house.block(async { tokio::spawn(async move { client.reset("coder", &fresh()).await }) });
+    let asked = house.spawn(async move { client.reset("coder", &fresh()).await });
     house.until_kind("coder", Kind::ResetBegan);
     let meanwhile = house.send("coder", "do: say meanwhile");
     let receipt = house.block(asked).unwrap().unwrap();

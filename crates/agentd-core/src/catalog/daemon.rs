@@ -1,0 +1,31 @@
+//! The part of the user's file that is about the daemon.
+
+use serde::{Deserialize, Serialize};
+
+/// `[daemon]`, each key with what holds where the file says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DaemonSettings {
+    /// How long an agent's process goes on without a daemon, in milliseconds. Default: 3600000, an hour.
+    pub orphan_ms: u64,
+    /// How much the daemon's log says. Default: `info`.
+    pub log: LogLevel,
+}
+
+impl Default for DaemonSettings {
+    fn default() -> Self {
+        Self {
+            orphan_ms: 3_600_000,
+            log: LogLevel::Info,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
