@@ -6,7 +6,8 @@
 //! - [`Start`]: a program to run, in a group or a session of its [`Own`]; [`Child`]: one that was
 //!   started here.
 //! - [`signal()`] and [`signal_group`]: to that very process or its group, or to nobody.
-//! - [`kill_tree`]: the end of a process and of all that it started, up to the next shim.
+//! - [`kill_tree`]: the end of a process and of all that it started, up to the next shim;
+//!   [`kill_descendants`]: of all that this one started, shims too.
 //! - [`failpoint`]: places where a test can hold a process still.
 //! - [`task`]: a process tree that outlives whoever had it started; [`shim`]: what looks after it.
 
@@ -35,7 +36,7 @@ pub use reap::{adopt_orphans, reap_orphans};
 pub use signal::{Delivery, Signal, signal, signal_group};
 pub use start::{Own, Start};
 pub use task::ended;
-pub use tree::kill_tree;
+pub use tree::{descendants, kill_descendants, kill_tree};
 
 #[cfg(test)]
 mod tests;

@@ -32,6 +32,21 @@ pub fn kill_tree(root: Identity, grace: Duration) -> Result<()> {
     hunt.end(grace)
 }
 
+/// Everybody alive below this process: complete where orphans come to it.
+pub fn descendants() -> Result<Vec<Identity>> {
+    Hunt::new([], children).look()
+}
+
+/// Kills everybody below this process, tasks and what looks after them too. Blocks until nobody is left.
+pub fn kill_descendants() -> Result<()> {
+    Hunt::new([], children).end(Duration::ZERO)
+}
+
+fn children(snapshot: &Snapshot) -> Vec<Identity> {
+    let me = std::process::id();
+    snapshot.all_that(|stat| stat.parent == me).collect()
+}
+
 /// The search for everybody who belongs to a tree, over and over until nobody is left.
 pub struct Hunt<F> {
     /// Once seen they stay known, whoever their parent becomes.

@@ -104,7 +104,11 @@ pub const fn is_gone(error: &agentd_client::Error) -> bool {
 
 impl Connection {
     pub async fn open() -> Result<Self, Error> {
-        let home = home::folder()?;
+        Self::at(home::folder()?).await
+    }
+
+    /// To the daemon of this folder.
+    pub async fn at(home: PathBuf) -> Result<Self, Error> {
         let mut connection = Self {
             client: Client::new(socket(&home)),
             home,
@@ -135,7 +139,13 @@ impl Connection {
         }
     }
 
-    async fn ensure(&mut self) -> Result<(), Error> {
+    /// The daemon, where we started it.
+    pub const fn daemon(&mut self) -> Option<&mut Child> {
+        self.daemon.as_mut()
+    }
+
+    /// Starts a daemon where none listens.
+    pub async fn ensure(&mut self) -> Result<(), Error> {
         if listens(self.client.socket())? {
             return Ok(());
         }

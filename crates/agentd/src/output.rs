@@ -71,6 +71,11 @@ impl Output {
             .map_err(|error| Error::of_output(&error))
     }
 
+    /// Whether somebody watches, and no program or file takes it in.
+    pub const fn is_watched(&self) -> bool {
+        self.is_watched
+    }
+
     /// How many columns there are; none where nobody watches.
     pub fn width(&self) -> Option<u16> {
         if !self.is_watched {

@@ -79,11 +79,28 @@ impl Printer {
         if let Body::MessageAdded(message) = &event.body {
             self.rest_of(message);
             self.end_line();
-            for call in message.blocks.iter().filter_map(|block| block.as_call()) {
-                let arguments = Value::Object(call.arguments.to_object()).to_string();
-                let text = format!("· {} {}", call.name, shortened(&arguments));
-                self.remark("call", &text);
+            self.calls(message);
+        }
+    }
+
+    /// A message on the way to the answer, as a remark; the answer itself is not shown.
+    pub fn beside(&mut self, event: &Event) {
+        if let Body::MessageAdded(message) = &event.body
+            && message.blocks.iter().any(|block| block.as_call().is_some())
+        {
+            let text = text_of(message);
+            if !text.trim().is_empty() {
+                self.remark("message", text.trim_end());
             }
+            self.calls(message);
+        }
+    }
+
+    fn calls(&mut self, message: &MessageAdded) {
+        for call in message.blocks.iter().filter_map(|block| block.as_call()) {
+            let arguments = Value::Object(call.arguments.to_object()).to_string();
+            let text = format!("· {} {}", call.name, shortened(&arguments));
+            self.remark("call", &text);
         }
     }
 
@@ -114,11 +131,7 @@ impl Printer {
         if message.status == MessageStatus::Superseded {
             return;
         }
-        let texts = message.blocks.iter().filter_map(|block| match block {
-            Block::Text { text } | Block::Annotated { text, .. } => Some(text.as_str()),
-            _ => None,
-        });
-        let all: String = texts.collect();
+        let all = text_of(message);
         let of = message.request;
         let continues = request.is_none() || request == of.map(|of| of.to_string());
         match all.strip_prefix(&shown) {
@@ -161,6 +174,14 @@ impl Printer {
         // The thread ends when nobody reads any more; the agent does not.
         let _closed = self.lines.send(line);
     }
+}
+
+fn text_of(message: &MessageAdded) -> String {
+    let texts = message.blocks.iter().filter_map(|block| match block {
+        Block::Text { text } | Block::Annotated { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
 }
 
 fn print(queue: &mpsc::Receiver<Line>) {

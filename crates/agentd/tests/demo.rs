@@ -10,12 +10,30 @@ mod program;
 use agentd_process::{Delivery, Exit, Signal, Start, signal};
 use program::{agentd, stderr, stdout};
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::Stdio;
 
 fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).unwrap().next().is_none()
+}
+
+/// Whoever still has something to do with the folder.
+fn processes(folder: &Path) -> Vec<String> {
+    let folder = folder.display().to_string();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let pid = entry.file_name().into_string().unwrap_or_default();
+        if pid.parse::<u32>().is_err() || pid == std::process::id().to_string() {
+            continue;
+        }
+        let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
+        let all = [read("cmdline"), read("environ")].concat();
+        if String::from_utf8_lossy(&all).contains(&folder) {
+            found.push(pid);
+        }
+    }
+    found
 }
 
 /// The program, with its output piped and its temporary files in `folder`.
@@ -34,20 +52,28 @@ fn it_shows_that_nothing_is_lost() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(stderr(&output), "");
     for claim in [
-        "✓ it wrote a file and ran a command, and answered",
-        "✓ the file is there, and its words were counted (3 words)",
-        "✓ it is dead, and had no chance to tidy up",
-        "✓ the command was not run a second time",
+        "✓ a daemon runs, this very program",
+        "✓ it used three tools, and answered",
+        "✓ the file that it wrote is there, and it counted right (2 poem.txt)",
+        "✓ the agent's process is dead, and had no chance to tidy up",
+        "✓ the command that it had started runs on",
+        "✓ the daemon has started another, without being asked",
+        "✓ the command was not run a second time (once)",
         "✓ the turn that was cut off went on by itself, and completed",
         "✓ the model was told what really came of it",
-        "✓ every event that was acknowledged is there",
-        "✓ they are numbered without a gap",
-        "✓ all that had been shown is kept, marked interrupted",
-        "not a number twice (1 to 60)",
-        "✓ the next request is valid, and nothing has to be repaired",
-        "✓ the new one is empty: there is nothing to send",
-        "✓ the next request is what it would have been, byte for byte",
+        "✓ the daemon is dead",
+        "✓ the agent's process was not restarted: the new daemon has adopted it",
+        "not a number twice (1 to 40)",
+        "✓ the model was asked once, and its reply is one message",
+        "✓ every event was shown once: none is missing, none is doubled",
+        "✓ the next request starts fresh: it holds the new prompt and nothing else",
+        "✓ the old conversation, the same one, is current again",
+        "✓ the request that left is what it would have been without the reset, byte for byte",
+        "✓ the daemon has ended in order",
+        "✓ no process is left behind",
+        "✓ every checksum holds: `verify` finds nothing",
         "claims, all true",
+        "agentd run \"What is in this folder?\"",
     ] {
         assert!(
             stdout(&output).contains(claim),
@@ -57,6 +83,38 @@ fn it_shows_that_nothing_is_lost() {
     assert!(!stdout(&output).contains('✗'));
     assert!(!stdout(&output).contains('\u{1b}'), "no colours in a pipe");
     assert!(is_empty(folder.path()), "its folder is removed");
+    assert_eq!(processes(folder.path()), Vec::<String>::new());
+}
+
+#[test]
+fn it_needs_no_home_and_no_folder_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut start = start(folder.path(), &["demo"]);
+    start.cwd = Some("/proc".into());
+    let mut child = start.spawn().unwrap();
+    let mut text = String::new();
+    let mut stdout = child.take_stdout().unwrap();
+    stdout.read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap(), Exit::Code(0), "{text}");
+    assert!(text.contains("claims, all true"), "{text}");
+    assert!(is_empty(folder.path()), "its folder is removed");
+}
+
+/// A false claim is a failure: here the tool that the claims are about cannot do its work.
+#[test]
+fn a_claim_that_is_not_so_fails_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut start = start(folder.path(), &["demo"]);
+    start.env.push(("PATH".into(), "/nowhere".into()));
+    let mut child = start.spawn().unwrap();
+    let mut text = String::new();
+    let mut stdout = child.take_stdout().unwrap();
+    stdout.read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap(), Exit::Code(1), "{text}");
+    assert!(text.contains("✗ the file that it wrote is there"), "{text}");
+    assert!(!text.contains("all true"), "{text}");
+    assert!(!is_empty(folder.path()), "what it found is kept");
+    assert_eq!(processes(folder.path()), Vec::<String>::new());
 }
 
 #[test]
@@ -72,17 +130,30 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     assert!(is_empty(folder.path()), "its folder is removed");
 }
 
-#[test]
-fn ctrl_c_ends_it_and_leaves_nothing_behind() {
+/// Tells it to end in the middle of the story: with a daemon, an agent and a command at work.
+fn end_in_the_middle(with: Signal) {
     let folder = tempfile::tempdir().unwrap();
     let mut child = start(folder.path(), &["demo"]).spawn().unwrap();
-    let mut line = String::new();
-    let mut stdout = BufReader::new(child.take_stdout().unwrap());
-    stdout.read_line(&mut line).unwrap();
-    let delivery = signal(child.identity(), Signal::INT).unwrap();
+    let stdout = BufReader::new(child.take_stdout().unwrap());
+    let mut lines = stdout.lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("sh build.sh")));
+    assert_ne!(processes(folder.path()), Vec::<String>::new());
+    let delivery = signal(child.identity(), with).unwrap();
     assert_eq!(delivery, Delivery::Sent);
     assert_eq!(child.wait().unwrap(), Exit::Code(130));
     assert!(is_empty(folder.path()), "its folder is removed");
+    assert_eq!(processes(folder.path()), Vec::<String>::new());
+}
+
+#[test]
+fn ctrl_c_ends_it_and_leaves_nothing_behind() {
+    end_in_the_middle(Signal::INT);
+}
+
+#[test]
+fn so_do_the_other_signals_that_end_a_program() {
+    end_in_the_middle(Signal::TERM);
+    end_in_the_middle(Signal::HUP);
 }
 
 #[test]
@@ -91,4 +162,42 @@ fn without_a_place_for_its_files_it_says_what_to_do() {
     let output = agentd(&folder.path().join("nowhere"), &["demo"]);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert!(stderr(&output).contains("next: set TMPDIR"), "{output:?}");
+}
+
+#[test]
+fn a_path_too_long_for_a_socket_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = folder.path().join("a".repeat(100));
+    fs::create_dir(&long).unwrap();
+    let output = agentd(&long, &["demo"]);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    assert!(stderr(&output).contains("a shorter path"), "{output:?}");
+    assert!(is_empty(&long), "its folder is removed");
+}
+
+/// The first thing that anybody types, on an empty home.
+#[test]
+fn a_run_with_the_built_in_model_works_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, work) = (folder.path().join("home"), folder.path().join("work"));
+    fs::create_dir(&work).unwrap();
+    fs::write(work.join("long.txt"), "1\n2\n3\n").unwrap();
+    fs::write(work.join("short"), "1\n").unwrap();
+    let prompt = "list the files here and count the lines of the largest";
+    let cwd = work.display().to_string();
+    let args = ["run", "--provider", "demo", "--cwd", &cwd, prompt];
+    let output = agentd(&home, &args);
+    let stopped = agentd(&home, &["daemon", "stop"]);
+    assert_eq!(stopped.status.code(), Some(0), "{stopped:?}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    // The answer, all of it, and nothing else.
+    assert_eq!(
+        stdout(&output),
+        "This is here:\n> long.txt\n> short\n\
+         The largest file here, and its lines before it:\n> 3 long.txt\n\
+         All 2 steps are done.\n"
+    );
+    for call in ["· list_files", "· shell"] {
+        assert!(stderr(&output).contains(call), "{output:?}");
+    }
 }

@@ -5,7 +5,7 @@ use super::journal::StoreJournal;
 use crate::clock;
 use crate::error::{Error, Exit};
 use agentd_core::begin::{self, Queue};
-use agentd_core::event::{Body, Direction, Mode, NewEvent, SpecSet};
+use agentd_core::event::{Body, Mode, NewEvent, SpecSet};
 use agentd_core::id::{AgentId, ConversationId, Seq, TurnId};
 use agentd_core::session::Session;
 use agentd_core::spec::AgentSpec;
@@ -157,16 +157,6 @@ impl Folder {
         let lines = begin::reset(&state, &window, new, Queue::SetAside, None);
         let lines = lines.map_err(|refused| {
             Error::new(Exit::Refused, "no new conversation can begin").because(refused)
-        })?;
-        self.append(fence, lines).await
-    }
-
-    /// Undo or redo, where no turn is under way.
-    pub async fn step(&self, agent: AgentId, direction: Direction) -> Result<(), Error> {
-        let (fence, _) = self.claim(agent).await?;
-        let Loaded { state, window, .. } = self.load(agent).await?;
-        let lines = begin::step(&state, &window, direction, None).map_err(|refused| {
-            Error::new(Exit::Refused, "the conversation stays as it is").because(refused)
         })?;
         self.append(fence, lines).await
     }

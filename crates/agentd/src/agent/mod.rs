@@ -11,7 +11,7 @@ pub mod signals;
 
 pub use crate::printer::Style;
 pub use checkpoint::FILE;
-pub use folder::Folder;
+use folder::Folder;
 
 use crate::error::{Error, Exit};
 use crate::printer::Printer;

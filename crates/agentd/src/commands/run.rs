@@ -23,7 +23,8 @@ Examples:
   agentd run --detach \"Update the dependencies and run the tests\"
 
 The agent lives for this one prompt; `agentd show` and `agentd logs` know it afterwards. A daemon is \
-started where none runs. Ctrl-C interrupts the turn, and keeps what was said.
+started where none runs. In a pipe or a file, standard output is the answer alone. Ctrl-C interrupts the \
+turn, and keeps what was said.
 Exit: 0 ok, 1 the turn failed, 3 refused or waiting for you, 4 unavailable, 5 limited, 130 interrupted.";
 
 /// As long as the last lines may take to be read by whoever reads them.
@@ -67,9 +68,11 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         return Err(Error::new(Exit::Unavailable, what)
             .next("the daemon may be of another version: `agentd daemon stop`, and try again"));
     };
-    let show = match args.json {
-        true => Show::Json,
-        false => Show::Nothing,
+    let show = match (args.json, out.is_watched()) {
+        (true, _) => Show::Json,
+        (_, true) => Show::Nothing,
+        // Whoever reads it gets the answer, and not what was said on the way.
+        (_, false) => Show::Text,
     };
     watch(&mut connection, &mut interrupts, name, prompt, show).await?;
     let answer = waiting::answer(&mut connection, name, prompt, out).await?;
@@ -113,15 +116,17 @@ async fn watch(
             seen = follow.next(connection) => seen?,
         };
         let event = match seen {
-            Seen::Delta(delta) if show != Show::Json => {
+            Seen::Delta(delta) if show == Show::Nothing => {
                 printer.streamed(&delta.request, &delta.text);
                 continue;
             }
             Seen::Delta(_) | Seen::CaughtUp => continue,
             Seen::Event(event) => event,
         };
-        if show != Show::Json {
-            printer.event(&event);
+        match show {
+            Show::Nothing => printer.event(&event),
+            Show::Text => printer.beside(&event),
+            Show::Json => {}
         }
         match turn.look(&event) {
             Now::GoesOn => {}

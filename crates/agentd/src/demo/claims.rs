@@ -28,8 +28,8 @@ impl<'a> Claims<'a> {
             .line(format_args!("{HEADING}{number}. {what}{HEADING:#}"))
     }
 
-    /// Something that needs no proof.
-    pub fn remark(&mut self, what: &str) -> Result<(), Error> {
+    /// What happens, as it happens.
+    pub fn say(&mut self, what: &str) -> Result<(), Error> {
         self.out.line(format_args!("   {QUIET}{what}{QUIET:#}"))
     }
 

@@ -15,13 +15,20 @@ pub fn is_so(holds: bool, seen: impl Into<String>, otherwise: impl Into<String>)
     }
 }
 
-/// Everything that was acknowledged is in the journal.
-pub fn all_there(acknowledged: &[Seq], journal: &[Seq]) -> Verdict {
-    let missing = |seq: &&Seq| !journal.contains(seq);
-    match acknowledged.iter().find(missing) {
-        Some(seq) => Err(format!("event {seq} was acknowledged and is missing")),
-        None if acknowledged.is_empty() => Err("nothing was acknowledged".to_owned()),
-        None => Ok(format!("{0} of {0}", acknowledged.len())),
+/// What was shown is what is on record: nothing is missing, nothing is doubled.
+pub fn each_once(shown: &[Seq], journal: &[Seq]) -> Verdict {
+    let differ = shown.iter().zip(journal).find(|(one, other)| one != other);
+    match differ {
+        Some((shown, there)) => Err(format!(
+            "event {shown} was shown where {there} is on record"
+        )),
+        None if shown.len() != journal.len() => Err(format!(
+            "{} events were shown, and {} are on record",
+            shown.len(),
+            journal.len()
+        )),
+        None if shown.is_empty() => Err("there are no events".to_owned()),
+        None => Ok(format!("{} events", shown.len())),
     }
 }
 

@@ -1,31 +1,47 @@
 //! `agentd demo`: a true story, told while it happens.
 //!
-//! It runs the very program that a user runs, `agentd agent`, with the model that is built in and real
-//! tools, and kills it. Everything it prints with a ✓ was looked up first, and the first thing that is
-//! not so ends it.
+//! It starts the very daemon that a user has, with a folder of its own, lets an agent work with the
+//! model that is built in and real tools, and kills both. Everything it prints with a ✓ was looked up
+//! first, and the first thing that is not so ends it.
 //!
 //! - [`story`]: the steps, in order. [`claims`]: what is said, and whether it held.
-//! - [`evidence`]: the checks themselves, pure.
-//! - [`worker`]: the agent's process, seen from outside.
+//! - [`stage`]: the daemon and the agent, seen from outside. [`journal`]: what is on record.
+//! - [`evidence`]: the checks themselves, pure. [`line`]: an event in a line or a few.
 
 mod claims;
 mod evidence;
+mod journal;
+mod line;
+mod stage;
 mod story;
-mod worker;
 
 use crate::error::{Error, Exit};
 use crate::output::Output;
+use std::path::Path;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// It takes a few seconds; past this something hangs.
+const LONGEST: Duration = Duration::from_secs(90);
+/// What the address of a socket holds.
+const SOCKET_PATH: usize = 107;
 
 pub async fn run(out: &mut Output) -> Result<(), Error> {
-    let folder = tempfile::Builder::new()
-        .prefix("agentd-demo-")
-        .tempdir()
-        .map_err(|error| {
-            Error::new(Exit::Unavailable, "the demo has no folder to work in")
-                .because(error)
-                .next("set TMPDIR to a folder that can be written to")
-        })?;
-    match story::tell(out, folder.path()).await {
+    let folder = folder()?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(Error::no_runtime)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(Error::no_runtime)?;
+    let told = tokio::select! {
+        told = tokio::time::timeout(LONGEST, story::tell(out, folder.path())) => told,
+        // Whatever ends us, what we started ends with us.
+        _ = terminate.recv() => return Err(Error::interrupted()),
+        _ = hangup.recv() => return Err(Error::interrupted()),
+    };
+    let told = told.unwrap_or_else(|_| {
+        let what = "the demo does not come to its end";
+        Err(Error::new(Exit::Failed, what))
+    });
+    match told {
         // Evidence: whoever looks into it needs the files.
         Err(error) if error.is_failure() => {
             let kept = folder.keep();
@@ -37,4 +53,25 @@ pub async fn run(out: &mut Output) -> Result<(), Error> {
         }
         ended => ended,
     }
+}
+
+fn folder() -> Result<TempDir, Error> {
+    let cannot = || Error::new(Exit::Unavailable, "the demo has no folder to work in");
+    let folder = tempfile::Builder::new().prefix("agentd-demo-").tempdir();
+    let folder = folder.map_err(|error| {
+        cannot()
+            .because(error)
+            .next("set TMPDIR to a folder that can be written to")
+    })?;
+    let longest = agentd_daemon::layout::Layout::new(stage::home(folder.path())).link_socket();
+    match fits(&longest) {
+        true => Ok(folder),
+        false => Err(cannot()
+            .because("its path is too long for a socket")
+            .next("set TMPDIR to a folder with a shorter path, /tmp for one")),
+    }
+}
+
+fn fits(socket: &Path) -> bool {
+    socket.as_os_str().len() <= SOCKET_PATH
 }

@@ -27,8 +27,10 @@ The demo model is built in and needs no key and no network. It understands:
   run `COMMAND`       runs it with the shell tool, and quotes the end of its output
   write PATH: TEXT    writes a file
   read PATH           reads a file, and quotes its beginning
+  list the files here
+  count the lines of the largest
   count to N          counts, a line about every 30 ms: something to interrupt
-  A; then B           one step after the other, a request to the model for each
+  A; then B           one step after the other, a request to the model for each; `and` will do, too
   go on               takes up the prompt before, where it was left
 Anything else: it lists the files here, and repeats your words.";
 

@@ -16,6 +16,9 @@ pub enum Step {
     Count {
         to: u64,
     },
+    List,
+    /// How many lines the largest file here has.
+    Largest,
     /// Something that the model does not understand.
     Other {
         words: String,
@@ -23,19 +26,29 @@ pub enum Step {
 }
 
 const THEN: &str = "; then ";
+const AND: &str = " and ";
 /// So that a slip of the finger does not count for days.
 const COUNT_LIMIT: u64 = 10_000;
 
 pub fn parse(prompt: &str) -> Vec<Step> {
-    split(prompt).into_iter().map(step).collect()
+    split(prompt).into_iter().flat_map(steps).collect()
+}
+
+/// One step, or several with `and` between them, if each of them is understood.
+fn steps(text: &str) -> Vec<Step> {
+    let whole = step(text);
+    if matches!(whole, Step::Other { .. }) {
+        let parts: Vec<Step> = text.split(AND).map(step).collect();
+        if !parts.iter().any(|part| matches!(part, Step::Other { .. })) {
+            return parts;
+        }
+    }
+    vec![whole]
 }
 
 /// Whether it only asks for more of the same.
 pub fn is_go_on(prompt: &str) -> bool {
-    let words = prompt.trim().trim_end_matches(['.', '!']);
-    ["go on", "continue", "carry on"]
-        .iter()
-        .any(|known| words.eq_ignore_ascii_case(known))
+    is_one_of(prompt, &["go on", "continue", "carry on"])
 }
 
 /// At `; then `, but not inside of a command: a shell has these words too.
@@ -80,10 +93,29 @@ fn step(text: &str) -> Step {
             })
         }),
         "read" => path(rest).map(|path| Step::Read { path }),
+        "count" if is_largest(rest) => Some(Step::Largest),
         "count" => count(rest).map(|to| Step::Count { to }),
+        "list" if is_files(rest) => Some(Step::List),
         _ => None,
     };
     known.unwrap_or_else(other)
+}
+
+fn is_files(text: &str) -> bool {
+    is_one_of(
+        text,
+        &["files", "the files", "files here", "the files here"],
+    )
+}
+
+fn is_largest(text: &str) -> bool {
+    let known = ["the lines of the largest", "the lines of the largest file"];
+    is_one_of(text, &known)
+}
+
+fn is_one_of(text: &str, known: &[&str]) -> bool {
+    let text = text.trim().trim_end_matches(['.', '!', '?']);
+    known.iter().any(|known| text.eq_ignore_ascii_case(known))
 }
 
 /// What stands between the first backtick and the last.

@@ -20,6 +20,10 @@ pub enum Piece {
     },
 }
 
+/// Counts the lines of the largest file, folders and what is hidden left out.
+const LARGEST: &str = "f=$(ls -SLp 2>/dev/null | grep -v '/$' | head -n 1); \
+     if [ -n \"$f\" ]; then wc -l -- \"$f\"; else echo 'there is no file here'; fi";
+
 /// How many lines of a tool's output are quoted, and how much of each.
 const QUOTED_LINES: usize = 10;
 const QUOTED_CHARS: usize = 200;
@@ -44,6 +48,8 @@ pub fn answer(request: &Request) -> Vec<Piece> {
         .collect();
     let mut results = talk.results.iter();
     let mut numbers = talk.numbers.iter().copied().peekable();
+    // What came of the steps that used a tool; the answer has all of it, and only the answer.
+    let mut reports = Vec::new();
     // What is to be said since the newest result.
     let mut pieces = Vec::new();
     for step in &steps {
@@ -52,7 +58,8 @@ pub fn answer(request: &Request) -> Vec<Piece> {
             continue;
         };
         if let Some(result) = results.next() {
-            pieces = vec![Piece::Text(step.report(result))];
+            reports.push(Piece::Text(step.report(result)));
+            pieces.clear();
             continue;
         }
         pieces.push(Piece::Text(step.intention()));
@@ -65,6 +72,7 @@ pub fn answer(request: &Request) -> Vec<Piece> {
         });
         return pieces;
     }
+    let mut pieces = [reports, pieces].concat();
     if steps.len() > 1 {
         pieces.push(Piece::Text(format!("All {} steps are done.", steps.len())));
     }
@@ -177,15 +185,17 @@ const fn is_done(result: &ToolResult) -> bool {
 impl Step {
     /// The call that does it, where there is a tool for it.
     fn call(&self, tools: &[Tool]) -> Option<(&'static str, Map<String, Value>)> {
+        const COMMAND: &[&str] = &["command", "cmd", "script"];
         // Names of arguments are the tool's; the first of ours is a guess where it says nothing.
         let given: &[(&[&str], &str)] = match self {
-            Self::Run { command } => &[(&["command", "cmd", "script"], command)],
+            Self::Run { command } => &[(COMMAND, command)],
+            Self::Largest => &[(COMMAND, LARGEST)],
             Self::Write { path, text } => &[
                 (&["path", "file_path", "file"], path),
                 (&["content", "text", "contents"], text),
             ],
             Self::Read { path } => &[(&["path", "file_path", "file"], path)],
-            Self::Other { .. } => &[(&["path", "dir", "directory"], ".")],
+            Self::List | Self::Other { .. } => &[(&["path", "dir", "directory"], ".")],
             Self::Count { .. } => return None,
         };
         let tool = tools.iter().find(|tool| tool.name == self.tool())?;
@@ -200,10 +210,10 @@ impl Step {
 
     const fn tool(&self) -> &'static str {
         match self {
-            Self::Run { .. } => "shell",
+            Self::Run { .. } | Self::Largest => "shell",
             Self::Write { .. } => "write_file",
             Self::Read { .. } => "read_file",
-            Self::Other { .. } => "list_files",
+            Self::List | Self::Other { .. } => "list_files",
             Self::Count { .. } => "",
         }
     }
@@ -213,6 +223,7 @@ impl Step {
             Self::Run { .. } => "I'll run it.".to_owned(),
             Self::Write { path, .. } => format!("I'll write {path}."),
             Self::Read { path } => format!("I'll read {path}."),
+            Self::Largest => "I'll count the lines of the largest file.".to_owned(),
             _ => "Let me see what is here.".to_owned(),
         }
     }
@@ -261,6 +272,16 @@ impl Step {
             (CallOutcome::Ok, Self::Run { .. }) => format!("The output ends with:\n{last}"),
             (CallOutcome::Ok, Self::Write { path, .. }) => format!("I have written {path}.\n"),
             (CallOutcome::Ok, Self::Read { path }) => format!("{path} begins with:\n{first}"),
+            (CallOutcome::Ok, Self::Largest) => {
+                format!("The largest file here, and its lines before it:\n{last}")
+            }
+            (CallOutcome::Ok, Self::List) => {
+                let rest = match lines.len().saturating_sub(QUOTED_LINES) {
+                    0 => String::new(),
+                    more => format!("> … and {more} more\n"),
+                };
+                format!("This is here:\n{first}{rest}")
+            }
             (CallOutcome::Ok, Self::Other { words }) => {
                 format!("This is here:\n{first}\n{}", closing(words))
             }

@@ -144,8 +144,45 @@ fn files_are_written_and_read_by_the_names_that_the_tools_have() {
             ("read_file".into(), r#"{"path":"a.txt"}"#.into()),
         ]
     );
+    assert!(text.contains("I have written a.txt."), "{text}");
     assert!(text.contains("a.txt begins with:\n> output 2"), "{text}");
     assert!(text.contains("All 2 steps are done."), "{text}");
+}
+
+#[test]
+fn the_files_are_listed_and_the_lines_of_the_largest_counted() {
+    let prompt = "List the files here and count the lines of the largest.";
+    let mut talk = request(vec![user(prompt)]);
+    let (calls, text) = to_the_end(&mut talk);
+    let [(list, path), (shell, command)] = &calls[..] else {
+        panic!("{calls:?}");
+    };
+    assert_eq!(
+        (list.as_str(), path.as_str()),
+        ("list_files", r#"{"path":"."}"#)
+    );
+    assert_eq!(shell, "shell");
+    assert!(
+        command.contains("ls -S") && command.contains("wc -l"),
+        "{command}"
+    );
+    for word in ["This is here:\n> output 1", "lines before it:\n> output 2"] {
+        assert!(text.contains(word), "{text}");
+    }
+    assert!(!text.contains("demo model"), "it has understood: {text}");
+}
+
+#[test]
+fn a_long_list_says_how_much_more_there_is() {
+    let mut talk = request(vec![user("list files")]);
+    let (blocks, ..) = ask(&talk);
+    let call = call_in(&blocks).unwrap().clone();
+    talk.messages.push(Message::assistant(blocks));
+    let names: Vec<String> = (1..=12).map(|n| format!("{n}.txt")).collect();
+    talk.messages
+        .push(result(&call, CallOutcome::Ok, &names.join("\n")));
+    let (_, text) = to_the_end(&mut talk);
+    assert!(text.ends_with("> 10.txt\n> … and 2 more\n"), "{text}");
 }
 
 #[test]
@@ -311,6 +348,21 @@ fn steps_are_split_outside_of_commands_only() {
     assert_eq!(parse("a ` tick; then read b").len(), 2);
     assert!(matches!(parse("run the tests")[..], [Step::Other { .. }]));
     assert!(matches!(parse("write it down")[..], [Step::Other { .. }]));
+    assert_eq!(
+        parse("count to 2 and list the files"),
+        [Step::Count { to: 2 }, Step::List]
+    );
+    assert_eq!(
+        parse("write a: this and that"),
+        [Step::Write {
+            path: "a".into(),
+            text: "this and that".into()
+        }]
+    );
+    assert!(matches!(
+        parse("list the files and think")[..],
+        [Step::Other { .. }]
+    ));
     assert!(is_go_on(" Continue! ") && !is_go_on("go on a trip"));
 }
 

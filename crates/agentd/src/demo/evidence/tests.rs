@@ -55,14 +55,20 @@ fn reply(blocks: impl Into<Vec<Block>>) -> Message {
 }
 
 #[test]
-fn an_acknowledged_event_that_is_missing_is_named() {
-    assert_eq!(
-        all_there(&seqs(&[1, 2]), &seqs(&[1, 2, 3])),
-        Ok("2 of 2".to_owned())
-    );
-    let missing = all_there(&seqs(&[1, 2, 4]), &seqs(&[1, 2, 3])).unwrap_err();
-    assert!(missing.contains("event 4"), "{missing}");
-    assert!(all_there(&[], &seqs(&[1])).is_err());
+fn an_event_that_was_lost_or_doubled_is_found() {
+    let journal = seqs(&[1, 2, 3]);
+    assert_eq!(each_once(&journal, &journal), Ok("3 events".to_owned()));
+    for shown in [
+        &[][..],
+        &[1, 2],
+        &[1, 3],
+        &[1, 2, 2, 3],
+        &[1, 2, 3, 3],
+        &[1, 3, 2],
+    ] {
+        assert!(each_once(&seqs(shown), &journal).is_err(), "{shown:?}");
+    }
+    assert!(each_once(&[], &[]).is_err());
 }
 
 #[test]

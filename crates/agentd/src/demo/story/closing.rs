@@ -1,54 +1,45 @@
 //! What was shown, in a table, and how to go on.
 
-use super::Scene;
+use super::ended::Record;
 use crate::demo::claims::Claims;
 use crate::error::Error;
 use crate::output::{GOOD, HEADING};
 
 pub struct Figures {
-    pub kept_bytes: usize,
     pub request_bytes: usize,
+    pub record: Record,
     pub seconds: f64,
 }
 
-pub async fn tell(claims: &mut Claims<'_>, scene: &Scene, figures: &Figures) -> Result<(), Error> {
-    let state = scene.load().await?.state;
-    let turns: u32 = state
-        .tree
-        .iter()
-        .map(|conversation| conversation.turns)
-        .sum();
+pub fn tell(claims: &mut Claims<'_>, figures: &Figures) -> Result<(), Error> {
+    let Record {
+        events,
+        conversations,
+        turns,
+    } = figures.record;
+    let bytes = figures.request_bytes;
     let table = [
         (
-            "two kills with SIGKILL",
-            format!("0 of {} acknowledged events lost", scene.acknowledged.len()),
+            "the agent's process killed",
+            "the command ran on, and once; the turn went on".to_owned(),
         ),
         (
-            "the half-written reply",
-            format!("{} bytes kept, and finished", figures.kept_bytes),
+            "the daemon killed",
+            "the agent's process was adopted; no event lost or doubled".to_owned(),
         ),
         (
             "reset, then undo",
-            format!(
-                "the next request identical, {} bytes",
-                figures.request_bytes
-            ),
+            format!("the next request identical, {bytes} bytes"),
         ),
         (
             "the journal",
-            format!(
-                "{} events, {turns} turns, {} conversations, verified",
-                state.head,
-                state.tree.len(),
-            ),
+            format!("{events} events, {turns} turns, {conversations} conversations, verified"),
         ),
     ];
     claims.out.line("")?;
-    claims
-        .out
-        .line(format_args!("{HEADING}What you saw{HEADING:#}"))?;
+    heading(claims, "What you saw")?;
     for (what, came_of_it) in table {
-        claims.out.line(format_args!("   {what:<26}{came_of_it}"))?;
+        claims.out.line(format_args!("   {what:<30}{came_of_it}"))?;
     }
     let held = claims.held();
     claims.out.line(format_args!(
@@ -56,18 +47,31 @@ pub async fn tell(claims: &mut Claims<'_>, scene: &Scene, figures: &Figures) -> 
         figures.seconds
     ))?;
     claims.out.line("")?;
-    claims
-        .out
-        .line(format_args!("{HEADING}Go on with a real model{HEADING:#}"))?;
-    for (what, where_to) in [
+    heading(claims, "Go on with a real model")?;
+    for (what, what_for) in [
         (
             "export ANTHROPIC_API_KEY=…",
             "or OPENAI_API_KEY, or GEMINI_API_KEY",
         ),
-        ("agentd agent \"…\"", "in the folder that it is to work in"),
-        ("agentd agent --help", "other providers, limits, resuming"),
+        (
+            "agentd run \"What is in this folder?\"",
+            "one prompt, one answer",
+        ),
+        ("agentd create coder", "an agent that stays"),
+        ("agentd send coder \"…\"", "and remembers"),
+        ("agentd logs -f coder", "what it does"),
+        (
+            "agentd reset coder",
+            "a new conversation; --undo takes it back",
+        ),
     ] {
-        claims.out.line(format_args!("   {what:<30}{where_to}"))?;
+        claims.out.line(format_args!("   {what:<40}{what_for}"))?;
     }
-    Ok(())
+    claims
+        .out
+        .line("The first command starts the daemon; there is nothing to set up.")
+}
+
+fn heading(claims: &mut Claims<'_>, text: &str) -> Result<(), Error> {
+    claims.out.line(format_args!("{HEADING}{text}{HEADING:#}"))
 }

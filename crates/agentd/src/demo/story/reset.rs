@@ -1,117 +1,115 @@
 //! A new conversation, and the old one again.
 
-use super::Scene;
-use crate::clock;
 use crate::demo::claims::Claims;
 use crate::demo::evidence::{self, is_so};
+use crate::demo::journal::{bytes, next_request, prompted};
+use crate::demo::line;
+use crate::demo::stage::{NAME, Stage};
 use crate::error::Error;
-use agentd_core::event::{Direction, NewEvent, Prompt, PromptsTaken};
-use agentd_core::id::{AgentId, ConversationId, PromptId, Seq};
-use agentd_core::message::Block;
-use agentd_core::request;
-use agentd_core::window::Window;
-use agentd_core::wire;
-use agentd_store::Loaded;
+use agentd_client::api::{Reset, Status};
+use agentd_core::event::Direction;
+use agentd_core::id::{ConversationId, Seq};
+use agentd_core::request::Request;
 
-const NEXT: &str = "what did we do?";
+const FRESH: &str = "run `echo a fresh start`";
+const NEXT: &str = "list the files here";
 
 /// Returns the size of the request that was compared.
-pub async fn tell(claims: &mut Claims<'_>, scene: &mut Scene) -> Result<usize, Error> {
-    claims.step("Reset it: a new, empty conversation")?;
-    let (folder, agent) = scene.open().await?;
-    let before = folder.load(agent).await?;
-    let old = before.state.tree.current();
-    let expected = next_request(&before);
-    folder.begin(agent).await?;
-    let fresh = folder.load(agent).await?;
-    let is_sealed = |id| {
-        fresh
-            .state
-            .tree
-            .get(id)
-            .is_some_and(|it| it.sealed.is_some())
-    };
+pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<usize, Error> {
+    claims.step("Reset: a new conversation")?;
+    let journal = stage.journal(claims).await?;
+    let current = stage.agent().await?.conversation.map(|it| it.id);
+    let old = current.unwrap_or_else(|| ConversationId::from_bytes([0; 16]));
+    let expected = next_request(&prompted(&journal.window(old), NEXT));
+    claims.say(&format!("agentd reset {NAME}"))?;
+    let receipt = stage.client().reset(NAME, &Reset::default()).await?;
+    let tree = stage.client().conversations(NAME).await?;
+    let is_sealed = tree
+        .conversations
+        .iter()
+        .any(|it| it.id == old && it.sealed.is_some());
     claims.check(
-        "one commit sealed the old conversation and began the new one",
+        "the old conversation is sealed and kept, and a new one is current",
         is_so(
-            old.is_some_and(is_sealed) && fresh.state.tree.current() != old,
-            format!("{} conversations", fresh.state.tree.len()),
-            format!("current is {:?}", fresh.state.tree.current()),
+            receipt.old == old && is_sealed && tree.current == Some(receipt.new),
+            format!("{} conversations", tree.conversations.len()),
+            format!("{receipt:?}, {tree:?}"),
         ),
     )?;
+    let sent = stage.send(claims, FRESH).await?;
+    let answer = stage.finish(claims, &sent).await?;
+    let journal = stage.journal(claims).await?;
+    let first = journal.request_after(receipt.new, Seq::ZERO);
     claims.check(
-        "the new one is empty: there is nothing to send",
+        "the next request starts fresh: it holds the new prompt and nothing else",
         is_so(
-            fresh.window.items().is_empty(),
+            first.as_ref().map(words).as_deref() == Some(&[FRESH]),
             "",
-            format!("there is {:?}", fresh.window.items()),
+            format!("it was {first:?}"),
         ),
     )?;
-    drop(folder);
-    let home = scene.home.to_string_lossy().into_owned();
-    let worker = scene.worker(&["--resume", &home, "run `echo a fresh start`"])?;
-    let (result, _) = scene.finish(worker).await?;
     claims.check(
         "the agent works in it",
         is_so(
-            result.text().contains("a fresh start"),
+            answer.status == Status::Completed && answer.text.contains("a fresh start"),
             "",
-            format!("it says {:?}", result.text()),
+            format!("it says {:?}", answer.text),
         ),
     )?;
+    undo(claims, stage, old, expected.as_ref()).await
+}
 
+async fn undo(
+    claims: &mut Claims<'_>,
+    stage: &mut Stage,
+    old: ConversationId,
+    expected: Option<&Request>,
+) -> Result<usize, Error> {
     claims.step("Undo the reset")?;
-    let (folder, agent) = scene.open().await?;
-    folder.step(agent, Direction::Undo).await?;
-    let after = folder.load(agent).await?;
+    claims.say(&format!("agentd reset {NAME} --undo"))?;
+    let undo = Reset {
+        step: Some(Direction::Undo),
+        ..Reset::default()
+    };
+    stage.client().reset(NAME, &undo).await?;
+    let current = stage.agent().await?.conversation.map(|it| it.id);
     claims.check(
         "the old conversation, the same one, is current again",
-        is_so(
-            after.state.tree.current() == old,
-            "",
-            format!("current is {:?}", after.state.tree.current()),
-        ),
+        is_so(current == Some(old), "", format!("current is {current:?}")),
     )?;
-    let found = next_request(&after);
-    let same = match expected.is_empty() {
+    let sent = stage.send(claims, NEXT).await?;
+    let answer = stage.finish(claims, &sent).await?;
+    let journal = stage.journal(claims).await?;
+    let found = journal.request_after(old, sent.seq);
+    let (before, after) = (bytes(expected), bytes(found.as_ref()));
+    let same = match before.is_empty() {
         true => Err("there was nothing to compare it with".to_owned()),
-        false => evidence::same_bytes(&expected, &found),
+        false => evidence::same_bytes(&before, &after),
     };
     claims.check(
-        "the next request is what it would have been, byte for byte",
+        "the request that left is what it would have been without the reset, byte for byte",
         same,
     )?;
-    Ok(found.len())
+    let verdict = found.as_ref().map(evidence::is_valid);
+    claims.check(
+        "it is valid, and nothing in it had to be repaired",
+        verdict.unwrap_or_else(|| Err("there was none".to_owned())),
+    )?;
+    claims.check(
+        "the agent goes on in it",
+        is_so(
+            answer.status == Status::Completed && answer.conversation == old,
+            "",
+            format!("{answer:?}"),
+        ),
+    )?;
+    Ok(after.len())
 }
 
-/// What would leave if this were prompted next. Nothing is written.
-fn next_request(loaded: &Loaded) -> Vec<u8> {
-    let window = prompted(&loaded.window, NEXT);
-    let context = window.context();
-    let request = context.and_then(|context| request::answer(&window, context));
-    request.map_or_else(Vec::new, |request| {
-        wire::encode(&request).to_string().into_bytes()
-    })
-}
-
-/// The window as if this had been prompted.
-pub fn prompted(window: &Window, text: &str) -> Window {
-    let mut window = window.clone();
-    let id = PromptId::new(clock::new_id());
-    let blocks = vec![Block::text(text)];
-    let prompts = vec![id];
-    let bodies = [
-        Prompt { prompt: id, blocks }.into(),
-        PromptsTaken { prompts }.into(),
-    ];
-    for body in bodies {
-        let event = NewEvent {
-            at: clock::now(),
-            conversation: ConversationId::from_bytes([0; 16]),
-            turn: None,
-            body,
-        };
-        window.apply(&event.placed(AgentId::from_bytes([0; 16]), Seq(u64::MAX)));
-    }
-    window
+/// Everything that a request says.
+fn words(request: &Request) -> Vec<&str> {
+    let blocks = request.messages.iter().flat_map(|message| &message.blocks);
+    blocks
+        .map(|block| line::text(block).unwrap_or("(something else)"))
+        .collect()
 }

@@ -1,36 +1,50 @@
 //! An agent does something, with real tools.
 
-use super::Scene;
 use crate::demo::claims::Claims;
 use crate::demo::evidence::is_so;
+use crate::demo::stage::{NAME, Stage};
 use crate::error::Error;
-use agentd_process::Exit as Ended;
+use agentd_client::api::Status;
+use agentd_core::event::Kind;
 
-const PROMPT: &str = "write notes.txt: three small words; then run `wc -w < notes.txt`";
+const POEM: &str = "A turn may break, a process die;\nthe words stay where they are.\n";
+const PROMPT: &str =
+    "write notes.txt: short; then list the files here and count the lines of the largest";
 
-pub async fn tell(claims: &mut Claims<'_>, scene: &mut Scene) -> Result<(), Error> {
-    claims.step("An agent at work")?;
-    claims.remark(&format!("agentd agent --provider demo \"{PROMPT}\""))?;
-    let worker = scene.worker(&["--provider", "demo", PROMPT])?;
-    let (result, ended) = scene.finish(worker).await?;
+pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Error> {
+    claims.step("A daemon, and an agent at work")?;
+    let daemon = stage.client().daemon().await?;
     claims.check(
-        "it wrote a file and ran a command, and answered",
+        "a daemon runs, this very program",
         is_so(
-            result.status() == "completed" && ended == Ended::Code(0),
-            "",
-            format!("the turn is {}, the process {ended:?}", result.status()),
+            daemon.home == stage.home.display().to_string(),
+            format!("process {}", daemon.pid),
+            format!("it keeps its state in {}", daemon.home),
         ),
     )?;
-    let written = scene.read("notes.txt");
+    stage.write("poem.txt", POEM)?;
+    claims.say(&format!("agentd create {NAME} --provider demo"))?;
+    stage.create().await?;
+    let sent = stage.send(claims, PROMPT).await?;
+    let answer = stage.finish(claims, &sent).await?;
+    let journal = stage.journal(claims).await?;
+    let tools = journal.count(answer.turn, Kind::ToolStarted);
     claims.check(
-        "the file is there, and its words were counted",
+        "it used three tools, and answered",
         is_so(
-            written.trim_end() == "three small words" && result.text().contains('3'),
-            "3 words",
-            format!(
-                "it holds {written:?}, and the answer is {:?}",
-                result.text()
-            ),
+            answer.status == Status::Completed && tools == 3,
+            "",
+            format!("the turn is {:?}, {tools} tools", answer.status),
+        ),
+    )?;
+    let written = stage.read("notes.txt");
+    let counted = format!("{} poem.txt", POEM.lines().count());
+    claims.check(
+        "the file that it wrote is there, and it counted right",
+        is_so(
+            written.trim_end() == "short" && answer.text.contains(&counted),
+            counted.as_str(),
+            format!("the file holds {written:?}, and it says {:?}", answer.text),
         ),
     )
 }

@@ -1,0 +1,101 @@
+//! The end: what is on disk, and who is left.
+
+use crate::connect;
+use crate::demo::claims::Claims;
+use crate::demo::evidence::{self, is_so};
+use crate::demo::stage::{Stage, cannot, until};
+use crate::error::{Error, Exit};
+use agentd_core::id::Seq;
+use agentd_process::Exit as Ended;
+use agentd_store::{Options, ReadQuery, SqliteStore, Store as _};
+use std::time::{Duration, Instant};
+
+/// How long the last of them may take to go.
+const LAST: Duration = Duration::from_secs(5);
+
+/// What is on disk.
+pub struct Record {
+    pub events: u64,
+    pub conversations: usize,
+    pub turns: u32,
+}
+
+pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<Record, Error> {
+    claims.step("The end")?;
+    let agent = stage.agent().await?.id;
+    let journal = stage.journal(claims).await?;
+    claims.check(
+        "all that was shown is on record, each event once",
+        evidence::each_once(&stage.seen, &journal.seqs()),
+    )?;
+    stop(claims, stage).await?;
+
+    let store = SqliteStore::open(Options::new(&stage.home)).map_err(failed)?;
+    let mut seqs = Vec::new();
+    let mut after = Some(Seq::ZERO);
+    while let Some(from) = after {
+        let page = store.read(ReadQuery::all(agent, from, 1000)).await;
+        let page = page.map_err(failed)?;
+        seqs.extend(page.events.iter().map(|event| event.seq));
+        after = page.next;
+    }
+    claims.check(
+        "the journal on disk holds all of it, without a gap",
+        evidence::without_gaps(&seqs).and_then(|seen| {
+            let holds = seqs.starts_with(&stage.seen);
+            is_so(holds, seen, format!("it ends with {:?}", seqs.last()))
+        }),
+    )?;
+    let report = store.verify(None).await.map_err(failed)?;
+    claims.check(
+        "every checksum holds: `verify` finds nothing",
+        is_so(
+            report.is_clean() && report.quarantined == 0,
+            format!("{} events", report.events),
+            format!("{report:?}"),
+        ),
+    )?;
+    let tree = store.load(agent).await.map_err(failed)?.state.tree;
+    Ok(Record {
+        events: report.events,
+        conversations: tree.len(),
+        turns: tree.iter().map(|it| it.turns).sum(),
+    })
+}
+
+async fn stop(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Error> {
+    claims.say("agentd daemon stop")?;
+    stage.client().stop_daemon().await?;
+    let nobody = || Error::new(Exit::Failed, "the daemon is not ours to stop");
+    let daemon = stage.connection.daemon().ok_or_else(nobody)?;
+    let ended = until(async || {
+        let ended = daemon.try_wait();
+        ended.map_err(|error| cannot("wait for the daemon", error))
+    })
+    .await?;
+    let listens = connect::listens(stage.client().socket())?;
+    claims.check(
+        "the daemon has ended in order",
+        is_so(
+            ended == Ended::Code(0) && !listens,
+            "",
+            format!("it ended as {ended:?}"),
+        ),
+    )?;
+    let begin = Instant::now();
+    let left = until(async || {
+        let left = agentd_process::descendants();
+        let left = left.map_err(|error| cannot("look for processes", error))?;
+        let is_over = left.is_empty() || begin.elapsed() > LAST;
+        Ok(is_over.then_some(left))
+    })
+    .await?;
+    claims.check(
+        "no process is left behind",
+        is_so(left.is_empty(), "", format!("{left:?} still run")),
+    )
+}
+
+fn failed(error: agentd_store::Error) -> Error {
+    Error::of_store("the demo's journal cannot be used", &error)
+}

@@ -1,0 +1,108 @@
+//! The daemon dies while the agent is in the middle of a sentence.
+
+use crate::connect;
+use crate::demo::claims::Claims;
+use crate::demo::evidence::{self, is_so};
+use crate::demo::stage::{Stage, cannot, is_alive, kill};
+use crate::error::{Error, Exit};
+use agentd_client::api::{ProcessState, Status};
+use agentd_core::event::Kind;
+use agentd_process::Exit as Ended;
+
+const TO: u64 = 40;
+/// Read before the kill.
+const LINES: usize = 10;
+
+pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Error> {
+    claims.step("kill -9 the daemon in the middle of a reply")?;
+    let sent = stage.send(claims, &format!("count to {TO}")).await?;
+    stage.stream(claims, LINES).await?;
+    let (before, process) = (stage.agent().await?, stage.process().await?);
+    claims.say(&format!(
+        "| … {} lines have come",
+        stage.streamed.lines().count()
+    ))?;
+    let old = kill_daemon(claims, stage).await?;
+    claims.check(
+        "the agent's process is not",
+        is_so(
+            is_alive(process)?,
+            format!("process {}", process.pid),
+            "it has died with it",
+        ),
+    )?;
+
+    claims.step("Start it again")?;
+    stage.connection.ensure().await?;
+    let new = stage.client().daemon().await?.pid;
+    claims.check(
+        "another daemon runs",
+        is_so(new != old, format!("process {new}"), "it is the same"),
+    )?;
+    let answer = stage.finish(claims, &sent).await?;
+    let after = stage.agent().await?.process;
+    claims.check(
+        "the agent's process was not restarted: the new daemon has adopted it",
+        is_so(
+            after.state == ProcessState::Adopted
+                && after.pid == Some(process.pid)
+                && after.runtime == before.process.runtime
+                && is_alive(process)?,
+            format!("process {}", process.pid),
+            format!("it was {:?}, and is {after:?}", before.process),
+        ),
+    )?;
+    claims.check(
+        "what had been shown is the beginning of the reply, and the rest came: not a number twice",
+        evidence::counts_to(TO, &[&answer.text]).and_then(|seen| {
+            is_so(
+                answer.status == Status::Completed && answer.text.starts_with(&stage.streamed),
+                seen,
+                format!(
+                    "{:?} was shown, the reply is {:?}",
+                    stage.streamed, answer.text
+                ),
+            )
+        }),
+    )?;
+    let journal = stage.journal(claims).await?;
+    let requests = journal.count(answer.turn, Kind::RequestSent);
+    let messages = journal.count(answer.turn, Kind::MessageAdded);
+    claims.check(
+        "the model was asked once, and its reply is one message",
+        is_so(
+            (requests, messages) == (1, 1),
+            "",
+            format!("{requests} requests, {messages} messages"),
+        ),
+    )?;
+    claims.check(
+        "every event was shown once: none is missing, none is doubled",
+        evidence::each_once(&stage.seen, &journal.seqs()),
+    )?;
+    claims.check(
+        "they are numbered without a gap",
+        evidence::without_gaps(&journal.seqs()),
+    )
+}
+
+/// Returns who it was.
+async fn kill_daemon(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<u32, Error> {
+    let nobody = || Error::new(Exit::Failed, "the daemon is not ours to kill");
+    let daemon = stage.connection.daemon().ok_or_else(nobody)?;
+    let identity = daemon.identity();
+    kill(identity).await?;
+    let ended = daemon.wait();
+    let ended = ended.map_err(|error| cannot("reap the daemon", error))?;
+    let killed = Ended::Signal(agentd_process::Signal::KILL.as_raw());
+    let listens = connect::listens(stage.client().socket())?;
+    claims.check(
+        "the daemon is dead",
+        is_so(
+            ended == killed && !is_alive(identity)? && !listens,
+            format!("process {}, signal 9", identity.pid),
+            format!("it ended as {ended:?}"),
+        ),
+    )?;
+    Ok(identity.pid)
+}
