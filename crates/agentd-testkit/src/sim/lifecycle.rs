@@ -4,7 +4,8 @@
 use super::Sim;
 use agentd_core::begin::{Line, Refused};
 use agentd_core::event::{
-    AgentStarted, AgentStopped, ResetBegan, ResetRefusal, ResetStep, ResetTo,
+    After, AgentFailed, AgentStarted, AgentStopped, FailCause, ResetBegan, ResetRefusal, ResetStep,
+    ResetTo,
 };
 use agentd_core::id::{ConversationId, OpId};
 use agentd_core::link::Order;
@@ -103,8 +104,18 @@ impl Sim {
     }
 
     pub(super) fn start_agent(&mut self) {
-        if self.daemon.is_some() && self.kept.state().stopped {
+        let state = self.kept.state();
+        if self.daemon.is_some() && (state.stopped || state.failed.is_some()) {
             self.write([AgentStarted {}.into()]);
+        }
+    }
+
+    /// Nothing keeps its process alive: it is not tried again before somebody starts it.
+    pub(super) fn give_up(&mut self) {
+        let is_down = self.daemon.is_some() && self.runtime.is_none();
+        if is_down && self.kept.state().after() == After::Crash {
+            let cause = FailCause::CrashLoop;
+            self.write([AgentFailed { cause }.into()]);
         }
     }
 

@@ -184,6 +184,7 @@ impl Sim {
             Op::GraceOver => self.grace_over(),
             Op::StopAgent => self.stop_agent(),
             Op::StartAgent => self.start_agent(),
+            Op::GiveUp => self.give_up(),
             Op::Sleep => self.sleep(),
             Op::Restart => {
                 self.tell_to_stop();

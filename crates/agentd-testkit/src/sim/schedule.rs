@@ -34,6 +34,8 @@ pub enum Op {
     GraceOver,
     StopAgent,
     StartAgent,
+    /// The daemon does not try again to keep a process alive.
+    GiveUp,
     /// An idle runtime is told to stop.
     Sleep,
     /// A runtime is told to stop, whatever it is doing.
@@ -103,6 +105,7 @@ pub fn op() -> impl Strategy<Value = Op> {
         3 => Just(Op::GraceOver),
         1 => Just(Op::StopAgent),
         3 => Just(Op::StartAgent),
+        1 => Just(Op::GiveUp),
         12 => (0..3_u8).prop_map(Op::Reply),
         2 => Just(Op::Stream),
         1 => Just(Op::ModelFails),
