@@ -6,7 +6,7 @@ use agentd_client::api;
 use agentd_core::draft::Change;
 use agentd_core::event::Event;
 use agentd_core::id::Seq;
-use agentd_core::link::{Append, Down, Draft, Greeting, Hello, Refusal, Up, Welcome};
+use agentd_core::link::{Append, Down, Draft, Greeting, Hello, Order, Refusal, Up, Welcome};
 use agentd_process::Identity;
 use agentd_store::{DraftAck, DraftChunk, ReadQuery};
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -182,6 +182,10 @@ async fn greet(
         guard.given = Some(Arc::clone(&guard.env));
     }
     daemon.greeted(desk, &mut guard, peer);
+    if guard.process.as_ref().is_some_and(|it| it.is_stopping) {
+        // It may not have heard it: the connection broke.
+        guard.order(Order::Stop);
+    }
     guard.changed();
     daemon.mind(desk, &mut guard);
     true

@@ -6,6 +6,7 @@ use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_store::{ReadQuery, Store};
 use serde::Deserialize;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -64,8 +65,8 @@ impl Transcripts {
 
     async fn keep_up(&self, agent: AgentId) -> io::Result<()> {
         let mut known = self.known.lock().await;
-        if !known.contains_key(&agent) {
-            known.insert(agent, self.found(agent)?);
+        if let Entry::Vacant(unknown) = known.entry(agent) {
+            unknown.insert(self.found(agent)?);
         }
         for (conversation, at) in known.get_mut(&agent).into_iter().flatten() {
             *at = self.write_on(agent, *conversation, *at).await?;
@@ -76,8 +77,8 @@ impl Transcripts {
     /// Makes it, or brings it up to date.
     pub async fn need(&self, agent: AgentId, conversation: ConversationId) -> io::Result<PathBuf> {
         let mut known = self.known.lock().await;
-        if !known.contains_key(&agent) {
-            known.insert(agent, self.found(agent)?);
+        if let Entry::Vacant(unknown) = known.entry(agent) {
+            unknown.insert(self.found(agent)?);
         }
         let of_agent = known.entry(agent).or_default();
         let at = of_agent.get(&conversation).copied().unwrap_or(Seq::ZERO);

@@ -1,13 +1,26 @@
 //! From now on the agent runs whenever there is something to do.
 
+use super::{GRACE, quiet};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::Result;
 use agentd_client::api::Start;
+use agentd_client::{Kind, Problem};
 use agentd_core::event::AgentStarted;
 use std::sync::Arc;
 
 pub async fn start(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start) -> Result<()> {
+    let is_stopping = {
+        let guard = desk.lock().await;
+        guard.state.stopped && guard.state.turn.is_some()
+    };
+    if is_stopping {
+        // The turn that was to end does so first.
+        quiet(daemon, desk, GRACE).await.map_err(|_| {
+            let what = "the agent is still being stopped";
+            Problem::new(Kind::Unavailable, what).next("try again in a moment")
+        })?;
+    }
     let mut guard = desk.lock().await;
     daemon.supply(&mut guard, &start.env);
     guard.starts.forgive();
