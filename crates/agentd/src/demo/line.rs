@@ -34,7 +34,7 @@ fn abridged(lines: &[&str]) -> Vec<String> {
     let left_out = lines.len() - LINES + 1;
     let begin = all().take(LINES - 2);
     let more = [format!("| … {left_out} lines …")];
-    begin.chain(more).chain(all().last()).collect()
+    begin.chain(more).chain(all().next_back()).collect()
 }
 
 pub fn text(block: &Block) -> Option<&str> {
