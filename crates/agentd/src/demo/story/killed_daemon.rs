@@ -24,7 +24,7 @@ pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Erro
     ))?;
     let old = kill_daemon(claims, stage).await?;
     claims.check(
-        "the agent's process is not",
+        "the agent's process lives on",
         is_so(
             is_alive(process)?,
             format!("process {}", process.pid),
