@@ -37,6 +37,11 @@ const BENCHES: &[Bench] = &[
         about: "Turns of an agent, and resuming a long conversation",
         runs_agentd: true,
     },
+    Bench {
+        name: "daemon",
+        about: "A daemon with many agents, long histories and many turns at once",
+        runs_agentd: true,
+    },
 ];
 
 fn names() -> PossibleValuesParser {

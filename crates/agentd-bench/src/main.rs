@@ -3,7 +3,9 @@
 //! Machines are noisy, so no figure stands alone: each is measured beside a floor, in turns and in the
 //! same run, and what counts is their ratio. A missed aim is said, and is no failure of the run.
 
+mod daemon;
 mod folder;
+mod history;
 mod journal;
 mod measure;
 mod proc;
@@ -32,6 +34,8 @@ enum Bench {
     Store(store::Args),
     /// Turns of an agent, and resuming a long conversation
     Turn(turn::Args),
+    /// A daemon with many agents, with long histories and with many turns at once
+    Daemon(daemon::Args),
     /// Load one agent and say how much memory that took
     #[command(hide = true)]
     ResumeChild(store::resume::ChildArgs),
@@ -44,6 +48,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().bench {
         Bench::Store(args) => store::run(&args),
         Bench::Turn(args) => turn::run(&args),
+        Bench::Daemon(args) => daemon::run(&args),
         Bench::ResumeChild(args) => store::resume::child(&args),
         Bench::BareClient(args) => turn::bare::child(&args),
     };

@@ -23,6 +23,40 @@ pub fn memory(pid: u32) -> Result<Memory> {
     })
 }
 
+/// Its memory in MiB, where what it has in common with others is counted in parts; none if it is gone.
+pub fn share(pid: u32) -> Option<f64> {
+    let rollup = read(pid, "smaps_rollup").ok()?;
+    status_mib(&rollup, "Pss:")
+}
+
+/// Its children, theirs, and so on.
+pub fn descendants(pid: u32) -> Vec<u32> {
+    let mut parents = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let child = name.to_str().and_then(|name| name.parse::<u32>().ok());
+        let Some(child) = child else { continue };
+        // It may have ended by now.
+        let stat = read(child, "stat").unwrap_or_default();
+        parents.extend(parent(&stat).map(|parent| (child, parent)));
+    }
+    let mut found = vec![pid];
+    let mut at = 0;
+    while let Some(of) = found.get(at).copied() {
+        let children = parents.iter().filter(|(_, parent)| *parent == of);
+        found.extend(children.map(|(child, _)| child));
+        at += 1;
+    }
+    found.remove(0);
+    found
+}
+
+/// Field 4; the state is before it.
+fn parent(stat: &str) -> Option<u32> {
+    let (_, behind) = stat.rsplit_once(')')?;
+    behind.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Microseconds on a processor, with those of the children that it has waited for.
 ///
 /// `stat` counts whole ticks, which is coarse for a few turns; `schedstat` counts nanoseconds, and only
@@ -89,6 +123,7 @@ mod tests {
         };
         assert_eq!(ticks(stat), Some(expected));
         assert_eq!(ticks("12 (a) S 1 2"), None);
+        assert_eq!(parent(stat), Some(1));
     }
 
     #[test]
@@ -108,6 +143,17 @@ mod tests {
             sum = std::hint::black_box(sum.wrapping_add(1));
         }
         assert!(memory(pid).unwrap().peak >= memory(pid).unwrap().now * 0.5);
+    }
+
+    #[test]
+    fn a_child_is_found() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        assert!(descendants(std::process::id()).contains(&child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 pub enum Unit {
     PerSecond,
     Microseconds,
+    Milliseconds,
     Mebibytes,
+    Count,
 }
 
 /// What a ratio should be.
@@ -18,6 +20,8 @@ pub enum Unit {
 pub enum Aim {
     AtLeast(f64),
     AtMost(f64),
+    /// The figure itself, where there is more to it than a ratio.
+    OursAtMost(f64),
 }
 
 pub struct Line {
@@ -25,6 +29,7 @@ pub struct Line {
     pub floor_is: String,
     pub unit: Unit,
     pub ours: Samples,
+    /// Empty where there is nothing to compare with.
     pub floor: Samples,
     pub aim: Option<Aim>,
 }
@@ -34,9 +39,13 @@ impl Line {
         self.ours.ratio_to(&self.floor)
     }
 
+    fn has_floor(&self) -> bool {
+        !self.floor.rounds().is_empty()
+    }
+
     /// What is above the floor. A rate has none: there the floor is what is above.
     fn excess(&self) -> Option<Samples> {
-        (self.unit != Unit::PerSecond).then(|| self.ours.minus(&self.floor))
+        (self.unit != Unit::PerSecond && self.has_floor()).then(|| self.ours.minus(&self.floor))
     }
 
     fn verdict(&self) -> Option<&'static str> {
@@ -44,6 +53,7 @@ impl Line {
         let met = match self.aim? {
             Aim::AtLeast(aim) => ratio >= aim,
             Aim::AtMost(aim) => ratio <= aim,
+            Aim::OursAtMost(aim) => self.ours.median() <= aim,
         };
         Some(if met { "meets" } else { "misses" })
     }
@@ -53,14 +63,21 @@ impl Line {
             self.what.clone(),
             self.floor_is.clone(),
             figure(self.unit, &self.ours),
-            figure(self.unit, &self.floor),
+            match self.has_floor() {
+                true => figure(self.unit, &self.floor),
+                false => String::new(),
+            },
             self.excess()
                 .map(|excess| figure(self.unit, &excess))
                 .unwrap_or_default(),
-            ratio(&self.ratio()),
+            match self.has_floor() {
+                true => ratio(&self.ratio()),
+                false => String::new(),
+            },
             match self.aim {
                 Some(Aim::AtLeast(aim)) => format!("≥ {aim}"),
                 Some(Aim::AtMost(aim)) => format!("≤ {aim}"),
+                Some(Aim::OursAtMost(aim)) => format!("≤ {}", amount(self.unit, aim)),
                 None => String::new(),
             },
             self.verdict().unwrap_or_default().to_owned(),
@@ -74,7 +91,9 @@ impl Line {
             "unit": match self.unit {
                 Unit::PerSecond => "per_second",
                 Unit::Microseconds => "microseconds",
+                Unit::Milliseconds => "milliseconds",
                 Unit::Mebibytes => "mebibytes",
+                Unit::Count => "count",
             },
             "ours": samples_json(&self.ours),
             "floor": samples_json(&self.floor),
@@ -83,6 +102,7 @@ impl Line {
             "aim": match self.aim {
                 Some(Aim::AtLeast(aim)) => json!({ "at_least": aim }),
                 Some(Aim::AtMost(aim)) => json!({ "at_most": aim }),
+                Some(Aim::OursAtMost(aim)) => json!({ "ours_at_most": aim }),
                 None => Value::Null,
             },
             "verdict": self.verdict(),
@@ -99,19 +119,36 @@ fn samples_json(samples: &Samples) -> Value {
     })
 }
 
-/// The median, and from where to where the rounds went.
-fn figure(unit: Unit, samples: &Samples) -> String {
-    let (show, suffix): (fn(f64) -> String, _) = match unit {
+type Show = fn(f64) -> String;
+
+const fn shown(unit: Unit) -> (Show, &'static str) {
+    match unit {
         Unit::PerSecond => (whole, "/s"),
         Unit::Microseconds => (whole, " µs"),
-        Unit::Mebibytes => (|value| format!("{value:.1}"), " MiB"),
-    };
+        Unit::Milliseconds => (tenths, " ms"),
+        Unit::Mebibytes => (tenths, " MiB"),
+        Unit::Count => (whole, ""),
+    }
+}
+
+fn amount(unit: Unit, value: f64) -> String {
+    let (show, suffix) = shown(unit);
+    format!("{}{suffix}", show(value))
+}
+
+/// The median, and from where to where the rounds went.
+fn figure(unit: Unit, samples: &Samples) -> String {
+    let (show, suffix) = shown(unit);
     format!(
         "{}{suffix} ({}–{})",
         show(samples.median()),
         show(samples.least()),
         show(samples.most())
     )
+}
+
+fn tenths(value: f64) -> String {
+    format!("{value:.1}")
 }
 
 fn ratio(samples: &Samples) -> String {
@@ -207,7 +244,11 @@ fn print_table(lines: &[Line]) {
         count => println!("{count} of the aims MISSED:"),
     }
     for line in missed {
-        println!("  {}: {}", line.what, ratio(&line.ratio()));
+        let by = match line.aim {
+            Some(Aim::OursAtMost(_)) => figure(line.unit, &line.ours),
+            _ => ratio(&line.ratio()),
+        };
+        println!("  {}: {by}", line.what);
     }
 }
 
@@ -245,6 +286,8 @@ mod tests {
         };
         assert_eq!(line(Some(Aim::AtLeast(0.8))), Some("meets"));
         assert_eq!(line(Some(Aim::AtMost(0.8))), Some("misses"));
+        assert_eq!(line(Some(Aim::OursAtMost(9.0))), Some("meets"));
+        assert_eq!(line(Some(Aim::OursAtMost(8.0))), Some("misses"));
         assert_eq!(line(None), None);
     }
 }

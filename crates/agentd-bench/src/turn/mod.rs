@@ -3,10 +3,10 @@
 //!
 //! The server runs in this process, its clients in processes of their own.
 
-mod agent;
+pub mod agent;
 pub mod bare;
-mod kind;
-mod peer;
+pub mod kind;
+pub mod peer;
 mod resume;
 mod talk;
 

@@ -1,6 +1,6 @@
 //! Resuming a long conversation, in a process of its own: from its start to the end of a turn.
 
-use agentd_store::{Append, Options, SqliteStore, Store as _};
+use agentd_store::{Options, SqliteStore};
 use agentd_testkit::model::{FakeModel, Format};
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::Bed;
 use super::agent::{Agent, Begin, Place};
 use super::kind::Kind;
-use crate::journal::Story;
+use crate::history;
 use crate::measure::Samples;
 use crate::proc;
 use crate::report::{Aim, Line, Unit};
@@ -16,17 +16,6 @@ use crate::words::Words;
 
 const MANY: usize = 20_000;
 const FEW: usize = 20;
-const TEXT: usize = 400;
-/// Turns from one compaction to the next, the one of them that compacts, and what it keeps: the last of
-/// them leaves a summary, [`KEPT`] messages and an answer, and five turns follow. That is a window of
-/// [`FEW`].
-const STRETCH: usize = 25;
-const COMPACTS: usize = 20;
-const KEPT: usize = 8;
-/// Events behind the newest snapshot of the long one: half of what there may be. The short one has none
-/// yet, as it would.
-const TAIL: usize = 256;
-const BATCH: usize = 1000;
 
 pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     let many = History::write(bed, MANY)?;
@@ -88,40 +77,9 @@ impl History {
     fn write(bed: &Bed, messages: usize) -> Result<Self> {
         let folder = bed.folder.fresh()?;
         let store = SqliteStore::open(Options::new(folder.path()))?;
-        let (mut story, mut pending) = Story::begin("long-lived", 1);
-        let agent = story.agent;
-        let fence = bed.runtime.block_on(store.claim(agent, "bench"))?.fence;
-        let append = |events| -> Result<()> {
-            bed.runtime
-                .block_on(store.append(Append::new(fence, events)))?;
-            Ok(())
-        };
-        story.context(&mut pending);
-        for turn in 1..=messages / 2 {
-            match turn % STRETCH == COMPACTS {
-                true => story.compacting_turn(TEXT, KEPT, &mut pending),
-                false => story.turn(TEXT, &mut pending),
-            }
-            // What comes last is held back, to be where we want it.
-            if pending.len() >= 2 * BATCH + TAIL {
-                append(pending.drain(..BATCH).collect())?;
-            }
-        }
-        let tail = pending.split_off(pending.len().saturating_sub(TAIL));
-        if !pending.is_empty() {
-            // So many at once that a snapshot is taken right behind them.
-            append(pending)?;
-            bed.runtime.block_on(store.settle())?;
-        }
-        append(tail)?;
-        bed.runtime.block_on(store.settle())?;
-        let loaded = bed.runtime.block_on(store.load(agent))?;
-        ensure!(loaded.damage.is_none(), "the journal is damaged");
-        ensure!(loaded.state.anomalies == 0, "the history makes no sense");
-        Ok(Self {
-            folder,
-            window: loaded.window.items().len(),
-        })
+        let written = history::write(&store, "long-lived", messages);
+        let window = bed.runtime.block_on(written)?;
+        Ok(Self { folder, window })
     }
 
     fn resume(&self, place: &Place<'_>) -> Result<Resumed> {

@@ -1,0 +1,248 @@
+//! A home of its own with a daemon in it, and what its callers do.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::future::Future;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use agentd_client::Client;
+use agentd_client::api::{Answer, Create, Env, Send, Sent, Status};
+use agentd_core::spec::AgentSpec;
+use agentd_testkit::model::Format;
+use anyhow::{Context, Result, bail, ensure};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+use super::Bed;
+use crate::turn::peer::micros_since;
+
+/// Nothing takes nearly as long.
+const DEADLINE: Duration = Duration::from_secs(120);
+const POLL: Duration = Duration::from_millis(1);
+/// Questions that are asked side by side to fill a home.
+const SIDE_BY_SIDE: usize = 16;
+/// So soon an agent that has nothing to do is put to sleep.
+const IDLE_MS: u64 = 10;
+
+pub struct House<'a> {
+    bed: &'a Bed,
+    root: TempDir,
+    daemon: Option<Child>,
+}
+
+impl<'a> House<'a> {
+    /// Without a daemon.
+    pub fn new(bed: &'a Bed) -> Result<Self> {
+        let root = bed.folder.fresh()?;
+        for folder in ["home", "work"] {
+            std::fs::create_dir(root.path().join(folder))?;
+        }
+        Ok(Self {
+            bed,
+            root,
+            daemon: None,
+        })
+    }
+
+    pub fn home(&self) -> std::path::PathBuf {
+        self.root.path().join("home")
+    }
+
+    pub fn client(&self) -> Client {
+        Client::new(self.home().join("run/api.sock"))
+    }
+
+    pub fn block<T>(&self, future: impl Future<Output = T>) -> T {
+        self.bed.runtime.block_on(future)
+    }
+
+    /// The program, in an environment that is all said.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.bed.program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home())
+            .env("AGENTD_HOME", self.home())
+            .current_dir(self.root.path().join("work"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Starts the daemon; microseconds until it answers.
+    pub fn start(&mut self) -> Result<f64> {
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.root.path().join("daemon.log"))?;
+        let mut command = self.command();
+        command.args(["daemon", "run"]);
+        command.stdout(log.try_clone()?).stderr(log);
+        let start = Instant::now();
+        self.daemon = Some(command.spawn().context("cannot start the daemon")?);
+        let client = self.client();
+        while self.block(client.daemon()).is_err() {
+            ensure!(
+                start.elapsed() < DEADLINE,
+                "no daemon answers: {}",
+                self.log()
+            );
+            // tidy: polls
+            std::thread::sleep(POLL);
+        }
+        Ok(micros_since(start))
+    }
+
+    /// With no chance to put anything away.
+    pub fn kill(&mut self) -> Result<()> {
+        if let Some(mut daemon) = self.daemon.take() {
+            daemon.kill()?;
+            daemon.wait()?;
+        }
+        Ok(())
+    }
+
+    pub fn pid(&self) -> Result<u32> {
+        let daemon = self.daemon.as_ref().context("there is no daemon")?;
+        Ok(daemon.id())
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.root.path().join("daemon.log")).unwrap_or_default()
+    }
+
+    /// What a caller's shell holds.
+    fn env(&self) -> Env {
+        let pairs = [
+            ("ANTHROPIC_API_KEY", "bench".to_owned()),
+            (
+                "ANTHROPIC_BASE_URL",
+                self.bed.model.base_url(Format::Anthropic),
+            ),
+            ("PATH", std::env::var("PATH").unwrap_or_default()),
+            ("HOME", self.home().display().to_string()),
+        ];
+        BTreeMap::from(pairs.map(|(name, value)| (name.to_owned(), value)))
+    }
+
+    pub fn spec(&self) -> AgentSpec {
+        AgentSpec {
+            provider: Some("anthropic".to_owned()),
+            model: Some("some-model".to_owned()),
+            cwd: Some(self.root.path().join("work").display().to_string()),
+            system: "You are an agent.".to_owned(),
+            idle_ms: IDLE_MS,
+            ..AgentSpec::default()
+        }
+    }
+
+    /// What is said to make an agent.
+    pub fn create(&self, name: &str) -> Create {
+        Create {
+            name: Some(name.to_owned()),
+            spec: self.spec(),
+            env: self.env(),
+            ..Create::default()
+        }
+    }
+
+    /// What is said to prompt one.
+    pub fn prompt(&self, text: &str) -> Send {
+        Send {
+            text: text.to_owned(),
+            env: self.env(),
+            ..Send::default()
+        }
+    }
+
+    /// Makes agents, some at a time.
+    pub fn create_all(&self, names: impl Iterator<Item = String>) -> Result<()> {
+        let creates = names.map(|name| {
+            let (client, create) = (self.client(), self.create(&name));
+            async move { anyhow::Ok(client.create(&create).await.map(drop)?) }
+        });
+        self.block(some_at_a_time(SIDE_BY_SIDE, creates)).map(drop)
+    }
+
+    /// Prompts them, so many at a time, and waits for the answers: those that were not completed.
+    pub fn prompt_all(
+        &self,
+        names: impl Iterator<Item = String>,
+        text: &str,
+        at_a_time: usize,
+    ) -> Result<Vec<Answer>> {
+        let turns = names.map(|name| {
+            let (client, send) = (self.client(), self.prompt(text));
+            async move {
+                let sent = client.send(&name, &send).await?;
+                answer(&client, &name, &sent).await
+            }
+        });
+        let mut answers = self.block(some_at_a_time(at_a_time, turns))?;
+        answers.retain(|answer| answer.status != Status::Completed);
+        Ok(answers)
+    }
+
+    /// Waits until no agent has a process.
+    pub fn until_asleep(&self) -> Result<()> {
+        let client = self.client();
+        let start = Instant::now();
+        while self.block(client.daemon())?.awake > 0 {
+            ensure!(start.elapsed() < DEADLINE, "they do not go to sleep");
+            // tidy: polls
+            std::thread::sleep(POLL);
+        }
+        Ok(())
+    }
+}
+
+/// Waits for the end of a prompt; so long as it takes, since many may be before it.
+pub async fn answer(client: &Client, name: &str, sent: &Sent) -> Result<Answer> {
+    let start = Instant::now();
+    loop {
+        let answer = client.answer(name, sent.prompt, Duration::from_secs(20));
+        let answer = answer.await?;
+        if answer.status.is_over() || answer.status == Status::Waiting {
+            return Ok(answer);
+        }
+        if start.elapsed() > DEADLINE {
+            bail!("{name} does not answer: {answer:?}");
+        }
+    }
+}
+
+async fn some_at_a_time<T, F>(most: usize, futures: impl Iterator<Item = F>) -> Result<Vec<T>>
+where
+    T: 'static + std::marker::Send,
+    F: Future<Output = Result<T>> + std::marker::Send + 'static,
+{
+    let mut under_way = JoinSet::new();
+    let mut done = Vec::new();
+    for future in futures {
+        if under_way.len() >= most
+            && let Some(one) = under_way.join_next().await
+        {
+            done.push(one??);
+        }
+        under_way.spawn(future);
+    }
+    while let Some(one) = under_way.join_next().await {
+        done.push(one??);
+    }
+    Ok(done)
+}
+
+impl Drop for House<'_> {
+    fn drop(&mut self) {
+        // It ends the agents' processes before itself.
+        let stopped = self.block(self.client().stop_daemon());
+        let Some(mut daemon) = self.daemon.take() else {
+            return;
+        };
+        if stopped.is_err() {
+            let _gone = daemon.kill();
+        }
+        let _ended = daemon.wait();
+    }
+}

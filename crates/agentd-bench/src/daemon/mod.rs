@@ -1,0 +1,127 @@
+//! `agentd-bench daemon`: what a real daemon costs with many agents beside a few, with long histories
+//! beside short ones, and with many turns at once.
+//!
+//! The model server runs in this process; the daemons, the runtimes and the CLI in their own.
+
+mod at_once;
+mod history;
+mod house;
+mod many;
+mod startup;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use agentd_testkit::model::FakeModel;
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use tokio::runtime::Runtime;
+
+use crate::folder::Folder;
+use crate::measure::Samples;
+use crate::report::{self, Aim, Line, Unit};
+use crate::turn::agent;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// 10,000 agents, 100,000 messages, 200 turns at once; and more rounds
+    #[arg(long)]
+    long: bool,
+    /// Print JSON, with every round in it
+    #[arg(long)]
+    json: bool,
+    /// Keep the homes here, on the disk to be measured [default: the system's temporary folder]
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// The program to be measured [default: the agentd beside this program]
+    #[arg(long, value_name = "PATH")]
+    agentd: Option<PathBuf>,
+    /// Leave the others out
+    #[arg(long, value_name = "PART")]
+    only: Vec<Part>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Many agents beside a few
+    Many,
+    /// A long history beside a short one
+    History,
+    /// Many turns at once
+    AtOnce,
+    /// The start of the CLI
+    Startup,
+}
+
+/// What every part needs.
+struct Bed {
+    folder: Folder,
+    runtime: Runtime,
+    long: bool,
+    /// `agentd`.
+    program: PathBuf,
+    model: FakeModel,
+}
+
+impl Bed {
+    /// One of two sizes.
+    fn size<T>(&self, short: T, long: T) -> T {
+        if self.long { long } else { short }
+    }
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let bed = Bed {
+        folder: Folder::new(args.folder.as_deref())?,
+        runtime: Runtime::new().context("cannot start the runtime")?,
+        long: args.long,
+        program: agent::program(args.agentd.as_deref())?,
+        model: FakeModel::start().context("cannot start the model server")?,
+    };
+    bed.folder.announce();
+    let start = Instant::now();
+    let lines = measure(&bed, &args.only)?;
+    report::Run {
+        bench: "daemon",
+        long: args.long,
+        file_system: &bed.folder.file_system,
+        took: start.elapsed(),
+    }
+    .print(args.json, &lines);
+    if !args.long && !args.json {
+        println!(
+            "\nShort form: --long takes 10,000 agents, 100,000 messages and 200 turns at once."
+        );
+    }
+    Ok(())
+}
+
+fn measure(bed: &Bed, only: &[Part]) -> Result<Vec<Line>> {
+    type Measure = fn(&Bed) -> Result<Vec<Line>>;
+    let parts: [(Part, &str, Measure); 4] = [
+        (Part::Many, "many agents", many::run),
+        (Part::History, "a long history", history::run),
+        (Part::AtOnce, "turns at once", at_once::run),
+        (Part::Startup, "the start of the CLI", startup::run),
+    ];
+    let mut lines = Vec::new();
+    for (part, name, measure) in parts {
+        if only.is_empty() || only.contains(&part) {
+            eprintln!("Measuring {name}…");
+            lines.extend(measure(bed)?);
+        }
+    }
+    Ok(lines)
+}
+
+/// A line that is still to be measured.
+fn line(what: String, floor_is: String, unit: Unit, aim: Option<Aim>) -> Line {
+    Line {
+        what,
+        floor_is,
+        unit,
+        ours: Samples::default(),
+        floor: Samples::default(),
+        aim,
+    }
+}

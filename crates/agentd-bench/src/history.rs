@@ -1,0 +1,49 @@
+//! Conversations with a long past and a small window, as compaction leaves them.
+
+use agentd_store::{Append, SqliteStore, Store as _};
+use anyhow::{Result, ensure};
+
+use crate::journal::Story;
+
+const TEXT: usize = 400;
+/// Turns from one compaction to the next, the one of them that compacts, and what it keeps: the last of
+/// them leaves a summary, [`KEPT`] messages and an answer, and five turns follow. That is a window of 20
+/// things, whatever there was before.
+const STRETCH: usize = 25;
+const COMPACTS: usize = 20;
+const KEPT: usize = 8;
+/// Events behind the newest snapshot of a long one: half of what there may be. A short one has none yet,
+/// as it would.
+const TAIL: usize = 256;
+const BATCH: usize = 1000;
+
+/// Writes an agent with so many messages; says how many things are in its window.
+pub async fn write(store: &SqliteStore, name: &str, messages: usize) -> Result<usize> {
+    let (mut story, mut pending) = Story::begin(name, 1);
+    let agent = story.agent;
+    let fence = store.claim(agent, "bench").await?.fence;
+    story.context(&mut pending);
+    for turn in 1..=messages / 2 {
+        match turn % STRETCH == COMPACTS {
+            true => story.compacting_turn(TEXT, KEPT, &mut pending),
+            false => story.turn(TEXT, &mut pending),
+        }
+        // What comes last is held back, to be where we want it.
+        if pending.len() >= 2 * BATCH + TAIL {
+            let some = pending.drain(..BATCH).collect();
+            store.append(Append::new(fence, some)).await?;
+        }
+    }
+    let tail = pending.split_off(pending.len().saturating_sub(TAIL));
+    if !pending.is_empty() {
+        // So many at once that a snapshot is taken right behind them.
+        store.append(Append::new(fence, pending)).await?;
+        store.settle().await?;
+    }
+    store.append(Append::new(fence, tail)).await?;
+    store.settle().await?;
+    let loaded = store.load(agent).await?;
+    ensure!(loaded.damage.is_none(), "the journal is damaged");
+    ensure!(loaded.state.anomalies == 0, "the history makes no sense");
+    Ok(loaded.window.items().len())
+}
