@@ -159,6 +159,45 @@ impl Daemon {
         })
     }
 
+    /// One that was removed. Its name is free for others, so a living one comes first.
+    async fn put_away_as(&self, name: &str) -> Result<Option<AgentId>> {
+        let query = AgentQuery {
+            archived: true,
+            name_prefix: Some(name.to_owned()),
+            sort: AgentSort::Name,
+            limit: NAMES,
+            ..AgentQuery::default()
+        };
+        let agents = self.store.agents(query).await;
+        let agents = agents.map_err(|error| of_store(&error))?.agents.into_iter();
+        let agents: Vec<_> = agents.filter(|agent| agent.name == name).collect();
+        match &agents[..] {
+            [] => Ok(None),
+            [only] => Ok(Some(only.id)),
+            several => {
+                let ids: Vec<String> = several.iter().map(|agent| agent.id.to_string()).collect();
+                let what = format!("{} agents were removed as `{name}`", several.len());
+                let next = format!("say which: {}", ids.join(", "));
+                Err(Problem::new(Kind::Conflict, what).next(next))
+            }
+        }
+    }
+
+    /// The id of an agent that is there, or was removed: to be looked at.
+    pub async fn find_any(&self, name: &str) -> Result<AgentId> {
+        match self.find(name).await {
+            Err(problem) if problem.kind == Kind::NotFound => {
+                let removed = self.put_away_as(name).await?;
+                removed.ok_or(problem)
+            }
+            found => found,
+        }
+    }
+
+    pub async fn any(&self, name: &str) -> Result<Arc<Desk>> {
+        self.desk(self.find_any(name).await?).await
+    }
+
     pub async fn named(&self, name: &str) -> Result<Arc<Desk>> {
         self.desk(self.find(name).await?).await
     }

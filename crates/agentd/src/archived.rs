@@ -1,23 +1,11 @@
 //! Agents that were put away. Their names are free for others, so it is by their ids that they are asked for.
 
 use crate::error::{Error, Exit};
+use agentd_client::Client;
 use agentd_client::api::List;
-use agentd_client::{Client, Kind};
 
 /// How many of one name are looked at.
 const MOST: usize = 100;
-
-/// What to ask for: the agent of this name, or else the one that was put away under it.
-pub async fn or_live(client: &Client, name: &str) -> Result<String, Error> {
-    match client.agent(name).await {
-        Ok(_) => Ok(name.to_owned()),
-        Err(agentd_client::Error::Problem(problem)) if problem.kind == Kind::NotFound => {
-            let id = under(client, name).await?;
-            id.ok_or_else(|| (*problem).into())
-        }
-        Err(error) => Err(error.into()),
-    }
-}
 
 /// The id of the one that was put away under this name.
 pub async fn under(client: &Client, name: &str) -> Result<Option<String>, Error> {

@@ -7,7 +7,7 @@ use agentd_core::event::Context;
 use agentd_core::id::BootId;
 use agentd_core::spec::{AgentSpec, Thinking};
 use agentd_core::turn::Policy;
-use agentd_process::task::ShimProgram;
+use agentd_process::task::{Limits, ShimProgram};
 use agentd_runtime::provider::{self, Demo, Overrides, Provider};
 use agentd_runtime::tools::{Secrets, Toolbox, ToolboxOptions, allowed_env};
 use std::collections::BTreeMap;
@@ -98,6 +98,11 @@ pub fn ready(
         tools: spec.tools.clone(),
         output_bytes: usize::try_from(spec.limits.tool_output_bytes).unwrap_or(usize::MAX),
         max_tasks: spec.limits.max_tasks as usize,
+        task_limits: Limits {
+            open_files: spec.limits.task_open_files,
+            memory_bytes: spec.limits.task_memory_bytes,
+            processes: spec.limits.task_processes,
+        },
         secrets: Secrets::new(
             key.map(|key| key.expose().to_owned())
                 .into_iter()

@@ -122,6 +122,9 @@ fn limits(limits: &Limits) -> Fields {
         max_tasks,
         max_queue,
         tool_output_bytes,
+        task_memory_bytes,
+        task_processes,
+        task_open_files,
     } = limits;
     let default = Limits::default();
     let mut out = Fields::default();
@@ -142,6 +145,9 @@ fn limits(limits: &Limits) -> Fields {
         tool_output_bytes,
         &default.tool_output_bytes,
     );
+    out.put("task_memory_bytes", task_memory_bytes, &None);
+    out.put("task_processes", task_processes, &None);
+    out.put("task_open_files", task_open_files, &None);
     out
 }
 

@@ -29,6 +29,17 @@ pub struct Limits {
     pub max_queue: u32,
     /// What the model sees of one tool's output, in bytes. Default: 32768.
     pub tool_output_bytes: u64,
+    /// What one command may have in memory, in bytes: all of it together where it can have a cgroup,
+    /// otherwise each of its processes. Default: no bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_memory_bytes: Option<u64>,
+    /// Processes that one command may have at the same time, where it can have a cgroup. Default: no
+    /// bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_processes: Option<u64>,
+    /// Files that each process of a command may have open. Default: no bound but the system's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_open_files: Option<u64>,
 }
 
 impl Default for Limits {
@@ -43,6 +54,9 @@ impl Default for Limits {
             max_tasks: 16,
             max_queue: 100,
             tool_output_bytes: 32_768,
+            task_memory_bytes: None,
+            task_processes: None,
+            task_open_files: None,
         }
     }
 }

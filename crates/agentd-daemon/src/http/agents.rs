@@ -71,7 +71,7 @@ pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -
 }
 
 pub async fn show(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Agent> {
-    let desk = daemon.named(&name).await?;
+    let desk = daemon.any(&name).await?;
     Ok(Said(view::agent(&daemon, &desk).await?))
 }
 
@@ -79,7 +79,7 @@ pub async fn spec(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
 ) -> Answer<AgentSpec> {
-    let desk = daemon.named(&name).await?;
+    let desk = daemon.any(&name).await?;
     let spec = (*desk.lock().await.state.spec).clone();
     Ok(Said(spec))
 }
@@ -101,7 +101,7 @@ pub async fn conversations(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
 ) -> Answer<Conversations> {
-    let desk = daemon.named(&name).await?;
+    let desk = daemon.any(&name).await?;
     let guard = desk.lock().await;
     let tree = &guard.state.tree;
     let mut conversations: Vec<_> = tree.iter().cloned().collect();
@@ -115,7 +115,7 @@ pub async fn conversations(
 }
 
 pub async fn tasks(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Tasks> {
-    let desk = daemon.named(&name).await?;
+    let desk = daemon.any(&name).await?;
     Ok(Said(lifecycle::tasks::list(&daemon, &desk).await))
 }
 
@@ -139,7 +139,7 @@ pub async fn export(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
 ) -> Result<Response, Fault> {
-    let agent = daemon.find(&name).await?;
+    let agent = daemon.find_any(&name).await?;
     let out = Shared::default();
     let exported = daemon.store.export(agent, Box::new(out.clone())).await;
     exported.map_err(|error| of_store(&error))?;

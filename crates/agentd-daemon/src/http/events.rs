@@ -47,7 +47,7 @@ pub async fn of_agent(
     Query(query): Query<EventQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
-    let desk = daemon.named(&name).await?;
+    let desk = daemon.any(&name).await?;
     let mut after = Seq(last_id(&headers).unwrap_or(query.after));
     if !query.all {
         let begins = desk.lock().await.state.resets.log_begins();

@@ -88,7 +88,7 @@ pub async fn purge(
     Body(body): Body<Purge>,
 ) -> Answer<Purged> {
     let done = to_its_end(async move {
-        let desk = daemon.named(&name).await?;
+        let desk = daemon.any(&name).await?;
         lifecycle::purge::purge(&daemon, &desk, body).await
     });
     Ok(Said(done.await?))

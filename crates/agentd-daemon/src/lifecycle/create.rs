@@ -83,10 +83,8 @@ pub fn check_name(name: &str) -> Result<()> {
 
 pub fn check_spec(spec: &AgentSpec) -> Result<()> {
     let bad = |what: String| Problem::new(Kind::Invalid, what);
-    // The one form that people read and write is what is checked.
-    let text = spec.to_markdown();
-    agentd_core::spec::parse(&text)
-        .map_err(|error| bad("the spec cannot be used".to_owned()).because(error))?;
+    spec.validate()
+        .map_err(|problem| bad("the spec cannot be used".to_owned()).because(problem))?;
     if spec.runtime != Runtime::Native {
         return Err(bad("only agents of `runtime: native` can be run".to_owned()));
     }

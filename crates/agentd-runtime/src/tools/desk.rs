@@ -6,7 +6,7 @@ use super::tool::Traits;
 use agentd_core::id::{BootId, TaskId};
 use agentd_core::permission::{Subject, decide, stricter};
 use agentd_core::spec::{Decision, Rule};
-use agentd_process::task::ShimProgram;
+use agentd_process::task::{Limits, ShimProgram};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -19,6 +19,7 @@ pub(super) struct Desk {
     pub secrets: Secrets,
     pub shim: ShimProgram,
     pub shim_failpoint: Option<String>,
+    pub task_limits: Limits,
     pub boot: BootId,
     rules: Vec<Rule>,
     ask_by_default: bool,
@@ -35,6 +36,7 @@ impl Desk {
             secrets: options.secrets,
             shim: options.shim,
             shim_failpoint: options.shim_failpoint,
+            task_limits: options.task_limits,
             boot: options.boot,
             rules: options.rules,
             ask_by_default: options.ask_by_default,

@@ -46,7 +46,7 @@ use agentd_core::recover::CallFact;
 use agentd_core::spec::Rule;
 use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Prepared};
-use agentd_process::task::ShimProgram;
+use agentd_process::task::{Limits, ShimProgram};
 use async_trait::async_trait;
 use blocking::Cancelled;
 use desk::Desk;
@@ -78,6 +78,8 @@ pub struct ToolboxOptions {
     pub output_bytes: usize,
     /// Background tasks that run at the same time.
     pub max_tasks: usize,
+    /// What the operating system is to keep each command within.
+    pub task_limits: Limits,
     pub secrets: Secrets,
     pub shim: ShimProgram,
     /// For tests: where the shim of each task is to pause.

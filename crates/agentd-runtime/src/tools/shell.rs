@@ -13,7 +13,7 @@ use agentd_core::message::CallOutcome;
 use agentd_core::permission::Subject;
 use agentd_core::recover::CallFact;
 use agentd_core::turn::Finished;
-use agentd_process::task::{self, Found, Limits, Order, Task};
+use agentd_process::task::{self, Found, Order, Task};
 use async_trait::async_trait;
 use result::{finished, interrupted_with, left_running};
 use serde::Deserialize;
@@ -228,7 +228,7 @@ impl Arguments {
             stdin: None,
             redact: desk.secrets.values(),
             failpoint: desk.shim_failpoint.clone(),
-            limits: Limits::default(),
+            limits: desk.task_limits,
         })
     }
 }

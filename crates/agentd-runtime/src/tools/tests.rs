@@ -33,6 +33,7 @@ impl Stage {
             secrets: Secrets::new(["sk-0123456789".to_owned()]),
             shim: ShimProgram::default(),
             shim_failpoint: None,
+            task_limits: Default::default(),
             boot: BootId::from_bytes([7; 16]),
         };
         Self { dir, options }

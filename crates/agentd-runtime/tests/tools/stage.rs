@@ -78,6 +78,7 @@ impl Stage {
                 args: args.map(Into::into).into(),
             },
             shim_failpoint: None,
+            task_limits: Default::default(),
             boot: boot.parse::<BootId>().unwrap(),
         };
         Self { dir, options }

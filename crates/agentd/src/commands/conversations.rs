@@ -1,6 +1,5 @@
 //! `agentd conversations`.
 
-use crate::archived;
 use crate::clock;
 use crate::complete;
 use crate::connect;
@@ -29,8 +28,7 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?;
-    let name = archived::or_live(&client, &args.name).await?;
-    let all = client.conversations(&name).await?;
+    let all = client.conversations(&args.name).await?;
     if args.json {
         return out.json(&all);
     }

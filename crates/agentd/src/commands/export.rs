@@ -1,6 +1,5 @@
 //! `agentd export`.
 
-use crate::archived;
 use crate::complete;
 use crate::connect;
 use crate::error::{Error, Exit};
@@ -47,8 +46,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         return Err(Error::new(Exit::Refused, what).next("say --force, or another file"));
     }
     let client = connect::client().await?;
-    let name = archived::or_live(&client, &args.name).await?;
-    let bytes = client.export(&name).await?;
+    let bytes = client.export(&args.name).await?;
     if to_stdout {
         let mut stdout = std::io::stdout().lock();
         let written = stdout.write_all(&bytes).and_then(|()| stdout.flush());

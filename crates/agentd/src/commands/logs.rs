@@ -1,6 +1,5 @@
 //! `agentd logs`.
 
-use crate::archived;
 use crate::complete;
 use crate::connect::Connection;
 use crate::error::Error;
@@ -68,10 +67,10 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         follow: false,
     };
     let mut connection = Connection::open().await?;
-    let name = archived::or_live(&connection.client, &args.name).await?;
+    let name = &args.name;
     match args.follow {
-        true => follow(&mut connection, args, &name, query, out).await,
-        false => pages(&mut connection, args, &name, query, out).await,
+        true => follow(&mut connection, args, name, query, out).await,
+        false => pages(&mut connection, args, name, query, out).await,
     }
 }
 

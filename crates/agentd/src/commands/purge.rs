@@ -3,7 +3,7 @@
 use crate::error::{Error, Exit};
 use crate::output::Output;
 use crate::render::count;
-use crate::{archived, ask, complete, connect};
+use crate::{ask, complete, connect};
 use agentd_client::api::{Purge, Purged};
 use agentd_core::id::ConversationId;
 
@@ -39,12 +39,11 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?;
-    let id = archived::or_live(&client, &args.name).await?;
     let mut purge = Purge {
         conversation: args.conversation,
         dry_run: true,
     };
-    let would_go = client.purge(&id, &purge).await?;
+    let would_go = client.purge(&args.name, &purge).await?;
     if args.dry_run {
         return match args.json {
             true => out.json(&would_go),
@@ -69,7 +68,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         }
     }
     purge.dry_run = false;
-    let gone = client.purge(&id, &purge).await?;
+    let gone = client.purge(&args.name, &purge).await?;
     match args.json {
         true => out.json(&gone),
         false => out.line(format_args!("gone: {}", what(&gone))),

@@ -1,6 +1,5 @@
 //! `agentd replay`.
 
-use crate::archived;
 use crate::complete;
 use crate::connect::Connection;
 use crate::error::{Error, Exit};
@@ -41,10 +40,7 @@ pub struct Args {
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let mut connection = Connection::open().await?;
     match &args.name {
-        Some(name) => {
-            let name = archived::or_live(&connection.client, name).await?;
-            of_one(&mut connection, args, &name, out).await
-        }
+        Some(name) => of_one(&mut connection, args, name, out).await,
         None => of_all(&mut connection, args, out).await,
     }
 }

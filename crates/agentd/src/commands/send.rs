@@ -33,7 +33,7 @@ pub struct Args {
     name: String,
     /// What it is to do; `-` reads it from standard input
     prompt: String,
-    /// Wait for the answer [default]
+    /// Wait for the answer (the default)
     #[arg(long, overrides_with = "no_wait")]
     wait: bool,
     /// Return as soon as the prompt is accepted

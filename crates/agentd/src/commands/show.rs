@@ -1,6 +1,5 @@
 //! `agentd show`.
 
-use crate::archived;
 use crate::clock;
 use crate::complete;
 use crate::connect;
@@ -31,15 +30,14 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?;
-    let name = archived::or_live(&client, &args.name).await?;
     if args.spec {
-        let spec = client.spec(&name).await?;
+        let spec = client.spec(&args.name).await?;
         return match args.json {
             true => out.json(&spec),
             false => out.line(spec.to_markdown().trim_end()),
         };
     }
-    let agent = client.agent(&name).await?;
+    let agent = client.agent(&args.name).await?;
     if args.json {
         return out.json(&agent);
     }

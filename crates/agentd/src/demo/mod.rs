@@ -6,7 +6,7 @@
 //!
 //! - [`story`]: the steps, in order. [`claims`]: what is said, and whether it held.
 //! - [`stage`]: the daemon and the agent, seen from outside. [`journal`]: what is on record.
-//! - [`evidence`]: the checks themselves, pure. [`line`]: an event in a line or a few.
+//! - [`evidence`]: the checks themselves, pure. `line`: an event in a line or a few.
 
 mod claims;
 mod evidence;

@@ -18,3 +18,4 @@ mod phases;
 mod processes;
 mod purge;
 mod reset;
+mod reset_keeps;

@@ -198,3 +198,21 @@ fn a_tool_may_not_approve_reset_or_configure() {
     let request = house.requests().last().unwrap().body.to_string();
     assert!(request.contains("persistent"), "{request}");
 }
+
+/// Limits of the spec hold for what tools start: by the cgroup where there is one, by rlimit otherwise.
+#[test]
+fn a_command_is_kept_within_its_limits() {
+    let house = House::new();
+    let mut spec = house.spec();
+    spec.limits.task_open_files = Some(17);
+    spec.limits.task_memory_bytes = Some(64 * 1024 * 1024);
+    house.create_with("coder", spec);
+    let call = shell(
+        "ulimit -n; head -c 300000000 /dev/zero > /dev/null; x=$(head -c 300000000 /dev/zero); echo survived",
+    );
+    house.completed("coder", &format!("do: {call} ;; say done"));
+    let request = house.requests().last().unwrap().body.to_string();
+    assert!(request.contains("17"), "{request}");
+    let of_result = request.rsplit("tool_result").next().unwrap();
+    assert!(!of_result.contains("survived"), "{of_result}");
+}

@@ -61,6 +61,9 @@ limits:
   max_tasks: 2
   max_queue: 3
   tool_output_bytes: 1024
+  task_memory_bytes: 500000000
+  task_processes: 64
+  task_open_files: 256
 hooks:
   PreToolUse:
     - matcher: bash
@@ -138,6 +141,9 @@ fn full() -> AgentSpec {
             max_tasks: 2,
             max_queue: 3,
             tool_output_bytes: 1024,
+            task_memory_bytes: Some(500_000_000),
+            task_processes: Some(64),
+            task_open_files: Some(256),
         },
         hooks: serde_json::json!({"PreToolUse": [{
             "matcher": "bash",

@@ -233,6 +233,9 @@ limits:
   max_tasks: 2
   max_queue: 3
   tool_output_bytes: 1024
+  task_memory_bytes: 500000000
+  task_processes: 64
+  task_open_files: 256
 hooks:
   PreToolUse:
     - hooks:
