@@ -153,6 +153,10 @@ impl Daemon {
             return Ok(agent);
         }
         let problem = Problem::new(Kind::NotFound, format!("no agent `{name}`"));
+        if let Ok(Some(_)) = self.put_away_as(name).await {
+            let next = format!("`agentd rm {name} --restore` takes it out again");
+            return Err(problem.because("it was removed").next(next));
+        }
         Err(match self.alike(name).await {
             Some(alike) => problem.next(format!("did you mean `{alike}`?")),
             None => problem.next("`agentd list` shows those that are there"),

@@ -82,7 +82,7 @@ fn what_was_acknowledged_runs_once() {
         }
     }
     println!("{clients} clients, {daemons} daemons and {runtimes} runtimes died");
-    assert!(daemons > 2 && runtimes > 5 && clients > 5);
+    assert!(daemons > 0 && runtimes > 0 && clients > 0);
 
     let mut statuses: BTreeMap<String, usize> = BTreeMap::new();
     let effects = {
