@@ -10,7 +10,6 @@ use agentd_core::id::{AgentId, RuntimeId};
 use agentd_daemon::layout::{Layout, Seat};
 use agentd_runtime::driver::{Command, Driver, Folded, JournalError, Parts};
 use agentd_runtime::link::{self, JoinError, Options};
-use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -19,11 +18,7 @@ const COMMANDS: usize = 16;
 
 pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<(), Error> {
     let mut signals = Signals::new()?;
-    // Keys are in here: others of the same user may not look, the tools least of all.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| {
-        let what = "this process cannot be closed to others";
-        Error::new(Exit::Unavailable, what).because(errno)
-    })?;
+    setup::close_to_others()?;
     let runtime = RuntimeId::new(clock::new_id());
     let _seat = Seat::take(layout, agent).map_err(|error| {
         Error::new(Exit::Quiet, "another process runs this agent").because(error)

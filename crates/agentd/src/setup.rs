@@ -10,6 +10,7 @@ use agentd_core::turn::Policy;
 use agentd_process::task::{Limits, ShimProgram};
 use agentd_runtime::provider::{self, Demo, Overrides, Provider};
 use agentd_runtime::tools::{Secrets, Toolbox, ToolboxOptions, allowed_env};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,14 @@ use uuid::Uuid;
 
 /// Failed tries in a row, after which the turn fails.
 const MAX_FAILURES: u32 = 6;
+
+/// Keys are in here: others of the same user may not look, the tools least of all.
+pub fn close_to_others() -> Result<(), Error> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| {
+        let what = "this process cannot be closed to others";
+        Error::new(Exit::Unavailable, what).because(errno)
+    })
+}
 
 pub struct Ready {
     pub provider: Provider,

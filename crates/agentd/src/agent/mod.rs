@@ -22,7 +22,6 @@ use agentd_core::id::{AgentId, ApprovalId};
 use agentd_core::spec::{AgentSpec, OnCrash};
 use agentd_core::state::AgentState;
 use agentd_runtime::driver::{Command, Driver, Ended, JournalError, Observer, Parts};
-use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use session::Session;
 use signals::Signals;
 use std::path::PathBuf;
@@ -70,11 +69,7 @@ pub enum Input {
 pub async fn run(mut settings: Settings) -> Result<(), Error> {
     // First of all: a signal that comes early is not lost.
     let signals = Signals::new()?;
-    // Keys are in here: others of the same user may not look, the tools least of all.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| {
-        let what = "this process cannot be closed to others";
-        Error::new(Exit::Unavailable, what).because(errno)
-    })?;
+    setup::close_to_others()?;
     let folder = Folder::open(&settings.folder)?;
     let mut printer = Printer::new(settings.style);
     let catalog = providers::catalog()?;

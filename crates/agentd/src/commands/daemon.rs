@@ -6,6 +6,7 @@ use crate::error::{Error, Exit};
 use crate::home;
 use crate::output::Output;
 use crate::providers;
+use crate::setup;
 use agentd_core::catalog::LogLevel;
 use agentd_daemon::Settings;
 use serde_json::json;
@@ -82,6 +83,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 }
 
 async fn be() -> Result<(), Error> {
+    setup::close_to_others()?;
     let catalog = providers::catalog()?;
     let daemon = catalog.daemon();
     log_to_stderr(daemon.log);
