@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub async fn purge(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Purge) -> Result<Purged> {
     let (fence, conversations) = {
-        let guard = desk.lock().await;
+        let mut guard = desk.lock().await;
         let tree = &guard.state.tree;
         let conversations: Vec<ConversationId> = match ask.conversation {
             Some(id) => vec![id],
@@ -35,7 +35,8 @@ pub async fn purge(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Purge) -> Result
             );
             return Err(Problem::new(Kind::Conflict, what).next(next));
         }
-        (guard.fence, conversations)
+        let fence = guard.fence().await.map_err(|error| of_store(&error))?;
+        (fence, conversations)
     };
     let mut purged = Purged {
         conversations: conversations.clone(),
