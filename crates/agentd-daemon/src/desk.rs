@@ -7,6 +7,7 @@ use crate::claims::Claims;
 use crate::clock;
 use crate::problem::{Result, of_store};
 use crate::supervisor::{Process, Starts};
+use crate::view;
 use agentd_client::api::{Delta, Env};
 use agentd_client::{Kind, Problem};
 use agentd_core::begin::Line;
@@ -43,6 +44,8 @@ pub struct Inner {
     pub given: Option<Arc<Env>>,
     /// The newest append of the newest incarnation.
     pub appended: (Incarnation, u64),
+    /// The beginning of the last answer, and how far the journal went then. To look it up costs the window.
+    pub summary: Option<(Seq, String)>,
     /// A task carries the reset on.
     pub resetting: bool,
     /// It is to have a process, though there is nothing to do.
@@ -86,6 +89,7 @@ impl Desk {
         let desk = Self::make(store, claims, id, env);
         {
             let mut inner = desk.inner.lock().await;
+            inner.summary = Some((loaded.state.head, view::summary(&loaded.window)));
             inner.state = loaded.state;
             inner.appended = appended.unwrap_or_default();
         }
@@ -107,6 +111,7 @@ impl Desk {
                 env,
                 given: None,
                 appended: Default::default(),
+                summary: None,
                 resetting: false,
                 wanted: false,
                 sleeper: None,
