@@ -1,5 +1,6 @@
 //! What all parts of the daemon share.
 
+use crate::claims::Claims;
 use crate::clock;
 use crate::desk::Desk;
 use crate::layout::Layout;
@@ -35,7 +36,7 @@ pub struct Daemon {
     pub runtime_env: Vec<(OsString, OsString)>,
     /// What this process was started with.
     own_env: Arc<Env>,
-    owner: String,
+    claims: Arc<Claims>,
     desks: tokio::sync::Mutex<HashMap<AgentId, Arc<Desk>>>,
     /// What callers brought, for as long as this process lives.
     envs: Mutex<HashMap<AgentId, Arc<Env>>>,
@@ -84,8 +85,9 @@ impl Daemon {
         own_env: Env,
         runtime_env: Vec<(OsString, OsString)>,
     ) -> Self {
+        let owner = format!("daemon {}", clock::new_id());
         Self {
-            owner: format!("daemon {}", clock::new_id()),
+            claims: Arc::new(Claims::new(Arc::clone(&store), owner)),
             layout,
             store,
             transcripts,
@@ -120,15 +122,15 @@ impl Daemon {
             return Ok(Arc::clone(desk));
         }
         let env = self.env_of(agent);
-        let desk = Desk::open(&self.store, agent, &self.owner, env).await?;
+        let desk = Desk::open(&self.store, &self.claims, agent, env).await?;
         Ok(put(&mut desks, desk))
     }
 
     /// A place for an agent that is about to be.
-    pub async fn new_desk(&self, agent: AgentId) -> Result<Arc<Desk>> {
+    pub async fn new_desk(&self, agent: AgentId) -> Arc<Desk> {
         let env = self.env_of(agent);
-        let desk = Desk::make(&self.store, agent, &self.owner, env).await?;
-        Ok(put(&mut *self.desks.lock().await, desk))
+        let desk = Desk::make(&self.store, &self.claims, agent, env);
+        put(&mut *self.desks.lock().await, desk)
     }
 
     /// Those at hand.
@@ -136,8 +138,9 @@ impl Daemon {
         self.desks.lock().await.values().cloned().collect()
     }
 
-    /// Lets go of an agent that was written to behind its desk's back.
+    /// Lets go of an agent that did not come to be.
     pub async fn forget(&self, agent: AgentId) {
+        self.claims.lost(agent);
         self.desks.lock().await.remove(&agent);
     }
 

@@ -3,9 +3,11 @@
 //! Everything that is written to an agent's journal goes through its desk, one thing at a time; so what
 //! is decided by looking at the state still holds when it is written.
 
+use crate::claims::Claims;
 use crate::clock;
 use crate::problem::{Result, of_store};
 use crate::supervisor::{Process, Starts};
+use crate::view;
 use agentd_client::api::{Delta, Env};
 use agentd_client::{Kind, Problem};
 use agentd_core::begin::Line;
@@ -25,13 +27,13 @@ const DELTAS: usize = 256;
 pub struct Desk {
     pub id: AgentId,
     store: Arc<dyn Store>,
+    claims: Arc<Claims>,
     inner: Mutex<Inner>,
     changes: watch::Sender<u64>,
     deltas: broadcast::Sender<Delta>,
 }
 
 pub struct Inner {
-    pub fence: Fence,
     pub state: AgentState,
     pub link: link::Daemon,
     pub down: Option<Connection>,
@@ -42,6 +44,8 @@ pub struct Inner {
     pub given: Option<Arc<Env>>,
     /// The newest append of the newest incarnation.
     pub appended: (Incarnation, u64),
+    /// The beginning of the last answer, and how far the journal went then. To look it up costs the window.
+    pub summary: Option<(Seq, String)>,
     /// A task carries the reset on.
     pub resetting: bool,
     /// It is to have a process, though there is nothing to do.
@@ -66,45 +70,42 @@ pub struct Guard<'a> {
 }
 
 impl Desk {
-    /// Takes the agent over from whoever had it.
+    /// An agent that is there.
     pub async fn open(
         store: &Arc<dyn Store>,
+        claims: &Arc<Claims>,
         id: AgentId,
-        owner: &str,
         env: Arc<Env>,
     ) -> Result<Self> {
-        // First of all: to claim what is not there would make it.
         let mut loaded = store.load(id).await.map_err(|error| of_store(&error))?;
-        let claim = store.claim(id, owner).await;
-        let claim = claim.map_err(|error| of_store(&error))?;
-        if claim.quarantined.is_some() {
+        if loaded.damage.is_some() {
+            // Whoever owns it has the damage set aside, and can go on.
+            claims.lost(id);
+            match claims.fence(id, loaded.state.head).await {
+                Ok(_) | Err(agentd_store::Error::Damaged { .. }) => {}
+                Err(error) => return Err(of_store(&error)),
+            }
             loaded = store.load(id).await.map_err(|error| of_store(&error))?;
         }
         let appended = loaded.source.map(|source| (source.incarnation, source.n));
-        let desk = Self::new(store, claim.fence, loaded.state, env);
-        desk.inner.lock().await.appended = appended.unwrap_or_default();
+        let desk = Self::make(store, claims, id, env);
+        {
+            let mut inner = desk.inner.lock().await;
+            inner.summary = Some((loaded.state.head, view::summary(&loaded.window)));
+            inner.state = loaded.state;
+            inner.appended = appended.unwrap_or_default();
+        }
         Ok(desk)
     }
 
     /// For an agent that is about to be.
-    pub async fn make(
-        store: &Arc<dyn Store>,
-        id: AgentId,
-        owner: &str,
-        env: Arc<Env>,
-    ) -> Result<Self> {
-        let claim = store.claim(id, owner).await;
-        let claim = claim.map_err(|error| of_store(&error))?;
-        Ok(Self::new(store, claim.fence, AgentState::new(id), env))
-    }
-
-    fn new(store: &Arc<dyn Store>, fence: Fence, state: AgentState, env: Arc<Env>) -> Self {
+    pub fn make(store: &Arc<dyn Store>, claims: &Arc<Claims>, id: AgentId, env: Arc<Env>) -> Self {
         Self {
-            id: state.id,
+            id,
             store: Arc::clone(store),
+            claims: Arc::clone(claims),
             inner: Mutex::new(Inner {
-                fence,
-                state,
+                state: AgentState::new(id),
                 link: link::Daemon::default(),
                 down: None,
                 process: None,
@@ -112,6 +113,7 @@ impl Desk {
                 env,
                 given: None,
                 appended: Default::default(),
+                summary: None,
                 resetting: false,
                 wanted: false,
                 sleeper: None,
@@ -195,6 +197,23 @@ impl std::ops::DerefMut for Guard<'_> {
 }
 
 impl Guard<'_> {
+    /// The right to write the agent.
+    pub async fn fence(&mut self) -> agentd_store::Result<Fence> {
+        let head = self.state.head;
+        let fence = self.desk.claims.fence(self.desk.id, head).await;
+        self.stale |= fence.is_err();
+        fence
+    }
+
+    /// After an append that failed: nobody knows, or somebody else knows better.
+    fn doubt(&mut self, error: &agentd_store::Error) {
+        use agentd_store::Error as Store;
+        if matches!(error, Store::StaleFence { .. }) {
+            self.desk.claims.lost(self.desk.id);
+        }
+        self.stale |= matches!(error, Store::Uncertain(_) | Store::StaleFence { .. });
+    }
+
     /// Appends in one go.
     pub async fn append(&mut self, lines: Vec<Line>) -> Result<Vec<Event>> {
         let at = clock::now();
@@ -206,7 +225,8 @@ impl Guard<'_> {
             turn,
             body,
         });
-        let append = Append::new(self.fence, events.collect());
+        let fence = self.fence().await.map_err(|error| of_store(&error))?;
+        let append = Append::new(fence, events.collect());
         let committed = self.commit(append).await;
         committed.map_err(|error| of_store(&error))
     }
@@ -234,9 +254,7 @@ impl Guard<'_> {
         let ack = match self.desk.store.append(append).await {
             Ok(ack) => ack,
             Err(error) => {
-                use agentd_store::Error as Store;
-                // Nobody knows, or somebody else knows better.
-                self.stale |= matches!(error, Store::Uncertain(_) | Store::StaleFence { .. });
+                self.doubt(&error);
                 return Err(error);
             }
         };
@@ -269,7 +287,7 @@ impl Guard<'_> {
         let append = Append {
             source: Some(source),
             ends: append.ends,
-            ..Append::new(self.fence, append.events)
+            ..Append::new(self.fence().await?, append.events)
         };
         let first = match self.desk.store.append(append).await {
             Ok(Ack::Committed { first, .. }) => first,
@@ -277,7 +295,7 @@ impl Guard<'_> {
                 return Ok(place.map(|(first, _)| Down::Appended { n, first }));
             }
             Err(error) => {
-                self.stale |= matches!(error, agentd_store::Error::Uncertain(_));
+                self.doubt(&error);
                 return Err(error);
             }
         };

@@ -10,6 +10,7 @@
 //! - `http`: the same over HTTP, one file per noun.
 
 mod answer;
+mod claims;
 mod clock;
 mod daemon;
 mod desk;

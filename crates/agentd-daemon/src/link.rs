@@ -243,7 +243,7 @@ async fn keep(
     draft: Draft,
     down: &mpsc::UnboundedSender<Down>,
 ) -> bool {
-    let guard = desk.lock().await;
+    let mut guard = desk.lock().await;
     if !guard.link.may_write(draft.request.incarnation) {
         return false;
     }
@@ -252,7 +252,11 @@ async fn keep(
         offset: draft.offset,
         bytes: draft.text.clone().into_bytes(),
     };
-    match daemon.store.write_draft(guard.fence, chunk).await {
+    let kept = match guard.fence().await {
+        Ok(fence) => daemon.store.write_draft(fence, chunk).await,
+        Err(error) => Err(error),
+    };
+    match kept {
         Ok(ack) => {
             if ack == DraftAck::Kept {
                 show(desk, &draft);

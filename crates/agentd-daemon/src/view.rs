@@ -10,6 +10,7 @@ use agentd_core::event::{Body, PauseReason};
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::Phase;
 use agentd_core::usage::Spent;
+use agentd_core::window::Window;
 use agentd_store::{AgentRow, ReadQuery};
 
 /// What is shown of the last answer.
@@ -48,17 +49,29 @@ fn process(guard: &Guard<'_>) -> Process {
     }
 }
 
+/// The beginning of the last answer.
+pub fn summary(window: &Window) -> String {
+    window.last_text().chars().take(SUMMARY).collect()
+}
+
 pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
-    let loaded = daemon.store.load(desk.id).await;
-    let window = loaded.map_err(|error| of_store(&error))?.window;
-    let (mut agent, wants_reason) = {
+    let (mut agent, wants_reason, known) = {
         let guard = desk.lock().await;
-        (of(&guard), reason_of(&guard))
+        let known = guard.summary.as_ref();
+        let known = known.filter(|(head, _)| *head == guard.state.head);
+        (of(&guard), reason_of(&guard), known.map(|it| it.1.clone()))
     };
-    let text = window.last_text();
-    if !text.is_empty() {
-        agent.summary = Some(text.chars().take(SUMMARY).collect());
-    }
+    let text = match known {
+        Some(text) => text,
+        None => {
+            let loaded = daemon.store.load(desk.id).await;
+            let loaded = loaded.map_err(|error| of_store(&error))?;
+            let text = summary(&loaded.window);
+            desk.lock().await.summary = Some((loaded.state.head, text.clone()));
+            text
+        }
+    };
+    agent.summary = Some(text).filter(|text| !text.is_empty());
     agent.error = match wants_reason {
         Reason::None => None,
         Reason::Said(text) => Some(text),

@@ -38,7 +38,7 @@ pub async fn create(daemon: &Arc<Daemon>, create: Create) -> Result<(AgentId, Op
         lines.extend(bodies.map(|body| (conversation, body)));
     }
     daemon.bring(id, &create.env);
-    let desk = daemon.new_desk(id).await?;
+    let desk = daemon.new_desk(id).await;
     let mut guard = desk.lock().await;
     let events = match guard.append(lines).await {
         Ok(events) => events,

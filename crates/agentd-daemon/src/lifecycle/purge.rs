@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub async fn purge(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Purge) -> Result<Purged> {
     let (fence, running, conversations) = {
-        let guard = desk.lock().await;
+        let mut guard = desk.lock().await;
         let tree = &guard.state.tree;
         let conversations: Vec<ConversationId> = match ask.conversation {
             Some(id) => vec![id],
@@ -38,7 +38,8 @@ pub async fn purge(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Purge) -> Result
             return Err(Problem::new(Kind::Conflict, what).next(next));
         }
         let running: Vec<TaskId> = guard.state.tasks.running().map(|(id, _)| *id).collect();
-        (guard.fence, running, conversations)
+        let fence = guard.fence().await.map_err(|error| of_store(&error))?;
+        (fence, running, conversations)
     };
     let mut purged = Purged {
         conversations: conversations.clone(),

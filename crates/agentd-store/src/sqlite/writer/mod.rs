@@ -32,8 +32,8 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Commands that one commit takes at the most.
 const GROUP: usize = 512;
-/// Agents that the writer keeps folded; a cache.
-const ENTRIES: usize = 8192;
+/// Agents that the writer keeps folded: a cache, of some 6 KB each, for those that are awake.
+const ENTRIES: usize = 1024;
 
 type Reply<T> = oneshot::Sender<Result<T>>;
 
