@@ -48,7 +48,8 @@ pub fn purgeable<'a>(
             conversation,
         });
     };
-    if state.tree.current() == Some(conversation) {
+    // One that was put away goes on with nothing.
+    if state.tree.current() == Some(conversation) && !state.archived {
         return Err(Error::PurgeCurrent { conversation });
     }
     let by = needed_by(databases, state.id, conversation)?;

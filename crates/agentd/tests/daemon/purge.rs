@@ -1,7 +1,7 @@
 //! Words that are purged are nowhere in the home any more: transcripts and the tools' files included.
 
 use crate::house::House;
-use agentd_client::api::{Checkpoint, Purge, Reset};
+use agentd_client::api::{Archive, Checkpoint, List, Purge, Reset};
 use agentd_client::{Error, Kind as ProblemKind};
 use agentd_core::event::Kind;
 use std::fs;
@@ -71,6 +71,46 @@ fn what_is_purged_is_in_no_file() {
         assert_eq!(found(&house.home(), word), Vec::<PathBuf>::new(), "{word}");
     }
     house.verify();
+}
+
+#[test]
+fn of_a_removed_agent_every_word_can_go() {
+    let house = House::new();
+    house.create("coder");
+    house.completed("coder", "do: say xyzzy");
+    house
+        .block(house.client().reset("coder", &Reset::default()))
+        .unwrap();
+    house.completed("coder", "do: say plugh");
+    let archive = Archive::default();
+    house
+        .block(house.client().archive("coder", &archive))
+        .unwrap();
+    let all = Purge::default();
+    let purged = house.block(house.client().purge("coder", &all)).unwrap();
+    assert_eq!(purged.conversations.len(), 2);
+    for word in ["xyzzy", "plugh"] {
+        assert_eq!(found(&house.home(), word), Vec::<PathBuf>::new(), "{word}");
+    }
+    let restore = Archive {
+        restore: true,
+        ..Archive::default()
+    };
+    let refused = house.block(house.client().archive(&purged_id(&house), &restore));
+    assert!(matches!(refused, Err(Error::Problem(_))), "{refused:?}");
+    // Its name is free.
+    house.create("coder");
+    house.completed("coder", "do: say anew");
+    house.verify();
+}
+
+fn purged_id(house: &House) -> String {
+    let list = List {
+        archived: true,
+        ..List::default()
+    };
+    let agents = house.block(house.client().agents(&list)).unwrap().agents;
+    agents[0].id.to_string()
 }
 
 fn found(folder: &Path, word: &str) -> Vec<PathBuf> {
