@@ -80,6 +80,7 @@ fn daemon_dies(signal: Signal) {
     house.verify();
 }
 
+/// pitchfork#633, #887: orphans after a crash; here they are adopted, by who they are.
 #[test]
 fn twenty_turns_outlive_a_killed_daemon() {
     daemon_dies(Signal::KILL);
@@ -137,6 +138,7 @@ fn a_reader_that_comes_back_sees_each_event_once() {
 }
 
 /// A stop of the daemon ends the processes, and the turns go on when it is back.
+/// claude-code#79569, #79789: a restart killed agents silently, or brought stopped ones back.
 #[test]
 fn stopping_the_daemon_stops_runtimes_and_keeps_what_is_wanted() {
     let house = House::empty();

@@ -10,6 +10,7 @@ fn shell(command: &str) -> String {
     format!("call shell {}", serde_json::json!({ "command": command }))
 }
 
+/// OpenHands SDK#4893, sagents#159: "running" without a process.
 #[test]
 fn a_runtime_that_dies_while_the_model_speaks_goes_on() {
     let house = House::new();
@@ -29,6 +30,7 @@ fn a_runtime_that_dies_while_the_model_speaks_goes_on() {
     house.verify();
 }
 
+/// goose#11808, langgraph#7417: a tool that had run was run again.
 #[test]
 fn a_runtime_that_dies_in_a_tool_waits_for_it_and_runs_it_once() {
     let house = House::new();
@@ -47,6 +49,7 @@ fn a_runtime_that_dies_in_a_tool_waits_for_it_and_runs_it_once() {
     house.verify();
 }
 
+/// codex#12382: a turn was "working" for ever.
 #[test]
 fn a_turn_that_dies_three_times_without_progress_is_lost() {
     let house = House::new();
@@ -114,6 +117,7 @@ fn one_that_is_not_to_be_restarted_fails_and_says_so() {
     assert_eq!(answer.status, Status::Interrupted);
 }
 
+/// process-compose#149, supervisor#1101, #734: stop lost to restart, and children survived.
 #[test]
 fn stop_beats_every_restart_policy() {
     let house = House::new();
@@ -160,6 +164,7 @@ fn a_restart_leaves_the_turn_to_the_new_process() {
     house.requests();
 }
 
+/// claude-code#42338, #93490: what a restart sends begins with what was sent before.
 #[test]
 fn an_idle_agent_goes_to_sleep_and_wakes_with_the_next_prompt() {
     let house = House::new();

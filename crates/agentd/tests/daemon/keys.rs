@@ -27,6 +27,7 @@ fn a_key_of_the_callers_works_though_the_daemon_has_none() {
     assert_eq!(house.answer("coder", sent.prompt).text, "again");
 }
 
+/// goose#12133: a turn that cannot go on says why.
 #[test]
 fn an_agent_without_its_key_waits_and_says_so() {
     let house = House::new();

@@ -39,6 +39,7 @@ fn nobody_is_left(house: &House) {
     });
 }
 
+/// claude-code#27959, codex#30408: 1,300 zombies and 37 GB of what nobody owned.
 #[test]
 fn a_tool_that_ignores_term_forks_twice_and_closes_everything_is_ended() {
     let house = House::new();
@@ -157,6 +158,7 @@ fn a_crash_loop_ends_as_failed_with_the_reason() {
     assert_eq!(house.answer("coder", sent.prompt).text, "hello");
 }
 
+/// claude-code#39151, goose#12321: two writers in one conversation.
 #[test]
 fn a_second_daemon_is_refused() {
     let house = House::new();

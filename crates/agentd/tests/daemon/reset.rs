@@ -38,6 +38,7 @@ fn last_request(house: &House) -> Value {
     house.requests().last().unwrap().body.clone()
 }
 
+/// claude-code#80431, agent-of-empires#3080: the old context came back after a clear.
 #[test]
 fn the_next_request_holds_nothing_old() {
     let house = House::new();
@@ -53,6 +54,7 @@ fn the_next_request_holds_nothing_old() {
     assert_eq!(now.ordinal, 2);
 }
 
+/// claude-code#39975: there was no way back from a clear.
 #[test]
 fn after_undo_the_request_is_what_it_would_have_been() {
     let plain = House::new();
@@ -164,6 +166,7 @@ fn a_stopped_agent_stays_stopped() {
     assert_eq!(agent.conversation.unwrap().ordinal, 2);
 }
 
+/// claude-code#54658, #88732, codex#12491: background work was orphaned, unlistable or silently killed.
 #[test]
 fn what_runs_in_the_background_goes_on_and_is_told() {
     let house = House::new();
@@ -184,6 +187,7 @@ fn what_runs_in_the_background_goes_on_and_is_told() {
     assert_eq!(house.show("coder").tasks, []);
 }
 
+/// goose#9037, claude-code#65360: a queued prompt was lost.
 #[test]
 fn prompts_that_wait_are_set_aside_and_come_back() {
     let house = House::new();
@@ -329,6 +333,7 @@ fn a_daemon_that_dies_in_a_reset_finishes_it() {
     house.verify();
 }
 
+/// codex#29058: a question that waited was lost without a word.
 #[test]
 fn while_a_call_waits_for_leave() {
     let house = House::new();
@@ -390,6 +395,7 @@ fn while_the_conversation_is_being_compacted() {
     house.verify();
 }
 
+/// claude-code#68293: clear did nothing for an agent in the background.
 #[test]
 fn while_it_sleeps() {
     let house = House::new();
