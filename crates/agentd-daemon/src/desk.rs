@@ -22,7 +22,7 @@ use tokio::sync::{Mutex, MutexGuard, broadcast, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
 /// Pieces of text that a slow reader may be behind; it gets the whole message afterwards.
-const DELTAS: usize = 256;
+const DELTAS: usize = 64;
 
 pub struct Desk {
     pub id: AgentId,
@@ -261,15 +261,7 @@ impl Guard<'_> {
         let Ack::Committed { first, .. } = ack else {
             return Ok(Vec::new());
         };
-        let seqs = (first.0..).map(Seq);
-        let placed = events.into_iter().zip(seqs);
-        let placed: Vec<Event> = placed
-            .map(|(event, seq)| event.placed(self.desk.id, seq))
-            .collect();
-        for event in &placed {
-            self.state.apply(event);
-        }
-        self.desk.changed();
+        let placed = self.take_in(events, first);
         if let Some(down) = self.link.committed(None, &placed) {
             self.tell(down);
         }
@@ -300,16 +292,21 @@ impl Guard<'_> {
             }
         };
         self.appended = (source.incarnation, n);
-        let placed: Vec<Event> = events
-            .into_iter()
-            .zip((first.0..).map(Seq))
+        let placed = self.take_in(events, first);
+        Ok(self.link.committed(Some(n), &placed))
+    }
+
+    /// They are on disk, from there on.
+    fn take_in(&mut self, events: Vec<NewEvent>, first: Seq) -> Vec<Event> {
+        let placed = events.into_iter().zip((first.0..).map(Seq));
+        let placed: Vec<Event> = placed
             .map(|(event, seq)| event.placed(self.desk.id, seq))
             .collect();
         for event in &placed {
             self.state.apply(event);
         }
         self.desk.changed();
-        Ok(self.link.committed(Some(n), &placed))
+        placed
     }
 
     pub fn tell(&self, down: Down) {

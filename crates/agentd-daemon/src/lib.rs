@@ -42,6 +42,9 @@ use tokio::signal::unix::{SignalKind, signal};
 /// How long the agents' processes may take to end with the daemon.
 const LAST_EFFECTS: Duration = Duration::from_secs(20);
 
+/// Nothing is written for so long: nobody is in a hurry.
+const QUIET: Duration = Duration::from_secs(1);
+
 /// How a daemon is run.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -115,6 +118,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let api = listen(&layout.api_socket())?;
     let served = tokio::spawn(http::serve(Arc::clone(&daemon), api));
     tokio::spawn(reap(Arc::clone(&daemon)));
+    tokio::spawn(rest(Arc::clone(&daemon)));
     tracing::info!(home = %settings.home.display(), pid = std::process::id(), "ready");
 
     let mut ending = daemon.ending();
@@ -170,6 +174,17 @@ async fn stop_all(daemon: &Arc<Daemon>) {
     if tokio::time::timeout(LAST_EFFECTS, all).await.is_err() {
         for desk in &desks {
             lifecycle::kill(desk).await;
+        }
+    }
+}
+
+/// Lets the store put things in their place whenever nothing has been written for a while.
+async fn rest(daemon: Arc<Daemon>) {
+    let mut commits = daemon.store.commits();
+    while commits.next().await {
+        while let Ok(true) = tokio::time::timeout(QUIET, commits.next()).await {}
+        if let Err(error) = daemon.store.rest().await {
+            tracing::warn!(%error, "the journal's log is not emptied");
         }
     }
 }

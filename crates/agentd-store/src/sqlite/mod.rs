@@ -274,6 +274,11 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn rest(&self) -> Result<()> {
+        self.inner.writer.rest().await?;
+        self.inner.follower.rest().await
+    }
+
     async fn settle(&self) -> Result<()> {
         self.inner.follower.settle().await
     }

@@ -161,3 +161,27 @@ fn pages_of_one_agent_and_of_all_give_every_event_once() {
         assert!(own.filter(|event| event.agent == author.agent).eq(all));
     });
 }
+
+/// What was committed is the same before and after, and the next start has nothing to read first.
+#[test]
+fn a_rest_moves_the_log_to_its_place() {
+    let lab = Lab::new();
+    run(async {
+        let store = SqliteStore::open(lab.options()).unwrap();
+        let mut author = Author::create(&store, 1, "coder").await;
+        for _ in 0..50 {
+            let events = author.turn("hello", "there");
+            author.append(&store, events).await;
+        }
+        store.settle().await.unwrap();
+        let length = |name: &str| std::fs::metadata(lab.folder().join(name)).unwrap().len();
+        assert!(length("journal.db-wal") > 0);
+        let before = store.load(author.agent).await.unwrap();
+        store.rest().await.unwrap();
+        assert_eq!((length("journal.db-wal"), length("derived.db-wal")), (0, 0));
+        assert_eq!(store.load(author.agent).await.unwrap(), before);
+        let events = author.turn("and", "on");
+        author.append(&store, events).await;
+        assert!(store.verify(None).await.unwrap().is_clean());
+    });
+}

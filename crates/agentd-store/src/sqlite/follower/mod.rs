@@ -40,6 +40,7 @@ enum Command {
     /// There may be more in the journal.
     Wake,
     Settle(Reply),
+    Rest(Reply),
     Forget {
         agent: AgentId,
         conversation: ConversationId,
@@ -119,6 +120,10 @@ impl Follower {
         self.ask(Command::Settle).await
     }
 
+    pub async fn rest(&self) -> Result<()> {
+        self.ask(Command::Rest).await
+    }
+
     /// Makes everything anew if it is bad indeed, and waits until it has caught up.
     pub async fn renew_after(&self, error: Error) -> Result<()> {
         self.ask(|reply| Command::Renew(error, reply)).await
@@ -186,6 +191,10 @@ impl Thread {
             match command {
                 Command::Wake => look_in = look_in.or(Some(LINGER)),
                 Command::Settle(reply) => self.waiting.push(reply),
+                Command::Rest(reply) => {
+                    let emptied = empty_log(&self.databases.derived);
+                    let _gone = reply.send(emptied.map(drop).map_err(Error::from));
+                }
                 Command::Forget {
                     agent,
                     conversation,

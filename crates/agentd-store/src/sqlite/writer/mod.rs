@@ -44,6 +44,7 @@ enum Command {
         parsed: Parsed,
         reply: Reply<Imported>,
     },
+    Rest(Reply<()>),
 }
 
 pub struct Writer {
@@ -124,6 +125,10 @@ impl Writer {
 
     pub async fn import(&self, parsed: Parsed) -> Result<Imported> {
         self.ask(|reply| Command::Import { parsed, reply }).await
+    }
+
+    pub async fn rest(&self) -> Result<()> {
+        self.ask(Command::Rest).await
     }
 
     /// Waits for a place in the queue, then for the answer.
@@ -231,6 +236,10 @@ impl Thread {
         match command {
             Command::Grouped(grouped) => self.commit_group(vec![grouped]),
             Command::Purge(order) => self.begin_purge(order),
+            Command::Rest(reply) => {
+                let emptied = self.empty_log_now().map_err(Error::Unavailable);
+                let _gone = reply.send(emptied.map(drop));
+            }
             Command::Import { parsed, reply } => {
                 let done = self.in_transaction(|_, databases| import::import(databases, &parsed));
                 if done.is_ok() {

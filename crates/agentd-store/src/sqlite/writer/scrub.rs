@@ -23,15 +23,7 @@ impl Scrub {
 impl Thread {
     /// Tries once to empty the log, without waiting for anybody.
     pub(super) fn scrub(&mut self) {
-        let done = match self.take_databases() {
-            Ok(databases) => {
-                let done = empty_log_now(&databases, self.options.lock_timeout);
-                self.databases = Some(databases);
-                done
-            }
-            Err(disk) => Err(disk),
-        };
-        let why = match done {
+        let why = match self.empty_log_now() {
             Ok(true) => {
                 for scrub in self.scrubs.drain(..) {
                     if let Some(waiting) = scrub.waiting {
@@ -50,6 +42,14 @@ impl Thread {
             }
         }
         self.rest();
+    }
+
+    /// Moves the log into the file, unless somebody is in the way.
+    pub(super) fn empty_log_now(&mut self) -> Result<bool, Disk> {
+        let databases = self.take_databases()?;
+        let done = empty_log_now(&databases, self.options.lock_timeout);
+        self.databases = Some(databases);
+        done
     }
 
     /// Lets others have the disk, or the log, for a moment.
