@@ -31,7 +31,7 @@ async fn all_that_are(daemon: &Daemon, phase: Phase) -> Result<Vec<AgentId>> {
     loop {
         let query = AgentQuery {
             phase: Some(phase),
-            sort: AgentSort::Name,
+            sort: AgentSort::Recent,
             limit: PAGE,
             after,
             ..AgentQuery::default()
