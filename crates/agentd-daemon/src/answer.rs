@@ -3,7 +3,7 @@
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::{Result, of_store};
-use crate::view::{last_note, usage};
+use crate::view::{LOST, last_note, usage};
 use agentd_client::api::{Answer, Status};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{Body, Event, MessageStatus, TurnEnded, TurnStatus};
@@ -154,9 +154,7 @@ async fn so_far(
                 .and_then(|limit| serde_json::to_value(limit).ok())
                 .and_then(|limit| limit.as_str().map(str::to_owned)),
             TurnStatus::Failed => trail.note.clone(),
-            TurnStatus::Lost => {
-                Some("its process died again and again without getting any further".to_owned())
-            }
+            TurnStatus::Lost => Some(LOST.to_owned()),
         },
         (None, Status::SetAside) => Some("a reset set the prompt aside".to_owned()),
         (None, Status::Waiting) => Some(match phase {

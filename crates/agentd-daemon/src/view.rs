@@ -6,12 +6,16 @@ use crate::problem::{Result, of_store};
 use agentd_client::api::{
     Agent, AgentLine, Approval, Current, LastTurn, Process, ProcessState, Usage,
 };
-use agentd_core::event::{Body, PauseReason};
+use agentd_core::event::{Body, PauseReason, TurnStatus};
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::Phase;
 use agentd_core::usage::Spent;
 use agentd_core::window::Window;
 use agentd_store::{AgentRow, ReadQuery};
+
+/// What there is to say of a turn that was given up.
+pub const LOST: &str = "its process died again and again without getting any further; ask it again, or \
+                        reset it";
 
 /// What is shown of the last answer.
 const SUMMARY: usize = 200;
@@ -93,6 +97,7 @@ fn reason_of(guard: &Guard<'_>) -> Reason {
             "its process died in the middle of a turn; go on with `agentd continue {}`",
             guard.state.name
         )),
+        (Phase::Failed, _) if is_lost(guard) => Reason::Said(LOST.to_owned()),
         (Phase::Waiting | Phase::Failed, _) => Reason::Noted,
         (Phase::AwaitingApproval, _) => Reason::Said(format!(
             "a call waits for your leave: `agentd approve {0}`, or `agentd deny {0}`",
@@ -100,6 +105,13 @@ fn reason_of(guard: &Guard<'_>) -> Reason {
         )),
         _ => Reason::None,
     }
+}
+
+/// The last turn was given up; the agent itself is well.
+fn is_lost(guard: &Guard<'_>) -> bool {
+    let last = guard.state.last_turn.as_ref();
+    let is_lost = last.is_some_and(|turn| turn.status == TurnStatus::Lost);
+    is_lost && guard.state.failed.is_none()
 }
 
 pub async fn last_note(daemon: &Daemon, agent: AgentId, head: Seq) -> Option<String> {

@@ -65,6 +65,8 @@ fn a_turn_that_dies_three_times_without_progress_is_lost() {
     assert_eq!(answer.status, Status::Lost, "{answer:#?}");
     assert!(answer.error.is_some());
     assert_eq!(house.model.requests().len(), 3, "there is no fourth try");
+    let error = house.show("coder").error.unwrap();
+    assert!(error.contains("died again and again"), "{error}");
     // The agent itself is well.
     let next = house.completed("coder", "do: say well");
     assert_eq!(next.text, "well");

@@ -140,8 +140,30 @@ fn a_runtime_whose_home_is_gone_ends_itself() {
     });
 }
 
+/// One that dies at every start is started more and more rarely, and then no more.
 #[test]
-fn a_crash_loop_ends_as_failed_with_the_reason() {
+fn a_crash_loop_ends_as_failed_with_the_last_error() {
+    let house = House::new();
+    house.create("coder");
+    let config = house.home().join("config.toml");
+    fs::create_dir(&config).unwrap();
+    let sent = house.send("coder", "do: say hello");
+    let agent = until("failure", || {
+        let agent = house.show("coder");
+        (agent.phase == Phase::Failed).then_some(agent)
+    });
+    let error = agent.error.unwrap();
+    assert!(error.contains("config.toml cannot be read"), "{error}");
+    assert_eq!(agent.process.pid, None);
+    assert_eq!(house.model.requests().len(), 0);
+    fs::remove_dir(&config).unwrap();
+    let start = agentd_client::api::Start::default();
+    house.block(house.client().start("coder", &start)).unwrap();
+    assert_eq!(house.answer("coder", sent.prompt).text, "hello");
+}
+
+#[test]
+fn an_agent_that_cannot_work_fails_with_the_reason() {
     let house = House::new();
     let mut spec = house.spec();
     spec.cwd = Some(house.work().join("gone").display().to_string());
