@@ -100,7 +100,7 @@ fn events_survive_json() {
 #[test]
 fn the_journals_hold_stops_rests_and_resets_that_ended_and_that_did_not() {
     let seen = RefCell::new(BTreeMap::<&str, u32>::new());
-    TestRunner::new(agentd_testkit::cases(1_000))
+    TestRunner::new(agentd_testkit::cases(5_000))
         .run(&ops(60), |ops| {
             let world = World::run(&ops);
             for event in world.journals.agents.values().flatten() {
