@@ -118,6 +118,9 @@ impl Runtime {
             Down::Resumed { events, appended } if self.seen.is_some() => {
                 self.is_greeted = true;
                 let mut did = self.arrived(events);
+                if did.contains(&Did::Reconnect) {
+                    return did;
+                }
                 if let Some(append) = self.appending.take_if(|append| append.n == appended) {
                     // Its events were among those that were missed.
                     drop(append);
@@ -134,9 +137,14 @@ impl Runtime {
                     return Vec::new();
                 };
                 let seqs = (first.0..).map(Seq);
-                let events = append.events.into_iter().zip(seqs);
+                let events = append.events.iter().cloned().zip(seqs);
                 let events = events.map(|(event, seq)| event.placed(self.agent, seq));
                 let mut did = self.arrived(events.collect());
+                if did.contains(&Did::Reconnect) {
+                    // Something before it was missed; the next greeting has all of it.
+                    self.appending = Some(append);
+                    return did;
+                }
                 did.push(Did::Appended);
                 did
             }

@@ -144,3 +144,24 @@ fn a_new_daemon_adopts_who_is_there_and_nobody_older() {
     let ahead = Daemon::default().hello(&hello(ID, Some((4, 99))), &state);
     assert_eq!(ahead, Greeting::Refuse(Refusal::Confused));
 }
+
+/// Whatever came in between, an append is answered once and for all.
+#[test]
+fn an_answer_behind_a_gap_comes_again_with_what_was_missed() {
+    let (mut runtime, mut journal) = woken();
+    let event = note(&journal);
+    runtime.append(vec![event.clone()], None);
+    let missed = journal.push(PromptsTaken {
+        prompts: Vec::new(),
+    });
+    let placed = journal.place(event);
+    let (n, first) = (1, placed.seq);
+    let did = runtime.received(Down::Appended { n, first });
+    assert_eq!(did, [Did::Reconnect]);
+    runtime.disconnected();
+    runtime.connected();
+    let (events, appended) = (vec![missed.clone(), placed.clone()], 1);
+    let did = runtime.received(Down::Resumed { events, appended });
+    let arrived = Did::Arrived(vec![missed, placed]);
+    assert_eq!(did, [arrived, Did::Appended]);
+}

@@ -159,7 +159,7 @@ fn stopping_the_daemon_stops_runtimes_and_keeps_what_is_wanted() {
         house.block(house.client().daemon()).is_err().then_some(())
     });
     until("the runtime's end", || {
-        crate::house::reap();
+        crate::house::reap(pid);
         (!std::path::Path::new(&format!("/proc/{pid}")).exists()).then_some(())
     });
     house.start_daemon();
@@ -186,7 +186,7 @@ fn a_stranger_with_a_runtimes_pid_is_left_alone() {
     let pid = u32::try_from(before["pid"].as_u64().unwrap()).unwrap();
     kill(pid, Signal::KILL);
     until("its end", || {
-        crate::house::reap();
+        crate::house::reap(pid);
         (!std::path::Path::new(&format!("/proc/{pid}")).exists()).then_some(())
     });
     // The seat names somebody who lives, and does not hold it.

@@ -7,7 +7,7 @@ use agentd_core::id::PromptId;
 use agentd_core::spec::AgentSpec;
 use agentd_process::Identity;
 use agentd_testkit::model::{FakeModel, Format, Recorded, Scenario};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -366,9 +366,10 @@ pub fn kill(pid: u32, signal: Signal) {
     let _gone = kill_process(pid, signal);
 }
 
-/// Buries those that have come to us.
-pub fn reap() {
-    while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+/// Buries one that has come to us. Not others: a test beside this one may wait for its own.
+pub fn reap(pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let _alive_or_not_ours = waitpid(pid, WaitOptions::NOHANG);
 }
 
 impl Drop for House {
@@ -385,6 +386,5 @@ impl Drop for House {
                 drop(agentd_process::signal(identity, Signal::KILL));
             }
         }
-        reap();
     }
 }

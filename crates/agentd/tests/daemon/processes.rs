@@ -25,7 +25,6 @@ fn stop(house: &House, grace_ms: u64) {
 fn nobody_is_left(house: &House) {
     let daemon = house.daemon_pid();
     until("everybody's end", || {
-        reap();
         let left = house.processes().into_iter();
         let mut left = left.filter(|(pid, _)| Some(*pid) != daemon);
         left.next().is_none().then_some(())
@@ -135,7 +134,7 @@ fn a_runtime_whose_home_is_gone_ends_itself() {
     house.kill_daemon();
     fs::remove_dir_all(house.home().join("run")).unwrap();
     until("its end", || {
-        reap();
+        reap(pid);
         (!Path::new(&format!("/proc/{pid}")).exists()).then_some(())
     });
 }
