@@ -21,7 +21,7 @@ impl Dice {
 }
 
 fn sends() -> usize {
-    let long = std::env::var_os("AGENTD_LONG").is_some();
+    let long = std::env::var_os("AGENTD_TEST_LONG").is_some();
     if long { 1000 } else { 100 }
 }
 
