@@ -28,6 +28,18 @@ pub struct InFlight {
 }
 
 impl InFlight {
+    fn new(id: TryId, task: JoinHandle<()>) -> Self {
+        Self {
+            id,
+            task,
+            reply: Reply::default(),
+            unkept: Vec::new(),
+            unkept_bytes: 0,
+            first_unkept: None,
+            kept: 0,
+        }
+    }
+
     pub fn is(&self, request: TryId) -> bool {
         self.id == request
     }
@@ -36,10 +48,14 @@ impl InFlight {
         self.first_unkept.map(|first| first + FLUSH_AFTER)
     }
 
-    /// True where enough has come to be kept at once.
+    /// True where enough has come to be kept at once. A part that has only begun waits for its first
+    /// word: nobody has anything to see before it.
     pub fn grow(&mut self, delta: Delta) -> bool {
-        self.unkept_bytes += size(&delta);
-        self.first_unkept.get_or_insert_with(Instant::now);
+        let size = size(&delta);
+        if size > 0 {
+            self.first_unkept.get_or_insert_with(Instant::now);
+        }
+        self.unkept_bytes += size;
         self.reply.apply(delta.clone());
         self.unkept.push(delta);
         self.unkept_bytes >= FLUSH_BYTES
@@ -66,15 +82,7 @@ impl Driver {
             let outcome = provider.stream(&request, on_delta).await;
             let _gone = happened.send(Happening::Streamed(id, outcome));
         });
-        self.in_flight = Some(InFlight {
-            id,
-            task,
-            reply: Reply::default(),
-            unkept: Vec::new(),
-            unkept_bytes: 0,
-            first_unkept: None,
-            kept: 0,
-        });
+        self.in_flight = Some(InFlight::new(id, task));
     }
 
     /// Keeps what has come, and only then shows it to anybody.
@@ -133,5 +141,37 @@ impl Driver {
         in_flight.task.abort();
         let partial = in_flight.reply;
         self.step(Input::RequestCancelled { request, partial });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_core::draft::Change;
+    use agentd_core::id::Incarnation;
+
+    fn text(text: &str) -> Delta {
+        let text = text.to_owned();
+        Delta {
+            part: 0,
+            change: Change::Text { text },
+        }
+    }
+
+    /// Some providers say that a text begins before they say a word of it. Shown by itself, that was a
+    /// sight of a reply of which a crash left nothing.
+    #[tokio::test]
+    async fn a_text_without_a_word_is_not_shown_by_itself() {
+        let id = TryId {
+            incarnation: Incarnation(1),
+            n: 1,
+        };
+        let mut in_flight = InFlight::new(id, tokio::spawn(async {}));
+        assert!(!in_flight.grow(text("")));
+        assert_eq!(in_flight.flush_at(), None);
+        assert!(!in_flight.grow(text("word")));
+        assert!(in_flight.flush_at().is_some());
+        assert_eq!(in_flight.unkept.len(), 2);
+        assert!(in_flight.grow(text(&"word ".repeat(FLUSH_BYTES))));
     }
 }
