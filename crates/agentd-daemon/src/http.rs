@@ -4,6 +4,7 @@ mod access;
 mod agents;
 mod daemon;
 mod events;
+mod hooks;
 mod prompts;
 mod respond;
 mod verbs;
@@ -12,7 +13,7 @@ use crate::daemon::{Daemon, left};
 use access::{Own, Peer};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn;
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post, put};
 use std::future::IntoFuture as _;
 use std::sync::Arc;
@@ -34,7 +35,11 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .route("/archive", post(verbs::archive))
         .route("/purge", post(verbs::purge))
         .route("/approvals/{approval}", post(verbs::decide))
-        .route_layer(from_fn(access::no_tools));
+        .route_layer(from_fn_with_state(Arc::clone(&daemon), access::no_tools));
+    let guarded_hooks = Router::new()
+        .route("/v1/hooks/test", post(hooks::test))
+        .route("/v1/hooks/trust", post(hooks::trust))
+        .route_layer(from_fn_with_state(Arc::clone(&daemon), access::no_tools));
     let verbs = Router::new()
         .route("/start", post(verbs::start))
         .route("/stop", post(verbs::stop))
@@ -58,6 +63,9 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .route("/v1/daemon/stop", post(daemon::stop))
         .route("/v1/agents", get(agents::list).post(agents::create))
         .nest("/v1/agents/{name}", agent)
+        .route("/v1/hooks", get(hooks::list))
+        .route("/v1/hooks/check", post(hooks::check))
+        .merge(guarded_hooks)
         .route("/v1/events", get(events::of_all))
         .route(
             "/v1/import",

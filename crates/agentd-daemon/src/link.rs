@@ -5,6 +5,7 @@ use crate::desk::{Connection, Desk};
 use agentd_client::api;
 use agentd_core::draft::Change;
 use agentd_core::event::Event;
+use agentd_core::hook::Fire;
 use agentd_core::id::Seq;
 use agentd_core::link::{Append, Down, Draft, Greeting, Hello, Order, Refusal, Up, Welcome};
 use agentd_process::Identity;
@@ -95,6 +96,15 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
         let went_well = match up {
             Up::Append(append) => take(&daemon, &desk, append, &down).await,
             Up::Draft(draft) => keep(&daemon, &desk, draft, &down).await,
+            Up::Fire(fire) => {
+                tokio::spawn(tell(
+                    Arc::clone(&daemon),
+                    Arc::clone(&desk),
+                    *fire,
+                    down.clone(),
+                ));
+                true
+            }
             Up::Hello(_) => false,
         };
         if !went_well {
@@ -235,6 +245,15 @@ async fn take(
             false
         }
     }
+}
+
+/// Tells hooks what a runtime wants them to hear. Whoever asks again after a cut has the same answer.
+async fn tell(daemon: Arc<Daemon>, desk: Arc<Desk>, fire: Fire, down: mpsc::UnboundedSender<Down>) {
+    let id = fire.id;
+    let verdict = daemon.fire(&desk, fire).await;
+    // Under the lock: what was written before has been said before.
+    let _guard = desk.lock().await;
+    let _broken = down.send(Down::Fired { id, verdict });
 }
 
 async fn keep(

@@ -2,8 +2,8 @@
 
 use crate::commands::{
     agent, apply, approve, checkpoint, completions, config, r#continue, conversations, create,
-    daemon, demo, deny, edit, export, import, interrupt, list, logs, purge, rename, replay, reset,
-    restart, rm, run, runtime, send, set, show, start, status, stop, tasks, verify, wait,
+    daemon, demo, deny, edit, export, hooks, import, interrupt, list, logs, purge, rename, replay,
+    reset, restart, rm, run, runtime, send, set, show, start, status, stop, tasks, verify, wait,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -53,6 +53,7 @@ pub enum Verb {
     Edit(edit::Args),
     Set(set::Args),
     Apply(apply::Args),
+    Hooks(hooks::Args),
     Rename(rename::Args),
     Export(export::Args),
     Import(import::Args),

@@ -88,7 +88,15 @@ fn what_was_said_is_content_and_nothing_else_is() {
         .map(|kind| kind.name())
         .collect();
     let expected = [
-        "prompt", "message", "result", "notice", "summary", "context", "note",
+        "prompt",
+        "message",
+        "result",
+        "notice",
+        "summary",
+        "context",
+        "note",
+        "hook_output",
+        "call_revised",
     ];
     assert_eq!(content, expected);
 }

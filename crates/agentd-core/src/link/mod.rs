@@ -12,14 +12,15 @@ pub use daemon::{Daemon, Greeting};
 pub use runtime::{Did, Runtime};
 
 use crate::event::{Event, NewEvent};
-use crate::id::{AgentId, Incarnation, RuntimeId, Seq, TryId};
+use crate::hook::{Fire, Verdict};
+use crate::id::{AgentId, FireId, Incarnation, RuntimeId, Seq, TryId};
 use crate::state::AgentState;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version that this build speaks.
-pub const VERSION: u32 = 1;
+/// The version that this build speaks. The second one has hooks; a runtime of the first is still heard.
+pub const VERSION: u32 = 2;
 
 /// What a runtime says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,8 @@ pub enum Up {
     Hello(Hello),
     Append(Append),
     Draft(Draft),
+    /// Something that hooks are to hear of.
+    Fire(Box<Fire>),
 }
 
 /// The first thing on every connection.
@@ -100,6 +103,11 @@ pub enum Down {
     },
     Order {
         order: Order,
+    },
+    /// What hooks say. What they had written to the journal has come before.
+    Fired {
+        id: FireId,
+        verdict: Verdict,
     },
     Refused {
         why: Refusal,

@@ -4,6 +4,7 @@
 //! any snapshot and the tail after it, and a purge leaves it as it was. It is total: an event that
 //! refers to something that is not there changes nothing but [`AgentState::anomalies`].
 
+mod hooks;
 mod inbox;
 mod reset;
 mod spending;
@@ -11,6 +12,7 @@ mod tasks;
 mod tree;
 mod turn;
 
+pub use hooks::{Firing, Hooks, Run};
 pub use inbox::{Inbox, Queued};
 pub use reset::{Outcome, Reset, Resets};
 pub use spending::Spending;
@@ -18,14 +20,14 @@ pub use tasks::{Approval, Approvals, Task, Tasks};
 pub use tree::{Conversation, Lineage, Segment, Tree};
 pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
 
-use crate::event::{After, Body, Event, FailCause, Mode, ResetStep, TurnStatus};
+use crate::event::{After, Body, Event, FailCause, FailureClass, Mode, ResetStep, TurnStatus};
 use crate::id::{AgentId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Goes up whenever the same events would fold to something else; older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 2;
+pub const FOLD_VERSION: u32 = 3;
 
 /// What an event asks of whoever holds a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +94,7 @@ pub struct AgentState {
     /// The newest incarnation has ended by itself.
     pub at_rest: bool,
     pub resets: Resets,
+    pub hooks: Hooks,
     pub tree: Tree,
     pub inbox: Inbox,
     pub turn: Option<Turn>,
@@ -122,6 +125,7 @@ impl AgentState {
             incarnation: Incarnation::default(),
             at_rest: true,
             resets: Resets::default(),
+            hooks: Hooks::default(),
             tree: Tree::default(),
             inbox: Inbox::default(),
             turn: None,
@@ -178,14 +182,18 @@ impl AgentState {
     /// What went wrong in a conversation that was left is no trouble of this one.
     fn is_trouble(&self, turn: &EndedTurn) -> bool {
         matches!(turn.status, TurnStatus::Failed | TurnStatus::Lost)
+            && turn.failure != Some(FailureClass::Blocked)
             && Some(turn.conversation) == self.tree.current()
     }
 
     /// Whether there is something to do that needs a process.
     pub fn needs_process(&self) -> bool {
-        if self.resets.under_way().is_some() || self.stopped {
+        if self.ends_turn() {
             // The turn is to end, and only a process can end it as it should.
             return self.turn.is_some();
+        }
+        if self.is_held_back() && self.turn.is_none() {
+            return false;
         }
         let has_work = match &self.turn {
             Some(_) => !self.waits_for_somebody(),
@@ -299,6 +307,7 @@ impl AgentState {
             }
             Body::PromptsSetAside(body) => self.inbox.set_aside(&body.prompts),
             Body::PromptsRequeued(body) => self.inbox.requeue(&body.prompts),
+            Body::PromptBlocked(body) => self.inbox.take(&[body.prompt]),
 
             Body::TurnStarted(body) => self.start_turn(event, body),
             Body::TurnEnded(body) => self.end_turn(event, body),
@@ -334,6 +343,12 @@ impl AgentState {
             Body::ApprovalAnswered(body) => self.approvals.answer(body),
             Body::ApprovalWithdrawn(body) => self.approvals.withdraw(body.approval),
 
+            Body::HookStarted(body) => {
+                self.hooks.start(event, body);
+                true
+            }
+            Body::HookEnded(body) => self.end_hook(event, body),
+
             Body::Quarantined(_) => true,
 
             // What was said is the window's business.
@@ -344,6 +359,8 @@ impl AgentState {
             | Body::Summary(_)
             | Body::Context(_)
             | Body::Note(_)
+            | Body::HookOutput(_)
+            | Body::CallRevised(_)
             | Body::Gone(_) => true,
         }
     }

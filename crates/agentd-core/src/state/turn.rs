@@ -30,6 +30,8 @@ pub struct Turn {
     /// Crashes since the last progress (a finished message or result).
     pub crashes: u32,
     pub paused: Option<PauseReason>,
+    /// How often hooks have kept it from ending, one time after the other.
+    pub stops_refused: u32,
     pub spent: Spent,
 }
 
@@ -132,6 +134,7 @@ impl AgentState {
             last_failure: None,
             crashes: 0,
             paused: None,
+            stops_refused: 0,
             spent: Spent::default(),
         });
         self.tree.turn_started(event.conversation) && fresh

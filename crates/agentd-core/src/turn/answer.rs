@@ -35,6 +35,17 @@ impl Machine {
             Ok(chosen) => chosen,
             Err(class) => return self.fail(class),
         };
+        if purpose == Purpose::Compact {
+            match self.may_compact(self.compaction_cut()) {
+                Err(wait) => return wait,
+                Ok(true) => {}
+                Ok(false) => {
+                    // As one that would not help: not tried again in this turn.
+                    self.live.compaction_failed = true;
+                    return Move::Append;
+                }
+            }
+        }
         let granted = budget::grant(
             &self.agent,
             moment.at,

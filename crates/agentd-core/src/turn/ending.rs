@@ -2,7 +2,9 @@
 
 use super::Machine;
 use super::plan::Move;
-use crate::event::{Notice, NoticeCause, RequestEnded, RequestOutcome, TurnEnded, TurnStatus};
+use crate::event::{
+    Notice, NoticeCause, PromptBlocked, RequestEnded, RequestOutcome, TurnEnded, TurnStatus,
+};
 use crate::message::{Block, CallOutcome};
 use crate::recover::{self, session_latest};
 use crate::usage::Usage;
@@ -24,6 +26,10 @@ impl Machine {
             return Move::Wait;
         }
         self.unsend();
+        // It has not been taken: it waits for another start, goes with a reset, or is gone with the turn.
+        let prompt = self.live.submitting.filter(|_| !self.agent.ends_turn());
+        let blocked = prompt.map(|prompt| PromptBlocked { prompt }.into());
+        self.live.backlog.extend(blocked);
         let open: Vec<_> = self
             .window
             .open_calls()
@@ -35,15 +41,18 @@ impl Machine {
             let result = recover::result(&call, CallOutcome::Interrupted, blocks);
             self.live.backlog.extend(result);
         }
-        let text = "The user interrupted this turn. Do not go on with it unless asked to; answer \
-                    the next message.";
-        self.live.backlog.push(
-            Notice {
-                cause: NoticeCause::Interrupted,
-                text: text.to_owned(),
+        let (cause, who) = match &self.live.halted {
+            Some(reason) => (
+                NoticeCause::Hook,
+                format!("A hook ended this turn: {reason}"),
+            ),
+            None => {
+                let who = "The user interrupted this turn.".to_owned();
+                (NoticeCause::Interrupted, who)
             }
-            .into(),
-        );
+        };
+        let text = format!("{who} Do not go on with it unless asked to; answer the next message.");
+        self.live.backlog.push(Notice { cause, text }.into());
         self.end_turn(TurnEnded::with(TurnStatus::Interrupted))
     }
 

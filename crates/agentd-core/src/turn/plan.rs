@@ -1,11 +1,10 @@
 //! What the state calls for next.
 
-use super::{Effect, Live, Machine, Moment};
+use super::{Effect, Hooks, Live, Machine, Moment};
 use crate::event::{
     Body, NewEvent, PromptMode, PromptsTaken, TurnContinued, TurnStarted, TurnStatus,
 };
 use crate::id::TurnId;
-use crate::state::AgentState;
 
 /// What one look at the state came to.
 pub(super) enum Move {
@@ -14,11 +13,6 @@ pub(super) enum Move {
     Do(Vec<Effect>),
     /// Wait for the next input.
     Wait,
-}
-
-/// Nothing new begins while somebody makes another conversation the current one, or wants none at all.
-pub(super) fn is_held_back(agent: &AgentState) -> bool {
-    agent.stopped || agent.resets.under_way().is_some()
 }
 
 impl Machine {
@@ -80,11 +74,17 @@ impl Machine {
             return self.run_tools();
         }
         let last_failure = turn.last_failure;
+        if let Some(first) = self.take_first() {
+            return first;
+        }
         if self.tell_of_tasks() {
             return Move::Append;
         }
-        if !self.live.stopping && self.take_steering() {
-            return Move::Append;
+        if let Some(joined) = self.take_steering() {
+            return joined;
+        }
+        if let Some(told) = self.after_compaction() {
+            return told;
         }
         if self.window.awaits_answer() {
             return if self.live.stopping {
@@ -96,12 +96,12 @@ impl Machine {
         match last_failure {
             // What there is of the last try is no answer.
             Some(class) => self.fail(class),
-            None => self.complete(),
+            None => self.wrap_up(),
         }
     }
 
     fn between_turns(&mut self, moment: &mut Moment<'_>, resumes: Option<TurnId>) -> Move {
-        if self.live.stopping || is_held_back(&self.agent) {
+        if self.live.stopping || self.agent.is_held_back() {
             return Move::Wait;
         }
         if self.tell_of_tasks() {
@@ -119,7 +119,9 @@ impl Machine {
         self.live.next_turn = Some(TurnId::new((moment.new_id)()));
         self.live.starting = true;
         self.live.backlog.push(TurnStarted { resumes }.into());
-        if let (None, Some(prompt)) = (resumes, next) {
+        // Where hooks are asked about it first, the turn takes it.
+        let at_once = self.policy.hooks == Hooks::None;
+        if let (None, Some(prompt), true) = (resumes, next, at_once) {
             let prompts = vec![prompt];
             self.live.backlog.push(PromptsTaken { prompts }.into());
         }
@@ -142,17 +144,19 @@ impl Machine {
     }
 
     /// Prompts that join the turn at this boundary.
-    fn take_steering(&mut self) -> bool {
-        let waiting = self.agent.inbox.waiting();
-        let prompts: Vec<_> = waiting
-            .filter(|queued| queued.mode == PromptMode::Steer)
-            .map(|queued| queued.prompt)
-            .collect();
-        if prompts.is_empty() {
-            return false;
+    fn take_steering(&mut self) -> Option<Move> {
+        if self.live.stopping {
+            return None;
+        }
+        let joining = self.waiting();
+        let joining = joining.filter(|queued| queued.mode == PromptMode::Steer);
+        let prompts: Vec<_> = joining.map(|queued| queued.prompt).collect();
+        let first = *prompts.first()?;
+        if self.policy.hooks == Hooks::Asked {
+            return Some(self.steer(first));
         }
         self.live.backlog.push(PromptsTaken { prompts }.into());
-        true
+        Some(Move::Append)
     }
 
     fn append(&mut self, moment: &Moment<'_>) -> Effect {

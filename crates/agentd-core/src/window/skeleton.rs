@@ -14,6 +14,7 @@ pub struct Skeleton {
     tools: Option<Position>,
     awaits: bool,
     open: Vec<CallId>,
+    revised: Vec<Position>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +50,7 @@ impl Window {
             tools: self.tools.as_ref().map(|tools| tools.source),
             awaits: self.awaits,
             open: self.open.clone(),
+            revised: self.revised.values().map(|call| call.source).collect(),
         }
     }
 
@@ -99,6 +101,12 @@ impl Window {
                 value: context.tools.clone(),
             });
         }
+        for source in &skeleton.revised {
+            let Body::CallRevised(revised) = body(*source)? else {
+                return Err(MissingEvent(*source));
+            };
+            window.revise(*source, revised);
+        }
         Ok(window)
     }
 }
@@ -108,7 +116,9 @@ impl Skeleton {
     pub fn sources(&self) -> impl Iterator<Item = Position> {
         let items = self.items.iter().map(|bone| bone.source);
         let pending = self.pending.iter().map(|(_, source)| *source);
-        items.chain(pending).chain(self.context).chain(self.tools)
+        let revised = self.revised.iter().copied();
+        let own = items.chain(pending).chain(revised);
+        own.chain(self.context).chain(self.tools)
     }
 }
 

@@ -225,6 +225,7 @@ impl Arguments {
             grace_ms: GRACE_MS,
             output_limit_bytes: KEPT_BYTES,
             foreground: !self.is_background(),
+            errors_apart: false,
             stdin: None,
             redact: desk.secrets.values(),
             failpoint: desk.shim_failpoint.clone(),

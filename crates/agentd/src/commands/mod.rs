@@ -14,6 +14,7 @@ pub mod demo;
 pub mod deny;
 pub mod edit;
 pub mod export;
+pub mod hooks;
 pub mod import;
 pub mod interrupt;
 pub mod list;
@@ -58,6 +59,7 @@ pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
         Verb::Deny(args) => deny::run(&args, out).await,
         Verb::Edit(args) => edit::run(&args, out).await,
         Verb::Export(args) => export::run(&args, out).await,
+        Verb::Hooks(args) => hooks::run(&args, out).await,
         Verb::Import(args) => import::run(&args, out).await,
         Verb::Interrupt(args) => interrupt::run(&args, out).await,
         Verb::List(args) => list::run(&args, out).await,

@@ -19,6 +19,7 @@ mod daemon;
 mod deny;
 mod edit;
 mod export;
+mod hooks;
 mod import;
 mod interrupt;
 mod list;

@@ -5,6 +5,7 @@ mod approval;
 mod budget;
 mod compaction;
 mod harness;
+mod hooks;
 mod interrupt;
 mod interrupt_race;
 mod output;
