@@ -324,10 +324,9 @@ impl Guard<'_> {
         self.desk.changed();
     }
 
-    /// The store wrote to the agent's journal by itself.
+    /// The store writes to the agent's journal by itself: whoever has the agent next reads it again.
     pub fn written_elsewhere(&mut self) {
         self.stale = true;
-        self.changed();
     }
 
     async fn reload(&mut self) {
