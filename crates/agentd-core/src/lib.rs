@@ -27,6 +27,7 @@ pub mod id;
 pub mod link;
 pub mod message;
 pub mod permission;
+pub mod place;
 pub mod recover;
 pub mod repair;
 pub mod request;

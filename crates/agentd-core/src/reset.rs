@@ -10,6 +10,7 @@ use crate::event::{
 };
 use crate::id::{CallId, ConversationId, OpId, PromptId, TaskId};
 use crate::message::CallOutcome;
+use crate::place::Place;
 use crate::state::{AgentState, Outcome, Reset};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -72,8 +73,9 @@ pub fn begin(state: &AgentState, order: ResetBegan) -> Result<Begin, Refused> {
     match order.to {
         ResetTo::Undo if state.tree.undo_target().is_none() => Err(Refused::NothingToUndo),
         ResetTo::Redo if state.tree.redo_target().is_none() => Err(Refused::NothingToRedo),
-        ResetTo::Rewind { at } => {
-            begin::check_origin(state, current, at)?;
+        ResetTo::Rewind { at, conversation } => {
+            let conversation = conversation.unwrap_or(current);
+            begin::origin(state, Place { conversation, at })?;
             Ok(Begin::Append((current, order.into())))
         }
         _ => Ok(Begin::Append((current, order.into()))),
@@ -107,7 +109,11 @@ pub fn switch(
         ResetTo::Fresh => begin::reset(state, window, new, queue, op)?,
         ResetTo::Undo => begin::step(state, window, Direction::Undo, op)?,
         ResetTo::Redo => begin::step(state, window, Direction::Redo, op)?,
-        ResetTo::Rewind { at } => begin::rewind(state, window, seen, at, new, op)?,
+        ResetTo::Rewind { at, conversation } => {
+            let conversation = conversation.unwrap_or(reset.old);
+            let place = Place { conversation, at };
+            begin::rewind(state, window, seen, place, new, queue, op)?
+        }
     };
     let target = lines.last().map_or(new, |(conversation, _)| *conversation);
     let step = ResetStep::Switch;

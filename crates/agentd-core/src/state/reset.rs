@@ -55,6 +55,12 @@ impl Resets {
         over.find_map(|(known, outcome)| (*known == op).then_some(*outcome))
     }
 
+    /// Whether it has begun, and possibly ended.
+    pub fn knows(&self, op: OpId) -> bool {
+        let mut under_way = self.under_way.iter();
+        under_way.any(|reset| reset.order.op == op) || self.outcome(op).is_some()
+    }
+
     /// Where the log begins, for whoever does not ask for all of it.
     pub const fn log_begins(&self) -> Option<Seq> {
         self.cleared

@@ -154,6 +154,10 @@ pub const JOURNAL: &[Migration] = &[
         WHERE listed = old.listed AND mode = old.mode AND phase = old.phase;
     END;
     ",
+    // 3: where turns ended is looked up, not searched for.
+    "
+    CREATE INDEX event_turn_ended ON event (agent, conversation, seq) WHERE kind = 'turn_ended';
+    ",
 ];
 
 /// What is derived from the journal; deleting the file only costs time.

@@ -5,6 +5,7 @@
 
 use crate::render::{count, time, word};
 use agentd_client::api::Conversations;
+use agentd_core::event::BeginSource;
 use agentd_core::id::ConversationId;
 use agentd_core::state::Conversation;
 use agentd_core::time::Timestamp;
@@ -64,6 +65,16 @@ fn describe(all: &Conversations, conversation: &Conversation, now: Timestamp) ->
         time::ago(conversation.began_at, now),
     ];
     let id = Some(conversation.id);
+    match (conversation.source, conversation.from) {
+        (BeginSource::Rewind | BeginSource::Fork, Some(from)) => {
+            parts.push(format!(
+                "{} from event {}",
+                word(conversation.source),
+                from.seq
+            ));
+        }
+        _ => {}
+    }
     if let Some(reason) = conversation.sealed {
         parts.push(format!("sealed by {}", word(reason)));
     }
@@ -85,7 +96,7 @@ fn describe(all: &Conversations, conversation: &Conversation, now: Timestamp) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_core::event::{BeginSource, SealReason};
+    use agentd_core::event::SealReason;
     use agentd_core::id::Seq;
     use agentd_core::usage::Spent;
     use uuid::Uuid;

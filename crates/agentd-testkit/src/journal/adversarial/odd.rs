@@ -84,6 +84,7 @@ impl Writer {
                 skip_hooks: true,
                 grace_ms: u64::MAX,
                 was_awake: true,
+                source: ResetSource::User,
             }
             .into(),
             16 => ResetStepped {
