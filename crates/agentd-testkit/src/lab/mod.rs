@@ -8,9 +8,12 @@
 //! - [`clients`], [`reader`]: who asks and who watches; [`rest`]: when all is quiet.
 //! - [`watch`]: faults as they happen; [`processes`]: who is there.
 //! - [`scenario`]: what is asked for, one file each.
+//! - [`check`]: reads what a run left behind, and says which promises were broken. It shares no code
+//!   with the product.
 //! - [`report`], [`timeline`]: what people see.
 //! - [`tool`]: what agents run, which says that it ran.
 
+pub mod check;
 pub mod clients;
 pub mod dice;
 pub mod engine;

@@ -102,20 +102,13 @@ fn fault(line: &Value) -> Option<(String, Option<String>, String)> {
 
 /// What was promised and did not hold.
 fn check(run: &Path) -> std::io::Result<Vec<Violation>> {
-    let mut violations = Vec::new();
-    for request in record::lines(&run.join("model.jsonl")) {
-        if request["accepted"] != true {
-            violations.push(Violation {
-                promise: "P3".to_owned(),
-                agent: request["agent"].as_str().map(str::to_owned),
-                what: format!(
-                    "request {} was refused: {}",
-                    request["n"], request["violations"]
-                ),
-            });
-        }
-    }
-    Ok(violations)
+    let found = super::check::check(run)?.into_iter();
+    let violations = found.map(|found| Violation {
+        promise: found.promise.to_owned(),
+        what: found.to_string(),
+        agent: found.agent,
+    });
+    Ok(violations.collect())
 }
 
 /// What the checker is told about the run itself.
