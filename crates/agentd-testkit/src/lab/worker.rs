@@ -158,8 +158,7 @@ fn end_all(world: &World) {
         let _some_left = agentd_process::kill_descendants();
         super::world::pause();
     }
-    let waited_for = lock(&world.waited_for);
-    let _none = agentd_process::reap_orphans(|pid| waited_for.contains(&pid));
+    processes::reap(world);
 }
 
 /// The events as far as they can be read, for the timeline.
