@@ -10,6 +10,11 @@ pub fn restore(
     apart: &Value,
     blobs: &BTreeMap<String, String>,
 ) -> Result<(), String> {
+    // As it is stored: a text that is JSON itself.
+    let apart: Value = match apart {
+        Value::String(text) => serde_json::from_str(text).map_err(|error| error.to_string())?,
+        other => other.clone(),
+    };
     for entry in apart.as_array().into_iter().flatten() {
         let pointer = entry[0].as_str().unwrap_or_default();
         let hash = entry[1].as_str().unwrap_or_default();
