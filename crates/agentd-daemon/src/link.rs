@@ -7,7 +7,7 @@ use agentd_core::draft::Change;
 use agentd_core::event::Event;
 use agentd_core::id::Seq;
 use agentd_core::link::{Append, Down, Draft, Greeting, Hello, Order, Refusal, Up, Welcome};
-use agentd_process::Identity;
+use agentd_process::{Identity, failpoint};
 use agentd_store::{DraftAck, DraftChunk, ReadQuery};
 use futures_util::{SinkExt as _, StreamExt as _};
 use std::sync::Arc;
@@ -63,9 +63,11 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
             let Ok(text) = serde_json::to_string(&down) else {
                 return;
             };
+            failpoint::hit_of("before", "send", down.name());
             if writer.send(text).await.is_err() {
                 return;
             }
+            failpoint::hit_of("after", "send", down.name());
         }
     });
     let Some(Up::Hello(hello)) = next(&mut reader).await else {
@@ -110,8 +112,11 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
 
 async fn next(reader: &mut Reader) -> Option<Up> {
     let frame = reader.next().await?.ok()?;
-    match serde_json::from_slice(&frame) {
-        Ok(up) => Some(up),
+    match serde_json::from_slice::<Up>(&frame) {
+        Ok(up) => {
+            failpoint::hit_of("on", "receive", up.name());
+            Some(up)
+        }
         Err(error) => {
             tracing::warn!(%error, "a runtime said something that cannot be read");
             None
@@ -258,6 +263,8 @@ async fn keep(
     };
     match kept {
         Ok(ack) => {
+            // It is durable before anybody sees it.
+            failpoint::hit("at", "barrier.4");
             if ack == DraftAck::Kept {
                 show(desk, &draft);
             }

@@ -19,6 +19,7 @@ use agentd_core::link::Order;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
 use agentd_core::wire::stream::End;
+use agentd_process::failpoint;
 use request::InFlight;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -219,10 +220,18 @@ impl Driver {
             Effect::Send {
                 request_id,
                 request,
-            } => self.send(request_id, *request),
+            } => {
+                // All of it is durable before it leaves.
+                failpoint::hit("at", "barrier.2");
+                self.send(request_id, *request);
+            }
             Effect::CancelRequest { request } => self.cancel_request(request),
             Effect::PrepareTool { call, consent } => self.prepare_tool(call, consent),
-            Effect::RunTool { call, started } => self.run_tool(call, started),
+            Effect::RunTool { call, started } => {
+                // That it starts is durable before it does.
+                failpoint::hit("at", "barrier.3");
+                self.run_tool(call, started);
+            }
             Effect::CancelTool { call } => self.cancel_tool(&call),
             Effect::Backoff {
                 failures,

@@ -82,8 +82,8 @@ pub struct ToolboxOptions {
     pub task_limits: Limits,
     pub secrets: Secrets,
     pub shim: ShimProgram,
-    /// For tests: where the shim of each task is to pause.
-    pub shim_failpoint: Option<String>,
+    /// The lab's folder, where this process is in the lab: so are the shims of its tasks.
+    pub lab: Option<PathBuf>,
     /// The start of the system under which this process runs.
     pub boot: BootId,
 }

@@ -58,7 +58,12 @@ pub struct Options {
     pub snapshot_every: u64,
     /// SQLite's name of the file layer; none is the platform's.
     pub vfs: Option<String>,
+    /// Is told, in the lab alone, what is about to be committed and what was.
+    pub points: Option<Points>,
 }
+
+/// When, what, and of what kind.
+pub type Points = fn(&str, &str, &str);
 
 impl Options {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
@@ -69,6 +74,7 @@ impl Options {
             lock_timeout: Duration::from_secs(5),
             snapshot_every: 512,
             vfs: None,
+            points: None,
         }
     }
 
