@@ -23,12 +23,28 @@ use tokio::net::UnixStream;
 #[derive(Clone, Debug)]
 pub struct Client {
     socket: PathBuf,
+    points: Option<Points>,
 }
+
+/// Is told, in the lab alone, that something is about to be asked or was answered: when, what, of what.
+pub type Points = fn(&str, &str, &str);
 
 impl Client {
     pub fn new(socket: impl Into<PathBuf>) -> Self {
         Self {
             socket: socket.into(),
+            points: None,
+        }
+    }
+
+    pub const fn with_points(mut self, points: Option<Points>) -> Self {
+        self.points = points;
+        self
+    }
+
+    fn pass(&self, when: &str, what: &str, path: &str) {
+        if let Some(points) = self.points {
+            points(when, what, about(path));
         }
     }
 
@@ -238,7 +254,9 @@ impl Client {
         };
         let body = body.map(|(_, body)| body).unwrap_or_default();
         let request = request.body(Full::new(body)).map_err(strange)?;
+        self.pass("before", "ask", path);
         let response = sender.send_request(request).await.map_err(broken)?;
+        self.pass("on", "answer", path);
         if response.status().is_success() {
             return Ok(response);
         }
@@ -249,6 +267,14 @@ impl Client {
             Err(_) => Err(Error::Strange(format!("{status} without a reason"))),
         }
     }
+}
+
+/// What is asked about, whoever it is about.
+fn about(path: &str) -> &str {
+    let path = path.split('?').next().unwrap_or_default();
+    let mut parts = path.split('/').skip(2);
+    let (first, third) = (parts.next(), parts.nth(1));
+    third.or(first).unwrap_or_default()
 }
 
 fn of(name: &str, rest: &str) -> String {
@@ -304,6 +330,14 @@ fn strange(error: impl ToString) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_about_its_noun() {
+        assert_eq!(about("/v1/agents/coder/prompts/1?wait_ms=5"), "prompts");
+        assert_eq!(about("/v1/agents?limit=5"), "agents");
+        assert_eq!(about("/v1/agents/coder"), "agents");
+        assert_eq!(about("/v1/daemon"), "daemon");
+    }
 
     #[test]
     fn names_and_queries_travel_whole() {

@@ -1,7 +1,7 @@
 //! Where things are in the folder that everything is kept in, and who holds what.
 
 use agentd_core::id::AgentId;
-use agentd_process::Identity;
+use agentd_process::{Identity, failpoint};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -124,11 +124,14 @@ impl Seat {
     pub fn take(layout: &Layout, agent: AgentId) -> io::Result<Self> {
         private(&layout.seats())?;
         private(&layout.agent_folder(agent))?;
+        failpoint::hit("before", "seat");
         let mut file = hold(&layout.seat(agent))?;
+        failpoint::hit("in", "seat");
         let me = Identity::current().map_err(io::Error::other)?;
         file.set_len(0)?;
         file.rewind()?;
         file.write_all(&serde_json::to_vec(&me)?)?;
+        failpoint::hit("after", "seat");
         Ok(Self { _file: file })
     }
 }

@@ -28,6 +28,7 @@ use crate::layout::Layout;
 use crate::supervisor::end_process;
 use crate::transcript::Transcripts;
 use agentd_client::api::Env;
+use agentd_process::failpoint;
 use agentd_store::{Options, SqliteStore, Store};
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -94,8 +95,12 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
         }
         Err(error) => return Err(io_error("the daemon's lock cannot be taken")(error)),
     };
+    failpoint::hit("after", "lock");
     agentd_process::adopt_orphans()?;
-    let store = SqliteStore::open(Options::new(&settings.home))?;
+    let mut options = Options::new(&settings.home);
+    options.points = failpoint::folder().map(|_| failpoint::hit_of as agentd_store::Points);
+    options.mutants = failpoint::folder().map(|_| failpoint::mutant as agentd_store::Mutants);
+    let store = SqliteStore::open(options)?;
     let links = listen(&layout.link_socket())?;
     let store: Arc<dyn Store> = Arc::new(store);
     let (transcripts, work) = Transcripts::new(layout.clone(), Arc::clone(&store));
@@ -114,6 +119,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     if let Err(problem) = lifecycle::revive::revive(&daemon).await {
         tracing::error!(%problem, "not all agents could be looked at");
     }
+    failpoint::hit("after", "revival");
     // Last of all: whoever is answered finds everything in its place.
     let api = listen(&layout.api_socket())?;
     let served = tokio::spawn(http::serve(Arc::clone(&daemon), api));
@@ -133,6 +139,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
             }
         }
     }
+    failpoint::hit("before", "leave");
     daemon.end(Ending::Leaves);
     let _ended = served.await;
     let _ended = linked.await;

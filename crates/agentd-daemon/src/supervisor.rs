@@ -9,7 +9,7 @@ use agentd_client::api::Env;
 use agentd_core::event::{AgentFailed, Body, FailCause, Mode, Note, PauseReason};
 use agentd_core::link::Order;
 use agentd_core::spec::Restart;
-use agentd_process::{Child, Exit, Identity, Signal, Start, signal};
+use agentd_process::{Child, Exit, Identity, Signal, Start, failpoint, signal};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::process::Stdio;
@@ -203,7 +203,10 @@ async fn start(daemon: Arc<Daemon>, desk: Arc<Desk>) {
         guard.changed();
         return;
     }
-    match spawn(&daemon, &desk) {
+    failpoint::hit("before", "spawn");
+    let spawned = spawn(&daemon, &desk);
+    failpoint::hit("after", "spawn");
+    match spawned {
         Ok((identity, child)) => {
             let is_adopted = child.is_none();
             guard.process = Some(Process {

@@ -7,6 +7,7 @@ use agentd_core::event::Context;
 use agentd_core::id::BootId;
 use agentd_core::spec::{AgentSpec, Thinking};
 use agentd_core::turn::Policy;
+use agentd_process::failpoint;
 use agentd_process::task::{Limits, ShimProgram};
 use agentd_runtime::provider::{self, Demo, Overrides, Provider};
 use agentd_runtime::tools::{Secrets, Toolbox, ToolboxOptions, allowed_env};
@@ -118,7 +119,7 @@ pub fn ready(
                 .chain(keys),
         ),
         shim: ShimProgram::default(),
-        shim_failpoint: variable("AGENTD_SHIM_FAILPOINT"),
+        lab: failpoint::folder().map(Path::to_owned),
         boot: boot()?,
     })
     .map_err(|error| refused("the tools cannot be set up").because(error))?;

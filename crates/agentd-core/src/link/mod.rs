@@ -30,6 +30,17 @@ pub enum Up {
     Draft(Draft),
 }
 
+impl Up {
+    /// What it is, in one word.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Hello(_) => "hello",
+            Self::Append(_) => "append",
+            Self::Draft(_) => "draft",
+        }
+    }
+}
+
 /// The first thing on every connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
@@ -104,6 +115,21 @@ pub enum Down {
     Refused {
         why: Refusal,
     },
+}
+
+impl Down {
+    /// What it is, in one word.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Welcome(_) => "welcome",
+            Self::Resumed { .. } => "resumed",
+            Self::Appended { .. } => "appended",
+            Self::Drafted { .. } => "drafted",
+            Self::Events { .. } => "events",
+            Self::Order { .. } => "order",
+            Self::Refused { .. } => "refused",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

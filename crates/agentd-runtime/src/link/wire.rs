@@ -2,6 +2,7 @@
 
 use super::{Ask, Heard, MAX_FRAME, Options};
 use agentd_core::link::{Did, Down, Runtime, Up};
+use agentd_process::failpoint;
 use futures_util::{SinkExt as _, StreamExt as _};
 use std::time::{Duration, Instant};
 use tokio::net::UnixStream;
@@ -82,6 +83,7 @@ impl Wire {
                     let Ok(down) = serde_json::from_slice::<Down>(&frame) else {
                         return Over::Broken;
                     };
+                    failpoint::hit_of("on", "receive", down.name());
                     self.link.received(down)
                 }
                 ask = asked.recv() => match ask {
@@ -127,5 +129,8 @@ impl Wire {
 async fn send(connection: &mut Connection, up: &Up) -> Result<(), ()> {
     // Text in JSON has no NUL in it.
     let text = serde_json::to_string(up).map_err(drop)?;
-    connection.send(text).await.map_err(drop)
+    failpoint::hit_of("before", "send", up.name());
+    connection.send(text).await.map_err(drop)?;
+    failpoint::hit_of("after", "send", up.name());
+    Ok(())
 }
