@@ -9,8 +9,9 @@
 //! - [`watch`]: faults as they happen; [`processes`]: who is there.
 //! - [`mutants`]: mistakes that are made on purpose, and the promise that each breaks.
 //! - [`scenario`]: what is asked for, one file each.
+//! - [`check`]: reads what a run left behind, and says which promises were broken. It shares no code
+//!   with the product.
 //! - [`report`], [`timeline`]: what people see.
-//! - [`check`]: which promises a run broke; it shares no code with the product.
 //! - [`tool`]: what agents run, which says that it ran.
 
 pub mod check;

@@ -1,6 +1,7 @@
 //! Who is there: every process below this one, and what it is.
 
-use super::world::World;
+use super::world::{World, lock};
+use rustix::process::{Pid, WaitOptions, waitpid};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs;
@@ -107,6 +108,25 @@ fn roles(root: &Path) -> HashMap<u32, String> {
         }
     }
     roles
+}
+
+/// Buries whoever has come to us and ended, as the first process of a system does.
+pub fn reap(world: &World) {
+    let children = format!("/proc/self/task/{}/children", std::process::id());
+    // Held: nobody is started meanwhile of whom it is not known yet that somebody waits.
+    let waited_for = lock(&world.waited_for);
+    let text = fs::read_to_string(children).unwrap_or_default();
+    for pid in text
+        .split_ascii_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+    {
+        let is_ours = i32::try_from(pid)
+            .ok()
+            .filter(|_| !waited_for.contains(&pid));
+        if let Some(pid) = is_ours.and_then(Pid::from_raw) {
+            let _alive = waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
 }
 
 /// Writes down who is there.

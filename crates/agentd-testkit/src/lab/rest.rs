@@ -73,7 +73,7 @@ impl World {
     pub fn until_running(&self, agent: &str) -> Result<()> {
         self.until("a turn", || {
             let shown = self.look(agent)?;
-            (shown["phase"] == "running" || is_quiet(&shown)).then_some(())
+            (!shown["turn"].is_null() || is_quiet(&shown)).then_some(())
         })
     }
 
@@ -95,8 +95,11 @@ impl World {
         // Whoever has just ended is buried in a moment.
         self.until("burials", || {
             let all = processes::descendants(&self.root);
-            let is_dying = all.iter().any(|it| !it.is_alive() || it.role == "client");
-            (!is_dying).then_some(())
+            let waited_for = lock(&self.waited_for);
+            let is_going = |it: &processes::Process| {
+                !waited_for.contains(&it.pid) && (!it.is_alive() || it.role == "client")
+            };
+            (!all.iter().any(is_going)).then_some(())
         })?;
         for agent in agents {
             let shown = self.until("a last look", || self.look(agent))?;
@@ -172,7 +175,7 @@ impl World {
 }
 
 /// Nothing is under way, and nothing waits to be.
-fn is_quiet(shown: &Value) -> bool {
+pub fn is_quiet(shown: &Value) -> bool {
     match shown["phase"].as_str() {
         Some("idle") => shown["queued"] == 0 && shown["turn"].is_null(),
         Some("stopped" | "failed") => true,

@@ -4,7 +4,7 @@
 use super::dice::Dice;
 use super::processes::{self, Process};
 use super::record;
-use super::world::{World, lock};
+use super::world::World;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -75,9 +75,7 @@ impl Watch<'_> {
             let peace = 20 + self.dice.below(LONGEST_PEACE);
             self.next_random = now + Duration::from_millis(peace);
         }
-        // As the first process of a system does.
-        let waited_for = lock(&self.world.waited_for);
-        let _none = agentd_process::reap_orphans(|pid| waited_for.contains(&pid));
+        processes::reap(self.world);
         Ok(())
     }
 

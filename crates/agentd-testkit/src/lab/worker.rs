@@ -103,15 +103,12 @@ fn fault(line: &Value) -> Option<(String, Option<String>, String)> {
 /// What was promised and did not hold.
 fn check(run: &Path) -> std::io::Result<Vec<Violation>> {
     let found = super::check::check(run)?.into_iter();
-    let found = found.map(|found| Violation {
-        what: match found.at.is_empty() {
-            true => found.what,
-            false => format!("{} (events {:?})", found.what, found.at),
-        },
+    let violations = found.map(|found| Violation {
         promise: found.promise.to_owned(),
+        what: found.to_string(),
         agent: found.agent,
     });
-    Ok(found.collect())
+    Ok(violations.collect())
 }
 
 /// What the checker is told about the run itself.
@@ -161,8 +158,7 @@ fn end_all(world: &World) {
         let _some_left = agentd_process::kill_descendants();
         super::world::pause();
     }
-    let waited_for = lock(&world.waited_for);
-    let _none = agentd_process::reap_orphans(|pid| waited_for.contains(&pid));
+    processes::reap(world);
 }
 
 /// The events as far as they can be read, for the timeline.

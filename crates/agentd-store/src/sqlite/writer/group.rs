@@ -135,7 +135,10 @@ impl Thread {
             }
             return refuse_all(group.collect(), &disk);
         }
-        if self.options.is_mutant("acknowledged_early") {
+        let has_prompt = points
+            .as_ref()
+            .is_some_and(|(_, names)| names.contains(&"prompt_queued"));
+        if has_prompt && self.options.is_mutant("acknowledged_early") {
             early(std::mem::take(&mut work.answers));
         }
         pass("before");

@@ -3,6 +3,7 @@
 
 use super::shell;
 use crate::lab::reader;
+use crate::lab::rest::is_quiet;
 use crate::lab::world::{Result, World};
 use serde_json::json;
 
@@ -40,13 +41,17 @@ fn from_within(world: &World) -> Result<()> {
     let program = program.get_program().to_string_lossy().into_owned();
     let home = world.home().display().to_string();
     let tries = format!(
-        "for i in 1 2 3 4 5 6; do AGENTD_HOME='{home}' '{program}' approve {AGENT} && echo HA; sleep 0.1; done"
+        "for i in 1 2 3 4 5 6; do AGENTD_HOME='{home}' '{program}' approve {AGENT} && echo HA; sleep 0.1; done; : > tried"
     );
     let background = json!({"command": tries, "background": true});
     let asked = shell(&world.tool("asked", 20));
     let text = format!("do: call shell {background} ;; {asked} ;; say done");
     let number = world.send(AGENT, &text, &[])?;
-    world.until_event(AGENT, "task_ended", 1)?;
+    let tried = world.work().join("tried");
+    world.until("the tool's tries", || {
+        let shown = world.look(AGENT)?;
+        (tried.exists() || is_quiet(&shown)).then_some(())
+    })?;
     let shown = world.show(AGENT)?;
     let waits = shown["approvals"].as_array().map_or(0, Vec::len);
     let line = json!({"at": world.record.at(), "agent": AGENT, "verb": "approve", "op": null,
