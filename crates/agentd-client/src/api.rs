@@ -263,7 +263,15 @@ pub struct Start {
     pub env: Env,
 }
 
-/// `POST /v1/agents/{name}/stop`, `/restart`, `/interrupt`
+/// `POST /v1/agents/{name}/restart`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Restart {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
+}
+
+/// `POST /v1/agents/{name}/stop`
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {

@@ -73,8 +73,8 @@ impl Client {
         self.post(&of(name, "/stop"), stop).await
     }
 
-    pub async fn restart(&self, name: &str, stop: &Stop) -> Result<Agent, Error> {
-        self.post(&of(name, "/restart"), stop).await
+    pub async fn restart(&self, name: &str, restart: &Restart) -> Result<Agent, Error> {
+        self.post(&of(name, "/restart"), restart).await
     }
 
     pub async fn reset(&self, name: &str, reset: &Reset) -> Result<Receipt, Error> {
@@ -121,7 +121,8 @@ impl Client {
     }
 
     pub async fn interrupt(&self, name: &str) -> Result<Agent, Error> {
-        self.post(&of(name, "/interrupt"), &Stop::default()).await
+        self.post(&of(name, "/interrupt"), &serde_json::json!({}))
+            .await
     }
 
     /// Takes up a turn that a limit ended, or that waits.

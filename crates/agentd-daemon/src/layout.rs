@@ -39,6 +39,16 @@ impl Layout {
         self.run().join("daemon.lock")
     }
 
+    /// Held by whoever starts a daemon, until it answers.
+    pub fn start_lock(&self) -> PathBuf {
+        self.run().join("start.lock")
+    }
+
+    /// What a daemon in the background has to say.
+    pub fn daemon_log(&self) -> PathBuf {
+        self.home.join("daemon.log")
+    }
+
     fn seats(&self) -> PathBuf {
         self.run().join("agents")
     }

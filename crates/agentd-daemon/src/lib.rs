@@ -30,7 +30,6 @@ use crate::supervisor::end_process;
 use crate::transcript::Transcripts;
 use agentd_client::api::Env;
 use agentd_store::{Options, SqliteStore, Store};
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -118,7 +117,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     // Last of all: whoever is answered finds everything in its place.
     let api = listen(&layout.api_socket())?;
     let served = tokio::spawn(http::serve(Arc::clone(&daemon), api));
-    tokio::spawn(reap(Arc::clone(&daemon)));
+    tokio::spawn(reap());
     tokio::spawn(rest(Arc::clone(&daemon)));
     tokio::spawn(lifecycle::auto_reset::watch(Arc::clone(&daemon)));
     tracing::info!(home = %settings.home.display(), pid = std::process::id(), "ready");
@@ -192,18 +191,12 @@ async fn rest(daemon: Arc<Daemon>) {
 }
 
 /// Buries whoever has lost its parent and come to us.
-async fn reap(daemon: Arc<Daemon>) {
+async fn reap() {
     let Ok(mut children) = signal(SignalKind::child()) else {
         return;
     };
     while children.recv().await.is_some() {
-        let mut ours = HashSet::new();
-        for desk in daemon.desks().await {
-            let guard = desk.lock().await;
-            let process = guard.process.as_ref().and_then(|process| process.identity);
-            ours.extend(process.map(|identity| identity.pid));
-        }
-        if let Err(error) = agentd_process::reap_orphans(|pid| ours.contains(&pid)) {
+        if let Err(error) = agentd_process::reap_orphans() {
             tracing::warn!(%error, "orphans are not reaped");
         }
     }

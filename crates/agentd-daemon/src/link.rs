@@ -6,7 +6,9 @@ use agentd_client::api;
 use agentd_core::draft::Change;
 use agentd_core::event::Event;
 use agentd_core::id::Seq;
-use agentd_core::link::{Append, Down, Draft, Greeting, Hello, Order, Refusal, Up, Welcome};
+use agentd_core::link::{
+    Append, Down, Draft, Greeting, Hello, MAX_FRAME, Order, Refusal, Up, Welcome,
+};
 use agentd_process::Identity;
 use agentd_store::{DraftAck, DraftChunk, ReadQuery};
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -17,8 +19,6 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{AnyDelimiterCodec, FramedRead, FramedWrite};
 
-/// What one thing that is said may hold.
-const MAX_FRAME: usize = 256 * 1024 * 1024;
 /// Events that are read at a time for one that missed them.
 const PAGE: usize = 1000;
 

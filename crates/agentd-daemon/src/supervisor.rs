@@ -28,6 +28,9 @@ const LAST_WORDS: u64 = 2048;
 /// The exit status of a process that says it cannot do its work.
 const CANNOT: i32 = 3;
 
+/// In the environment of a process, and so of whatever it leaves behind: whose it is.
+const MARK: &str = "AGENTD_RUNTIME_OF";
+
 /// Who runs an agent.
 #[derive(Debug)]
 pub struct Process {
@@ -140,6 +143,7 @@ impl Daemon {
                 let mut guard = desk.lock().await;
                 guard.sleeper = None;
                 if is_idle(&guard) {
+                    guard.wanted = false;
                     end_process(&mut guard);
                 }
             });
@@ -193,7 +197,7 @@ pub fn end_process(guard: &mut Guard<'_>) {
 
 async fn start(daemon: Arc<Daemon>, desk: Arc<Desk>) {
     let pause = desk.lock().await.starts.pause();
-    // tidy: polls nothing; a process that dies again and again is started more and more rarely
+    // One that dies again and again is started more and more rarely.
     tokio::time::sleep(pause).await;
     let mut guard = desk.lock().await;
     if guard
@@ -253,6 +257,8 @@ fn spawn(daemon: &Daemon, desk: &Desk) -> io::Result<(Identity, Option<Child>)> 
     start
         .env
         .push(("AGENTD_HOME".into(), daemon.layout.home().into()));
+    let mark = desk.id.to_string();
+    start.env.push((MARK.into(), mark.into()));
     start.cwd = Some(daemon.layout.home().to_owned());
     start.stderr = Stdio::from(log);
     let child = start.spawn().map_err(io::Error::other)?;
@@ -266,6 +272,11 @@ async fn watch(daemon: Arc<Daemon>, desk: Arc<Desk>, identity: Identity, child: 
         return;
     }
     let exit = child.and_then(|mut child| child.wait().ok());
+    let mark = desk.id.to_string();
+    let killed = tokio::task::spawn_blocking(move || agentd_process::kill_orphans(MARK, &mark));
+    if let Ok(Err(error)) = killed.await {
+        tracing::error!(agent = %desk.id, %error, "what a process left behind cannot be killed");
+    }
     let mut guard = desk.lock().await;
     let is_it = guard
         .process

@@ -3,11 +3,12 @@
 use crate::error::{Error, Exit};
 use crate::home;
 use agentd_client::Client;
+use agentd_daemon::layout::{Layout, private};
 use agentd_process::{Child, Own, Start};
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -72,11 +73,11 @@ pub fn client_of_any() -> Result<Client, Error> {
 }
 
 pub fn socket(home: &Path) -> PathBuf {
-    home.join("run").join("api.sock")
+    Layout::new(home).api_socket()
 }
 
 pub fn log(home: &Path) -> PathBuf {
-    home.join("daemon.log")
+    Layout::new(home).daemon_log()
 }
 
 /// Whether somebody listens there.
@@ -149,12 +150,12 @@ impl Connection {
         if listens(self.client.socket())? {
             return Ok(());
         }
-        let run = self.home.join("run");
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&run);
-        made.map_err(|error| cannot_use(&run, error))?;
+        let layout = Layout::new(&self.home);
+        let made = private(&layout.run());
+        made.map_err(|error| cannot_use(&layout.run(), error))?;
         let deadline = Instant::now() + START;
         // Whoever holds it starts one; the others find it there.
-        let Some(_lock) = self.lock(&run.join("start.lock"), deadline).await? else {
+        let Some(_lock) = self.lock(&layout.start_lock(), deadline).await? else {
             return Ok(());
         };
         let mut log_from = 0;

@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 
 /// The version that this build speaks.
 pub const VERSION: u32 = 1;
+/// What one thing that is said may hold: an append with all of a tool's output in it, or an agent's window.
+pub const MAX_FRAME: usize = 256 * 1024 * 1024;
 
 /// What a runtime says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

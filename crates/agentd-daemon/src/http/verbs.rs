@@ -29,7 +29,7 @@ macro_rules! verb {
 
 verb!(start, Start, lifecycle::start::start);
 verb!(stop, Stop, lifecycle::stop::stop);
-verb!(restart, Stop, lifecycle::restart::restart);
+verb!(restart, Restart, lifecycle::restart::restart);
 verb!(go_on, Start, lifecycle::go_on::go_on);
 verb!(archive, Archive, lifecycle::archive::archive);
 

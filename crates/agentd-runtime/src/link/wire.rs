@@ -1,7 +1,7 @@
 //! The connection: made, kept, made again.
 
-use super::{Ask, Heard, MAX_FRAME, Options};
-use agentd_core::link::{Did, Down, Runtime, Up};
+use super::{Ask, Heard, Options};
+use agentd_core::link::{Did, Down, MAX_FRAME, Runtime, Up};
 use futures_util::{SinkExt as _, StreamExt as _};
 use std::time::{Duration, Instant};
 use tokio::net::UnixStream;

@@ -42,6 +42,7 @@ pub struct House {
     runtime: tokio::runtime::Runtime,
     daemon: Mutex<Option<Child>>,
     env: Mutex<BTreeMap<String, String>>,
+    args: Mutex<Vec<String>>,
     /// Signals that the daemon does not hear.
     ignored: Mutex<Option<String>>,
     /// Another copy of the program.
@@ -78,6 +79,7 @@ impl House {
             runtime,
             daemon: Mutex::default(),
             env: Mutex::default(),
+            args: Mutex::default(),
             ignored: Mutex::default(),
             other: Mutex::default(),
         }
@@ -107,6 +109,12 @@ impl House {
     }
 
     /// For the next daemon.
+    /// For the daemons that are started from now on.
+    pub fn daemon_args(&self, args: &[&str]) {
+        let args = args.iter().map(|&arg| arg.to_owned());
+        *self.args.lock().unwrap() = args.collect();
+    }
+
     pub fn daemon_env(&self, name: &str, value: &str) {
         let mut env = self.env.lock().unwrap();
         env.insert(name.to_owned(), value.to_owned());
@@ -162,6 +170,7 @@ impl House {
         let mut command = self.command();
         command
             .args(["daemon", "run"])
+            .args(self.args.lock().unwrap().iter())
             .envs(self.env.lock().unwrap().iter())
             .stdout(log.try_clone().unwrap())
             .stderr(log);
