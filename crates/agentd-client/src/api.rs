@@ -1,8 +1,10 @@
 //! The words of the API, as JSON has them. Fields are added, and never change their meaning.
 
+mod compact;
 mod events;
 mod tree;
 
+pub use compact::{Compact, Compacted};
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
 pub use tree::{Conversations, EndedTurn, Fork, Forked, OneConversation, Rewind};
 
@@ -58,6 +60,9 @@ pub struct Agent {
     pub generation: u64,
     pub head: Seq,
     pub conversation: Option<Current>,
+    /// What the user called it, or the words that the conversation begins with.
+    #[serde(default)]
+    pub title: Option<String>,
     pub model: Option<String>,
     pub provider: Option<String>,
     pub cwd: Option<String>,

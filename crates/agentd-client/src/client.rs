@@ -102,6 +102,11 @@ impl Client {
         self.post(&of(name, "/rewind"), rewind).await
     }
 
+    /// Shortens what the model sees; the history stays. Answered when it is made.
+    pub async fn compact(&self, name: &str, compact: &Compact) -> Result<Compacted, Error> {
+        self.post(&of(name, "/compact"), compact).await
+    }
+
     /// Makes another agent, which goes on from a place of this one.
     pub async fn fork(&self, name: &str, fork: &Fork) -> Result<Forked, Error> {
         self.post(&of(name, "/fork"), fork).await

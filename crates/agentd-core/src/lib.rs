@@ -36,6 +36,7 @@ pub mod session;
 pub mod spec;
 pub mod state;
 pub mod time;
+pub mod title;
 pub mod turn;
 pub mod usage;
 pub mod window;

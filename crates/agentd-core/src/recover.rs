@@ -93,7 +93,11 @@ pub fn recover(agent: &AgentState, window: &Window, facts: &Facts, at: Timestamp
             bodies.push(Notice { cause, text }.into());
         }
         if gives_up == GivesUp::Yes {
-            bodies.push(TurnEnded::with(TurnStatus::Lost).into());
+            let ended = TurnEnded {
+                compacts: turn.compacts.is_some(),
+                ..TurnEnded::with(TurnStatus::Lost)
+            };
+            bodies.push(ended.into());
             bodies.push(session_latest());
         } else if facts.after == After::Crash
             && turn.paused.is_none()
@@ -278,6 +282,7 @@ fn close_calls(
             }
             CallFact::Ended(finished) => {
                 bodies.extend(finished.background.map(Body::from));
+                bodies.extend(finished.also);
                 (finished.outcome, finished.blocks)
             }
             CallFact::NotStarted => {

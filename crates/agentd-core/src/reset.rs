@@ -5,8 +5,8 @@
 
 use crate::begin::{self, Line, Queue, Refused};
 use crate::event::{
-    Body, Direction, Event, Mode, PromptsSetAside, ResetBegan, ResetEnded, ResetRefusal, ResetStep,
-    ResetStepped, ResetTo, ResetWithdrawn,
+    Body, Direction, Event, Mode, PromptsSetAside, ResetBegan, ResetEnded, ResetRefusal,
+    ResetSource, ResetStep, ResetStepped, ResetTo, ResetWithdrawn,
 };
 use crate::id::{CallId, ConversationId, OpId, PromptId, TaskId};
 use crate::message::CallOutcome;
@@ -160,6 +160,9 @@ pub struct Receipt {
     pub hooks: Vec<String>,
     /// The command that takes it back.
     pub undo: String,
+    /// Who wanted it.
+    #[serde(default)]
+    pub source: ResetSource,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,6 +185,7 @@ pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt
         set_aside: Vec::new(),
         hooks: Vec::new(),
         undo: format!("agentd reset {} --undo", state.name),
+        source: ResetSource::User,
     };
     for event in events {
         match &event.body {
@@ -192,8 +196,11 @@ pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt
             Body::PromptsSetAside(PromptsSetAside { prompts }) => {
                 receipt.set_aside.extend(prompts);
             }
-            Body::ResetBegan(order) if order.to == ResetTo::Undo => {
-                receipt.undo = format!("agentd reset {} --redo", state.name);
+            Body::ResetBegan(order) if order.op == op => {
+                receipt.source = order.source;
+                if order.to == ResetTo::Undo {
+                    receipt.undo = format!("agentd reset {} --redo", state.name);
+                }
             }
             _ => {}
         }

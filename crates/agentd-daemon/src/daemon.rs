@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// Desks that are kept, however quiet they are.
 const DESKS: usize = 64;
@@ -42,6 +42,8 @@ pub struct Daemon {
     envs: Mutex<HashMap<AgentId, Arc<Env>>>,
     prompts: Mutex<Places>,
     ending: watch::Sender<Ending>,
+    /// Somebody's silence began, or ended.
+    pub silences: Notify,
 }
 
 /// How far the daemon is on its way out.
@@ -100,6 +102,7 @@ impl Daemon {
             envs: Mutex::default(),
             prompts: Mutex::default(),
             ending: watch::channel(Ending::No).0,
+            silences: Notify::new(),
         }
     }
 

@@ -35,6 +35,7 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .route("/reset", post(verbs::reset))
         .route("/rewind", post(verbs::rewind))
         .route("/fork", post(verbs::fork))
+        .route("/compact", post(verbs::compact))
         .route("/spec", put(agents::set_spec))
         .route("/rename", post(verbs::rename))
         .route("/archive", post(verbs::archive))

@@ -1,7 +1,9 @@
 //! What can be done to an agent, one file per verb.
 
 pub mod archive;
+pub mod auto_reset;
 pub mod checkpoint;
+pub mod compact;
 pub mod create;
 pub mod decide;
 pub mod fork;

@@ -67,6 +67,9 @@ pub trait Store: Send + Sync + 'static {
     /// A page of the list of agents.
     async fn agents(&self, query: AgentQuery) -> Result<AgentPage>;
 
+    /// The agents that are to have a fresh conversation after a silence, and when; the first first.
+    async fn idle_resets(&self, limit: usize) -> Result<Vec<(AgentId, Timestamp)>>;
+
     async fn conversations(&self, agent: AgentId) -> Result<Vec<Conversation>>;
 
     /// Events in which the words stand, newest first. It follows the journal at a little distance.

@@ -1,10 +1,10 @@
 //! The command line: which verbs there are. Each verb's arguments and help are in its own file.
 
 use crate::commands::{
-    agent, apply, approve, checkpoint, completions, config, r#continue, conversations, create,
-    daemon, demo, deny, edit, export, fork, import, interrupt, list, logs, purge, rename, replay,
-    reset, restart, restore, rewind, rm, run, runtime, send, set, show, start, status, stop, tasks,
-    verify, wait,
+    agent, apply, approve, checkpoint, compact, completions, config, r#continue, conversations,
+    create, daemon, demo, deny, edit, export, fork, import, interrupt, list, logs, purge, rename,
+    replay, reset, restart, restore, rewind, rm, run, runtime, send, set, show, start, status,
+    stop, tasks, verify, wait,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -42,6 +42,7 @@ pub enum Verb {
     Reset(reset::Args),
     Rewind(rewind::Args),
     Fork(fork::Args),
+    Compact(compact::Args),
     Start(start::Args),
     Stop(stop::Args),
     Restart(restart::Args),

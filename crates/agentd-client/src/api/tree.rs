@@ -90,6 +90,9 @@ pub struct Conversations {
     pub undo: Option<ConversationId>,
     pub redo: Option<ConversationId>,
     pub conversations: Vec<Conversation>,
+    /// The words that they begin with.
+    #[serde(default)]
+    pub titles: BTreeMap<ConversationId, String>,
 }
 
 /// `GET /v1/agents/{name}/conversations/{id}`; instead of an id, its ordinal will do.
@@ -98,6 +101,8 @@ pub struct OneConversation {
     #[serde(flatten)]
     pub conversation: Conversation,
     pub current: bool,
+    #[serde(default)]
+    pub title: Option<String>,
     /// The turns that it shows, those of what it branched off first.
     pub ended: Vec<EndedTurn>,
 }

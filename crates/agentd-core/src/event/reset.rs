@@ -49,6 +49,10 @@ impl ResetSource {
     }
 }
 
+/// The agent itself wants a fresh conversation, at the end of its turn. Why is in a note of the same append.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResetScheduled {}
+
 /// Which conversation is current afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]

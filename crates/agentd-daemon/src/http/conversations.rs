@@ -4,6 +4,7 @@ use super::respond::{Answer, Fault, Path, Said};
 use crate::daemon::Daemon;
 use crate::lifecycle::place;
 use crate::problem::{Result, of_store};
+use crate::title;
 use agentd_client::api::{Conversations, OneConversation};
 use agentd_client::{Kind, Problem};
 use agentd_core::id::Seq;
@@ -12,10 +13,13 @@ use agentd_store::ReadQuery;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Events that are read at once.
 const PAGE: usize = 1000;
+/// Conversations whose titles are looked up, the newest first.
+const TITLES: usize = 200;
 /// Other agents that a fork of a fork goes back to, at most.
 const FORKS: usize = 1000;
 
@@ -28,11 +32,17 @@ pub async fn list(
     let tree = &guard.state.tree;
     let mut conversations: Vec<_> = tree.iter().cloned().collect();
     conversations.sort_by_key(|conversation| conversation.ordinal);
+    let mut titles = BTreeMap::new();
+    for known in conversations.iter().rev().take(TITLES) {
+        let title = title::of(&daemon, &guard.state, known.id).await;
+        titles.extend(title.map(|title| (known.id, title)));
+    }
     Ok(Said(Conversations {
         current: tree.current(),
         undo: tree.undo_target(),
         redo: tree.redo_target(),
         conversations,
+        titles,
     }))
 }
 
@@ -56,9 +66,11 @@ pub async fn show(
     let guard = desk.lock().await;
     let conversation = which(&guard.state, &asked)?.clone();
     let ended = place::ended_turns(&daemon, &guard.state, conversation.id).await?;
+    let title = title::of(&daemon, &guard.state, conversation.id).await;
     Ok(Said(OneConversation {
         current: guard.state.tree.current() == Some(conversation.id),
         conversation,
+        title,
         ended,
     }))
 }

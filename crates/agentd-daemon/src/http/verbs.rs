@@ -112,6 +112,18 @@ pub async fn fork(
     Ok(Said(done.await?))
 }
 
+pub async fn compact(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+    Body(body): Body<Compact>,
+) -> Answer<Compacted> {
+    let done = to_its_end(async move {
+        let desk = daemon.named(&name).await?;
+        lifecycle::compact::compact(&daemon, &desk, body).await
+    });
+    Ok(Said(done.await?))
+}
+
 pub async fn checkpoint(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,

@@ -68,7 +68,9 @@ pub async fn ended_turns(
         let (conversation, through) = (segment.conversation, segment.through);
         let ends = daemon.store.turn_ends(state.id, conversation, through);
         for event in ends.await.map_err(|error| of_store(&error))? {
-            if let (Body::TurnEnded(ended), Some(id)) = (&event.body, event.turn) {
+            if let (Body::TurnEnded(ended), Some(id)) = (&event.body, event.turn)
+                && !ended.compacts
+            {
                 turns.push(EndedTurn {
                     number: turns.len() + 1,
                     id,

@@ -230,6 +230,13 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn idle_resets(&self, limit: usize) -> Result<Vec<(AgentId, Timestamp)>> {
+        self.inner
+            .readers
+            .run(move |db| agents::idle_resets(&db.journal, limit))
+            .await
+    }
+
     async fn conversations(&self, agent: AgentId) -> Result<Vec<Conversation>> {
         self.inner
             .readers

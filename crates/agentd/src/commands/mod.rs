@@ -4,6 +4,7 @@ pub mod agent;
 pub mod apply;
 pub mod approve;
 pub mod checkpoint;
+pub mod compact;
 pub mod completions;
 pub mod config;
 pub mod r#continue;
@@ -51,6 +52,7 @@ pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
         Verb::Apply(args) => apply::run(&args, out).await,
         Verb::Approve(args) => approve::run(&args, out).await,
         Verb::Checkpoint(args) => checkpoint::run(&args, out).await,
+        Verb::Compact(args) => compact::run(&args, out).await,
         Verb::Completions(args) => completions::run(&args, out),
         Verb::Config(args) => config::run(&args, out),
         Verb::Continue(args) => r#continue::run(&args, out).await,

@@ -45,6 +45,7 @@ pub fn list(one: &OneConversation, now: Timestamp) -> Vec<String> {
             "conversation",
             Some(format!("{}, {}", known.ordinal, known.id)),
         ),
+        ("title", one.title.clone()),
         ("state", Some(state)),
         (
             "began",

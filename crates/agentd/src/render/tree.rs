@@ -65,6 +65,9 @@ fn describe(all: &Conversations, conversation: &Conversation, now: Timestamp) ->
         time::ago(conversation.began_at, now),
     ];
     let id = Some(conversation.id);
+    if let Some(title) = all.titles.get(&conversation.id) {
+        parts.push(format!("“{title}”"));
+    }
     match (conversation.source, conversation.from) {
         (BeginSource::Rewind | BeginSource::Fork, Some(from)) => {
             parts.push(format!(
@@ -118,6 +121,7 @@ mod tests {
             sealed: None,
             turns: n.into(),
             compactions: 0,
+            context_tokens: 0,
             spent: Spent::default(),
             labels: BTreeMap::new(),
             purged: false,
@@ -131,6 +135,7 @@ mod tests {
             undo: None,
             redo: None,
             conversations,
+            titles: BTreeMap::new(),
         };
         let lines = draw(&all, Timestamp::from_millis(60_000)).into_iter();
         let zeros = format!("  {}", Uuid::nil()).replace("000000000000", "");

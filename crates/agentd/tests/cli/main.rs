@@ -10,6 +10,7 @@
 mod apply;
 mod approve;
 mod checkpoint;
+mod compact;
 mod completions;
 mod config;
 mod r#continue;

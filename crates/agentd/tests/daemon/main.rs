@@ -9,6 +9,8 @@
 )]
 
 mod adoption;
+mod auto_reset;
+mod compact;
 mod crash;
 mod disk;
 mod exactly_once;
@@ -21,3 +23,4 @@ mod purge;
 mod reset;
 mod reset_keeps;
 mod rewind;
+mod titles;
