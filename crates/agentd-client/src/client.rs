@@ -23,12 +23,28 @@ use tokio::net::UnixStream;
 #[derive(Clone, Debug)]
 pub struct Client {
     socket: PathBuf,
+    points: Option<Points>,
 }
+
+/// Is told, in the lab alone, that something is about to be asked or was answered: when, what, of what.
+pub type Points = fn(&str, &str, &str);
 
 impl Client {
     pub fn new(socket: impl Into<PathBuf>) -> Self {
         Self {
             socket: socket.into(),
+            points: None,
+        }
+    }
+
+    pub const fn with_points(mut self, points: Option<Points>) -> Self {
+        self.points = points;
+        self
+    }
+
+    fn pass(&self, when: &str, what: &str, path: &str) {
+        if let Some(points) = self.points {
+            points(when, what, about(path));
         }
     }
 
@@ -73,12 +89,27 @@ impl Client {
         self.post(&of(name, "/stop"), stop).await
     }
 
-    pub async fn restart(&self, name: &str, stop: &Stop) -> Result<Agent, Error> {
-        self.post(&of(name, "/restart"), stop).await
+    pub async fn restart(&self, name: &str, restart: &Restart) -> Result<Agent, Error> {
+        self.post(&of(name, "/restart"), restart).await
     }
 
     pub async fn reset(&self, name: &str, reset: &Reset) -> Result<Receipt, Error> {
         self.post(&of(name, "/reset"), reset).await
+    }
+
+    /// Begins a conversation from a place of another; the old one is kept.
+    pub async fn rewind(&self, name: &str, rewind: &Rewind) -> Result<Receipt, Error> {
+        self.post(&of(name, "/rewind"), rewind).await
+    }
+
+    /// Shortens what the model sees; the history stays. Answered when it is made.
+    pub async fn compact(&self, name: &str, compact: &Compact) -> Result<Compacted, Error> {
+        self.post(&of(name, "/compact"), compact).await
+    }
+
+    /// Makes another agent, which goes on from a place of this one.
+    pub async fn fork(&self, name: &str, fork: &Fork) -> Result<Forked, Error> {
+        self.post(&of(name, "/fork"), fork).await
     }
 
     pub async fn checkpoint(
@@ -122,7 +153,8 @@ impl Client {
     }
 
     pub async fn interrupt(&self, name: &str) -> Result<Agent, Error> {
-        self.post(&of(name, "/interrupt"), &Stop::default()).await
+        self.post(&of(name, "/interrupt"), &serde_json::json!({}))
+            .await
     }
 
     /// Takes up a turn that a limit ended, or that waits.
@@ -144,6 +176,19 @@ impl Client {
         self.get(&of(name, "/conversations")).await
     }
 
+    /// One conversation, by its id or its ordinal.
+    pub async fn conversation(&self, name: &str, which: &str) -> Result<OneConversation, Error> {
+        let path = format!("/conversations/{}", escaped(which));
+        self.get(&of(name, &path)).await
+    }
+
+    /// Every event that one conversation shows, a line of JSON each.
+    pub async fn transcript(&self, name: &str, which: &str) -> Result<Bytes, Error> {
+        let path = format!("/conversations/{}/transcript", escaped(which));
+        let response = self.ask(Method::GET, &of(name, &path), None).await?;
+        whole(response).await
+    }
+
     pub async fn tasks(&self, name: &str) -> Result<Tasks, Error> {
         self.get(&of(name, "/tasks")).await
     }
@@ -155,6 +200,11 @@ impl Client {
 
     pub async fn archive(&self, name: &str, archive: &Archive) -> Result<Agent, Error> {
         self.post(&of(name, "/archive"), archive).await
+    }
+
+    /// Takes one out again that was put away.
+    pub async fn restore(&self, name: &str) -> Result<Agent, Error> {
+        self.post(&of(name, "/restore"), &()).await
     }
 
     pub async fn purge(&self, name: &str, purge: &Purge) -> Result<Purged, Error> {
@@ -254,7 +304,9 @@ impl Client {
         };
         let body = body.map(|(_, body)| body).unwrap_or_default();
         let request = request.body(Full::new(body)).map_err(strange)?;
+        self.pass("before", "ask", path);
         let response = sender.send_request(request).await.map_err(broken)?;
+        self.pass("on", "answer", path);
         if response.status().is_success() {
             return Ok(response);
         }
@@ -265,6 +317,14 @@ impl Client {
             Err(_) => Err(Error::Strange(format!("{status} without a reason"))),
         }
     }
+}
+
+/// What is asked about, whoever it is about.
+fn about(path: &str) -> &str {
+    let path = path.split('?').next().unwrap_or_default();
+    let mut parts = path.split('/').skip(2);
+    let (first, third) = (parts.next(), parts.nth(1));
+    third.or(first).unwrap_or_default()
 }
 
 fn of(name: &str, rest: &str) -> String {
@@ -320,6 +380,14 @@ fn strange(error: impl ToString) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_about_its_noun() {
+        assert_eq!(about("/v1/agents/coder/prompts/1?wait_ms=5"), "prompts");
+        assert_eq!(about("/v1/agents?limit=5"), "agents");
+        assert_eq!(about("/v1/agents/coder"), "agents");
+        assert_eq!(about("/v1/daemon"), "daemon");
+    }
 
     #[test]
     fn names_and_queries_travel_whole() {

@@ -12,7 +12,7 @@ use crate::view;
 use agentd_client::api::{Delta, Env};
 use agentd_client::{Kind, Problem};
 use agentd_core::begin::Line;
-use agentd_core::event::{Event, NewEvent};
+use agentd_core::event::{Event, NewEvent, placed};
 use agentd_core::id::{AgentId, Incarnation, Seq, TurnId};
 use agentd_core::link::{self, Down, Order};
 use agentd_core::state::AgentState;
@@ -317,10 +317,7 @@ impl Guard<'_> {
 
     /// They are on disk, from there on.
     fn take_in(&mut self, events: Vec<NewEvent>, first: Seq) -> Vec<Event> {
-        let placed = events.into_iter().zip((first.0..).map(Seq));
-        let placed: Vec<Event> = placed
-            .map(|(event, seq)| event.placed(self.desk.id, seq))
-            .collect();
+        let placed = placed(events, self.desk.id, first);
         for event in &placed {
             self.state.apply(event);
         }
@@ -349,10 +346,9 @@ impl Guard<'_> {
         self.desk.changed();
     }
 
-    /// The store wrote to the agent's journal by itself.
+    /// The store writes to the agent's journal by itself: whoever has the agent next reads it again.
     pub fn written_elsewhere(&mut self) {
         self.stale = true;
-        self.changed();
     }
 
     async fn reload(&mut self) {

@@ -22,6 +22,7 @@ mod lifecycle;
 mod link;
 mod problem;
 mod supervisor;
+mod title;
 mod transcript;
 mod view;
 
@@ -31,8 +32,8 @@ use crate::supervisor::end_process;
 use crate::transcript::Transcripts;
 use agentd_client::api::Env;
 use agentd_core::hook::HookEvent;
+use agentd_process::failpoint;
 use agentd_store::{Options, SqliteStore, Store};
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -97,8 +98,12 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
         }
         Err(error) => return Err(io_error("the daemon's lock cannot be taken")(error)),
     };
+    failpoint::hit("after", "lock");
     agentd_process::adopt_orphans()?;
-    let store = SqliteStore::open(Options::new(&settings.home))?;
+    let mut options = Options::new(&settings.home);
+    options.points = failpoint::folder().map(|_| failpoint::hit_of as agentd_store::Points);
+    options.mutants = failpoint::folder().map(|_| failpoint::mutant as agentd_store::Mutants);
+    let store = SqliteStore::open(options)?;
     let links = listen(&layout.link_socket())?;
     let store: Arc<dyn Store> = Arc::new(store);
     let (transcripts, work) = Transcripts::new(layout.clone(), Arc::clone(&store));
@@ -118,11 +123,13 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     if let Err(problem) = lifecycle::revive::revive(&daemon).await {
         tracing::error!(%problem, "not all agents could be looked at");
     }
+    failpoint::hit("after", "revival");
     // Last of all: whoever is answered finds everything in its place.
     let api = listen(&layout.api_socket())?;
     let served = tokio::spawn(http::serve(Arc::clone(&daemon), api));
-    tokio::spawn(reap(Arc::clone(&daemon)));
+    tokio::spawn(reap());
     tokio::spawn(rest(Arc::clone(&daemon)));
+    tokio::spawn(lifecycle::auto_reset::watch(Arc::clone(&daemon)));
     tracing::info!(home = %settings.home.display(), pid = std::process::id(), "ready");
 
     let starter = Arc::clone(&daemon);
@@ -143,6 +150,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
             }
         }
     };
+    failpoint::hit("before", "leave");
     let stopped = serde_json::json!({"reason": reason});
     hooks::observe::of_daemon(&daemon, HookEvent::DaemonStop, stopped).await;
     daemon.end(Ending::Leaves);
@@ -202,18 +210,12 @@ async fn rest(daemon: Arc<Daemon>) {
 }
 
 /// Buries whoever has lost its parent and come to us.
-async fn reap(daemon: Arc<Daemon>) {
+async fn reap() {
     let Ok(mut children) = signal(SignalKind::child()) else {
         return;
     };
     while children.recv().await.is_some() {
-        let mut ours = HashSet::new();
-        for desk in daemon.desks().await {
-            let guard = desk.lock().await;
-            let process = guard.process.as_ref().and_then(|process| process.identity);
-            ours.extend(process.map(|identity| identity.pid));
-        }
-        if let Err(error) = agentd_process::reap_orphans(|pid| ours.contains(&pid)) {
+        if let Err(error) = agentd_process::reap_orphans() {
             tracing::warn!(%error, "orphans are not reaped");
         }
     }

@@ -10,7 +10,7 @@ use agentd_client::api::Env;
 use agentd_core::event::{AgentFailed, Body, FailCause, Mode, Note, PauseReason};
 use agentd_core::link::Order;
 use agentd_core::spec::Restart;
-use agentd_process::{Child, Exit, Identity, Signal, Start, signal};
+use agentd_process::{Child, Exit, Identity, Signal, Start, failpoint, signal};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::process::Stdio;
@@ -28,6 +28,9 @@ const LONG_LIFE: Duration = Duration::from_secs(10);
 const LAST_WORDS: u64 = 2048;
 /// The exit status of a process that says it cannot do its work.
 const CANNOT: i32 = 3;
+
+/// In the environment of a process, and so of whatever it leaves behind: whose it is.
+const MARK: &str = "AGENTD_RUNTIME_OF";
 
 /// Who runs an agent.
 #[derive(Debug)]
@@ -78,9 +81,17 @@ impl Daemon {
                 Arc::clone(desk),
             ));
         }
+        if guard.state.reset_due().is_some() {
+            let (daemon, desk) = (Arc::clone(self), Arc::clone(desk));
+            tokio::spawn(async move { lifecycle::auto_reset::make(&daemon, &desk).await });
+        }
+        if guard.state.spec.auto_reset.idle_ms.is_some() {
+            self.silences.notify_one();
+        }
         Self::mind_env(guard);
         let is_wanted = guard.wanted && !guard.state.stopped && !guard.resetting;
-        let needs = (guard.state.needs_process() || is_wanted) && guard.held == 0;
+        let may = guard.held == 0 || guard.state.ends_turn();
+        let needs = (guard.state.needs_process() || is_wanted) && may;
         let is_done = guard.state.stopped && guard.state.turn.is_none();
         match &guard.process {
             None if needs && !guard.state.archived => {
@@ -136,6 +147,7 @@ impl Daemon {
                 let mut guard = desk.lock().await;
                 guard.sleeper = None;
                 if is_idle(&guard) {
+                    guard.wanted = false;
                     end_process(&mut guard);
                 }
             });
@@ -189,7 +201,7 @@ pub fn end_process(guard: &mut Guard<'_>) {
 
 async fn start(daemon: Arc<Daemon>, desk: Arc<Desk>) {
     let pause = desk.lock().await.starts.pause();
-    // tidy: polls nothing; a process that dies again and again is started more and more rarely
+    // One that dies again and again is started more and more rarely.
     tokio::time::sleep(pause).await;
     let mut guard = desk.lock().await;
     if guard
@@ -210,7 +222,10 @@ async fn start(daemon: Arc<Daemon>, desk: Arc<Desk>) {
         let deaths = guard.starts.deaths;
         observe::restarts(&daemon, &desk, &guard, "crash", deaths);
     }
-    match spawn(&daemon, &desk) {
+    failpoint::hit("before", "spawn");
+    let spawned = spawn(&daemon, &desk);
+    failpoint::hit("after", "spawn");
+    match spawned {
         Ok((identity, child)) => {
             let is_adopted = child.is_none();
             guard.process = Some(Process {
@@ -253,6 +268,8 @@ fn spawn(daemon: &Daemon, desk: &Desk) -> io::Result<(Identity, Option<Child>)> 
     start
         .env
         .push(("AGENTD_HOME".into(), daemon.layout.home().into()));
+    let mark = desk.id.to_string();
+    start.env.push((MARK.into(), mark.into()));
     start.cwd = Some(daemon.layout.home().to_owned());
     start.stderr = Stdio::from(log);
     let child = start.spawn().map_err(io::Error::other)?;
@@ -266,6 +283,11 @@ async fn watch(daemon: Arc<Daemon>, desk: Arc<Desk>, identity: Identity, child: 
         return;
     }
     let exit = child.and_then(|mut child| child.wait().ok());
+    let mark = desk.id.to_string();
+    let killed = tokio::task::spawn_blocking(move || agentd_process::kill_orphans(MARK, &mark));
+    if let Ok(Err(error)) = killed.await {
+        tracing::error!(agent = %desk.id, %error, "what a process left behind cannot be killed");
+    }
     let mut guard = desk.lock().await;
     let process = guard
         .process

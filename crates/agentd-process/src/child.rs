@@ -1,11 +1,16 @@
 //! A process that was started here, and that only we can reap.
 
+use crate::births;
 use crate::error::{Error, Result};
 use crate::identity::Identity;
+use crate::signal;
+use rustix::io::Errno;
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ChildStdin, ChildStdout, ExitStatus};
 
-/// Let go of without [`Child::wait`] it runs on, and stays a zombie when it ends.
+/// Let go of without [`Child::wait`] it runs on, and is an orphan like any other: see
+/// [`reap_orphans`](crate::reap_orphans).
 #[derive(Debug)]
 pub struct Child {
     inner: std::process::Child,
@@ -40,18 +45,36 @@ impl Child {
 
     /// Waits until it has ended, and reaps it. Blocks. Its input is closed first, if nobody took it.
     pub fn wait(&mut self) -> Result<Exit> {
-        self.inner
-            .wait()
+        drop(self.inner.stdin.take());
+        let pid = self.inner.id();
+        self.ended()?;
+        let status = births::bury(pid, || self.inner.wait());
+        status
             .map(Exit::of)
             .map_err(|source| self.cannot_wait(source))
     }
 
     /// Reaps it if it has ended.
     pub fn try_wait(&mut self) -> Result<Option<Exit>> {
-        self.inner
-            .try_wait()
+        let status = self.inner.try_wait();
+        status
             .map(|status| status.map(Exit::of))
             .map_err(|source| self.cannot_wait(source))
+    }
+
+    /// Waits until it has ended, and leaves it to be reaped.
+    fn ended(&self) -> Result<()> {
+        let pid = signal::pid(self.identity);
+        let Some(pid) = pid else { return Ok(()) };
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        loop {
+            match waitid(WaitId::Pid(pid), look) {
+                Err(Errno::INTR) => {}
+                // It was reaped before, and its end is known.
+                Ok(_) | Err(Errno::CHILD) => return Ok(()),
+                Err(errno) => return Err(self.cannot_wait(errno.into())),
+            }
+        }
     }
 
     const fn cannot_wait(&self, source: std::io::Error) -> Error {
@@ -59,6 +82,12 @@ impl Child {
             pid: self.identity.pid,
             source,
         }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        births::bury(self.inner.id(), || {});
     }
 }
 

@@ -1,8 +1,12 @@
 //! Orphans: whoever has lost its parent comes to us, and is buried by us.
 
+use crate::births;
 use crate::error::{Error, Result};
+use crate::shim;
 use crate::snapshot::Snapshot;
+use crate::tree::Hunt;
 use rustix::process::{Pid, WaitId, WaitIdOptions, set_child_subreaper, waitid};
+use std::time::Duration;
 
 /// From now on, processes below this one that lose their parent become its children.
 pub fn adopt_orphans() -> Result<()> {
@@ -13,20 +17,43 @@ pub fn adopt_orphans() -> Result<()> {
     })
 }
 
-/// Reaps those children that have ended, but for the ones that somebody waits for.
-pub fn reap_orphans(is_waited_for: impl Fn(u32) -> bool) -> Result<()> {
-    let snapshot = Snapshot::take()?;
-    let me = std::process::id();
-    let ended = snapshot.all_that(|stat| stat.parent == me && stat.has_ended());
-    for one in ended.filter(|one| !is_waited_for(one.pid)) {
-        let pid = i32::try_from(one.pid).ok().and_then(Pid::from_raw);
-        if let Some(pid) = pid {
-            // Somebody else may have done it.
-            let _reaped = waitid(
-                WaitId::Pid(pid),
-                WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
-            );
+/// Reaps those children that have ended, but for the ones that somebody here waits for.
+pub fn reap_orphans() -> Result<()> {
+    births::with(|is_waited_for| {
+        let snapshot = Snapshot::take()?;
+        let me = std::process::id();
+        let ended = snapshot.all_that(|stat| stat.parent == me && stat.has_ended());
+        for one in ended.filter(|one| !is_waited_for(one.pid)) {
+            let pid = i32::try_from(one.pid).ok().and_then(Pid::from_raw);
+            if let Some(pid) = pid {
+                let reap = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+                // Somebody else may have done it.
+                let _reaped = waitid(WaitId::Pid(pid), reap);
+            }
         }
-    }
-    Ok(())
+        Ok(())
+    })
+}
+
+/// Kills the orphans that have this entry in their environment, with all that they started, up to the
+/// next shim: a task has its own life, and so has whoever somebody here waits for. Blocks until nobody
+/// is left.
+pub fn kill_orphans(name: &str, value: &str) -> Result<()> {
+    let entry = format!("{name}={value}");
+    let mut hunt = Hunt::new([], |snapshot: &Snapshot| {
+        let me = std::process::id();
+        births::with(|is_waited_for| {
+            let orphans = snapshot.all_that(|stat| stat.parent == me);
+            let orphans = orphans.filter(|one| !is_waited_for(one.pid));
+            let orphans = orphans.filter(|one| has_entry(one.pid, entry.as_bytes()));
+            orphans.filter(|one| !shim::is_shim(one.pid)).collect()
+        })
+    });
+    hunt.stop_at_shims = true;
+    hunt.end(Duration::ZERO)
+}
+
+fn has_entry(pid: u32, entry: &[u8]) -> bool {
+    let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environ.split(|byte| *byte == 0).any(|one| one == entry)
 }

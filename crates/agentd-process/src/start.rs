@@ -1,5 +1,6 @@
 //! Starting a program.
 
+use crate::births;
 use crate::child::Child;
 use crate::error::{Error, Result};
 use crate::identity::Identity;
@@ -72,7 +73,7 @@ impl Start {
         if let Some(cwd) = self.cwd {
             command.current_dir(cwd);
         }
-        let child = command.spawn().map_err(|source| Error::CannotStart {
+        let child = births::spawn(&mut command).map_err(|source| Error::CannotStart {
             program: self.program,
             source,
         })?;

@@ -7,6 +7,7 @@ use agentd_core::event::Context;
 use agentd_core::id::BootId;
 use agentd_core::spec::{AgentSpec, Thinking};
 use agentd_core::turn::{Hooks, Policy};
+use agentd_process::failpoint;
 use agentd_process::task::{Limits, ShimProgram};
 use agentd_runtime::provider::{self, Demo, Overrides, Provider};
 use agentd_runtime::tools::{Secrets, Toolbox, ToolboxOptions, allowed_env};
@@ -105,6 +106,7 @@ pub fn ready(
         rules: spec.permissions.clone(),
         ask_by_default: false,
         tools: spec.tools.clone(),
+        may_reset: spec.auto_reset.by_tool,
         output_bytes: usize::try_from(spec.limits.tool_output_bytes).unwrap_or(usize::MAX),
         max_tasks: spec.limits.max_tasks as usize,
         task_limits: Limits {
@@ -118,7 +120,7 @@ pub fn ready(
                 .chain(keys),
         ),
         shim: ShimProgram::default(),
-        shim_failpoint: variable("AGENTD_SHIM_FAILPOINT"),
+        lab: failpoint::folder().map(Path::to_owned),
         boot: boot()?,
     })
     .map_err(|error| refused("the tools cannot be set up").because(error))?;

@@ -63,8 +63,7 @@ pub enum HookOutcome {
     Unknown,
 }
 
-/// A hook refused it, or its turn was interrupted before the hooks had said anything: the model never sees
-/// it.
+/// A hook refused it: the model never sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptBlocked {
     pub prompt: PromptId,

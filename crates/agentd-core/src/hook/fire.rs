@@ -42,13 +42,10 @@ impl Fire {
         }
     }
 
-    /// About a prompt that is to join a turn.
-    pub fn of_prompt(turn: TurnId, prompt: PromptId, occasion: Occasion) -> Self {
+    /// About a prompt.
+    pub fn of_prompt(prompt: PromptId, occasion: Occasion) -> Self {
         let id = FireId::of(occasion.event, &[prompt.as_bytes()]);
-        Self {
-            turn: Some(turn),
-            ..Self::new(id, occasion)
-        }
+        Self::new(id, occasion)
     }
 
     /// About the n-th time that a turn comes by here.

@@ -1,6 +1,7 @@
 //! What happened, as a handler reads it.
 
 use super::event::HookEvent;
+use crate::event::ResetSource;
 use crate::message::{Block, CallOutcome, ToolCall};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -52,9 +53,10 @@ impl Occasion {
         Self::new(HookEvent::SessionEnd, fields)
     }
 
-    /// `source` is how: clear, undo, redo or rewind; `reason` is whatever somebody gave for it.
-    pub fn pre_reset(source: &str, reason: Option<&str>) -> Self {
-        let fields = json!({"source": source, "reason": reason});
+    /// `source` is how: clear, undo, redo or rewind; `by` is who wants it, and `reason` whatever they gave for
+    /// it.
+    pub fn pre_reset(source: &str, by: ResetSource, reason: Option<&str>) -> Self {
+        let fields = json!({"source": source, "by": by, "reason": reason});
         Self::new(HookEvent::PreReset, fields)
     }
 
@@ -214,7 +216,7 @@ impl Occasion {
             HookEvent::PreCompact => Self::pre_compact("manual", None),
             HookEvent::PostCompact => Self::post_compact("manual", "hello"),
             HookEvent::Notification => Self::notification("permission_prompt", "hello"),
-            HookEvent::PreReset => Self::pre_reset("clear", None),
+            HookEvent::PreReset => Self::pre_reset("clear", ResetSource::User, None),
             HookEvent::Interrupt => Self::new(event, json!({})),
             HookEvent::AgentExit => Self::new(event, json!({"reason": "stopped", "exit_code": 0})),
             HookEvent::AgentRestart => Self::new(event, json!({"reason": "restart"})),

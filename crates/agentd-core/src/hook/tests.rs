@@ -1,7 +1,7 @@
 //! The contract, as users' files and programs know it.
 
 use super::*;
-use crate::event::HookOutcome;
+use crate::event::{HookOutcome, ResetSource};
 use serde_json::{Value, json};
 
 fn config(text: Value) -> Config {
@@ -247,11 +247,11 @@ fn an_input_says_where_and_what() {
         op: Some("op".into()),
         background_tasks: vec![json!({"id": "t1"})],
     };
-    let input = Occasion::pre_reset("clear", Some("why")).input(&setting, None);
+    let input = Occasion::pre_reset("clear", ResetSource::User, Some("why")).input(&setting, None);
     assert_eq!(
         input,
         json!({"session_id": "s", "transcript_path": "/t", "cwd": "/w", "hook_event_name": "PreReset",
-            "permission_mode": "default", "source": "clear", "reason": "why", "op": "op",
+            "permission_mode": "default", "source": "clear", "by": "user", "reason": "why", "op": "op",
             "agentd": {"schema": 1, "agent": "coder", "agent_id": "id", "generation": 3, "turn": null, "op": "op"}})
     );
     let input = Occasion::session_start("clear", None, Some("p".into())).input(&setting, None);
@@ -263,8 +263,16 @@ fn an_input_says_where_and_what() {
 fn an_id_follows_from_what_it_is_about() {
     use crate::id::{AgentId, ConversationId, FireId, OpId};
     let (agent, op) = (AgentId::from_bytes([1; 16]), OpId::from_bytes([2; 16]));
-    let first = Fire::of_op(agent, op, Occasion::pre_reset("clear", None));
-    let again = Fire::of_op(agent, op, Occasion::pre_reset("clear", Some("x")));
+    let first = Fire::of_op(
+        agent,
+        op,
+        Occasion::pre_reset("clear", ResetSource::User, None),
+    );
+    let again = Fire::of_op(
+        agent,
+        op,
+        Occasion::pre_reset("clear", ResetSource::User, Some("x")),
+    );
     assert_eq!(first.id, again.id);
     assert_ne!(
         first.id,

@@ -21,6 +21,8 @@ use std::collections::BTreeMap;
 
 /// The version that this build speaks. The second one has hooks; a runtime of the first is still heard.
 pub const VERSION: u32 = 2;
+/// What one thing that is said may hold: an append with all of a tool's output in it, or an agent's window.
+pub const MAX_FRAME: usize = 256 * 1024 * 1024;
 
 /// What a runtime says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +33,18 @@ pub enum Up {
     Draft(Draft),
     /// Something that hooks are to hear of.
     Fire(Box<Fire>),
+}
+
+impl Up {
+    /// What it is, in one word.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Hello(_) => "hello",
+            Self::Append(_) => "append",
+            Self::Draft(_) => "draft",
+            Self::Fire(_) => "fire",
+        }
+    }
 }
 
 /// The first thing on every connection.
@@ -112,6 +126,22 @@ pub enum Down {
     Refused {
         why: Refusal,
     },
+}
+
+impl Down {
+    /// What it is, in one word.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Welcome(_) => "welcome",
+            Self::Resumed { .. } => "resumed",
+            Self::Appended { .. } => "appended",
+            Self::Drafted { .. } => "drafted",
+            Self::Events { .. } => "events",
+            Self::Order { .. } => "order",
+            Self::Fired { .. } => "fired",
+            Self::Refused { .. } => "refused",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

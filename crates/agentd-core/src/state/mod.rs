@@ -4,14 +4,18 @@
 //! any snapshot and the tail after it, and a purge leaves it as it was. It is total: an event that
 //! refers to something that is not there changes nothing but [`AgentState::anomalies`].
 
+mod auto_reset;
+mod compactions;
 mod hooks;
 mod inbox;
+mod process;
 mod reset;
 mod spending;
 mod tasks;
 mod tree;
 mod turn;
 
+pub use compactions::{CompactionOutcome, Compactions};
 pub use hooks::{Firing, Hooks, Run};
 pub use inbox::{Inbox, Queued};
 pub use reset::{Outcome, Reset, Resets};
@@ -101,6 +105,8 @@ pub struct AgentState {
     pub last_turn: Option<EndedTurn>,
     pub tasks: Tasks,
     pub approvals: Approvals,
+    #[serde(default)]
+    pub compactions: Compactions,
     pub spending: Spending,
     /// Events that referred to something that was not there. Zero for every journal we write;
     /// `verify` reports it.
@@ -132,6 +138,7 @@ impl AgentState {
             last_turn: None,
             tasks: Tasks::default(),
             approvals: Approvals::default(),
+            compactions: Compactions::default(),
             spending: Spending::default(),
             anomalies: 0,
         }
@@ -156,7 +163,7 @@ impl AgentState {
 
     /// What the agent is doing, as far as its journal tells.
     pub fn phase(&self) -> Phase {
-        if self.resets.under_way().is_some() {
+        if self.resets.under_way().is_some() || self.reset_due().is_some() {
             return Phase::Resetting;
         }
         // Until its turn has ended it is still being stopped.
@@ -171,7 +178,7 @@ impl AgentState {
             Some(_) if self.approvals.waiting().next().is_some() => Phase::AwaitingApproval,
             Some(_) => Phase::Running,
             // Somebody is owed an answer.
-            None if self.inbox.waiting().len() > 0 => Phase::Running,
+            None if self.has_asked() => Phase::Running,
             None => match &self.last_turn {
                 Some(turn) if self.is_trouble(turn) => Phase::Failed,
                 _ => Phase::Idle,
@@ -184,31 +191,6 @@ impl AgentState {
         matches!(turn.status, TurnStatus::Failed | TurnStatus::Lost)
             && turn.failure != Some(FailureClass::Blocked)
             && Some(turn.conversation) == self.tree.current()
-    }
-
-    /// Whether there is something to do that needs a process.
-    pub fn needs_process(&self) -> bool {
-        if self.ends_turn() {
-            // The turn is to end, and only a process can end it as it should.
-            return self.turn.is_some();
-        }
-        if self.is_held_back() && self.turn.is_none() {
-            return false;
-        }
-        let has_work = match &self.turn {
-            Some(_) => !self.waits_for_somebody(),
-            None => self.inbox.waiting().len() > 0,
-        };
-        has_work && self.failed.is_none()
-    }
-
-    /// What a process that takes the agent over now comes after.
-    pub const fn after(&self) -> After {
-        match (self.incarnation.0, self.at_rest) {
-            (0, _) => After::Start,
-            (_, true) => After::Restart,
-            (_, false) => After::Crash,
-        }
     }
 
     /// How often the pointer has moved: what compare-and-swap compares.
@@ -239,6 +221,7 @@ impl AgentState {
             }
             Body::AgentArchived(_) => {
                 self.archived = true;
+                self.compactions.drop_asked();
                 true
             }
             Body::AgentRestored(_) => {
@@ -252,10 +235,14 @@ impl AgentState {
             }
             Body::AgentStopped(_) => {
                 self.stopped = true;
+                if self.turn.is_none() {
+                    self.compactions.drop_asked();
+                }
                 true
             }
             Body::AgentFailed(body) => {
                 self.failed = Some(body.cause);
+                self.compactions.drop_asked();
                 true
             }
             Body::IncarnationEnded(body) => {
@@ -281,14 +268,28 @@ impl AgentState {
             Body::ResetStepped(body) => {
                 let is_known = self.resets.step(event, body);
                 if is_known && body.step == ResetStep::Switch {
+                    self.compactions.drop_asked();
                     // Like the turns that led to it, that belongs to the conversation that was left.
                     self.failed = None;
                 }
                 is_known
             }
-            Body::ResetWithdrawn(body) => self.resets.withdraw(event, body),
+            Body::ResetScheduled(_) => {
+                self.resets.schedule(event);
+                true
+            }
+            Body::ResetWithdrawn(body) => {
+                let after = self.last_turn.as_ref().map(|turn| turn.id);
+                self.resets.withdraw(event, body, after)
+            }
             Body::ResetEnded(body) => self.resets.end(event, body),
-            Body::Compacted(_) => self.tree.compacted(event.conversation),
+            Body::CompactionAsked(body) => self.compactions.ask(body.op),
+            Body::Compacted(_) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.compacted = true;
+                }
+                self.tree.compacted(event.conversation)
+            }
             Body::Purged(body) => {
                 self.inbox.forget(body.conversation);
                 self.tree.purged(body.conversation)
@@ -323,6 +324,10 @@ impl AgentState {
             Body::RequestEnded(body) => {
                 self.spending.charge(event.at, body);
                 self.tree.charge(event.conversation, body);
+                if self.is_answer(body) {
+                    let tokens = body.usage.total();
+                    self.tree.answered(event.conversation, tokens);
+                }
                 self.in_turn(event, |turn| turn.request_ended(body))
             }
 
@@ -356,6 +361,7 @@ impl AgentState {
             | Body::MessageAdded(_)
             | Body::ResultAdded(_)
             | Body::Notice(_)
+            | Body::Instruction(_)
             | Body::Summary(_)
             | Body::Context(_)
             | Body::Note(_)

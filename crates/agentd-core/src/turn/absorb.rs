@@ -83,9 +83,11 @@ impl Machine {
                         outcome,
                         blocks,
                         background,
+                        also,
                     } = finished;
                     let backlog = &mut self.live.backlog;
                     backlog.extend(background.map(Body::from));
+                    backlog.extend(also);
                     backlog.extend(recover::result(&call, outcome, blocks));
                 }
             }
@@ -147,7 +149,6 @@ impl Machine {
                 self.live.forgiven = false;
                 self.live.asked = None;
                 self.live.heard = None;
-                self.live.submitting = None;
                 self.live.shortened = None;
                 self.live.halted = None;
             }

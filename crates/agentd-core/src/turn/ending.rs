@@ -2,9 +2,7 @@
 
 use super::Machine;
 use super::plan::Move;
-use crate::event::{
-    Notice, NoticeCause, PromptBlocked, RequestEnded, RequestOutcome, TurnEnded, TurnStatus,
-};
+use crate::event::{Notice, NoticeCause, RequestEnded, RequestOutcome, TurnEnded, TurnStatus};
 use crate::message::{Block, CallOutcome};
 use crate::recover::{self, session_latest};
 use crate::usage::Usage;
@@ -15,7 +13,10 @@ impl Machine {
     }
 
     pub(super) fn end_turn(&mut self, ended: TurnEnded) -> Move {
-        self.live.backlog.push(ended.into());
+        let compacts = self.compacts();
+        self.live
+            .backlog
+            .push(TurnEnded { compacts, ..ended }.into());
         self.live.backlog.push(session_latest());
         Move::Append
     }
@@ -26,10 +27,6 @@ impl Machine {
             return Move::Wait;
         }
         self.unsend();
-        // It has not been taken: it waits for another start, goes with a reset, or is gone with the turn.
-        let prompt = self.live.submitting.filter(|_| !self.agent.ends_turn());
-        let blocked = prompt.map(|prompt| PromptBlocked { prompt }.into());
-        self.live.backlog.extend(blocked);
         let open: Vec<_> = self
             .window
             .open_calls()
@@ -51,8 +48,11 @@ impl Machine {
                 (NoticeCause::Interrupted, who)
             }
         };
-        let text = format!("{who} Do not go on with it unless asked to; answer the next message.");
-        self.live.backlog.push(Notice { cause, text }.into());
+        if !self.compacts() {
+            let rest = "Do not go on with it unless asked to; answer the next message.";
+            let text = format!("{who} {rest}");
+            self.live.backlog.push(Notice { cause, text }.into());
+        }
         self.end_turn(TurnEnded::with(TurnStatus::Interrupted))
     }
 

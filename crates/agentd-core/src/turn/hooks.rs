@@ -47,28 +47,12 @@ impl Machine {
         waiting.filter(move |queued| reset.is_none_or(|began| queued.seq < began))
     }
 
-    /// The prompt that a turn begins with; none where it has one, or needs none.
-    pub(super) fn take_first(&mut self) -> Option<Move> {
-        let turn = self.agent.turn.as_ref()?;
-        if turn.resumes.is_some() || !turn.prompts.is_empty() {
-            return None;
-        }
-        let id = turn.id;
-        if self.live.stopping {
-            return Some(Move::Wait);
-        }
-        // It may have been taken away meanwhile.
-        let prompt = self.waiting().next()?.prompt;
-        Some(match self.submit(id, prompt) {
-            Err(wait) => wait,
-            Ok(None) => Move::Append,
-            Ok(Some(reason)) => {
-                self.live.backlog.push(note(reason));
-                self.end_turn(TurnEnded {
-                    failure: Some(FailureClass::Blocked),
-                    ..TurnEnded::with(TurnStatus::Failed)
-                })
-            }
+    /// A hook does not want what the turn is for.
+    pub(super) fn refuse(&mut self, reason: String) -> Move {
+        self.live.backlog.push(note(reason));
+        self.end_turn(TurnEnded {
+            failure: Some(FailureClass::Blocked),
+            ..TurnEnded::with(TurnStatus::Failed)
         })
     }
 
@@ -77,31 +61,41 @@ impl Machine {
         let Some(turn) = self.agent.turn.as_ref().map(|turn| turn.id) else {
             return Move::Wait;
         };
-        match self.submit(turn, prompt) {
+        match self.judge(Some(turn), prompt) {
             Err(wait) => wait,
-            Ok(refused) => {
+            Ok(verdict) => {
+                let refused = self.submit(prompt, verdict);
                 self.live.backlog.extend(refused.map(note));
                 Move::Append
             }
         }
     }
 
-    /// Takes a prompt, unless a hook refuses it: then its reason is returned.
-    fn submit(&mut self, turn: TurnId, prompt: PromptId) -> Result<Option<String>, Move> {
+    /// What hooks say of a prompt, before anybody takes it.
+    pub(super) fn judge(
+        &mut self,
+        turn: Option<TurnId>,
+        prompt: PromptId,
+    ) -> Result<Verdict, Move> {
         let blocks = self.window.pending(prompt).unwrap_or_default();
         let occasion = Occasion::user_prompt_submit(blocks);
-        self.live.submitting = Some(prompt);
-        let verdict = self.hear(Fire::of_prompt(turn, prompt, occasion))?;
-        self.live.submitting = None;
+        self.hear(Fire {
+            turn,
+            ..Fire::of_prompt(prompt, occasion)
+        })
+    }
+
+    /// Takes a prompt, unless a hook refuses it: then its reason is returned.
+    pub(super) fn submit(&mut self, prompt: PromptId, verdict: Verdict) -> Option<String> {
         if verdict.is_no() || verdict.stop.is_some() {
             self.live.backlog.push(PromptBlocked { prompt }.into());
             let reason = verdict.reason.or(verdict.stop).unwrap_or_default();
-            return Ok(Some(format!("a hook refused the prompt: {reason}")));
+            return Some(format!("a hook refused the prompt: {reason}"));
         }
         self.tell(verdict.context);
         let prompts = vec![prompt];
         self.live.backlog.push(PromptsTaken { prompts }.into());
-        Ok(None)
+        None
     }
 
     /// The model has answered: the turn is over, unless a hook wants it to go on.
@@ -127,15 +121,27 @@ impl Machine {
         }
     }
 
-    /// Whether hooks let the conversation be shortened.
-    pub(super) fn may_compact(&mut self, cut: Option<Position>) -> Result<bool, Move> {
+    /// Why hooks do not let the conversation be shortened; none where they do.
+    pub(super) fn may_compact(&mut self, cut: Option<Position>) -> Result<Option<String>, Move> {
         let Some(turn) = self.agent.turn.as_ref().map(|turn| turn.id) else {
-            return Ok(true);
+            return Ok(None);
         };
         let at = cut.map_or(0, |cut| cut.seq.0);
-        let occasion = Occasion::pre_compact("auto", None);
+        let occasion = Occasion::pre_compact(self.trigger(), self.window.instruction());
         let verdict = self.hear(Fire::of_turn(turn, at, occasion))?;
-        Ok(!verdict.is_no() && verdict.stop.is_none())
+        if !verdict.is_no() && verdict.stop.is_none() {
+            return Ok(None);
+        }
+        let reason = verdict.reason.or(verdict.stop).unwrap_or_default();
+        Ok(Some(format!("a hook refused to compact: {reason}")))
+    }
+
+    /// Who wants it shorter.
+    fn trigger(&self) -> &'static str {
+        match self.compacts() {
+            true => "manual",
+            false => "auto",
+        }
     }
 
     /// It was shortened: hooks hear of that, and that it goes on anew.
@@ -144,7 +150,7 @@ impl Machine {
         let shortened = self.live.shortened.clone()?;
         let at = shortened.at.0;
         if !shortened.is_told {
-            let occasion = Occasion::post_compact("auto", &shortened.text);
+            let occasion = Occasion::post_compact(self.trigger(), &shortened.text);
             if let Err(wait) = self.hear(Fire::of_turn(turn, at, occasion)) {
                 return Some(wait);
             }

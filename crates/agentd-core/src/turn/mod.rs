@@ -26,7 +26,7 @@ use crate::event::{
     ToolStarted,
 };
 use crate::hook::{Fire, Verdict};
-use crate::id::{CallId, ConversationId, FireId, PromptId, Seq, TaskId, TryId, TurnId};
+use crate::id::{CallId, ConversationId, FireId, Seq, TaskId, TryId, TurnId};
 use crate::message::{Block, CallOutcome, ToolCall};
 use crate::request::Request;
 use crate::state::{AgentState, StartedCall};
@@ -152,6 +152,8 @@ pub struct Finished {
     pub blocks: Vec<Block>,
     /// The task that it leaves running.
     pub background: Option<TaskStarted>,
+    /// What else is to be on record with its result.
+    pub also: Vec<Body>,
 }
 
 impl Finished {
@@ -161,6 +163,7 @@ impl Finished {
             outcome,
             blocks,
             background: None,
+            also: Vec::new(),
         }
     }
 }
@@ -254,8 +257,6 @@ struct Live {
     /// The hooks were asked this.
     asked: Option<FireId>,
     heard: Option<(FireId, Verdict)>,
-    /// The prompt that they were asked about.
-    submitting: Option<PromptId>,
     shortened: Option<hooks::Shortened>,
     /// Why a hook has the turn end.
     halted: Option<String>,

@@ -73,9 +73,9 @@ impl Machine {
         if self.window.has_open_calls() {
             return self.run_tools();
         }
-        let last_failure = turn.last_failure;
-        if let Some(first) = self.take_first() {
-            return first;
+        let (last_failure, compacts) = (turn.last_failure, turn.compacts.is_some());
+        if compacts {
+            return self.compact(moment);
         }
         if self.tell_of_tasks() {
             return Move::Append;
@@ -107,6 +107,15 @@ impl Machine {
         if self.tell_of_tasks() {
             return Move::Append;
         }
+        if let (None, Some(op)) = (resumes, self.agent.compactions.asked()) {
+            self.live.next_turn = Some(TurnId::new((moment.new_id)()));
+            self.live.starting = true;
+            let compacts = Some(op);
+            let resumes = None;
+            let started = TurnStarted { resumes, compacts };
+            self.live.backlog.push(started.into());
+            return Move::Append;
+        }
         let next = self
             .agent
             .inbox
@@ -116,14 +125,23 @@ impl Machine {
         if resumes.is_none() && next.is_none() {
             return Move::Wait;
         }
+        // Hooks are asked about it before the turn begins.
+        let taken = match next.filter(|_| resumes.is_none()) {
+            Some(prompt) => match self.judge(None, prompt) {
+                Ok(verdict) => Some((prompt, verdict)),
+                Err(wait) => return wait,
+            },
+            None => None,
+        };
         self.live.next_turn = Some(TurnId::new((moment.new_id)()));
         self.live.starting = true;
-        self.live.backlog.push(TurnStarted { resumes }.into());
-        // Where hooks are asked about it first, the turn takes it.
-        let at_once = self.policy.hooks == Hooks::None;
-        if let (None, Some(prompt), true) = (resumes, next, at_once) {
-            let prompts = vec![prompt];
-            self.live.backlog.push(PromptsTaken { prompts }.into());
+        let compacts = None;
+        let started = TurnStarted { resumes, compacts };
+        self.live.backlog.push(started.into());
+        if let Some((prompt, verdict)) = taken
+            && let Some(reason) = self.submit(prompt, verdict)
+        {
+            return self.refuse(reason);
         }
         Move::Append
     }

@@ -12,6 +12,8 @@ pub struct Skeleton {
     pending: Vec<(PromptId, Position)>,
     context: Option<Position>,
     tools: Option<Position>,
+    #[serde(default)]
+    instruction: Option<Position>,
     awaits: bool,
     open: Vec<CallId>,
     revised: Vec<Position>,
@@ -48,6 +50,7 @@ impl Window {
                 .collect(),
             context: self.context.as_ref().map(|context| context.source),
             tools: self.tools.as_ref().map(|tools| tools.source),
+            instruction: self.instruction.as_ref().map(|it| it.source),
             awaits: self.awaits,
             open: self.open.clone(),
             revised: self.revised.values().map(|call| call.source).collect(),
@@ -107,6 +110,15 @@ impl Window {
             };
             window.revise(*source, revised);
         }
+        if let Some(source) = skeleton.instruction {
+            let Body::Instruction(instruction) = body(source)? else {
+                return Err(MissingEvent(source));
+            };
+            window.instruction = Some(Located {
+                source,
+                value: instruction.text.clone(),
+            });
+        }
         Ok(window)
     }
 }
@@ -117,8 +129,9 @@ impl Skeleton {
         let items = self.items.iter().map(|bone| bone.source);
         let pending = self.pending.iter().map(|(_, source)| *source);
         let revised = self.revised.iter().copied();
-        let own = items.chain(pending).chain(revised);
-        own.chain(self.context).chain(self.tools)
+        let rest = self.context.into_iter().chain(self.tools);
+        let rest = rest.chain(self.instruction);
+        items.chain(pending).chain(revised).chain(rest)
     }
 }
 

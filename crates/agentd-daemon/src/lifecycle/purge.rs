@@ -12,8 +12,9 @@ use agentd_core::id::{ConversationId, TaskId};
 use std::sync::Arc;
 
 pub async fn purge(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Purge) -> Result<Purged> {
+    // Held to the end: nobody decides anything by what is being taken away.
+    let mut guard = desk.lock().await;
     let (fence, running, conversations) = {
-        let mut guard = desk.lock().await;
         let tree = &guard.state.tree;
         let conversations: Vec<ConversationId> = match ask.conversation {
             Some(id) => vec![id],
@@ -48,6 +49,7 @@ pub async fn purge(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Purge) -> Result
     if ask.dry_run {
         return Ok(purged);
     }
+    guard.written_elsewhere();
     // The newest first: an older one may be needed by those that branched off it.
     for id in conversations.into_iter().rev() {
         let done = daemon.store.purge(fence, id, clock::now()).await;
@@ -59,7 +61,8 @@ pub async fn purge(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Purge) -> Result
         let removed = files::remove(daemon, desk.id, id, &running).await;
         removed.map_err(|error| left(&error))?;
     }
-    desk.lock().await.written_elsewhere();
+    drop(guard);
+    desk.changed();
     Ok(purged)
 }
 

@@ -6,13 +6,13 @@ use crate::desk::Desk;
 use crate::hooks::{observe, session};
 use crate::problem::Result;
 use crate::supervisor::end_process;
-use agentd_client::api::Stop;
+use agentd_client::api::Restart;
 use agentd_core::event::AgentStarted;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub async fn restart(daemon: &Arc<Daemon>, desk: &Arc<Desk>, stop: Stop) -> Result<()> {
-    let grace = stop.grace_ms.map_or(GRACE, Duration::from_millis);
+pub async fn restart(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Restart) -> Result<()> {
+    let grace = ask.grace_ms.map_or(GRACE, Duration::from_millis);
     let before = {
         let mut guard = desk.lock().await;
         guard.starts.forgive();

@@ -3,7 +3,9 @@
 use super::folder::Folder;
 use super::order::Order;
 use super::{Task, wait};
+use crate::births;
 use crate::error::{Error, Result};
+use crate::failpoint;
 use crate::identity::Identity;
 use crate::shim::ARGUMENT;
 use std::ffi::OsString;
@@ -50,6 +52,7 @@ pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task
     // Without its end the order is not whole, and the shim does nothing with it.
     let handed = ours.write_all(&order).await;
     drop(ours);
+    failpoint::hit("after", "hand");
     match handed {
         Ok(()) => Ok(Task::new(folder, identity)),
         Err(source) => Err(Error::CannotHand {
@@ -61,23 +64,24 @@ pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task
 
 /// Not as [`Start`](crate::Start) does it: it would lead a group, and so could not make a session.
 fn spawn(shim: &ShimProgram, folder: &Folder, stdin: io::PipeReader) -> Result<Identity> {
-    let mut child = Command::new(&shim.program)
+    let mut command = Command::new(&shim.program);
+    command
         .args(&shim.args)
         .arg(folder.path())
         .env_clear()
         .current_dir("/")
         .stdin(stdin)
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|source| Error::CannotStart {
-            program: shim.program.clone(),
-            source,
-        })?;
+        .stderr(Stdio::null());
+    let mut child = births::spawn(&mut command).map_err(|source| Error::CannotStart {
+        program: shim.program.clone(),
+        source,
+    })?;
     // Even if it has ended by now it is still there: nobody but us can reap it.
     Identity::of(child.id()).inspect_err(|_| {
         // It never gets its order, and is not left as a zombie.
-        drop(child.kill().and_then(|()| child.wait()));
+        drop(child.kill());
+        drop(births::bury(child.id(), || child.wait()));
     })
 }
 

@@ -21,6 +21,7 @@ mod output;
 mod paths;
 mod read_file;
 mod replace;
+mod reset_conversation;
 mod search_files;
 mod secrets;
 mod shell;
@@ -46,6 +47,7 @@ use agentd_core::recover::CallFact;
 use agentd_core::spec::Rule;
 use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Prepared};
+use agentd_process::failpoint;
 use agentd_process::task::{Limits, ShimProgram};
 use async_trait::async_trait;
 use blocking::Cancelled;
@@ -74,6 +76,8 @@ pub struct ToolboxOptions {
     pub ask_by_default: bool,
     /// The names of the tools; none means all but `fetch_url`.
     pub tools: Option<Vec<String>>,
+    /// Whether it may have `reset_conversation`; that needs somebody who carries it out.
+    pub may_reset: bool,
     /// What the model sees of one output, in bytes.
     pub output_bytes: usize,
     /// Background tasks that run at the same time.
@@ -82,8 +86,8 @@ pub struct ToolboxOptions {
     pub task_limits: Limits,
     pub secrets: Secrets,
     pub shim: ShimProgram,
-    /// For tests: where the shim of each task is to pause.
-    pub shim_failpoint: Option<String>,
+    /// The lab's folder, where this process is in the lab: so are the shims of its tasks.
+    pub lab: Option<PathBuf>,
     /// The start of the system under which this process runs.
     pub boot: BootId,
 }
@@ -125,10 +129,14 @@ impl Toolbox {
             }
         }
         let mut tools = all();
+        let reset = reset_conversation::ResetConversation::NAME;
+        tools.retain(|tool| tool.name() != reset || options.may_reset);
         match &options.tools {
             Some(names) => {
                 check(names, &tools)?;
-                tools.retain(|tool| names.iter().any(|name| name == tool.name()));
+                tools.retain(|tool| {
+                    tool.name() == reset || names.iter().any(|name| name == tool.name())
+                });
             }
             None => tools.retain(|tool| tool.name() != fetch_url::FetchUrl::NAME),
         }
@@ -228,6 +236,15 @@ impl Tools for Toolbox {
         let Some(tool) = tool else {
             return CallFact::Unknown;
         };
+        if failpoint::mutant("tool_run_again") {
+            let task = Some(TaskId::new(uuid::Uuid::now_v7()));
+            let again = StartedCall {
+                task,
+                ..started.clone()
+            };
+            let (_never, cancelled) = watch::channel(false);
+            return CallFact::Ended(self.run(call.clone(), again, cancelled).await);
+        }
         match tool.find(self.work(call.clone(), started.clone())).await {
             CallFact::Ended(finished) => CallFact::Ended(self.clean(finished)),
             other => other,
@@ -273,6 +290,7 @@ fn all() -> Vec<Box<dyn AnyTool>> {
         known::<task_output::TaskOutput>(),
         known::<task_stop::TaskStop>(),
         known::<fetch_url::FetchUrl>(),
+        known::<reset_conversation::ResetConversation>(),
     ]
 }
 

@@ -9,7 +9,9 @@ use crate::providers;
 use crate::setup;
 use agentd_core::catalog::LogLevel;
 use agentd_daemon::Settings;
+use agentd_process::failpoint;
 use serde_json::json;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
@@ -39,7 +41,7 @@ enum Verb {
     #[command(
         after_help = "Examples:\n  agentd daemon run\n  AGENTD_HOME=/srv/agentd agentd daemon run"
     )]
-    Run,
+    Run(Run),
     /// Start the daemon in the background, where none runs
     #[command(after_help = "Examples:\n  agentd daemon start")]
     Start(Json),
@@ -54,6 +56,13 @@ enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
+struct Run {
+    /// What runs the agents, in this program's place
+    #[arg(long, value_name = "PATH", hide = true)]
+    runtime_program: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
 struct Json {
     /// Print one JSON object
     #[arg(long)]
@@ -63,13 +72,13 @@ struct Json {
 impl Args {
     /// A daemon hears signals itself, and ends in order.
     pub const fn hears_signals(&self) -> bool {
-        matches!(self.verb, Verb::Run)
+        matches!(self.verb, Verb::Run(_))
     }
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     match &args.verb {
-        Verb::Run => be().await,
+        Verb::Run(run) => be(run).await,
         Verb::Start(style) => {
             let daemon = Connection::open().await?.client.daemon().await?;
             match style.json {
@@ -82,14 +91,18 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
 }
 
-async fn be() -> Result<(), Error> {
+async fn be(run: &Run) -> Result<(), Error> {
     setup::close_to_others()?;
+    let program = match &run.runtime_program {
+        Some(program) => program.clone(),
+        None => std::env::current_exe().map_err(Error::no_runtime)?,
+    };
     let catalog = providers::catalog()?;
     let daemon = catalog.daemon();
     log_to_stderr(daemon.log);
     let settings = Settings {
         home: home::folder()?,
-        program: std::env::current_exe().map_err(Error::no_runtime)?,
+        program,
         orphan: Duration::from_millis(daemon.orphan_ms),
         env: providers::env(&catalog),
         runtime_env: std::env::vars_os()
@@ -108,7 +121,7 @@ async fn be() -> Result<(), Error> {
 
 /// What of this process's environment a runtime's own holds: never a key.
 fn is_handed_on(name: &str) -> bool {
-    const NAMES: [&str; 17] = [
+    const NAMES: [&str; 16] = [
         "PATH",
         "HOME",
         "LANG",
@@ -124,8 +137,7 @@ fn is_handed_on(name: &str) -> bool {
         "https_proxy",
         "all_proxy",
         "no_proxy",
-        "AGENTD_FAILPOINT",
-        "AGENTD_FAILPOINT_DIR",
+        failpoint::VARIABLE,
     ];
     NAMES.contains(&name)
 }

@@ -6,7 +6,7 @@ use crate::connect;
 use crate::error::Error;
 use crate::output::Output;
 use crate::render::time;
-use agentd_client::api::Stop;
+use agentd_client::api::Restart;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -22,9 +22,6 @@ pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
-    /// End its background tasks too
-    #[arg(long)]
-    kill_background: bool,
     /// How long what runs may take to end before it is killed
     #[arg(long, value_name = "TIME", value_parser = time::duration)]
     grace: Option<Duration>,
@@ -34,10 +31,10 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let stop = Stop {
-        kill_background: args.kill_background,
+    let restart = Restart {
         grace_ms: args.grace.map(time::millis),
     };
-    let agent = connect::client().await?.restart(&args.name, &stop).await?;
+    let client = connect::client().await?;
+    let agent = client.restart(&args.name, &restart).await?;
     tell(&agent, args.json, out)
 }

@@ -55,7 +55,7 @@ impl Drop for Curtain {
     fn drop(&mut self) {
         // On the way out there is nobody to tell.
         let _untold = agentd_process::kill_descendants();
-        let _untold = agentd_process::reap_orphans(|_| false);
+        let _untold = agentd_process::reap_orphans();
     }
 }
 

@@ -1,9 +1,9 @@
 //! A runtime dies, in each phase of a turn: it is recovered, and the turn goes on by itself.
 
 use crate::house::{House, until};
-use agentd_client::api::{Start, Status, Stop};
+use agentd_client::api::{Restart, Start, Status, Stop};
 use agentd_core::event::Kind;
-use agentd_core::spec::{AgentSpec, OnCrash, Restart};
+use agentd_core::spec::{self, AgentSpec, OnCrash};
 use agentd_core::state::Phase;
 
 fn shell(command: &str) -> String {
@@ -102,7 +102,7 @@ fn an_agent_that_is_to_wait_after_a_crash_waits_for_continue() {
 fn one_that_is_not_to_be_restarted_fails_and_says_so() {
     let house = House::new();
     let spec = AgentSpec {
-        restart: Restart::Never,
+        restart: spec::Restart::Never,
         ..house.spec()
     };
     house.create_with("coder", spec);
@@ -124,7 +124,7 @@ fn one_that_is_not_to_be_restarted_fails_and_says_so() {
 fn stop_beats_every_restart_policy() {
     let house = House::new();
     let spec = AgentSpec {
-        restart: Restart::Always,
+        restart: spec::Restart::Always,
         ..house.spec()
     };
     house.create_with("coder", spec);
@@ -154,8 +154,8 @@ fn a_restart_leaves_the_turn_to_the_new_process() {
     let sent = house.send("coder", &format!("do: {call} ;; say done"));
     until("the tool", || (house.effects().len() == 1).then_some(()));
     let before = house.show("coder").process;
-    let stop = Stop::default();
-    house.block(house.client().restart("coder", &stop)).unwrap();
+    let (client, restart) = (house.client(), Restart::default());
+    house.block(client.restart("coder", &restart)).unwrap();
     let answer = house.answer("coder", sent.prompt);
     assert_eq!(
         (answer.status, answer.text.as_str()),
@@ -183,4 +183,26 @@ fn an_idle_agent_goes_to_sleep_and_wakes_with_the_next_prompt() {
     let (first, second) = (&requests[0].body["messages"], &requests[1].body["messages"]);
     let (first, second) = (first.as_array().unwrap(), second.as_array().unwrap());
     assert_eq!(second.len(), first.len() + 2, "it remembers");
+}
+
+#[test]
+fn one_that_had_a_process_when_it_was_to_have_one_gets_no_other_when_it_sleeps() {
+    let house = House::new();
+    let spec = AgentSpec {
+        idle_ms: 300,
+        ..house.spec()
+    };
+    house.create_with("coder", spec);
+    let sent = house.send("coder", &format!("do: {} ;; say done", shell("sleep 300")));
+    house.until_kind("coder", Kind::ToolStarted);
+    house.block(house.client().interrupt("coder")).unwrap();
+    let start = Start::default();
+    house.block(house.client().start("coder", &start)).unwrap();
+    let answer = house.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Interrupted);
+    until("sleep", || house.pid("coder").is_none().then_some(()));
+    // Time enough for another process to come.
+    house.create("other");
+    house.completed("other", "do: say hello");
+    assert_eq!(house.count("coder", Kind::IncarnationBegan), 1);
 }

@@ -42,6 +42,12 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
         }
     });
     assert_eq!(refused.kind, Kind::Unavailable, "{refused:#?}");
+    // So is whoever sits at a terminal, by the exit code too.
+    let mut command = house.command();
+    let told = command.args(["send", "coder", &text]).envs(house.caller());
+    let told = told.output().unwrap();
+    assert_eq!(told.status.code(), Some(4), "{told:?}");
+    assert!(!told.stderr.is_empty());
     // It can still be asked.
     house.show("coder");
     limit(&house, None);

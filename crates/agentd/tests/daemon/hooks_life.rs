@@ -2,7 +2,7 @@
 
 use crate::hooks_stage::*;
 use crate::house::{House, KEY, until};
-use agentd_client::api::{Start, Stop};
+use agentd_client::api::{Restart, Start, Stop};
 use agentd_core::event::{Body, Kind};
 use agentd_core::hook::HookEvent;
 use rustix::process::Signal;
@@ -43,7 +43,7 @@ fn an_agent_starts_is_stopped_goes_on_and_is_restarted() {
     });
     let pid = until("a process", || house.pid("coder"));
     house
-        .block(house.client().restart("coder", &Stop::default()))
+        .block(house.client().restart("coder", &Restart::default()))
         .unwrap();
     until("another", || house.pid("coder").filter(|now| *now != pid));
     assert_eq!(sources(&house), ["startup", "resume", "resume"]);

@@ -6,6 +6,8 @@ use agentd_core::event::{Body, Event, Kind};
 use agentd_core::id::PromptId;
 use agentd_core::spec::AgentSpec;
 use agentd_process::Identity;
+use agentd_process::failpoint::plan::{Plan, Role, Rule};
+use agentd_process::failpoint::{self, Passed};
 use agentd_testkit::model::{FakeModel, Format, Recorded, Scenario};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::Value;
@@ -22,6 +24,7 @@ use tempfile::TempDir;
 pub const DEADLINE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(5);
 pub const KEY: &str = "sk-of-this-test";
+const HOLD: &str = "hold";
 
 /// Waits until there is something to return.
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
@@ -42,6 +45,7 @@ pub struct House {
     runtime: tokio::runtime::Runtime,
     daemon: Mutex<Option<Child>>,
     env: Mutex<BTreeMap<String, String>>,
+    args: Mutex<Vec<String>>,
     /// Signals that the daemon does not hear.
     ignored: Mutex<Option<String>>,
     /// Another copy of the program.
@@ -78,6 +82,7 @@ impl House {
             runtime,
             daemon: Mutex::default(),
             env: Mutex::default(),
+            args: Mutex::default(),
             ignored: Mutex::default(),
             other: Mutex::default(),
         }
@@ -107,9 +112,32 @@ impl House {
     }
 
     /// For the next daemon.
+    /// For the daemons that are started from now on.
+    pub fn daemon_args(&self, args: &[&str]) {
+        let args = args.iter().map(|&arg| arg.to_owned());
+        *self.args.lock().unwrap() = args.collect();
+    }
+
     pub fn daemon_env(&self, name: &str, value: &str) {
         let mut env = self.env.lock().unwrap();
         env.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// The first runtime that comes to this point holds still there.
+    pub fn hold_runtime(&self, point: &str) {
+        let plan = Plan {
+            rules: vec![Rule::hold(HOLD, Role::Runtime, point)],
+            ..Plan::default()
+        };
+        plan.write(self.root.path()).unwrap();
+        let lab = self.root.path().display().to_string();
+        self.daemon_env(failpoint::VARIABLE, &lab);
+    }
+
+    pub fn until_held(&self) {
+        until("the point", || {
+            Passed::of_rule(self.root.path(), HOLD).unwrap()
+        });
     }
 
     /// The daemon is started from a shell that has them.
@@ -162,6 +190,7 @@ impl House {
         let mut command = self.command();
         command
             .args(["daemon", "run"])
+            .args(self.args.lock().unwrap().iter())
             .envs(self.env.lock().unwrap().iter())
             .stdout(log.try_clone().unwrap())
             .stderr(log);

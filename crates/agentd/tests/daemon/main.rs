@@ -9,9 +9,12 @@
 )]
 
 mod adoption;
+mod auto_reset;
+mod compact;
 mod crash;
 mod disk;
 mod exactly_once;
+mod fork;
 mod hooks_calls;
 mod hooks_crash;
 mod hooks_docs;
@@ -27,3 +30,5 @@ mod processes;
 mod purge;
 mod reset;
 mod reset_keeps;
+mod rewind;
+mod titles;

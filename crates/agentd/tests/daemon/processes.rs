@@ -7,6 +7,7 @@ use agentd_core::event::Kind;
 use agentd_core::state::Phase;
 use rustix::process::Signal;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 fn shell(command: &str) -> String {
@@ -74,14 +75,11 @@ fn a_tool_that_floods_its_output_is_bounded() {
 #[test]
 fn a_runtime_that_ignores_everything_is_killed() {
     let house = House::empty();
-    let holds = house.home().join("holds");
-    fs::create_dir(&holds).unwrap();
-    house.daemon_env("AGENTD_FAILPOINT", "before-message");
-    house.daemon_env("AGENTD_FAILPOINT_DIR", &holds.display().to_string());
+    house.hold_runtime("before-message");
     house.start_daemon();
     house.create("coder");
     let sent = house.send("coder", "do: say hello");
-    until("it to hang", || holds.join("at").exists().then_some(()));
+    house.until_held();
     let pid = until("a process", || house.pid("coder"));
     // A reset leaves everything as it was, and says what to do.
     let ask = Reset {
@@ -99,7 +97,6 @@ fn a_runtime_that_ignores_everything_is_killed() {
     assert_eq!(house.show("coder").generation, before);
     // By force it goes.
     let ask = Reset { force: true, ..ask };
-    fs::remove_dir_all(&holds).unwrap();
     house.block(house.client().reset("coder", &ask)).unwrap();
     assert_eq!(house.show("coder").generation, before + 1);
     assert_ne!(house.pid("coder"), Some(pid));
@@ -108,6 +105,40 @@ fn a_runtime_that_ignores_everything_is_killed() {
         Status::Interrupted
     );
     stop(&house, 5000);
+    nobody_is_left(&house);
+}
+
+/// It hears no signal, fills its output, has let go of its descriptors, and leaves behind somebody who
+/// has left its group, its session and its parents.
+#[test]
+fn a_runtime_that_does_all_that_one_should_not_is_ended_with_what_it_left() {
+    let house = House::empty();
+    let program = house.home().join("wild");
+    let left = house.home().join("left");
+    let script = format!(
+        "#!/bin/sh\ntrap '' TERM INT HUP\nyes flood &\n\
+         (setsid sh -c \"trap '' TERM; echo \\$\\$ > '{0}.new'; mv '{0}.new' '{0}'; exec sleep 300\" &)\n\
+         exec 0<&- 1>&- 2>&-\nwhile :; do sleep 300; done\n",
+        left.display()
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    house.daemon_args(&["--runtime-program", program.to_str().unwrap()]);
+    house.start_daemon();
+    house.create("coder");
+    house.send("coder", "do: say hello");
+    let orphan: u32 = until("what it leaves behind", || {
+        fs::read_to_string(&left).ok()?.trim().parse().ok()
+    });
+    let pid = until("a process", || house.pid("coder"));
+    stop(&house, 200);
+    let agent = house.show("coder");
+    assert_eq!((agent.process.pid, agent.phase), (None, Phase::Stopped));
+    for pid in [pid, orphan] {
+        until("its end", || {
+            (!Path::new(&format!("/proc/{pid}")).exists()).then_some(())
+        });
+    }
     nobody_is_left(&house);
 }
 

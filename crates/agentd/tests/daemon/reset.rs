@@ -6,6 +6,7 @@ use agentd_client::{Error, Kind as ProblemKind, Problem};
 use agentd_core::event::{Direction, Kind};
 use agentd_core::state::Phase;
 use serde_json::Value;
+use std::process::Stdio;
 
 fn reset(house: &House, name: &str, ask: &Reset) -> Result<Receipt, Problem> {
     match house.block(house.client().reset(name, ask)) {
@@ -212,6 +213,28 @@ fn prompts_that_wait_are_set_aside_and_come_back() {
         (answer.status == Status::Completed).then_some(answer)
     });
     assert_eq!(answer.text, "waited");
+}
+
+/// Whoever waits at a terminal for a prompt that is set aside is told so, and by which reset.
+#[test]
+fn who_waits_on_a_prompt_that_is_set_aside_is_told_by_the_exit_code() {
+    let house = House::new();
+    house.create("coder");
+    house.send("coder", "do: hang");
+    house.until_kind("coder", Kind::RequestSent);
+    let mut command = house.command();
+    let command = command.args(["send", "--json", "coder", "do: say waited"]);
+    let command = command.envs(house.caller()).stdout(Stdio::piped());
+    let waits = command.spawn().unwrap();
+    until("the prompt", || {
+        (house.count("coder", Kind::PromptQueued) == 2).then_some(())
+    });
+    let receipt = reset(&house, "coder", &fresh()).unwrap();
+    let told = waits.wait_with_output().unwrap();
+    assert_eq!(told.status.code(), Some(3), "{told:?}");
+    let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(told["status"], "set_aside", "{told:#}");
+    assert_eq!(told["op"], serde_json::json!(receipt.op));
 }
 
 #[test]

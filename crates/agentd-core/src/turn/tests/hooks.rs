@@ -6,8 +6,6 @@ use crate::hook::{Decision, Verdict};
 use crate::id::FireId;
 use crate::turn::{Hooks, Input};
 
-const TAKEN: &str = "append turn_started";
-
 fn rig() -> Rig {
     Rig::with(|_, policy| policy.hooks = Hooks::Asked)
 }
@@ -30,9 +28,8 @@ fn fire(seen: super::harness::Seen) -> FireId {
 #[test]
 fn a_prompt_is_taken_once_the_hooks_have_heard_of_it() {
     let mut rig = rig();
-    let seen = rig.prompt("hi");
-    assert_eq!(seen.0[0], TAKEN);
-    let id = fire(seen);
+    let id = fire(rig.prompt("hi"));
+    assert!(rig.machine.agent().turn.is_none());
     // Whoever takes over asks the same.
     assert_eq!(fire(rig.crash()), id);
     let verdict = Verdict {
@@ -41,7 +38,7 @@ fn a_prompt_is_taken_once_the_hooks_have_heard_of_it() {
     };
     let fired = |verdict| Input::Fired { id, verdict };
     rig.give(fired(verdict)).does([
-        "append notice hook, prompts_taken",
+        "append turn_started, notice hook, prompts_taken",
         "append context",
         "append request_sent 3.1",
         "send 3.1",
@@ -57,8 +54,9 @@ fn a_prompt_that_is_refused_is_never_seen_and_no_trouble() {
     let mut rig = rig();
     let id = fire(rig.prompt("the password is xyzzy"));
     let verdict = no("no passwords");
-    rig.give(Input::Fired { id, verdict })
-        .does(["append prompt_blocked, note, turn_ended failed blocked, checkpoint_set"]);
+    rig.give(Input::Fired { id, verdict }).does([
+        "append turn_started, prompt_blocked, note, turn_ended failed blocked, checkpoint_set",
+    ]);
     let agent = rig.machine.agent();
     assert_eq!(agent.phase(), crate::state::Phase::Idle);
     assert_eq!(agent.inbox.waiting().len(), 0);
@@ -93,12 +91,13 @@ fn a_turn_goes_on_where_a_hook_wants_it_to() {
 fn an_interrupt_does_not_wait_for_hooks() {
     let mut rig = rig();
     let id = fire(rig.prompt("hi"));
-    rig.give(Input::Interrupt).does([
-        "append prompt_blocked, notice interrupted, turn_ended interrupted, checkpoint_set",
-    ]);
     let verdict = Verdict::default();
+    rig.give(Input::Fired { id, verdict });
+    let id = fire(rig.on(says("done")));
+    rig.give(Input::Interrupt)
+        .does(["append notice interrupted, turn_ended interrupted, checkpoint_set"]);
+    let verdict = no("too late");
     rig.give(Input::Fired { id, verdict }).does([]);
-    assert_eq!(rig.machine.agent().inbox.waiting().len(), 0);
 }
 
 /// A stop or a reset leaves the prompt where it was: it waits, or is set aside.
@@ -106,8 +105,8 @@ fn an_interrupt_does_not_wait_for_hooks() {
 fn a_stop_leaves_the_prompt_that_hooks_were_asked_about() {
     let mut rig = rig();
     fire(rig.prompt("hi"));
-    rig.write(vec![AgentStopped {}.into()])
-        .does(["append notice interrupted, turn_ended interrupted, checkpoint_set"]);
+    rig.write(vec![AgentStopped {}.into()]).does([]);
+    rig.give(Input::Stop).does(["stopped"]);
     assert_eq!(rig.machine.agent().inbox.waiting().len(), 1);
 }
 

@@ -28,6 +28,7 @@ fn began() -> Body {
         skip_hooks: false,
         grace_ms: 1000,
         was_awake: true,
+        source: ResetSource::User,
     }
     .into()
 }

@@ -31,7 +31,7 @@ pub async fn step(daemon: &Arc<Daemon>, desk: &Arc<Desk>, step: ResetStep) -> Re
         ResetStep::PreReset if order.skip_hooks => {}
         ResetStep::PreReset => {
             let reason = reason_given(daemon, desk, &under_way).await;
-            let fire = of_op(Occasion::pre_reset(source, reason.as_deref()));
+            let fire = of_op(Occasion::pre_reset(source, order.source, reason.as_deref()));
             let verdict = daemon.fire(desk, fire).await;
             if verdict.is_no() || verdict.stop.is_some() {
                 return withdraw(desk, ResetRefusal::Hook).await;
