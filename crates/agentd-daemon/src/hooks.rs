@@ -22,6 +22,7 @@ use crate::problem::Result;
 use agentd_core::event::{CallRevised, HookOutcome, HookStarted, HookWay};
 use agentd_core::hook::{Answer, Chosen, Fire, Layer, Run, Setting, Verdict, chosen};
 use agentd_core::id::{BootId, CallId, ConversationId, FireId, HookId};
+use agentd_process::failpoint;
 use run::Job;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -188,8 +189,9 @@ async fn begin(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Ve
         (scene.conversation, started.into())
     });
     let mut guard = desk.lock().await;
+    failpoint::hit("before", "hook_started");
     guard.append_in(fire.turn, lines.collect()).await?;
-    agentd_process::failpoint::hit("after", "hook_started");
+    failpoint::hit("after", "hook_started");
     daemon.transcripts.touched(desk.id);
     Ok(jobs)
 }

@@ -6,6 +6,7 @@ use agentd_client::api::Status;
 use agentd_core::event::HookOutcome;
 use agentd_core::hook::HookEvent;
 use agentd_core::state::Phase;
+use agentd_process::failpoint::plan::Role;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -66,16 +67,12 @@ fn one_that_had_not_begun_never_does() {
         &house,
         &file(&[("PreToolUse", command("echo asked >> effects"))]),
     );
-    let stage = house.home().join("stage");
-    std::fs::create_dir(&stage).unwrap();
-    house.daemon_env("AGENTD_FAILPOINT", "after-hook_started");
-    house.daemon_env("AGENTD_FAILPOINT_DIR", &stage.display().to_string());
+    house.hold(Role::Daemon, "after-hook_started");
     house.start_daemon();
     house.create("coder");
     house.send("coder", &call("echo ran >> effects"));
-    until("the place", || stage.join("at").exists().then_some(()));
+    house.until_held();
     house.kill_daemon();
-    house.daemon_env("AGENTD_FAILPOINT", "");
     house.start_daemon();
     let ended = until_ended(&house, "coder", HookEvent::PreToolUse);
     assert_eq!(ended.outcome, HookOutcome::NotRun);
