@@ -82,6 +82,29 @@ fn one_that_had_not_begun_never_does() {
     assert_eq!(house.effects().len(), 0);
 }
 
+/// An agent that was about to begin does not before its hooks have spoken, whichever daemon it is by then.
+#[test]
+fn what_opens_a_conversation_opens_it_under_another_daemon_too() {
+    let house = House::new();
+    let slow = format!("{SLOW}; echo the code word is swordfish");
+    user(&house, &file(&[("SessionStart", command(&slow))]));
+    house.create("coder");
+    let sent = house.send("coder", "do: say hello");
+    until("the hook", || (house.effects().len() == 1).then_some(()));
+    house.kill_daemon();
+    house.start_daemon();
+    assert!(house.requests().is_empty(), "it waits");
+    std::fs::write(house.work().join("go"), "").unwrap();
+    // Whoever made it has gone, and its key with the daemon.
+    let env = house.caller();
+    let start = agentd_client::api::Start { env };
+    house.block(house.client().start("coder", &start)).unwrap();
+    assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
+    assert_eq!(house.effects(), ["asked"]);
+    let first = last_request(&house)["messages"][0].to_string();
+    assert!(first.contains("swordfish"), "{first}");
+}
+
 /// Nobody waits for it, and nobody runs the agent: it is found all the same.
 #[test]
 fn one_of_an_agent_at_rest_is_found_by_what_is_on_disk() {
