@@ -1,15 +1,15 @@
-//! The lab as a program: `agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC]
+//! The lab as a program: `agentd-lab [--quick|--long|--mutants] [--seed N] [--only SCENARIO] [--repeat SPEC]
 //! [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both and runs it.
 
 use agentd_testkit::lab::engine::{self, Options, Results};
 use agentd_testkit::lab::spec::Spec;
 use agentd_testkit::lab::worker::Outcome;
-use agentd_testkit::lab::{report, scenario, tool, worker};
+use agentd_testkit::lab::{mutants, report, scenario, tool, worker};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str = "use: agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC] \
+const USAGE: &str = "use: agentd-lab [--quick|--long|--mutants] [--seed N] [--only SCENARIO] [--repeat SPEC] \
                      [--width N] [--json]";
 
 fn main() -> ExitCode {
@@ -42,6 +42,7 @@ fn work(args: &[String]) -> io::Result<bool> {
 
 struct Order {
     options: Options,
+    mutants: bool,
     repeat: Option<Spec>,
     json: bool,
 }
@@ -60,6 +61,9 @@ fn lab(args: &[String]) -> io::Result<bool> {
             "{done:>4}/{total} {took:>6} ms  {verdict:<8} {spec}"
         );
     };
+    if order.mutants {
+        return mutate(&options, order.json, &progress);
+    }
     let results = match order.repeat {
         Some(spec) => Results {
             outcomes: engine::all(&options, vec![spec], &progress),
@@ -83,6 +87,17 @@ fn lab(args: &[String]) -> io::Result<bool> {
     Ok(results.is_green())
 }
 
+/// Mistakes that are made on purpose: true where each is caught.
+fn mutate(options: &Options, json: bool, progress: engine::Progress<'_>) -> io::Result<bool> {
+    let findings = mutants::run(options, progress)?;
+    let mut out = io::stdout().lock();
+    match json {
+        true => writeln!(out, "{}", mutants::json(&findings))?,
+        false => write!(out, "{}", mutants::text(&findings))?,
+    }
+    Ok(findings.iter().all(mutants::Finding::is_caught))
+}
+
 fn order(args: &[String]) -> io::Result<Order> {
     let mut order = Order {
         options: Options {
@@ -92,6 +107,7 @@ fn order(args: &[String]) -> io::Result<Order> {
             width: 6,
             folder: engine::folder()?,
         },
+        mutants: false,
         repeat: None,
         json: false,
     };
@@ -109,6 +125,7 @@ fn order(args: &[String]) -> io::Result<Order> {
             "--quick" => order.options.long = false,
             "--long" => order.options.long = true,
             "--json" => order.json = true,
+            "--mutants" => order.mutants = true,
             "--seed" => order.options.seed = number(value()?)?,
             "--width" => {
                 order.options.width = usize::try_from(number(value()?)?).unwrap_or(1);
