@@ -14,6 +14,7 @@ mod disk;
 mod exactly_once;
 mod house;
 mod keys;
+mod lab;
 mod phases;
 mod processes;
 mod purge;
