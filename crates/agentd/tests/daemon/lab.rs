@@ -1,6 +1,7 @@
 //! What the lab found, each by its name; and that its switches work nowhere else.
 
 use crate::house::{House, until};
+use agentd_client::api::{Create, Start};
 use agentd_core::event::Kind;
 use agentd_core::spec::{AgentSpec, Decision, Rule as Permission};
 use agentd_core::state::Phase;
@@ -49,6 +50,52 @@ fn a_daemon_that_dies_while_a_client_asks_what_is_waited_for_changes_no_exit_cod
     let died = Passed::of_rule(&house.root(), "rule").unwrap();
     assert!(died.is_some(), "the daemon did not die");
     house.cli(&["daemon", "stop"]);
+}
+
+/// A process that had just been started with the key was told to end, because the one before it had none:
+/// whoever asked a second time got another process, and another.
+#[test]
+fn a_process_that_is_about_to_get_the_key_is_left_alone() {
+    let house = House::empty();
+    let second = Rule {
+        process: Some(2),
+        ..Rule::hold("rule", Role::Runtime, "before-seat")
+    };
+    let plan = Plan {
+        rules: vec![second],
+        ..Plan::default()
+    };
+    plan.write(&house.root()).unwrap();
+    house.daemon_env(VARIABLE, &house.root().display().to_string());
+    house.start_daemon();
+    let create = Create {
+        name: Some("coder".to_owned()),
+        spec: house.spec(),
+        prompt: Some("do: say hello".to_owned()),
+        ..Create::default()
+    };
+    let created = house.block(house.client().create(&create)).unwrap();
+    house.until_kind("coder", Kind::TurnPaused);
+    let go_on = || {
+        let (client, env) = (house.client(), house.caller());
+        house.spawn(async move { client.go_on("coder", &Start { env }).await })
+    };
+    let first = go_on();
+    until("the second process", || {
+        Passed::of_rule(&house.root(), "rule").unwrap()
+    });
+    let second = go_on();
+    until("both to be asked", || {
+        let agent = house.show("coder");
+        (agent.process.pid.is_some()).then_some(())
+    });
+    Passed::release(&house.root(), "rule").unwrap();
+    for asked in [first, second] {
+        house.block(asked).unwrap().unwrap();
+    }
+    assert_eq!(house.answer("coder", created.prompt.unwrap()).text, "hello");
+    house.completed("coder", "do: say more");
+    assert_eq!(house.count("coder", Kind::IncarnationBegan), 2);
 }
 
 /// Somebody who sets the variable by mistake is told so, and nothing is started.
