@@ -98,6 +98,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     agentd_process::adopt_orphans()?;
     let mut options = Options::new(&settings.home);
     options.points = failpoint::folder().map(|_| failpoint::hit_of as agentd_store::Points);
+    options.mutants = failpoint::folder().map(|_| failpoint::mutant as agentd_store::Mutants);
     let store = SqliteStore::open(options)?;
     let links = listen(&layout.link_socket())?;
     let store: Arc<dyn Store> = Arc::new(store);

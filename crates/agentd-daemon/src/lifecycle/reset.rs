@@ -12,6 +12,7 @@ use agentd_core::event::{Direction, Mode, Note, ResetBegan, ResetRefusal, ResetS
 use agentd_core::id::{ConversationId, OpId, Seq};
 use agentd_core::reset::{self, Begin, Next};
 use agentd_core::state::Outcome;
+use agentd_process::failpoint;
 use agentd_store::ReadQuery;
 use std::sync::Arc;
 use std::time::Duration;
@@ -189,6 +190,13 @@ async fn switch(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
     };
     let new = ConversationId::new(clock::new_id());
     match reset::switch(&guard.state, &window, &seen, new) {
+        Ok(lines) if failpoint::mutant("reset_in_two") => {
+            // A mistake of the lab's: what should be one transaction is one for each event.
+            for line in lines {
+                guard.append(vec![line]).await?;
+            }
+            Ok(())
+        }
         Ok(lines) => guard.append(lines).await.map(drop),
         Err(refused) => {
             tracing::error!(agent = %desk.id, %refused, "a reset has nowhere to go");

@@ -2,6 +2,7 @@
 //! it. It decides nothing.
 
 mod backoff;
+mod mutants;
 mod request;
 mod seams;
 mod tools;
@@ -275,7 +276,9 @@ impl Driver {
         events: Vec<NewEvent>,
         ends: Option<TryId>,
     ) -> Result<Vec<Event>, JournalError> {
-        let events = self.journal.append(events, ends).await?;
+        let (events, unkept) = mutants::of(events);
+        let mut events = self.journal.append(events, ends).await?;
+        mutants::pretend(&mut events, unkept);
         for event in &events {
             (self.observer)(Observed::Event(event));
         }

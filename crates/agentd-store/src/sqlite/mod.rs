@@ -60,10 +60,14 @@ pub struct Options {
     pub vfs: Option<String>,
     /// Is told, in the lab alone, what is about to be committed and what was.
     pub points: Option<Points>,
+    /// Says, in the lab alone, which mistakes are to be made on purpose.
+    pub mutants: Option<Mutants>,
 }
 
 /// When, what, and of what kind.
 pub type Points = fn(&str, &str, &str);
+/// Whether the mistake of this name is to be made.
+pub type Mutants = fn(&str) -> bool;
 
 impl Options {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
@@ -75,7 +79,12 @@ impl Options {
             snapshot_every: 512,
             vfs: None,
             points: None,
+            mutants: None,
         }
+    }
+
+    pub(in crate::sqlite) fn is_mutant(&self, name: &str) -> bool {
+        self.mutants.is_some_and(|mutants| mutants(name))
     }
 
     fn journal(&self) -> PathBuf {

@@ -215,7 +215,7 @@ impl World {
 
     pub fn decide(&self, agent: &str, approval: &str, decision: &str) -> Result<Ran> {
         let args = [decision, agent, approval, "--json"];
-        self.order(agent, decision, None, &args)
+        self.order(agent, decision, Some(approval), &args)
     }
 
     /// Something else that a client wants, asked until there is an answer.

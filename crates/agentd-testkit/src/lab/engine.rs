@@ -143,6 +143,8 @@ fn small(options: &Options, dice: &mut Dice) -> Vec<Spec> {
             ("sleep", 3),
             ("reader", 3),
             ("crowd", 10),
+            ("accepted", 2),
+            ("leftovers", 1),
         ] {
             specs.push(Spec {
                 random,

@@ -7,6 +7,7 @@
 //! - [`world`]: where a run takes place, and what is written down about it.
 //! - [`clients`], [`reader`]: who asks and who watches; [`rest`]: when all is quiet.
 //! - [`watch`]: faults as they happen; [`processes`]: who is there.
+//! - [`mutants`]: mistakes that are made on purpose, and the promise that each breaks.
 //! - [`scenario`]: what is asked for, one file each.
 //! - [`check`]: reads what a run left behind, and says which promises were broken. It shares no code
 //!   with the product.
@@ -17,6 +18,7 @@ pub mod check;
 pub mod clients;
 pub mod dice;
 pub mod engine;
+pub mod mutants;
 pub mod points;
 pub mod processes;
 pub mod reader;

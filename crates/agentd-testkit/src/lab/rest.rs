@@ -75,7 +75,7 @@ impl World {
     pub fn until_running(&self, agent: &str) -> Result<()> {
         self.until("a turn", || {
             let shown = self.look(agent)?;
-            (shown["phase"] == "running" || is_quiet(&shown)).then_some(())
+            (!shown["turn"].is_null() || is_quiet(&shown)).then_some(())
         })
     }
 

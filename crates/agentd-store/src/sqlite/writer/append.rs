@@ -96,8 +96,9 @@ pub(super) fn apply(
     prepared: &mut Prepared,
 ) -> Result<(Ack, Option<Written>), Failure> {
     let agent = prepared.fence.agent;
+    let no_fence = thread.options.is_mutant("no_fence");
     let entry = thread.entry(databases, prepared.fence)?;
-    if let Some(repeated) = check_source(entry, agent, prepared.source)? {
+    if !no_fence && let Some(repeated) = check_source(entry, agent, prepared.source)? {
         return Ok((repeated, None));
     }
     if let Some(expected) = prepared.expected_generation

@@ -135,6 +135,12 @@ impl Thread {
             }
             return refuse_all(group.collect(), &disk);
         }
+        let has_prompt = points
+            .as_ref()
+            .is_some_and(|(_, names)| names.contains(&"prompt_queued"));
+        if has_prompt && self.options.is_mutant("acknowledged_early") {
+            early(std::mem::take(&mut work.answers));
+        }
         pass("before");
         match commit(&databases) {
             Ok(()) => {
@@ -279,6 +285,13 @@ pub(super) fn is_there(journal: &Connection, written: Written) -> Result<bool> {
             Ok(epoch.is_some_and(|epoch| epoch.unsigned_abs() >= fence.epoch))
         }
     }
+}
+
+/// A mistake of the lab's: everybody is answered, and hears it, before anything is on disk.
+fn early(answers: Vec<Answer>) {
+    answers.into_iter().for_each(Answer::give);
+    // tidy: polls nothing; an answer that nobody heard would do no harm
+    std::thread::sleep(std::time::Duration::from_millis(100));
 }
 
 /// What a group holds.

@@ -177,7 +177,7 @@ pub struct Order {
     #[serde(default)]
     pub at: u64,
     /// When the answer was there.
-    #[serde(default)]
+    #[serde(default, alias = "until")]
     pub answered_at: Option<u64>,
     pub agent: String,
     pub verb: String,

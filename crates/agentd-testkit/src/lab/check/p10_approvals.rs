@@ -23,6 +23,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
         }
     }
     orders(case, found);
+    by_somebody(case, found);
     for status in &case.evidence.status {
         if let Some(story) = case.story(&status.agent) {
             shown(story, &status.show, found);
@@ -149,6 +150,31 @@ fn orders(case: &Case<'_>, found: &mut Found) {
                 found.add(P, story.agent, what, &[*seq]);
             }
             Some(_) => {}
+        }
+    }
+}
+
+/// An answer on record is one that some client gave, and no tool.
+fn by_somebody(case: &Case<'_>, found: &mut Found) {
+    for story in &case.stories {
+        for (decision, verb) in [("allow", "approve"), ("deny", "deny")] {
+            let answers = story.approvals.values().flat_map(|it| &it.answers);
+            let at: Vec<u64> = answers
+                .filter(|(_, given)| *given == decision)
+                .map(|(seq, _)| *seq)
+                .collect();
+            let given = case.evidence.orders.iter().filter(|order| {
+                let own = case.evidence.id(&order.agent) == story.agent;
+                own && order.verb == verb && !order.from_tool
+            });
+            let given = given.count();
+            if at.len() > given {
+                let what = format!(
+                    "{} answers say {decision}, and {given} were given",
+                    at.len()
+                );
+                found.add(P, story.agent, what, &at);
+            }
         }
     }
 }

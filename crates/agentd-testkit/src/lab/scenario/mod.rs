@@ -1,10 +1,12 @@
 //! What is asked for in a run, one file each. A scenario knows nothing of faults: it asks as a user does, and
 //! asks again where nobody answered.
 
+mod accepted;
 mod approvals;
 mod crash_loop;
 mod crowd;
 mod interrupt;
+mod leftovers;
 mod reader;
 mod resets;
 mod sleep;
@@ -18,7 +20,7 @@ pub struct Scenario {
     run: fn(&World) -> Result<()>,
 }
 
-pub const ALL: [Scenario; 8] = [
+pub const ALL: [Scenario; 10] = [
     Scenario {
         name: "standard",
         about: "stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
@@ -58,6 +60,16 @@ pub const ALL: [Scenario; 8] = [
         name: "reader",
         about: "a reader that is killed, and comes back with its cursor",
         run: reader::run,
+    },
+    Scenario {
+        name: "accepted",
+        about: "prompts that are sent, and not waited for",
+        run: accepted::run,
+    },
+    Scenario {
+        name: "leftovers",
+        about: "a command that leaves processes behind",
+        run: leftovers::run,
     },
 ];
 

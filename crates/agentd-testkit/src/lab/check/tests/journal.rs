@@ -348,6 +348,13 @@ fn a_tool_that_answers() {
 }
 
 #[test]
+fn an_answer_that_no_client_gave() {
+    breaks("P10", "and 0 were given", |folder| {
+        folder.orders.remove(1);
+    });
+}
+
+#[test]
 fn an_answer_that_is_not_on_record() {
     breaks("P10", "allow is on record", |folder| {
         folder.orders[1]["acknowledged"] = json!(false);
