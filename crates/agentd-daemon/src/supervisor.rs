@@ -78,6 +78,13 @@ impl Daemon {
                 Arc::clone(desk),
             ));
         }
+        if guard.state.reset_due().is_some() {
+            let (daemon, desk) = (Arc::clone(self), Arc::clone(desk));
+            tokio::spawn(async move { lifecycle::auto_reset::make(&daemon, &desk).await });
+        }
+        if guard.state.spec.auto_reset.idle_ms.is_some() {
+            self.silences.notify_one();
+        }
         Self::mind_env(guard);
         let is_wanted = guard.wanted && !guard.state.stopped && !guard.resetting;
         let needs = guard.state.needs_process() || is_wanted;

@@ -9,9 +9,12 @@
 )]
 
 mod adoption;
+mod auto_reset;
+mod compact;
 mod crash;
 mod disk;
 mod exactly_once;
+mod fork;
 mod house;
 mod keys;
 mod lab;
@@ -20,3 +23,5 @@ mod processes;
 mod purge;
 mod reset;
 mod reset_keeps;
+mod rewind;
+mod titles;
