@@ -1,8 +1,12 @@
 //! The words of the API, as JSON has them. Fields are added, and never change their meaning.
 
+mod compact;
 mod events;
+mod tree;
 
+pub use compact::{Compact, Compacted};
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
+pub use tree::{Conversations, EndedTurn, Fork, Forked, OneConversation, Rewind};
 
 use agentd_core::event::{Decision, Direction, Mode, PromptMode, TurnStatus};
 use agentd_core::id::{
@@ -10,7 +14,7 @@ use agentd_core::id::{
 };
 pub use agentd_core::reset::{Killed, Receipt};
 use agentd_core::spec::AgentSpec;
-use agentd_core::state::{Conversation, Phase};
+use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -56,6 +60,9 @@ pub struct Agent {
     pub generation: u64,
     pub head: Seq,
     pub conversation: Option<Current>,
+    /// What the user called it, or the words that the conversation begins with.
+    #[serde(default)]
+    pub title: Option<String>,
     pub model: Option<String>,
     pub provider: Option<String>,
     pub cwd: Option<String>,
@@ -338,9 +345,6 @@ pub struct Rename {
 pub struct Archive {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Take it out again.
-    #[serde(default)]
-    pub restore: bool,
 }
 
 /// `POST /v1/agents/{name}/purge`
@@ -360,16 +364,6 @@ pub struct Purged {
     pub conversations: Vec<ConversationId>,
     pub events: u64,
     pub blobs: u64,
-}
-
-/// `GET /v1/agents/{name}/conversations`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Conversations {
-    pub current: Option<ConversationId>,
-    /// Where undo and redo would go.
-    pub undo: Option<ConversationId>,
-    pub redo: Option<ConversationId>,
-    pub conversations: Vec<Conversation>,
 }
 
 /// `GET /v1/agents/{name}/tasks`

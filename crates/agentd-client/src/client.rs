@@ -97,6 +97,21 @@ impl Client {
         self.post(&of(name, "/reset"), reset).await
     }
 
+    /// Begins a conversation from a place of another; the old one is kept.
+    pub async fn rewind(&self, name: &str, rewind: &Rewind) -> Result<Receipt, Error> {
+        self.post(&of(name, "/rewind"), rewind).await
+    }
+
+    /// Shortens what the model sees; the history stays. Answered when it is made.
+    pub async fn compact(&self, name: &str, compact: &Compact) -> Result<Compacted, Error> {
+        self.post(&of(name, "/compact"), compact).await
+    }
+
+    /// Makes another agent, which goes on from a place of this one.
+    pub async fn fork(&self, name: &str, fork: &Fork) -> Result<Forked, Error> {
+        self.post(&of(name, "/fork"), fork).await
+    }
+
     pub async fn checkpoint(
         &self,
         name: &str,
@@ -145,6 +160,19 @@ impl Client {
         self.get(&of(name, "/conversations")).await
     }
 
+    /// One conversation, by its id or its ordinal.
+    pub async fn conversation(&self, name: &str, which: &str) -> Result<OneConversation, Error> {
+        let path = format!("/conversations/{}", escaped(which));
+        self.get(&of(name, &path)).await
+    }
+
+    /// Every event that one conversation shows, a line of JSON each.
+    pub async fn transcript(&self, name: &str, which: &str) -> Result<Bytes, Error> {
+        let path = format!("/conversations/{}/transcript", escaped(which));
+        let response = self.ask(Method::GET, &of(name, &path), None).await?;
+        whole(response).await
+    }
+
     pub async fn tasks(&self, name: &str) -> Result<Tasks, Error> {
         self.get(&of(name, "/tasks")).await
     }
@@ -156,6 +184,11 @@ impl Client {
 
     pub async fn archive(&self, name: &str, archive: &Archive) -> Result<Agent, Error> {
         self.post(&of(name, "/archive"), archive).await
+    }
+
+    /// Takes one out again that was put away.
+    pub async fn restore(&self, name: &str) -> Result<Agent, Error> {
+        self.post(&of(name, "/restore"), &()).await
     }
 
     pub async fn purge(&self, name: &str, purge: &Purge) -> Result<Purged, Error> {

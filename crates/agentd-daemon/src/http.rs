@@ -2,6 +2,7 @@
 
 mod access;
 mod agents;
+mod conversations;
 mod daemon;
 mod events;
 mod prompts;
@@ -32,9 +33,13 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub fn router(daemon: Arc<Daemon>) -> Router {
     let guarded = Router::new()
         .route("/reset", post(verbs::reset))
+        .route("/rewind", post(verbs::rewind))
+        .route("/fork", post(verbs::fork))
+        .route("/compact", post(verbs::compact))
         .route("/spec", put(agents::set_spec))
         .route("/rename", post(verbs::rename))
         .route("/archive", post(verbs::archive))
+        .route("/restore", post(verbs::restore))
         .route("/purge", post(verbs::purge))
         .route("/approvals/{approval}", post(verbs::decide))
         .route_layer(from_fn(access::no_tools));
@@ -48,7 +53,12 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
     let agent = Router::new()
         .route("/", get(agents::show))
         .route("/spec", get(agents::spec))
-        .route("/conversations", get(agents::conversations))
+        .route("/conversations", get(conversations::list))
+        .route("/conversations/{which}", get(conversations::show))
+        .route(
+            "/conversations/{which}/transcript",
+            get(conversations::transcript),
+        )
         .route("/tasks", get(agents::tasks))
         .route("/export", get(agents::export))
         .route("/events", get(events::of_agent))

@@ -20,6 +20,7 @@ mod lifecycle;
 mod link;
 mod problem;
 mod supervisor;
+mod title;
 mod transcript;
 mod view;
 
@@ -124,6 +125,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let served = tokio::spawn(http::serve(Arc::clone(&daemon), api));
     tokio::spawn(reap());
     tokio::spawn(rest(Arc::clone(&daemon)));
+    tokio::spawn(lifecycle::auto_reset::watch(Arc::clone(&daemon)));
     tracing::info!(home = %settings.home.display(), pid = std::process::id(), "ready");
 
     let mut ending = daemon.ending();

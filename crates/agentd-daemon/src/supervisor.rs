@@ -78,6 +78,13 @@ impl Daemon {
                 Arc::clone(desk),
             ));
         }
+        if guard.state.reset_due().is_some() {
+            let (daemon, desk) = (Arc::clone(self), Arc::clone(desk));
+            tokio::spawn(async move { lifecycle::auto_reset::make(&daemon, &desk).await });
+        }
+        if guard.state.spec.auto_reset.idle_ms.is_some() {
+            self.silences.notify_one();
+        }
         Self::mind_env(guard);
         let is_wanted = guard.wanted && !guard.state.stopped && !guard.resetting;
         let needs = guard.state.needs_process() || is_wanted;
@@ -113,7 +120,10 @@ impl Daemon {
             Some(turn) => (turn.paused == Some(PauseReason::MissingKey), false),
             None => (false, true),
         };
-        if is_other && (lacks_key || (is_between_turns && guard.down.is_some())) {
+        // One that is only about to come gets what there is then.
+        let is_there = guard.down.is_some();
+        let is_coming = guard.process.is_some() && !is_there;
+        if is_other && ((lacks_key && !is_coming) || (is_between_turns && is_there)) {
             guard.wanted = true;
             end_process(guard);
         }

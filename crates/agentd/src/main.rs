@@ -1,13 +1,13 @@
 //! The `agentd` command: parse, run, exit code. What it knows of agents is in the libraries.
 
 mod agent;
-mod archived;
 mod ask;
 mod cli;
 mod clock;
 mod commands;
 mod complete;
 mod connect;
+mod conversation;
 mod demo;
 mod described;
 mod error;

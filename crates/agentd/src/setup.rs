@@ -106,6 +106,7 @@ pub fn ready(
         rules: spec.permissions.clone(),
         ask_by_default: false,
         tools: spec.tools.clone(),
+        may_reset: spec.auto_reset.by_tool,
         output_bytes: usize::try_from(spec.limits.tool_output_bytes).unwrap_or(usize::MAX),
         max_tasks: spec.limits.max_tasks as usize,
         task_limits: Limits {

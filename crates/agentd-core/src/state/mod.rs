@@ -4,6 +4,8 @@
 //! any snapshot and the tail after it, and a purge leaves it as it was. It is total: an event that
 //! refers to something that is not there changes nothing but [`AgentState::anomalies`].
 
+mod auto_reset;
+mod compactions;
 mod inbox;
 mod reset;
 mod spending;
@@ -11,6 +13,7 @@ mod tasks;
 mod tree;
 mod turn;
 
+pub use compactions::{CompactionOutcome, Compactions};
 pub use inbox::{Inbox, Queued};
 pub use reset::{Outcome, Reset, Resets};
 pub use spending::Spending;
@@ -25,7 +28,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Goes up whenever the same events would fold to something else; older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 2;
+pub const FOLD_VERSION: u32 = 3;
 
 /// What an event asks of whoever holds a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +101,8 @@ pub struct AgentState {
     pub last_turn: Option<EndedTurn>,
     pub tasks: Tasks,
     pub approvals: Approvals,
+    #[serde(default)]
+    pub compactions: Compactions,
     pub spending: Spending,
     /// Events that referred to something that was not there. Zero for every journal we write;
     /// `verify` reports it.
@@ -128,6 +133,7 @@ impl AgentState {
             last_turn: None,
             tasks: Tasks::default(),
             approvals: Approvals::default(),
+            compactions: Compactions::default(),
             spending: Spending::default(),
             anomalies: 0,
         }
@@ -152,7 +158,7 @@ impl AgentState {
 
     /// What the agent is doing, as far as its journal tells.
     pub fn phase(&self) -> Phase {
-        if self.resets.under_way().is_some() {
+        if self.resets.under_way().is_some() || self.reset_due().is_some() {
             return Phase::Resetting;
         }
         // Until its turn has ended it is still being stopped.
@@ -167,7 +173,7 @@ impl AgentState {
             Some(_) if self.approvals.waiting().next().is_some() => Phase::AwaitingApproval,
             Some(_) => Phase::Running,
             // Somebody is owed an answer.
-            None if self.inbox.waiting().len() > 0 => Phase::Running,
+            None if self.has_asked() => Phase::Running,
             None => match &self.last_turn {
                 Some(turn) if self.is_trouble(turn) => Phase::Failed,
                 _ => Phase::Idle,
@@ -189,9 +195,14 @@ impl AgentState {
         }
         let has_work = match &self.turn {
             Some(_) => !self.waits_for_somebody(),
-            None => self.inbox.waiting().len() > 0,
+            None => self.has_asked() && self.reset_due().is_none(),
         };
         has_work && self.failed.is_none()
+    }
+
+    /// Somebody has asked for something that has not begun.
+    fn has_asked(&self) -> bool {
+        self.inbox.waiting().len() > 0 || self.compactions.asked().is_some()
     }
 
     /// What a process that takes the agent over now comes after.
@@ -231,6 +242,7 @@ impl AgentState {
             }
             Body::AgentArchived(_) => {
                 self.archived = true;
+                self.compactions.drop_asked();
                 true
             }
             Body::AgentRestored(_) => {
@@ -244,10 +256,14 @@ impl AgentState {
             }
             Body::AgentStopped(_) => {
                 self.stopped = true;
+                if self.turn.is_none() {
+                    self.compactions.drop_asked();
+                }
                 true
             }
             Body::AgentFailed(body) => {
                 self.failed = Some(body.cause);
+                self.compactions.drop_asked();
                 true
             }
             Body::IncarnationEnded(body) => {
@@ -273,14 +289,28 @@ impl AgentState {
             Body::ResetStepped(body) => {
                 let is_known = self.resets.step(event, body);
                 if is_known && body.step == ResetStep::Switch {
+                    self.compactions.drop_asked();
                     // Like the turns that led to it, that belongs to the conversation that was left.
                     self.failed = None;
                 }
                 is_known
             }
-            Body::ResetWithdrawn(body) => self.resets.withdraw(event, body),
+            Body::ResetScheduled(_) => {
+                self.resets.schedule(event);
+                true
+            }
+            Body::ResetWithdrawn(body) => {
+                let after = self.last_turn.as_ref().map(|turn| turn.id);
+                self.resets.withdraw(event, body, after)
+            }
             Body::ResetEnded(body) => self.resets.end(event, body),
-            Body::Compacted(_) => self.tree.compacted(event.conversation),
+            Body::CompactionAsked(body) => self.compactions.ask(body.op),
+            Body::Compacted(_) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.compacted = true;
+                }
+                self.tree.compacted(event.conversation)
+            }
             Body::Purged(body) => {
                 self.inbox.forget(body.conversation);
                 self.tree.purged(body.conversation)
@@ -314,6 +344,10 @@ impl AgentState {
             Body::RequestEnded(body) => {
                 self.spending.charge(event.at, body);
                 self.tree.charge(event.conversation, body);
+                if self.is_answer(body) {
+                    let tokens = body.usage.total();
+                    self.tree.answered(event.conversation, tokens);
+                }
                 self.in_turn(event, |turn| turn.request_ended(body))
             }
 
@@ -341,6 +375,7 @@ impl AgentState {
             | Body::MessageAdded(_)
             | Body::ResultAdded(_)
             | Body::Notice(_)
+            | Body::Instruction(_)
             | Body::Summary(_)
             | Body::Context(_)
             | Body::Note(_)

@@ -33,7 +33,7 @@ pub async fn send(daemon: &Arc<Daemon>, desk: &Arc<Desk>, send: Send) -> Result<
     }
     if guard.state.archived {
         let what = format!("`{}` was removed", guard.state.name);
-        let next = format!("agentd rm --restore {}", guard.state.id);
+        let next = format!("agentd restore {}", guard.state.id);
         return Err(Problem::new(Kind::Refused, what).next(next));
     }
     if guard.state.mode == Mode::Oneshot {

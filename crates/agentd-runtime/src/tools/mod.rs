@@ -21,6 +21,7 @@ mod output;
 mod paths;
 mod read_file;
 mod replace;
+mod reset_conversation;
 mod search_files;
 mod secrets;
 mod shell;
@@ -75,6 +76,8 @@ pub struct ToolboxOptions {
     pub ask_by_default: bool,
     /// The names of the tools; none means all but `fetch_url`.
     pub tools: Option<Vec<String>>,
+    /// Whether it may have `reset_conversation`; that needs somebody who carries it out.
+    pub may_reset: bool,
     /// What the model sees of one output, in bytes.
     pub output_bytes: usize,
     /// Background tasks that run at the same time.
@@ -126,10 +129,14 @@ impl Toolbox {
             }
         }
         let mut tools = all();
+        let reset = reset_conversation::ResetConversation::NAME;
+        tools.retain(|tool| tool.name() != reset || options.may_reset);
         match &options.tools {
             Some(names) => {
                 check(names, &tools)?;
-                tools.retain(|tool| names.iter().any(|name| name == tool.name()));
+                tools.retain(|tool| {
+                    tool.name() == reset || names.iter().any(|name| name == tool.name())
+                });
             }
             None => tools.retain(|tool| tool.name() != fetch_url::FetchUrl::NAME),
         }
@@ -283,6 +290,7 @@ fn all() -> Vec<Box<dyn AnyTool>> {
         known::<task_output::TaskOutput>(),
         known::<task_stop::TaskStop>(),
         known::<fetch_url::FetchUrl>(),
+        known::<reset_conversation::ResetConversation>(),
     ]
 }
 

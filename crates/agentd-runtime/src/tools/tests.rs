@@ -28,6 +28,7 @@ impl Stage {
             rules: Vec::new(),
             ask_by_default: false,
             tools: None,
+            may_reset: false,
             output_bytes: 1000,
             max_tasks: 2,
             secrets: Secrets::new(["sk-0123456789".to_owned()]),

@@ -27,6 +27,7 @@ pub struct Line {
     spent: Spent,
     name: String,
     conversations: usize,
+    idle_reset_at: Option<i64>,
 }
 
 impl Line {
@@ -39,6 +40,7 @@ impl Line {
             spent: Spent::default(),
             name: String::new(),
             conversations: 0,
+            idle_reset_at: None,
         }
     }
 
@@ -50,8 +52,13 @@ impl Line {
             spent: state.spending.lifetime,
             name: state.name.clone(),
             conversations: state.tree.len(),
+            idle_reset_at: idle_reset_at(state),
         }
     }
+}
+
+fn idle_reset_at(state: &AgentState) -> Option<i64> {
+    state.idle_reset_at().map(Timestamp::as_millis)
 }
 
 /// Where an agent is listed: see the schema.
@@ -73,7 +80,8 @@ pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Re
     journal
         .prepare_cached(
             "UPDATE agent SET name = ?2, mode = ?3, phase = ?4, listed = ?5, created_at = ?6,
-                 updated_at = ?7, generation = ?8, conversations = ?9, spent = ?10
+                 updated_at = ?7, generation = ?8, conversations = ?9, spent = ?10,
+                 idle_reset_at = ?11
              WHERE num = ?1",
         )?
         .execute(params![
@@ -87,6 +95,7 @@ pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Re
             state.generation() as i64,
             state.tree.len() as i64,
             serde_json::to_string(&state.spending.lifetime).map_err(Error::Encode)?,
+            idle_reset_at(state),
         ])?;
     entry.listed_at = at;
     Ok(())
@@ -297,6 +306,19 @@ impl Filter {
         );
         Ok((sql, parameters))
     }
+}
+
+/// Whose silence ends next, the first first.
+pub fn idle_resets(journal: &Connection, limit: usize) -> Result<Vec<(AgentId, Timestamp)>> {
+    let mut statement = journal.prepare_cached(
+        "SELECT id, idle_reset_at FROM agent WHERE idle_reset_at IS NOT NULL
+         ORDER BY idle_reset_at LIMIT ?1",
+    )?;
+    let rows = statement.query_map([limit as i64], |row| {
+        let at = Timestamp::from_millis(row.get(1)?);
+        Ok((AgentId::from_bytes(row.get(0)?), at))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// The columns of a line, in the order [`read_line`] expects them.

@@ -181,6 +181,18 @@ impl Store for SqliteStore {
         self.read_page(query).await
     }
 
+    async fn turn_ends(
+        &self,
+        agent: AgentId,
+        conversation: ConversationId,
+        through: Seq,
+    ) -> Result<Vec<Event>> {
+        self.inner
+            .readers
+            .run(move |db| read::turn_ends(&db.journal, agent, conversation, through))
+            .await
+    }
+
     async fn read_all(&self, after: Cursor, limit: usize) -> Result<GlobalPage> {
         self.inner
             .readers
@@ -215,6 +227,13 @@ impl Store for SqliteStore {
         self.inner
             .readers
             .run(move |db| agents::list(&db.journal, &query))
+            .await
+    }
+
+    async fn idle_resets(&self, limit: usize) -> Result<Vec<(AgentId, Timestamp)>> {
+        self.inner
+            .readers
+            .run(move |db| agents::idle_resets(&db.journal, limit))
             .await
     }
 

@@ -1,16 +1,16 @@
-//! The lab as a program: `agentd-lab [--quick|--long|--mutants] [--seed N] [--only SCENARIO] [--repeat SPEC]
-//! [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both and runs it.
+//! The lab as a program: `agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC]
+//! [--mutants] [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both and runs it.
 
 use agentd_testkit::lab::engine::{self, Options, Results};
 use agentd_testkit::lab::spec::Spec;
 use agentd_testkit::lab::worker::Outcome;
-use agentd_testkit::lab::{mutants, report, scenario, tool, worker};
+use agentd_testkit::lab::{caught, report, scenario, tool, worker};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str = "use: agentd-lab [--quick|--long|--mutants] [--seed N] [--only SCENARIO] [--repeat SPEC] \
-                     [--width N] [--json]";
+const USAGE: &str = "use: agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC] \
+                     [--mutants] [--width N] [--json]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -42,8 +42,8 @@ fn work(args: &[String]) -> io::Result<bool> {
 
 struct Order {
     options: Options,
-    mutants: bool,
     repeat: Option<Spec>,
+    mutants: bool,
     json: bool,
 }
 
@@ -62,7 +62,16 @@ fn lab(args: &[String]) -> io::Result<bool> {
         );
     };
     if order.mutants {
-        return mutate(&options, order.json, &progress);
+        let all = caught::run(&options, &progress).map_err(io::Error::other)?;
+        let is_good = all.iter().all(caught::Caught::is_caught);
+        // They went wrong on purpose.
+        let _gone = std::fs::remove_dir_all(&options.folder);
+        let mut out = io::stdout().lock();
+        match order.json {
+            true => writeln!(out, "{}", caught::json(&all))?,
+            false => write!(out, "{}", caught::text(&all))?,
+        }
+        return Ok(is_good);
     }
     let results = match order.repeat {
         Some(spec) => Results {
@@ -87,17 +96,6 @@ fn lab(args: &[String]) -> io::Result<bool> {
     Ok(results.is_green())
 }
 
-/// Mistakes that are made on purpose: true where each is caught.
-fn mutate(options: &Options, json: bool, progress: engine::Progress<'_>) -> io::Result<bool> {
-    let findings = mutants::run(options, progress)?;
-    let mut out = io::stdout().lock();
-    match json {
-        true => writeln!(out, "{}", mutants::json(&findings))?,
-        false => write!(out, "{}", mutants::text(&findings))?,
-    }
-    Ok(findings.iter().all(mutants::Finding::is_caught))
-}
-
 fn order(args: &[String]) -> io::Result<Order> {
     let mut order = Order {
         options: Options {
@@ -107,8 +105,8 @@ fn order(args: &[String]) -> io::Result<Order> {
             width: 6,
             folder: engine::folder()?,
         },
-        mutants: false,
         repeat: None,
+        mutants: false,
         json: false,
     };
     let mut args = args.iter();

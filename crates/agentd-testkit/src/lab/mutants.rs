@@ -1,12 +1,7 @@
 //! Mistakes that the product can make on purpose, in the lab alone: proof that the lab can fail. Each has a
 //! run in which it shows, and the promise that is then broken.
 
-use super::engine::{self, Options, Progress};
 use super::spec::Spec;
-use super::worker::Outcome;
-use serde_json::{Value, json};
-use std::fmt::Write as _;
-use std::io;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Mutant {
@@ -82,105 +77,6 @@ impl Mutant {
         spec.mutants.push(self.name.to_owned());
         Ok(spec)
     }
-}
-
-/// What the lab made of a mutant.
-#[derive(Debug)]
-pub struct Finding {
-    pub mutant: Mutant,
-    /// The promises that it broke.
-    pub caught_by: Vec<String>,
-    /// What the same run broke without it: nothing.
-    pub without: Vec<String>,
-    /// The first thing that was said about it.
-    pub what: String,
-}
-
-impl Finding {
-    pub fn is_caught(&self) -> bool {
-        let is_expected = |promise: &String| promise == self.mutant.promise;
-        self.caught_by.iter().any(is_expected) && self.without.is_empty()
-    }
-}
-
-/// Runs each mutant, and each of their runs without it.
-pub fn run(options: &Options, progress: Progress<'_>) -> io::Result<Vec<Finding>> {
-    let mut specs = Vec::new();
-    for mutant in ALL {
-        for spec in [mutant.spec(), mutant.run.parse()] {
-            let spec = spec.map_err(io::Error::other)?;
-            if !specs.contains(&spec) {
-                specs.push(spec);
-            }
-        }
-    }
-    let outcomes = engine::all(options, specs, progress);
-    // What these runs leave behind is as it should be.
-    let _gone = std::fs::remove_dir_all(&options.folder);
-    let broken = |spec: &Spec| {
-        let spec = spec.to_string();
-        let outcome = outcomes.iter().find(|outcome| outcome.spec == spec);
-        outcome.ok_or_else(|| io::Error::other(format!("{spec} was not run")))
-    };
-    let mut findings = Vec::new();
-    for mutant in ALL {
-        let with = broken(&mutant.spec().map_err(io::Error::other)?)?;
-        let without = broken(&mutant.run.parse().map_err(io::Error::other)?)?;
-        findings.push(Finding {
-            mutant,
-            caught_by: promises(with),
-            without: promises(without),
-            what: said(with, mutant.promise),
-        });
-    }
-    Ok(findings)
-}
-
-fn promises(outcome: &Outcome) -> Vec<String> {
-    let promises = outcome.violations.iter();
-    let mut promises: Vec<String> = promises.map(|found| found.promise.clone()).collect();
-    promises.sort();
-    promises.dedup();
-    promises
-}
-
-/// What was said of this promise, or of any.
-fn said(outcome: &Outcome, promise: &str) -> String {
-    let mut violations = outcome.violations.iter();
-    let found = violations.find(|found| found.promise == promise);
-    let found = found.or(outcome.violations.first());
-    found.map_or_else(String::new, |found| found.what.clone())
-}
-
-/// Which promise caught which.
-pub fn text(findings: &[Finding]) -> String {
-    let mut out = String::new();
-    let _fits = writeln!(out, "{:<20} {:<40} caught by", "mutant", "the mistake");
-    for finding in findings {
-        let Mutant { name, about, .. } = finding.mutant;
-        let verdict = match (finding.is_caught(), finding.without.is_empty()) {
-            (true, _) => finding.caught_by.join(", "),
-            (false, true) => format!("NOT by {}: {:?}", finding.mutant.promise, finding.caught_by),
-            (false, false) => format!("and WRONG without it: {:?}", finding.without),
-        };
-        let _fits = writeln!(out, "{name:<20} {about:<40} {verdict}");
-        let _fits = writeln!(out, "{:<20}   {}", "", finding.what);
-    }
-    let caught = findings
-        .iter()
-        .filter(|finding| finding.is_caught())
-        .count();
-    let _fits = writeln!(out, "{caught} of {} mutants caught", findings.len());
-    out
-}
-
-pub fn json(findings: &[Finding]) -> Value {
-    let each = findings.iter().map(|finding| {
-        json!({"mutant": finding.mutant.name, "about": finding.mutant.about,
-               "expected": finding.mutant.promise, "caught_by": finding.caught_by,
-               "without": finding.without, "what": finding.what, "caught": finding.is_caught()})
-    });
-    each.collect()
 }
 
 #[cfg(test)]

@@ -112,10 +112,14 @@ fn roles(root: &Path) -> HashMap<u32, String> {
 
 /// Buries whoever has come to us and ended, as the first process of a system does.
 pub fn reap(world: &World) {
-    let children = format!("/proc/self/task/{}/children", std::process::id());
     // Held: nobody is started meanwhile of whom it is not known yet that somebody waits.
     let waited_for = lock(&world.waited_for);
-    let text = fs::read_to_string(children).unwrap_or_default();
+    let threads = fs::read_dir("/proc/self/task")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let children = threads.map(|thread| fs::read_to_string(thread.path().join("children")));
+    let text = children.flatten().collect::<Vec<String>>().join(" ");
     for pid in text
         .split_ascii_whitespace()
         .filter_map(|pid| pid.parse().ok())

@@ -100,7 +100,12 @@ pub fn failure(outcome: &Outcome) -> String {
     let mut out = format!("\nWRONG: {}\n", outcome.spec);
     for violation in &outcome.violations {
         let agent = violation.agent.as_deref().unwrap_or("-");
-        let _fits = writeln!(out, "  {} ({agent}): {}", violation.promise, violation.what);
+        let _fits = writeln!(
+            out,
+            "  {} ({agent}): {}",
+            violation.promise,
+            short(&violation.what)
+        );
     }
     for line in outcome.timeline.lines().take(LINES) {
         let _fits = writeln!(out, "  {line}");
@@ -113,6 +118,14 @@ pub fn failure(outcome: &Outcome) -> String {
         let _fits = writeln!(out, "  again: {}\n", spec.repeat());
     }
     out
+}
+
+fn short(text: &str) -> String {
+    const MOST: usize = 600;
+    match text.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
 }
 
 pub fn json(results: &Results) -> Value {

@@ -1,7 +1,9 @@
 //! What the API's objects look like to people. Pure: from values to text.
 
 pub mod agent;
+pub mod conversation;
 pub mod event;
+pub mod receipt;
 pub mod table;
 pub mod time;
 pub mod tree;

@@ -4,12 +4,15 @@ use super::shell;
 use crate::lab::world::{Result, World, lock};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
+use std::process::{ChildStdout, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 const AGENT: &str = "worker";
 /// Events after which the reader is killed.
 const SOME: usize = 6;
+const MOMENT: Duration = Duration::from_millis(20);
 
 pub fn run(world: &World) -> Result<()> {
     world.create(AGENT, "")?;
@@ -33,6 +36,20 @@ fn turns(world: &World) -> Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// What comes, line by line.
+fn lines(output: Option<ChildStdout>) -> Receiver<String> {
+    let (tell, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        let read = output.into_iter().map(BufReader::new);
+        for line in read.flat_map(BufReader::lines).map_while(|line| line.ok()) {
+            if tell.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
 }
 
 /// One reader after the other, each killed after some events; in one file, as of one client.
@@ -61,10 +78,19 @@ fn watch(world: &World, is_done: &AtomicBool) -> Result<()> {
             waited_for.insert(child.id());
             child
         };
-        let lines = child.stdout.take().map(BufReader::new);
+        let lines = lines(child.stdout.take());
         let most = if is_last { usize::MAX } else { SOME };
-        for line in lines.into_iter().flat_map(BufReader::lines).take(most) {
-            let Ok(line) = line else { break };
+        let mut seen = 0;
+        while seen < most {
+            let line = match lines.recv_timeout(MOMENT) {
+                Ok(line) => line,
+                // Nothing comes any more: the last reader looks whether that is all.
+                Err(RecvTimeoutError::Timeout) if is_last || !is_done.load(Ordering::Relaxed) => {
+                    continue;
+                }
+                Err(_) => break,
+            };
+            seen += 1;
             let Ok(Value::Object(mut event)) = serde_json::from_str(&line) else {
                 continue;
             };
@@ -76,9 +102,6 @@ fn watch(world: &World, is_done: &AtomicBool) -> Result<()> {
             event.insert("at".to_owned(), json!(world.record.at()));
             event.insert("saw".to_owned(), json!("event"));
             world.record.line(&file, &Value::Object(event))?;
-            if is_done.load(Ordering::Relaxed) && !is_last {
-                break;
-            }
         }
         if !is_last {
             let _gone = child.kill();
