@@ -124,7 +124,10 @@ impl Daemon {
             Some(turn) => (turn.paused == Some(PauseReason::MissingKey), false),
             None => (false, true),
         };
-        if is_other && (lacks_key || (is_between_turns && guard.down.is_some())) {
+        // One that is only about to come gets what there is then.
+        let is_there = guard.down.is_some();
+        let is_coming = guard.process.is_some() && !is_there;
+        if is_other && ((lacks_key && !is_coming) || (is_between_turns && is_there)) {
             guard.wanted = true;
             end_process(guard);
         }

@@ -262,7 +262,14 @@ impl AgentState {
 
             Body::ConversationBegan(body) => self.tree.begin(event, body),
             Body::ConversationSealed(body) => self.tree.seal(event, body),
-            Body::PointerMoved(body) => self.tree.move_pointer(body),
+            Body::PointerMoved(body) => {
+                let after = self.last_turn.as_ref().map(|turn| turn.id);
+                let is_known = self.tree.move_pointer(body);
+                if is_known {
+                    self.resets.refuse(event, after);
+                }
+                is_known
+            }
             Body::CheckpointSet(body) => self.tree.label(event, body),
             Body::ResetBegan(body) => self.resets.begin(event, body),
             Body::ResetStepped(body) => {

@@ -48,7 +48,8 @@ pub struct Resets {
     /// Where the agent itself asked for one, at the end of its turn.
     #[serde(default)]
     scheduled: Option<Seq>,
-    /// When one that nobody had asked for was refused, and after which turn.
+    /// When one that nobody had asked for was refused, or what it left was taken up again, and after which
+    /// turn.
     #[serde(default)]
     refused: Option<(Timestamp, Option<TurnId>)>,
 }
@@ -85,6 +86,11 @@ impl Resets {
 
     pub(super) fn refused_at(&self) -> Option<Timestamp> {
         self.refused.map(|(at, _)| at)
+    }
+
+    /// Somebody wants the conversation as it is, after that turn: another reason is needed to leave it.
+    pub(super) const fn refuse(&mut self, event: &Event, after: Option<TurnId>) {
+        self.refused = Some((event.at, after));
     }
 
     pub(super) const fn schedule(&mut self, event: &Event) {
@@ -126,7 +132,7 @@ impl Resets {
     ) -> bool {
         let source = self.under_way().map(|reset| reset.order.source);
         if source.is_some_and(|source| !source.is_user()) {
-            self.refused = Some((event.at, after));
+            self.refuse(event, after);
         }
         let (ended, why) = (event.seq, body.why);
         self.close(body.op, |began| Outcome::Withdrawn { began, ended, why })

@@ -109,40 +109,30 @@ pub fn run(options: &Options, progress: Progress<'_>) -> io::Result<Results> {
     Ok(results)
 }
 
-/// Each point of the standard turn is hit by SIGKILL, and some by other signals.
+/// Each point of the standard turn is hit by SIGKILL, and by one of the signals that can be heard or that
+/// stop a process for a while.
 fn standard(options: &Options, points: &[(Point, u32)], dice: &mut Dice) -> Vec<Spec> {
     let gentle = [Action::Term, Action::Int, Action::Stop];
-    if options.long {
-        let mut specs = Vec::new();
-        for _ in 0..8 {
-            specs.extend(points::hit_each(
-                "standard",
-                points,
-                &[Action::Kill],
-                2,
-                dice,
-            ));
-        }
-        for action in gentle {
-            for _ in 0..2 {
-                specs.extend(points::hit_each("standard", points, &[action], 2, dice));
-            }
-        }
-        return specs;
+    let (kills, others) = if options.long { (16, 2) } else { (1, 0) };
+    let mut specs = Vec::new();
+    let mut hit = |actions: &[Action], in_one_run| {
+        specs.extend(points::hit_each(
+            "standard", points, actions, in_one_run, dice,
+        ));
+    };
+    for _ in 0..kills {
+        hit(&[Action::Kill], IN_ONE_RUN);
     }
-    let mut specs = points::hit_each("standard", points, &[Action::Kill], IN_ONE_RUN, dice);
-    let mut some = points.to_vec();
-    dice.shuffle(&mut some);
-    some.truncate(points.len() / 5);
-    specs.extend(points::hit_each(
-        "standard", &some, &gentle, IN_ONE_RUN, dice,
-    ));
+    hit(&gentle, IN_ONE_RUN);
+    for _ in 0..others {
+        gentle.iter().for_each(|action| hit(&[*action], 2));
+    }
     specs
 }
 
 /// What the standard turn cannot show.
 fn small(options: &Options, dice: &mut Dice) -> Vec<Spec> {
-    let rounds = if options.long { 60 } else { 2 };
+    let rounds = if options.long { 60 } else { 3 };
     let mut specs = Vec::new();
     let mut seed = || dice.below(1 << 20);
     for _ in 0..rounds {

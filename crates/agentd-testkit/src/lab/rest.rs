@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// How long those who were told to end may take.
 const LAST_BREATH: Duration = Duration::from_secs(5);
+/// How long nothing may change before that is how it is.
+const SETTLES: Duration = Duration::from_millis(100);
 
 impl World {
     /// What the API says about an agent; none where nobody answers, and then a daemon is started.
@@ -101,12 +103,30 @@ impl World {
             };
             (!all.iter().any(is_going)).then_some(())
         })?;
-        for agent in agents {
-            let shown = self.until("a last look", || self.look(agent))?;
+        let looked = self.until("a look that holds", || self.look_at_all(agents))?;
+        for (agent, shown) in looked {
             let line = json!({"at": self.record.at(), "agent": agent, "show": shown});
             self.record.line("status.jsonl", &line)?;
         }
         Ok(processes::write(self, "rest")?)
+    }
+
+    /// What the API says, and that it still says so once those who are there were looked at: a process may
+    /// be about to be replaced by another one. One that is said to be there and is not stays so, though.
+    fn look_at_all(&self, agents: &[&str]) -> Option<Vec<(String, Value)>> {
+        let look = || -> Option<Vec<(String, Value)>> {
+            let looks = agents
+                .iter()
+                .map(|agent| Some(((*agent).to_owned(), self.look(agent)?)));
+            looks.collect()
+        };
+        let before = look()?;
+        // tidy: polls
+        std::thread::sleep(SETTLES);
+        let after = look()?;
+        let same = |a: &Value, b: &Value| a["head"] == b["head"] && a["process"] == b["process"];
+        let mut pairs = before.iter().zip(&after);
+        pairs.all(|((_, a), (_, b))| same(a, b)).then_some(after)
     }
 
     /// The orderly end: every agent is written to a file, and the daemon stopped.

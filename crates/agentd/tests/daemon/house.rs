@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::future::Future;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -86,6 +86,10 @@ impl House {
             ignored: Mutex::default(),
             other: Mutex::default(),
         }
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.root.path().to_owned()
     }
 
     pub fn home(&self) -> PathBuf {
@@ -184,6 +188,12 @@ impl House {
             .current_dir(self.work())
             .stdin(Stdio::null());
         command
+    }
+
+    /// Runs the program to its end, as one who has a key.
+    pub fn cli(&self, args: &[&str]) -> Output {
+        let mut command = self.command();
+        command.args(args).envs(self.caller()).output().unwrap()
     }
 
     pub fn start_daemon(&self) {

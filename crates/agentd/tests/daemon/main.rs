@@ -25,6 +25,7 @@ mod hooks_trust;
 mod hooks_turn;
 mod house;
 mod keys;
+mod lab;
 mod phases;
 mod processes;
 mod purge;
