@@ -2,17 +2,22 @@
 
 mod compact;
 mod events;
+mod hooks;
 mod tree;
 
 pub use compact::{Compact, Compacted};
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
+pub use hooks::{
+    CheckHooks, CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks,
+    TestedHook, TestedHooks, TrustHooks,
+};
 pub use tree::{Conversations, EndedTurn, Fork, Forked, OneConversation, Rewind};
 
 use agentd_core::event::{Decision, Direction, Mode, PromptMode, TurnStatus};
 use agentd_core::id::{
     AgentId, ApprovalId, ConversationId, OpId, PromptId, RuntimeId, Seq, TaskId, TurnId,
 };
-pub use agentd_core::reset::{Killed, Receipt};
+pub use agentd_core::reset::{HookReport, Killed, Receipt};
 use agentd_core::spec::AgentSpec;
 use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
@@ -85,6 +90,9 @@ pub struct Agent {
     pub tasks: Vec<TaskId>,
     pub archived: bool,
     pub stopped: bool,
+    /// A hooks file of its project that is passed over: nobody has trusted it as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untrusted_hooks: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@
 
 use crate::claims::Claims;
 use crate::clock;
+use crate::hooks::observe;
 use crate::problem::{Result, of_store};
 use crate::supervisor::{Process, Starts};
 use crate::view;
@@ -50,6 +51,10 @@ pub struct Inner {
     pub resetting: bool,
     /// It is to have a process, though there is nothing to do.
     pub wanted: bool,
+    /// Hooks are told that it begins or goes on: no process before they have spoken.
+    pub held: u32,
+    /// What was written that hooks are to hear of.
+    pub noticed: Vec<Event>,
     /// Puts it to sleep in a while.
     pub sleeper: Option<AbortHandle>,
     /// What is in memory may not be what is on disk.
@@ -116,6 +121,8 @@ impl Desk {
                 summary: None,
                 resetting: false,
                 wanted: false,
+                held: 0,
+                noticed: Vec::new(),
                 sleeper: None,
                 stale: false,
             }),
@@ -137,7 +144,8 @@ impl Desk {
     pub fn is_quiet(&self) -> bool {
         let inner = self.inner.try_lock();
         inner.is_ok_and(|inner| {
-            inner.process.is_none() && !inner.resetting && !inner.state.needs_process()
+            let is_idle = inner.process.is_none() && !inner.state.needs_process();
+            is_idle && !inner.resetting && inner.held == 0
         })
     }
 
@@ -216,8 +224,19 @@ impl Guard<'_> {
 
     /// Appends in one go.
     pub async fn append(&mut self, lines: Vec<Line>) -> Result<Vec<Event>> {
+        self.append_in(None, lines).await
+    }
+
+    /// The same for what belongs to a turn.
+    pub async fn append_in(
+        &mut self,
+        turn: Option<TurnId>,
+        lines: Vec<Line>,
+    ) -> Result<Vec<Event>> {
+        if lines.is_empty() {
+            return Ok(Vec::new());
+        }
         let at = clock::now();
-        let turn = None;
         let events = lines.into_iter();
         let events = events.map(|(conversation, body)| NewEvent {
             at,
@@ -301,6 +320,12 @@ impl Guard<'_> {
         let placed = placed(events, self.desk.id, first);
         for event in &placed {
             self.state.apply(event);
+        }
+        if placed
+            .iter()
+            .any(|event| observe::is_of_interest(event.kind()))
+        {
+            self.noticed.extend(placed.iter().cloned());
         }
         self.desk.changed();
         placed

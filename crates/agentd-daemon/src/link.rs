@@ -5,6 +5,7 @@ use crate::desk::{Connection, Desk};
 use agentd_client::api;
 use agentd_core::draft::Change;
 use agentd_core::event::Event;
+use agentd_core::hook::Fire;
 use agentd_core::id::Seq;
 use agentd_core::link::{
     Append, Down, Draft, Greeting, Hello, MAX_FRAME, Order, Refusal, Up, Welcome,
@@ -99,6 +100,15 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
         let went_well = match up {
             Up::Append(append) => take(&daemon, &desk, append, &down).await,
             Up::Draft(draft) => keep(&daemon, &desk, draft, &down).await,
+            Up::Fire(fire) => {
+                tokio::spawn(tell(
+                    Arc::clone(&daemon),
+                    Arc::clone(&desk),
+                    *fire,
+                    down.clone(),
+                ));
+                true
+            }
             Up::Hello(_) => false,
         };
         if !went_well {
@@ -247,6 +257,15 @@ async fn take(
             false
         }
     }
+}
+
+/// Tells hooks what a runtime wants them to hear. Whoever asks again after a cut has the same answer.
+async fn tell(daemon: Arc<Daemon>, desk: Arc<Desk>, fire: Fire, down: mpsc::UnboundedSender<Down>) {
+    let id = fire.id;
+    let verdict = daemon.fire(&desk, fire).await;
+    // Under the lock: what was written before has been said before.
+    let _guard = desk.lock().await;
+    let _broken = down.send(Down::Fired { id, verdict });
 }
 
 async fn keep(

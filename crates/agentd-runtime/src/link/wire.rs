@@ -1,12 +1,15 @@
 //! The connection: made, kept, made again.
 
 use super::{Ask, Heard, Options};
+use agentd_core::hook::Verdict;
+use agentd_core::id::FireId;
 use agentd_core::link::{Did, Down, MAX_FRAME, Runtime, Up};
 use agentd_process::failpoint;
 use futures_util::{SinkExt as _, StreamExt as _};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use tokio::net::UnixStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{AnyDelimiterCodec, Framed};
 
 /// Between two tries to connect.
@@ -25,6 +28,8 @@ enum Over {
 struct Wire {
     link: Runtime,
     heard: mpsc::UnboundedSender<Heard>,
+    /// Who waits for what hooks say.
+    firing: HashMap<FireId, Vec<oneshot::Sender<Verdict>>>,
 }
 
 pub async fn run(
@@ -33,7 +38,12 @@ pub async fn run(
     heard: mpsc::UnboundedSender<Heard>,
 ) {
     let link = Runtime::new(options.agent, options.runtime);
-    let mut wire = Wire { link, heard };
+    let firing = HashMap::new();
+    let mut wire = Wire {
+        link,
+        heard,
+        firing,
+    };
     let mut alone_since = Instant::now();
     loop {
         if let Ok(stream) = UnixStream::connect(&options.socket).await {
@@ -89,6 +99,10 @@ impl Wire {
                 ask = asked.recv() => match ask {
                     Some(Ask::Append(events, ends)) => self.link.append(events, ends),
                     Some(Ask::Draft(draft)) => self.link.draft(draft),
+                    Some(Ask::Fire(fire, tell)) => {
+                        self.firing.entry(fire.id).or_default().push(tell);
+                        self.link.fire(*fire)
+                    }
                     None => return Over::Done,
                 },
             };
@@ -111,6 +125,12 @@ impl Wire {
                 Did::Arrived(events) => Heard::Arrived(events),
                 Did::Appended => Heard::Appended,
                 Did::Drafted => Heard::Drafted,
+                Did::Fired(id, verdict) => {
+                    for tell in self.firing.remove(&id).unwrap_or_default() {
+                        let _nobody_waits = tell.send(verdict.clone());
+                    }
+                    continue;
+                }
                 Did::Told(order, turn) => Heard::Told(order, turn),
                 Did::Refused(why) => {
                     let _nobody_listens = self.heard.send(Heard::Refused(why));

@@ -230,6 +230,7 @@ impl Arguments {
             grace_ms: GRACE_MS,
             output_limit_bytes: KEPT_BYTES,
             foreground: !self.is_background(),
+            errors_apart: false,
             stdin: None,
             redact: desk.secrets.values(),
             lab: desk.lab.clone(),

@@ -179,6 +179,7 @@ fn the_tools_are_declared_in_a_fixed_order_with_what_they_promise() {
 #[test]
 fn every_schema_is_of_an_object_that_takes_nothing_else() {
     let mut stage = Stage::new();
+    stage.options.may_reset = true;
     stage.options.tools = Some(all().iter().map(|tool| tool.name().into()).collect());
     for tool in stage.toolbox().declarations() {
         assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
@@ -339,6 +340,7 @@ async fn a_secret_gets_out_in_no_answer() {
 #[tokio::test]
 async fn a_read_only_call_that_was_cut_off_is_not_done() {
     let mut stage = Stage::new();
+    stage.options.may_reset = true;
     stage.options.tools = Some(all().iter().map(|tool| tool.name().into()).collect());
     let started = StartedCall {
         tool: String::new(),
