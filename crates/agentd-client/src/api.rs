@@ -1,11 +1,13 @@
 //! The words of the API, as JSON has them. Fields are added, and never change their meaning.
 
 mod compact;
+mod daemon;
 mod events;
 mod hooks;
 mod tree;
 
 pub use compact::{Compact, Compacted};
+pub use daemon::Daemon;
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
 pub use hooks::{
     CheckHooks, CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks,
@@ -387,18 +389,4 @@ pub struct Task {
     pub conversation: ConversationId,
     pub started_at: Timestamp,
     pub running: bool,
-}
-
-/// `GET /v1/daemon`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Daemon {
-    pub version: String,
-    pub pid: u32,
-    pub home: String,
-    pub started_at: Timestamp,
-    pub agents: u64,
-    /// Processes that run agents.
-    pub awake: u64,
-    /// Bytes of memory that it has.
-    pub memory: u64,
 }
