@@ -24,4 +24,5 @@ mod purge;
 mod reset;
 mod reset_keeps;
 mod rewind;
+mod sockets;
 mod titles;
