@@ -15,6 +15,8 @@ use std::time::Duration;
 const AGENT: &str = "worker";
 /// Cuts in one run.
 const CUTS: usize = 3;
+/// Prompts before each.
+const MOST: u32 = 15;
 /// The longest time from the first prompt to the cut, in milliseconds.
 const LONGEST: u64 = 1500;
 
@@ -53,7 +55,7 @@ fn cuts(world: &World, disk: &Disk) -> Result<()> {
 /// Sends one prompt after the other, and waits for none.
 fn send_until(world: &World, is_cut: &AtomicBool) -> Result<()> {
     let mut n = 0;
-    while !is_cut.load(Ordering::Relaxed) {
+    while !is_cut.load(Ordering::Relaxed) && n < MOST {
         n += 1;
         let text = format!("do: slowly 4 this is a long answer of many words to number {n}");
         super::try_send(world, AGENT, &text)?;

@@ -14,7 +14,8 @@ pub fn run(world: &World) -> Result<()> {
 fn turns(world: &World) -> Result<()> {
     completed(world, AGENT, "do: say before")?;
     kill_all(world)?;
-    remount(world, "remount,ro")?;
+    // Those who were killed may still be on their way out.
+    world.until("a read-only disk", || remount(world, "remount,ro").ok())?;
     fault(world, "disk", "EROFS")?;
     let (_, refused) = try_send(world, AGENT, "do: say nothing")?;
     told_clearly(&refused, &["read-only", "readonly"])?;
