@@ -12,7 +12,7 @@ use agentd_client::api::{Delta, Env};
 use agentd_client::{Kind, Problem};
 use agentd_core::begin::Line;
 use agentd_core::event::{Event, NewEvent, placed};
-use agentd_core::id::{AgentId, Incarnation, Seq};
+use agentd_core::id::{AgentId, Incarnation, Seq, TurnId};
 use agentd_core::link::{self, Down, Order};
 use agentd_core::state::AgentState;
 use agentd_store::{Ack, Append, Fence, Store};
@@ -314,7 +314,13 @@ impl Guard<'_> {
     }
 
     pub fn order(&self, order: Order) {
-        self.tell(Down::Order { order });
+        self.tell(Down::Order { order, turn: None });
+    }
+
+    /// One that is about this turn, and no other.
+    pub fn order_turn(&self, order: Order, turn: TurnId) {
+        let turn = Some(turn);
+        self.tell(Down::Order { order, turn });
     }
 
     pub fn changed(&self) {

@@ -131,13 +131,16 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let mut ending = daemon.ending();
     loop {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            _ = hangup.recv() => {}
+            // First of all: whoever asked for it has heard that the agents' processes end too, and a
+            // signal that comes at the same time takes nothing of that back.
+            biased;
             _ = ending.wait_for(|ending| *ending != Ending::No) => {
                 stop_all(&daemon).await;
                 break;
             }
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hangup.recv() => {}
         }
     }
     failpoint::hit("before", "leave");

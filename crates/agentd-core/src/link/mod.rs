@@ -12,7 +12,7 @@ pub use daemon::{Daemon, Greeting};
 pub use runtime::{Did, Runtime};
 
 use crate::event::{Event, NewEvent};
-use crate::id::{AgentId, Incarnation, RuntimeId, Seq, TryId};
+use crate::id::{AgentId, Incarnation, RuntimeId, Seq, TryId, TurnId};
 use crate::state::AgentState;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -113,6 +113,9 @@ pub enum Down {
     },
     Order {
         order: Order,
+        /// The turn that is meant: by the time it is heard, another may be under way.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<TurnId>,
     },
     Refused {
         why: Refusal,

@@ -3,7 +3,7 @@
 
 use super::{Append, Down, Draft, Hello, Order, Refusal, Seen, Up, VERSION, Welcome};
 use crate::event::{Event, NewEvent, placed};
-use crate::id::{AgentId, Incarnation, RuntimeId, TryId};
+use crate::id::{AgentId, Incarnation, RuntimeId, TryId, TurnId};
 use std::collections::BTreeMap;
 
 /// What comes of something that was said.
@@ -17,7 +17,8 @@ pub enum Did {
     /// The append that was asked for is durable; its events have arrived before this.
     Appended,
     Drafted,
-    Told(Order),
+    /// Where it is about a turn, that turn alone is meant.
+    Told(Order, Option<TurnId>),
     /// It is over.
     Refused(Refusal),
     /// The other side makes no sense: let go of the connection and make a new one.
@@ -155,7 +156,7 @@ impl Runtime {
                 }
             }
             Down::Events { events } => self.arrived(events),
-            Down::Order { order } => vec![Did::Told(order)],
+            Down::Order { order, turn } => vec![Did::Told(order, turn)],
             Down::Refused { why } => vec![Did::Refused(why)],
             Down::Welcome(_) | Down::Resumed { .. } => vec![Did::Reconnect],
         }

@@ -95,6 +95,11 @@ impl Machine {
             Input::BackoffOver if self.live.backoff != Backoff::Waiting => {}
             Input::BackoffOver => self.live.backoff = Backoff::None,
             Input::Interrupt => self.want_interrupt(),
+            Input::InterruptTurn(turn) => {
+                if self.agent.turn.as_ref().is_some_and(|it| it.id == turn) {
+                    self.want_interrupt();
+                }
+            }
             Input::Continue => self.live.go_on = true,
             Input::Stop => {
                 self.live.stopping = true;

@@ -111,7 +111,7 @@ impl Wire {
                 Did::Arrived(events) => Heard::Arrived(events),
                 Did::Appended => Heard::Appended,
                 Did::Drafted => Heard::Drafted,
-                Did::Told(order) => Heard::Told(order),
+                Did::Told(order, turn) => Heard::Told(order, turn),
                 Did::Refused(why) => {
                     let _nobody_listens = self.heard.send(Heard::Refused(why));
                     return Some(Over::Done);

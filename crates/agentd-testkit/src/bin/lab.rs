@@ -45,6 +45,8 @@ struct Order {
     options: Options,
     repeat: Option<Spec>,
     mutants: bool,
+    /// Besides the mutants, the runs themselves.
+    runs: bool,
     json: bool,
 }
 
@@ -65,14 +67,20 @@ fn lab(args: &[String]) -> io::Result<bool> {
     if order.mutants {
         let all = caught::run(&options, &progress).map_err(io::Error::other)?;
         let is_good = all.iter().all(caught::Caught::is_caught);
-        // They went wrong on purpose.
-        let _gone = std::fs::remove_dir_all(&options.folder);
+        if is_good {
+            // They went wrong on purpose.
+            std::fs::remove_dir_all(&options.folder)?;
+            std::fs::create_dir(&options.folder)?;
+        }
         let mut out = io::stdout().lock();
         match order.json {
             true => writeln!(out, "{}", caught::json(&all))?,
             false => write!(out, "{}", caught::text(&all))?,
         }
-        return Ok(is_good);
+        if !order.runs || !is_good {
+            engine::clear(&options.folder);
+            return Ok(is_good);
+        }
     }
     let results = match order.repeat {
         Some(spec) => Results {
@@ -108,6 +116,7 @@ fn order(args: &[String]) -> io::Result<Order> {
         },
         repeat: None,
         mutants: false,
+        runs: false,
         json: false,
     };
     let mut args = args.iter();
@@ -121,8 +130,8 @@ fn order(args: &[String]) -> io::Result<Order> {
                 .map_err(|error| usage(&error.to_string()))
         };
         match arg.as_str() {
-            "--quick" => order.options.long = false,
-            "--long" => order.options.long = true,
+            "--quick" => order.runs = true,
+            "--long" => (order.options.long, order.runs) = (true, true),
             "--json" => order.json = true,
             "--mutants" => order.mutants = true,
             "--seed" => order.options.seed = number(value()?)?,
