@@ -4,7 +4,7 @@
 use agentd_testkit::lab::engine::{self, Options, Results};
 use agentd_testkit::lab::spec::Spec;
 use agentd_testkit::lab::worker::Outcome;
-use agentd_testkit::lab::{caught, report, scenario, tool, worker};
+use agentd_testkit::lab::{below, caught, report, scenario, tool, worker};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
@@ -35,6 +35,7 @@ fn work(args: &[String]) -> io::Result<bool> {
         return Err(io::Error::other("worker FOLDER SPEC"));
     };
     let spec: Spec = spec.parse().map_err(io::Error::other)?;
+    below::ground::alone(&spec)?;
     let outcome = worker::run(Path::new(root), &spec).map_err(io::Error::other)?;
     writeln!(io::stdout(), "{}", serde_json::to_string(&outcome)?)?;
     Ok(true)
@@ -139,8 +140,8 @@ fn order(args: &[String]) -> io::Result<Order> {
             }
             "--only" => {
                 let name = value()?;
-                if !scenario::ALL.iter().any(|known| known.name == name) {
-                    let names: Vec<&str> = scenario::ALL.iter().map(|known| known.name).collect();
+                let names = scenario::names();
+                if !names.contains(&name.as_str()) {
                     return Err(usage(&format!("there is {}", names.join(", "))));
                 }
                 order.options.only = Some(name.clone());

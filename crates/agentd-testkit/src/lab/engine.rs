@@ -1,5 +1,6 @@
 //! Which runs there are, several at a time, and how they went.
 
+use super::below;
 use super::dice::Dice;
 use super::points::{self, Point};
 use super::spec::{Fault, Spec};
@@ -35,6 +36,8 @@ pub struct Results {
     pub points: Vec<(Point, u32)>,
     pub missed: Vec<Point>,
     pub took: Duration,
+    /// What this machine could not do, a line each.
+    pub skipped: Vec<String>,
 }
 
 impl Results {
@@ -97,6 +100,9 @@ pub fn run(options: &Options, progress: Progress<'_>) -> io::Result<Results> {
             .into_iter()
             .filter(|spec| wants(&spec.scenario)),
     );
+    let (below, skipped) = below::specs(options.seed, if options.long { 60 } else { 1 });
+    specs.extend(below.into_iter().filter(|spec| wants(&spec.scenario)));
+    results.skipped = skipped;
     dice.shuffle(&mut specs);
     results.outcomes.extend(all(options, specs, progress));
     // A fault may have come to nothing because of one before it: then it has a run of its own.

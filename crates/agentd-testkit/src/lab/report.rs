@@ -80,6 +80,9 @@ pub fn text(results: &Results) -> String {
             let _fits = writeln!(out, "  MISSED {}@{}", point.role.name(), point.name);
         }
     }
+    for line in &results.skipped {
+        let _fits = writeln!(out, "{line}");
+    }
     let wrong = results
         .outcomes
         .iter()
