@@ -4,7 +4,7 @@
 use super::{Append, Down, Draft, Hello, Order, Refusal, Seen, Up, VERSION, Welcome};
 use crate::event::{Event, NewEvent, placed};
 use crate::hook::{Fire, Verdict};
-use crate::id::{AgentId, FireId, Incarnation, RuntimeId, TryId};
+use crate::id::{AgentId, FireId, Incarnation, RuntimeId, TryId, TurnId};
 use std::collections::BTreeMap;
 
 /// What comes of something that was said.
@@ -20,7 +20,8 @@ pub enum Did {
     Drafted,
     /// What hooks say.
     Fired(FireId, Verdict),
-    Told(Order),
+    /// Where it is about a turn, that turn alone is meant.
+    Told(Order, Option<TurnId>),
     /// It is over.
     Refused(Refusal),
     /// The other side makes no sense: let go of the connection and make a new one.
@@ -172,7 +173,7 @@ impl Runtime {
                 None => Vec::new(),
             },
             Down::Events { events } => self.arrived(events),
-            Down::Order { order } => vec![Did::Told(order)],
+            Down::Order { order, turn } => vec![Did::Told(order, turn)],
             Down::Refused { why } => vec![Did::Refused(why)],
             Down::Welcome(_) | Down::Resumed { .. } => vec![Did::Reconnect],
         }

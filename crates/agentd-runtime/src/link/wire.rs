@@ -131,7 +131,7 @@ impl Wire {
                     }
                     continue;
                 }
-                Did::Told(order) => Heard::Told(order),
+                Did::Told(order, turn) => Heard::Told(order, turn),
                 Did::Refused(why) => {
                     let _nobody_listens = self.heard.send(Heard::Refused(why));
                     return Some(Over::Done);

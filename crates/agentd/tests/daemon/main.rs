@@ -32,4 +32,5 @@ mod purge;
 mod reset;
 mod reset_keeps;
 mod rewind;
+mod sockets;
 mod titles;
