@@ -54,6 +54,8 @@ pub enum Ending {
     No,
     /// The agents' processes are to end first.
     Stops,
+    /// By itself: they go on.
+    Alone,
     /// Nothing new is started, and streams end.
     Leaves,
 }
@@ -111,6 +113,20 @@ impl Daemon {
 
     pub fn end(&self, ending: Ending) {
         self.ending.send_modify(|known| *known = ending.max(*known));
+    }
+
+    /// Chooses the way out, where none was chosen before: whoever was told of one can rely on it. Which it is.
+    pub fn choose_end(&self, way: Ending) -> Ending {
+        let mut chosen = way;
+        self.ending.send_if_modified(|known| {
+            let is_first = *known == Ending::No;
+            if is_first {
+                *known = way;
+            }
+            chosen = *known;
+            is_first
+        });
+        chosen
     }
 
     pub fn ending(&self) -> watch::Receiver<Ending> {

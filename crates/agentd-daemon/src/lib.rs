@@ -141,17 +141,18 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let mut ending = daemon.ending();
     let reason = loop {
         tokio::select! {
-            // First of all: whoever asked for it has heard that the agents' processes end too, and a
-            // signal that comes at the same time takes nothing of that back.
-            biased;
-            _ = ending.wait_for(|ending| *ending != Ending::No) => {
-                stop_all(&daemon).await;
-                break "stop";
-            }
-            _ = terminate.recv() => break "signal",
-            _ = interrupt.recv() => break "signal",
-            _ = hangup.recv() => {}
+            _ = ending.wait_for(|ending| *ending != Ending::No) => {}
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hangup.recv() => continue,
         }
+        // Whoever asked for a stop has heard that the agents' processes end too: a signal that comes at
+        // the same time takes nothing of that back.
+        if daemon.choose_end(Ending::Alone) == Ending::Stops {
+            stop_all(&daemon).await;
+            break "stop";
+        }
+        break "signal";
     };
     failpoint::hit("before", "leave");
     let stopped = serde_json::json!({"reason": reason});

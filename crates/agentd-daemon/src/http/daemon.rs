@@ -3,7 +3,7 @@
 use super::respond::{Answer, Said};
 use crate::daemon::{Daemon, Ending};
 use crate::problem::of_store;
-use agentd_client::api;
+use agentd_client::{Kind, Problem, api};
 use agentd_store::AgentQuery;
 use axum::extract::State;
 use std::sync::Arc;
@@ -15,7 +15,13 @@ pub async fn show(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
 /// The agents' processes end, then the daemon.
 pub async fn stop(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
     let view = view(&daemon).await?;
-    daemon.end(Ending::Stops);
+    if daemon.choose_end(Ending::Stops) != Ending::Stops {
+        let what = "the daemon is ending already, and the agents' processes go on without it";
+        let problem = Problem::new(Kind::Unavailable, what);
+        return Err(problem
+            .next("stop it again: another one is started for that")
+            .into());
+    }
     Ok(Said(view))
 }
 

@@ -34,7 +34,7 @@ fn turns_are_found_by_number_and_by_id() {
         assert_eq!((&two.events[..], two.total), (&all.events[5..], 7));
         for (n, event) in all.events.iter().enumerate() {
             let nth = look(Turns::Nth(n), u64::MAX).await;
-            assert_eq!(nth.events, [event.clone()]);
+            assert_eq!(nth.events, std::slice::from_ref(event));
             let turn = event.turn.unwrap();
             assert_eq!(look(Turns::Id(turn), u64::MAX).await.events, nth.events);
             // Up to there, and no further.
