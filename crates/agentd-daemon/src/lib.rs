@@ -168,8 +168,20 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     Ok(())
 }
 
+/// Those of an earlier daemon that have not come by themselves yet.
+async fn take_over(daemon: &Arc<Daemon>) {
+    let seats = daemon.layout.taken_seats();
+    let seats = seats.inspect_err(|error| tracing::error!(%error, "nobody knows who runs"));
+    for (agent, holder) in seats.unwrap_or_default() {
+        if let Ok(desk) = daemon.desk(agent).await {
+            daemon.greeted(&desk, &mut desk.lock().await, Some(holder));
+        }
+    }
+}
+
 /// Ends the agents' processes, each with what it has in hand; their turns go on when they run again.
 async fn stop_all(daemon: &Arc<Daemon>) {
+    take_over(daemon).await;
     let desks = daemon.desks().await;
     for desk in &desks {
         end_process(&mut desk.lock().await);

@@ -161,7 +161,9 @@ impl World {
             self.wake()?;
             let before = self.faults();
             let ran = self.cli("", &["daemon", "stop", "--json"])?;
-            if ran.code == Some(0) && self.faults() == before {
+            // One that had just left by itself, as at a signal, has stopped nobody.
+            let has_stopped = ran.json().is_some_and(|told| told["stopped"] == true);
+            if ran.code == Some(0) && has_stopped && self.faults() == before {
                 return Ok(());
             }
             pause();

@@ -170,6 +170,27 @@ fn a_runtime_whose_home_is_gone_ends_itself() {
     });
 }
 
+/// A daemon was killed, and the next one stopped before an agent's process had come back to it: that process
+/// went on, with nobody to look after it.
+#[test]
+fn a_daemon_that_is_stopped_at_once_ends_the_processes_of_the_one_before() {
+    let house = House::new();
+    house.create("coder");
+    for _ in 0..3 {
+        house.completed("coder", "do: say hello");
+        let pid = until("a process", || house.pid("coder"));
+        house.kill_daemon();
+        house.start_daemon();
+        let stopped = house.cli(&["daemon", "stop"]);
+        assert!(stopped.status.success(), "{stopped:?}");
+        until("its end", || {
+            reap(pid);
+            (!Path::new(&format!("/proc/{pid}")).exists()).then_some(())
+        });
+        house.start_daemon();
+    }
+}
+
 /// One that dies at every start is started more and more rarely, and then no more.
 #[test]
 fn a_crash_loop_ends_as_failed_with_the_last_error() {

@@ -19,5 +19,13 @@ fn turns(world: &World) -> Result<()> {
     for n in 1..=3 {
         world.send(AGENT, &format!("do: say this is answer number {n}"), &[])?;
     }
-    Ok(())
+    // Whoever had the agent's key may be dead: then it waits for somebody who brings it.
+    world.until("the answers", || {
+        let shown = world.look(AGENT)?;
+        if shown["phase"] == "waiting" {
+            let args = ["continue", AGENT, "--json"];
+            world.order(AGENT, "continue", None, &args).ok()?;
+        }
+        (shown["phase"] == "idle").then_some(())
+    })
 }

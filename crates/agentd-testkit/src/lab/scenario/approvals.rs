@@ -50,7 +50,10 @@ fn from_within(world: &World) -> Result<()> {
     let tried = world.work().join("tried");
     world.until("the tool's tries", || {
         let shown = world.look(AGENT)?;
-        (tried.exists() || is_quiet(&shown)).then_some(())
+        let is_empty = |name: &str| shown[name].as_array().is_none_or(Vec::is_empty);
+        // A crash may have kept them from beginning.
+        let never_began = !is_empty("approvals") && is_empty("tasks");
+        (tried.exists() || never_began || is_quiet(&shown)).then_some(())
     })?;
     let shown = world.show(AGENT)?;
     let waits = shown["approvals"].as_array().map_or(0, Vec::len);
