@@ -51,8 +51,8 @@ fn fill(filler: &std::path::Path) -> Result<()> {
     let mut size = 64 * 1024;
     while size > 0 {
         match file.write(&vec![0; size]) {
-            Ok(_) => {}
-            Err(_) => size /= 2,
+            Ok(written) if written == size => {}
+            _ => size /= 2,
         }
     }
     Ok(())
