@@ -51,8 +51,8 @@ fn fill(filler: &std::path::Path) -> Result<()> {
     let mut size = 64 * 1024;
     while size > 0 {
         match file.write(&vec![0; size]) {
-            Ok(0) | Err(_) => size /= 2,
-            Ok(_) => {}
+            Ok(written) if written == size => {}
+            _ => size /= 2,
         }
     }
     Ok(())
