@@ -337,7 +337,7 @@ fn a_newer_schema_is_refused_and_left_untouched() {
                 refused,
                 Error::NewerSchema {
                     found: 99,
-                    known: 2
+                    known: 3
                 }
             );
             assert!(is_newer, "{refused:?}");
