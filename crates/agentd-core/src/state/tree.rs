@@ -27,7 +27,7 @@ pub struct Conversation {
     pub turns: u32,
     /// Turns that ended in it, those that only compacted included.
     #[serde(default)]
-    pub ended: u32,
+    pub ended_turns: u32,
     pub compactions: u32,
     /// What the newest answer came to, with all that it was an answer to.
     #[serde(default)]
@@ -170,7 +170,7 @@ impl Tree {
                 head: event.seq,
                 sealed: None,
                 turns: 0,
-                ended: 0,
+                ended_turns: 0,
                 compactions: 0,
                 context_tokens: 0,
                 spent: Spent::default(),
@@ -236,7 +236,7 @@ impl Tree {
 
     pub(super) fn turn_ended(&mut self, id: ConversationId, busy_ms: u64) {
         self.with(id, |conversation| {
-            conversation.ended = conversation.ended.saturating_add(1);
+            conversation.ended_turns = conversation.ended_turns.saturating_add(1);
             conversation.spent.work(busy_ms);
         });
     }

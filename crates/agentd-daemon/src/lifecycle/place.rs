@@ -80,7 +80,7 @@ fn nth(number: usize, before: usize, total: usize) -> Option<Turns> {
 async fn total(daemon: &Daemon, state: &AgentState, segment: Segment) -> Result<usize> {
     let known = state.tree.get(segment.conversation);
     if let Some(known) = known.filter(|known| known.head <= segment.through) {
-        return Ok(known.ended as usize);
+        return Ok(known.ended_turns as usize);
     }
     let (conversation, through) = (segment.conversation, segment.through);
     let counted = daemon

@@ -116,7 +116,7 @@ mod tests {
             head: Seq(1),
             sealed: None,
             turns: n.into(),
-            ended: n.into(),
+            ended_turns: n.into(),
             compactions: 0,
             context_tokens: 0,
             spent: Spent::default(),
