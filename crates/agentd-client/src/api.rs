@@ -1,18 +1,25 @@
 //! The words of the API, as JSON has them. Fields are added, and never change their meaning.
 
 mod compact;
+mod daemon;
 mod events;
+mod hooks;
 mod tree;
 
 pub use compact::{Compact, Compacted};
+pub use daemon::Daemon;
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
+pub use hooks::{
+    CheckHooks, CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks,
+    TestedHook, TestedHooks, TrustHooks,
+};
 pub use tree::{Conversations, EndedTurn, Fork, Forked, OneConversation, Rewind};
 
 use agentd_core::event::{Decision, Direction, Mode, PromptMode, TurnStatus};
 use agentd_core::id::{
     AgentId, ApprovalId, ConversationId, OpId, PromptId, RuntimeId, Seq, TaskId, TurnId,
 };
-pub use agentd_core::reset::{Killed, Receipt};
+pub use agentd_core::reset::{HookReport, Killed, Receipt};
 use agentd_core::spec::AgentSpec;
 use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
@@ -85,6 +92,9 @@ pub struct Agent {
     pub tasks: Vec<TaskId>,
     pub archived: bool,
     pub stopped: bool,
+    /// A hooks file of its project that is passed over: nobody has trusted it as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untrusted_hooks: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -379,18 +389,4 @@ pub struct Task {
     pub conversation: ConversationId,
     pub started_at: Timestamp,
     pub running: bool,
-}
-
-/// `GET /v1/daemon`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Daemon {
-    pub version: String,
-    pub pid: u32,
-    pub home: String,
-    pub started_at: Timestamp,
-    pub agents: u64,
-    /// Processes that run agents.
-    pub awake: u64,
-    /// Bytes of memory that it has.
-    pub memory: u64,
 }

@@ -1,5 +1,7 @@
 //! The typed client: one method for each thing that can be asked.
 
+mod hooks;
+
 use crate::api::*;
 use crate::error::{Error, Problem};
 use crate::events::Events;
@@ -23,12 +25,28 @@ use tokio::net::UnixStream;
 #[derive(Clone, Debug)]
 pub struct Client {
     socket: PathBuf,
+    points: Option<Points>,
 }
+
+/// Is told, in the lab alone, that something is about to be asked or was answered: when, what, of what.
+pub type Points = fn(&str, &str, &str);
 
 impl Client {
     pub fn new(socket: impl Into<PathBuf>) -> Self {
         Self {
             socket: socket.into(),
+            points: None,
+        }
+    }
+
+    pub const fn with_points(mut self, points: Option<Points>) -> Self {
+        self.points = points;
+        self
+    }
+
+    fn pass(&self, when: &str, what: &str, path: &str) {
+        if let Some(points) = self.points {
+            points(when, what, about(path));
         }
     }
 
@@ -220,12 +238,12 @@ impl Client {
         Ok(Events::new(response.into_body()))
     }
 
-    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         let response = self.ask(Method::GET, path, None).await?;
         read(&whole(response).await?)
     }
 
-    async fn post<T: DeserializeOwned>(
+    pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
         body: &(impl Serialize + Sync),
@@ -272,7 +290,9 @@ impl Client {
         };
         let body = body.map(|(_, body)| body).unwrap_or_default();
         let request = request.body(Full::new(body)).map_err(strange)?;
+        self.pass("before", "ask", path);
         let response = sender.send_request(request).await.map_err(broken)?;
+        self.pass("on", "answer", path);
         if response.status().is_success() {
             return Ok(response);
         }
@@ -285,11 +305,19 @@ impl Client {
     }
 }
 
+/// What is asked about, whoever it is about.
+fn about(path: &str) -> &str {
+    let path = path.split('?').next().unwrap_or_default();
+    let mut parts = path.split('/').skip(2);
+    let (first, third) = (parts.next(), parts.nth(1));
+    third.or(first).unwrap_or_default()
+}
+
 fn of(name: &str, rest: &str) -> String {
     format!("/v1/agents/{}{rest}", escaped(name))
 }
 
-fn with_query(path: &str, query: &impl Serialize) -> Result<String, Error> {
+pub(crate) fn with_query(path: &str, query: &impl Serialize) -> Result<String, Error> {
     let query = serde_json::to_value(query).map_err(strange)?;
     let fields = query.as_object().into_iter().flatten();
     let mut path = path.to_owned();
@@ -338,6 +366,14 @@ fn strange(error: impl ToString) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_about_its_noun() {
+        assert_eq!(about("/v1/agents/coder/prompts/1?wait_ms=5"), "prompts");
+        assert_eq!(about("/v1/agents?limit=5"), "agents");
+        assert_eq!(about("/v1/agents/coder"), "agents");
+        assert_eq!(about("/v1/daemon"), "daemon");
+    }
 
     #[test]
     fn names_and_queries_travel_whole() {

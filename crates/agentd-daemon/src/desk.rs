@@ -5,6 +5,7 @@
 
 use crate::claims::Claims;
 use crate::clock;
+use crate::hooks::observe;
 use crate::problem::{Result, of_store};
 use crate::supervisor::{Process, Starts};
 use crate::view;
@@ -12,7 +13,7 @@ use agentd_client::api::{Delta, Env};
 use agentd_client::{Kind, Problem};
 use agentd_core::begin::Line;
 use agentd_core::event::{Event, NewEvent, placed};
-use agentd_core::id::{AgentId, Incarnation, Seq};
+use agentd_core::id::{AgentId, Incarnation, Seq, TurnId};
 use agentd_core::link::{self, Down, Order};
 use agentd_core::state::AgentState;
 use agentd_store::{Ack, Append, Fence, Store};
@@ -50,6 +51,10 @@ pub struct Inner {
     pub resetting: bool,
     /// It is to have a process, though there is nothing to do.
     pub wanted: bool,
+    /// Hooks are told that it begins or goes on: no process before they have spoken.
+    pub held: u32,
+    /// What was written that hooks are to hear of.
+    pub noticed: Vec<Event>,
     /// Puts it to sleep in a while.
     pub sleeper: Option<AbortHandle>,
     /// What is in memory may not be what is on disk.
@@ -116,6 +121,8 @@ impl Desk {
                 summary: None,
                 resetting: false,
                 wanted: false,
+                held: 0,
+                noticed: Vec::new(),
                 sleeper: None,
                 stale: false,
             }),
@@ -137,7 +144,8 @@ impl Desk {
     pub fn is_quiet(&self) -> bool {
         let inner = self.inner.try_lock();
         inner.is_ok_and(|inner| {
-            inner.process.is_none() && !inner.resetting && !inner.state.needs_process()
+            let is_idle = inner.process.is_none() && !inner.state.needs_process();
+            is_idle && !inner.resetting && inner.held == 0
         })
     }
 
@@ -216,8 +224,19 @@ impl Guard<'_> {
 
     /// Appends in one go.
     pub async fn append(&mut self, lines: Vec<Line>) -> Result<Vec<Event>> {
+        self.append_in(None, lines).await
+    }
+
+    /// The same for what belongs to a turn.
+    pub async fn append_in(
+        &mut self,
+        turn: Option<TurnId>,
+        lines: Vec<Line>,
+    ) -> Result<Vec<Event>> {
+        if lines.is_empty() {
+            return Ok(Vec::new());
+        }
         let at = clock::now();
-        let turn = None;
         let events = lines.into_iter();
         let events = events.map(|(conversation, body)| NewEvent {
             at,
@@ -302,6 +321,12 @@ impl Guard<'_> {
         for event in &placed {
             self.state.apply(event);
         }
+        if placed
+            .iter()
+            .any(|event| observe::is_of_interest(event.kind()))
+        {
+            self.noticed.extend(placed.iter().cloned());
+        }
         self.desk.changed();
         placed
     }
@@ -314,7 +339,13 @@ impl Guard<'_> {
     }
 
     pub fn order(&self, order: Order) {
-        self.tell(Down::Order { order });
+        self.tell(Down::Order { order, turn: None });
+    }
+
+    /// One that is about this turn, and no other.
+    pub fn order_turn(&self, order: Order, turn: TurnId) {
+        let turn = Some(turn);
+        self.tell(Down::Order { order, turn });
     }
 
     pub fn changed(&self) {

@@ -5,15 +5,19 @@ mod agents;
 mod conversations;
 mod daemon;
 mod events;
+mod hooks;
 mod prompts;
 mod respond;
 mod verbs;
 
 use crate::daemon::{Daemon, left};
 use access::{Own, Peer};
+use agentd_process::failpoint;
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::Method;
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::{get, post, put};
 use std::future::IntoFuture as _;
 use std::sync::Arc;
@@ -39,7 +43,11 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .route("/restore", post(verbs::restore))
         .route("/purge", post(verbs::purge))
         .route("/approvals/{approval}", post(verbs::decide))
-        .route_layer(from_fn(access::no_tools));
+        .route_layer(from_fn_with_state(Arc::clone(&daemon), access::no_tools));
+    let guarded_hooks = Router::new()
+        .route("/v1/hooks/test", post(hooks::test))
+        .route("/v1/hooks/trust", post(hooks::trust))
+        .route_layer(from_fn_with_state(Arc::clone(&daemon), access::no_tools));
     let verbs = Router::new()
         .route("/start", post(verbs::start))
         .route("/stop", post(verbs::stop))
@@ -68,6 +76,9 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .route("/v1/daemon/stop", post(daemon::stop))
         .route("/v1/agents", get(agents::list).post(agents::create))
         .nest("/v1/agents/{name}", agent)
+        .route("/v1/hooks", get(hooks::list))
+        .route("/v1/hooks/check", post(hooks::check))
+        .merge(guarded_hooks)
         .route("/v1/events", get(events::of_all))
         .route(
             "/v1/import",
@@ -76,7 +87,54 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .fallback(respond::no_such_path)
         .method_not_allowed_fallback(respond::no_such_method)
         .layer(DefaultBodyLimit::max(LARGEST))
+        .layer(from_fn(points))
         .with_state(daemon)
+}
+
+/// Where the lab may end the daemon, before a request is looked at and before it is answered.
+async fn points(request: Request, next: Next) -> Response {
+    let noun = noun(request.method(), request.uri().path());
+    failpoint::hit_of("on", "request", noun);
+    let response = next.run(request).await;
+    failpoint::hit_of("before", "answer", noun);
+    response
+}
+
+/// What a request is about, whoever it is about.
+fn noun(method: &Method, path: &str) -> &'static str {
+    const NOUNS: [&str; 22] = [
+        "agents",
+        "approvals",
+        "archive",
+        "checkpoint",
+        "continue",
+        "conversations",
+        "daemon",
+        "events",
+        "export",
+        "import",
+        "interrupt",
+        "prompts",
+        "purge",
+        "rename",
+        "reset",
+        "restart",
+        "spec",
+        "start",
+        "stop",
+        "tasks",
+        "fork",
+        "rewind",
+    ];
+    let mut parts = path.split('/').skip(2);
+    let (first, third) = (parts.next(), parts.nth(1));
+    let about = third.or(first).unwrap_or_default();
+    match NOUNS.into_iter().find(|noun| *noun == about) {
+        Some("prompts") if method == Method::GET => "answer",
+        Some("daemon") if method == Method::POST => "daemon_stop",
+        Some(noun) => noun,
+        None => "other",
+    }
 }
 
 pub async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {

@@ -1,7 +1,7 @@
 //! Where things are in the folder that everything is kept in, and who holds what.
 
 use agentd_core::id::AgentId;
-use agentd_process::Identity;
+use agentd_process::{Identity, failpoint};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -66,6 +66,36 @@ impl Layout {
         self.agent_folder(agent)
             .join("tasks")
             .join(task.to_string())
+    }
+
+    /// Hooks that run, or of which nobody has seen the end: a folder each.
+    pub fn hooks(&self) -> PathBuf {
+        self.home.join("hooks")
+    }
+
+    pub fn hook_folder(&self, hook: agentd_core::id::HookId) -> PathBuf {
+        self.hooks().join(hook.to_string())
+    }
+
+    /// The user's own hooks.
+    pub fn user_hooks(&self) -> PathBuf {
+        self.home.join("hooks.json")
+    }
+
+    /// Which hooks of projects the user trusts.
+    pub fn trusted_hooks(&self) -> PathBuf {
+        self.home.join("trusted-hooks.json")
+    }
+
+    /// Variables that hooks leave for the tools of a conversation.
+    pub fn env_file(
+        &self,
+        agent: AgentId,
+        conversation: agentd_core::id::ConversationId,
+    ) -> PathBuf {
+        self.agent_folder(agent)
+            .join("env")
+            .join(conversation.to_string())
     }
 
     /// What its process had to say besides.
@@ -134,11 +164,14 @@ impl Seat {
     pub fn take(layout: &Layout, agent: AgentId) -> io::Result<Self> {
         private(&layout.seats())?;
         private(&layout.agent_folder(agent))?;
+        failpoint::hit("before", "seat");
         let mut file = hold(&layout.seat(agent))?;
+        failpoint::hit("in", "seat");
         let me = Identity::current().map_err(io::Error::other)?;
         file.set_len(0)?;
         file.rewind()?;
         file.write_all(&serde_json::to_vec(&me)?)?;
+        failpoint::hit("after", "seat");
         Ok(Self { _file: file })
     }
 }

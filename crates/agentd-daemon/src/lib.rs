@@ -6,6 +6,7 @@
 //! - `desk`: one agent at hand; everything that is written to its journal goes through it.
 //! - `supervisor`: the agents' processes.
 //! - `link`: what runtimes say and hear.
+//! - `hooks`: users' programs that hear of what happens.
 //! - `lifecycle`: what can be done to an agent, one file per verb.
 //! - `http`: the same over HTTP, one file per noun.
 
@@ -14,11 +15,13 @@ mod claims;
 mod clock;
 mod daemon;
 mod desk;
+mod hooks;
 mod http;
 pub mod layout;
 mod lifecycle;
 mod link;
 mod problem;
+mod sockets;
 mod supervisor;
 mod title;
 mod transcript;
@@ -29,14 +32,14 @@ use crate::layout::Layout;
 use crate::supervisor::end_process;
 use crate::transcript::Transcripts;
 use agentd_client::api::Env;
+use agentd_core::hook::HookEvent;
+use agentd_process::failpoint;
 use agentd_store::{Options, SqliteStore, Store};
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long the agents' processes may take to end with the daemon.
@@ -94,9 +97,13 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
         }
         Err(error) => return Err(io_error("the daemon's lock cannot be taken")(error)),
     };
+    failpoint::hit("after", "lock");
     agentd_process::adopt_orphans()?;
-    let store = SqliteStore::open(Options::new(&settings.home))?;
-    let links = listen(&layout.link_socket())?;
+    let mut options = Options::new(&settings.home);
+    options.points = failpoint::folder().map(|_| failpoint::hit_of as agentd_store::Points);
+    options.mutants = failpoint::folder().map(|_| failpoint::mutant as agentd_store::Mutants);
+    let store = SqliteStore::open(options)?;
+    let links = sockets::listen(&layout.link_socket())?;
     let store: Arc<dyn Store> = Arc::new(store);
     let (transcripts, work) = Transcripts::new(layout.clone(), Arc::clone(&store));
     let daemon = Arc::new(Daemon::new(
@@ -111,29 +118,44 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let follower = Arc::clone(&daemon);
     tokio::spawn(async move { follower.transcripts.follow(work).await });
     let linked = tokio::spawn(link::serve(Arc::clone(&daemon), links));
+    hooks::settle::settle_all(&daemon).await;
     if let Err(problem) = lifecycle::revive::revive(&daemon).await {
         tracing::error!(%problem, "not all agents could be looked at");
     }
+    failpoint::hit("after", "revival");
     // Last of all: whoever is answered finds everything in its place.
-    let api = listen(&layout.api_socket())?;
+    let api = sockets::listen(&layout.api_socket())?;
     let served = tokio::spawn(http::serve(Arc::clone(&daemon), api));
+    tokio::spawn(sockets::mind(Arc::clone(&daemon), layout.clone()));
     tokio::spawn(reap());
     tokio::spawn(rest(Arc::clone(&daemon)));
     tokio::spawn(lifecycle::auto_reset::watch(Arc::clone(&daemon)));
     tracing::info!(home = %settings.home.display(), pid = std::process::id(), "ready");
 
+    let starter = Arc::clone(&daemon);
+    let started = serde_json::json!({"pid": std::process::id()});
+    tokio::spawn(async move {
+        hooks::observe::of_daemon(&starter, HookEvent::DaemonStart, started).await;
+    });
+
     let mut ending = daemon.ending();
-    loop {
+    let reason = loop {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            _ = hangup.recv() => {}
+            // First of all: whoever asked for it has heard that the agents' processes end too, and a
+            // signal that comes at the same time takes nothing of that back.
+            biased;
             _ = ending.wait_for(|ending| *ending != Ending::No) => {
                 stop_all(&daemon).await;
-                break;
+                break "stop";
             }
+            _ = terminate.recv() => break "signal",
+            _ = interrupt.recv() => break "signal",
+            _ = hangup.recv() => {}
         }
-    }
+    };
+    failpoint::hit("before", "leave");
+    let stopped = serde_json::json!({"reason": reason});
+    hooks::observe::of_daemon(&daemon, HookEvent::DaemonStop, stopped).await;
     daemon.end(Ending::Leaves);
     let _ended = served.await;
     let _ended = linked.await;
@@ -143,21 +165,6 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     }
     tracing::info!("ended");
     Ok(())
-}
-
-/// A socket that nobody else may speak to. Whoever left an old one there is gone: we hold the lock.
-fn listen(path: &Path) -> Result<UnixListener, Error> {
-    let what = format!("{} cannot be listened at", path.display());
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(io_error(what)(error));
-        }
-        _ => {}
-    }
-    let listener = UnixListener::bind(path).map_err(io_error(what.clone()))?;
-    let private = std::fs::Permissions::from_mode(0o600);
-    std::fs::set_permissions(path, private).map_err(io_error(what))?;
-    Ok(listener)
 }
 
 /// Ends the agents' processes, each with what it has in hand; their turns go on when they run again.

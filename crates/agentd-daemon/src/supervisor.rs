@@ -3,13 +3,14 @@
 
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
+use crate::hooks::observe;
 use crate::layout;
 use crate::lifecycle;
 use agentd_client::api::Env;
 use agentd_core::event::{AgentFailed, Body, FailCause, Mode, Note, PauseReason};
 use agentd_core::link::Order;
 use agentd_core::spec::Restart;
-use agentd_process::{Child, Exit, Identity, Signal, Start, signal};
+use agentd_process::{Child, Exit, Identity, Signal, Start, failpoint, signal};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::process::Stdio;
@@ -68,6 +69,8 @@ impl Daemon {
     /// Does what the agent's state calls for.
     pub fn mind(self: &Arc<Self>, desk: &Arc<Desk>, guard: &mut Guard<'_>) {
         self.transcripts.touched(desk.id);
+        let noticed = std::mem::take(&mut guard.noticed);
+        observe::written(self, desk, guard, &noticed);
         if self.is_ending() {
             return;
         }
@@ -87,7 +90,8 @@ impl Daemon {
         }
         Self::mind_env(guard);
         let is_wanted = guard.wanted && !guard.state.stopped && !guard.resetting;
-        let needs = guard.state.needs_process() || is_wanted;
+        let may = guard.held == 0 || guard.state.ends_turn();
+        let needs = (guard.state.needs_process() || is_wanted) && may;
         let is_done = guard.state.stopped && guard.state.turn.is_none();
         match &guard.process {
             None if needs && !guard.state.archived => {
@@ -120,7 +124,10 @@ impl Daemon {
             Some(turn) => (turn.paused == Some(PauseReason::MissingKey), false),
             None => (false, true),
         };
-        if is_other && (lacks_key || (is_between_turns && guard.down.is_some())) {
+        // One that is only about to come gets what there is then.
+        let is_there = guard.down.is_some();
+        let is_coming = guard.process.is_some() && !is_there;
+        if is_other && ((lacks_key && !is_coming) || (is_between_turns && is_there)) {
             guard.wanted = true;
             end_process(guard);
         }
@@ -214,7 +221,14 @@ async fn start(daemon: Arc<Daemon>, desk: Arc<Desk>) {
         guard.changed();
         return;
     }
-    match spawn(&daemon, &desk) {
+    if guard.starts.deaths > 0 {
+        let deaths = guard.starts.deaths;
+        observe::restarts(&daemon, &desk, "crash", deaths);
+    }
+    failpoint::hit("before", "spawn");
+    let spawned = spawn(&daemon, &desk);
+    failpoint::hit("after", "spawn");
+    match spawned {
         Ok((identity, child)) => {
             let is_adopted = child.is_none();
             guard.process = Some(Process {
@@ -278,20 +292,22 @@ async fn watch(daemon: Arc<Daemon>, desk: Arc<Desk>, identity: Identity, child: 
         tracing::error!(agent = %desk.id, %error, "what a process left behind cannot be killed");
     }
     let mut guard = desk.lock().await;
-    let is_it = guard
+    let process = guard
         .process
-        .as_ref()
-        .is_some_and(|process| process.identity == Some(identity));
-    if !is_it {
-        return;
-    }
-    guard.process = None;
+        .take_if(|process| process.identity == Some(identity));
+    let Some(process) = process else { return };
     guard.down = None;
     guard.link.gone();
     let ended_well = match exit {
         Some(exit) => exit == Exit::Code(0),
         None => guard.state.at_rest,
     };
+    let reason = match (process.is_stopping, ended_well) {
+        (true, _) => "stopped",
+        (_, true) => "ended",
+        _ => "crashed",
+    };
+    observe::exited(&daemon, &desk, reason, exit);
     let lived = guard.starts.at.is_none_or(|at| at.elapsed() > LONG_LIFE);
     if ended_well || lived {
         guard.starts.deaths = 0;

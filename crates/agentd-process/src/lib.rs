@@ -9,7 +9,7 @@
 //! - [`kill_tree`]: the end of a process and of all that it started, up to the next shim;
 //!   [`kill_descendants`]: of all that this one started, shims too; [`kill_orphans`]: of whoever came
 //!   to this process because its parents had left it.
-//! - [`failpoint`]: places where a test can hold a process still.
+//! - [`failpoint`]: places where the lab can hold a process still, or end it.
 //! - [`task`]: a process tree that outlives whoever had it started; [`shim`]: what looks after it.
 
 mod births;
@@ -33,7 +33,7 @@ pub use boot::boot_id;
 pub use child::{Child, Exit};
 pub use error::{Error, Result};
 pub use identity::Identity;
-pub use inside::is_in_task;
+pub use inside::{Around, is_in_task, task_around};
 pub use reap::{adopt_orphans, kill_orphans, reap_orphans};
 pub use signal::{Delivery, Signal, signal, signal_group};
 pub use start::{Own, Start};

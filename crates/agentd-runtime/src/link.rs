@@ -3,17 +3,20 @@
 //! A task holds the connection, makes it again whenever it breaks, and says again what was not
 //! answered; whoever appends only waits a little longer.
 
+mod hooks;
 mod journal;
 mod wire;
 
+pub use hooks::LinkHooks;
 pub use journal::LinkJournal;
 
 use agentd_core::event::{Event, NewEvent};
-use agentd_core::id::{AgentId, RuntimeId, TryId};
+use agentd_core::hook::{Fire, Verdict};
+use agentd_core::id::{AgentId, RuntimeId, TryId, TurnId};
 use agentd_core::link::{Draft, Order, Refusal, Welcome};
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// Where to find the daemon, and as whom.
 #[derive(Clone, Debug)]
@@ -38,6 +41,7 @@ pub enum JoinError {
 enum Ask {
     Append(Vec<NewEvent>, Option<TryId>),
     Draft(Draft),
+    Fire(Box<Fire>, oneshot::Sender<Verdict>),
 }
 
 /// What comes of it, in the journal's order.
@@ -46,22 +50,23 @@ enum Heard {
     Arrived(Vec<Event>),
     Appended,
     Drafted,
-    Told(Order),
+    Told(Order, Option<TurnId>),
     Refused(Refusal),
     /// There is no daemon, and will be none.
     Gone(String),
 }
 
 /// Asks the daemon for the agent.
-pub async fn join(options: Options) -> Result<(Welcome, LinkJournal), JoinError> {
+pub async fn join(options: Options) -> Result<(Welcome, LinkJournal, LinkHooks), JoinError> {
     let (asks, asked) = mpsc::unbounded_channel();
     let (heard, mut hears) = mpsc::unbounded_channel();
     tokio::spawn(wire::run(options, asked, heard));
     loop {
         match hears.recv().await {
             Some(Heard::Woken(welcome)) => {
+                let hooks = LinkHooks::new(asks.clone());
                 let journal = LinkJournal::new(asks, hears);
-                return Ok((*welcome, journal));
+                return Ok((*welcome, journal, hooks));
             }
             Some(Heard::Refused(why)) => return Err(JoinError::Refused(why)),
             Some(Heard::Gone(why)) => return Err(JoinError::Gone(why)),

@@ -4,7 +4,7 @@ use crate::error::{Error, Exit};
 use crate::home;
 use agentd_client::Client;
 use agentd_daemon::layout::{Layout, private};
-use agentd_process::{Child, Own, Start};
+use agentd_process::{Child, Own, Start, failpoint};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -69,7 +69,12 @@ pub async fn client() -> Result<Client, Error> {
 
 /// For whoever does not want one to be started.
 pub fn client_of_any() -> Result<Client, Error> {
-    Ok(Client::new(socket(&home::folder()?)))
+    Ok(client_at(&home::folder()?))
+}
+
+fn client_at(home: &Path) -> Client {
+    let points = failpoint::folder().map(|_| failpoint::hit_of as agentd_client::Points);
+    Client::new(socket(home)).with_points(points)
 }
 
 pub fn socket(home: &Path) -> PathBuf {
@@ -111,7 +116,7 @@ impl Connection {
     /// To the daemon of this folder.
     pub async fn at(home: PathBuf) -> Result<Self, Error> {
         let mut connection = Self {
-            client: Client::new(socket(&home)),
+            client: client_at(&home),
             home,
             daemon: None,
             in_vain: 0,
@@ -159,6 +164,7 @@ impl Connection {
             return Ok(());
         };
         let mut log_from = 0;
+        failpoint::hit("after", "lock");
         for attempt in 1..=STARTS {
             if listens(self.client.socket())? {
                 return Ok(());
@@ -224,6 +230,7 @@ impl Connection {
             Error::new(Exit::Unavailable, "the daemon cannot be started").because(error)
         })?;
         self.daemon = Some(child);
+        failpoint::hit("after", "spawn");
         Ok(from)
     }
 

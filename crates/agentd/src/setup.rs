@@ -6,7 +6,8 @@ use agentd_core::catalog::{Catalog, Choice};
 use agentd_core::event::Context;
 use agentd_core::id::BootId;
 use agentd_core::spec::{AgentSpec, Thinking};
-use agentd_core::turn::Policy;
+use agentd_core::turn::{Hooks, Policy};
+use agentd_process::failpoint;
 use agentd_process::task::{Limits, ShimProgram};
 use agentd_runtime::provider::{self, Demo, Overrides, Provider};
 use agentd_runtime::tools::{Secrets, Toolbox, ToolboxOptions, allowed_env};
@@ -119,7 +120,7 @@ pub fn ready(
                 .chain(keys),
         ),
         shim: ShimProgram::default(),
-        shim_failpoint: variable("AGENTD_SHIM_FAILPOINT"),
+        lab: failpoint::folder().map(Path::to_owned),
         boot: boot()?,
     })
     .map_err(|error| refused("the tools cannot be set up").because(error))?;
@@ -130,6 +131,7 @@ pub fn ready(
         parallel: tools.parallel(),
         max_failures: MAX_FAILURES,
         missing_key,
+        hooks: Hooks::None,
     };
     Ok(Ready {
         provider,

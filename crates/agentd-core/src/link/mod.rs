@@ -12,14 +12,15 @@ pub use daemon::{Daemon, Greeting};
 pub use runtime::{Did, Runtime};
 
 use crate::event::{Event, NewEvent};
-use crate::id::{AgentId, Incarnation, RuntimeId, Seq, TryId};
+use crate::hook::{Fire, Verdict};
+use crate::id::{AgentId, FireId, Incarnation, RuntimeId, Seq, TryId, TurnId};
 use crate::state::AgentState;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version that this build speaks.
-pub const VERSION: u32 = 1;
+/// The version that this build speaks. The second one has hooks; a runtime of the first is still heard.
+pub const VERSION: u32 = 2;
 /// What one thing that is said may hold: an append with all of a tool's output in it, or an agent's window.
 pub const MAX_FRAME: usize = 256 * 1024 * 1024;
 
@@ -30,6 +31,20 @@ pub enum Up {
     Hello(Hello),
     Append(Append),
     Draft(Draft),
+    /// Something that hooks are to hear of.
+    Fire(Box<Fire>),
+}
+
+impl Up {
+    /// What it is, in one word.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Hello(_) => "hello",
+            Self::Append(_) => "append",
+            Self::Draft(_) => "draft",
+            Self::Fire(_) => "fire",
+        }
+    }
 }
 
 /// The first thing on every connection.
@@ -102,10 +117,34 @@ pub enum Down {
     },
     Order {
         order: Order,
+        /// The turn that is meant: by the time it is heard, another may be under way.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<TurnId>,
+    },
+    /// What hooks say. What they had written to the journal has come before.
+    Fired {
+        id: FireId,
+        verdict: Verdict,
     },
     Refused {
         why: Refusal,
     },
+}
+
+impl Down {
+    /// What it is, in one word.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Welcome(_) => "welcome",
+            Self::Resumed { .. } => "resumed",
+            Self::Appended { .. } => "appended",
+            Self::Drafted { .. } => "drafted",
+            Self::Events { .. } => "events",
+            Self::Order { .. } => "order",
+            Self::Fired { .. } => "fired",
+            Self::Refused { .. } => "refused",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,8 @@
 
 use super::{Append, Down, Draft, Hello, Order, Refusal, Seen, Up, VERSION, Welcome};
 use crate::event::{Event, NewEvent, placed};
-use crate::id::{AgentId, Incarnation, RuntimeId, TryId};
+use crate::hook::{Fire, Verdict};
+use crate::id::{AgentId, FireId, Incarnation, RuntimeId, TryId, TurnId};
 use std::collections::BTreeMap;
 
 /// What comes of something that was said.
@@ -17,7 +18,10 @@ pub enum Did {
     /// The append that was asked for is durable; its events have arrived before this.
     Appended,
     Drafted,
-    Told(Order),
+    /// What hooks say.
+    Fired(FireId, Verdict),
+    /// Where it is about a turn, that turn alone is meant.
+    Told(Order, Option<TurnId>),
     /// It is over.
     Refused(Refusal),
     /// The other side makes no sense: let go of the connection and make a new one.
@@ -34,6 +38,8 @@ pub struct Runtime {
     appends: u64,
     appending: Option<Append>,
     drafting: Option<Draft>,
+    /// What hooks have not answered yet.
+    firing: BTreeMap<FireId, Fire>,
     /// Hello was answered on the connection that there is.
     is_greeted: bool,
 }
@@ -48,6 +54,7 @@ impl Runtime {
             appends: 0,
             appending: None,
             drafting: None,
+            firing: BTreeMap::new(),
             is_greeted: false,
         }
     }
@@ -96,6 +103,12 @@ impl Runtime {
         self.say(Up::Draft(draft))
     }
 
+    /// As many as there are at a time.
+    pub fn fire(&mut self, fire: Fire) -> Vec<Did> {
+        self.firing.insert(fire.id, fire.clone());
+        self.say(Up::Fire(Box::new(fire)))
+    }
+
     /// What cannot be said now is said after the greeting.
     fn say(&self, up: Up) -> Vec<Did> {
         match self.is_greeted {
@@ -128,7 +141,8 @@ impl Runtime {
                 }
                 let again = self.appending.clone().map(Up::Append);
                 let draft = self.drafting.clone().map(Up::Draft);
-                did.extend(again.into_iter().chain(draft).map(Did::Send));
+                let fires = self.firing.values().cloned().map(Box::new).map(Up::Fire);
+                did.extend(again.into_iter().chain(draft).chain(fires).map(Did::Send));
                 did
             }
             Down::Appended { n, first } => {
@@ -154,8 +168,12 @@ impl Runtime {
                     None => Vec::new(),
                 }
             }
+            Down::Fired { id, verdict } => match self.firing.remove(&id) {
+                Some(_) => vec![Did::Fired(id, verdict)],
+                None => Vec::new(),
+            },
             Down::Events { events } => self.arrived(events),
-            Down::Order { order } => vec![Did::Told(order)],
+            Down::Order { order, turn } => vec![Did::Told(order, turn)],
             Down::Refused { why } => vec![Did::Refused(why)],
             Down::Welcome(_) | Down::Resumed { .. } => vec![Did::Reconnect],
         }

@@ -6,7 +6,9 @@
 
 mod auto_reset;
 mod compactions;
+mod hooks;
 mod inbox;
+mod process;
 mod reset;
 mod spending;
 mod tasks;
@@ -14,6 +16,7 @@ mod tree;
 mod turn;
 
 pub use compactions::{CompactionOutcome, Compactions};
+pub use hooks::{Firing, Hooks, Run};
 pub use inbox::{Inbox, Queued};
 pub use reset::{Outcome, Reset, Resets};
 pub use spending::Spending;
@@ -21,7 +24,7 @@ pub use tasks::{Approval, Approvals, Task, Tasks};
 pub use tree::{Conversation, Lineage, Segment, Tree};
 pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
 
-use crate::event::{After, Body, Event, FailCause, Mode, ResetStep, TurnStatus};
+use crate::event::{After, Body, Event, FailCause, FailureClass, Mode, ResetStep, TurnStatus};
 use crate::id::{AgentId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use crate::time::Timestamp;
@@ -95,6 +98,7 @@ pub struct AgentState {
     /// The newest incarnation has ended by itself.
     pub at_rest: bool,
     pub resets: Resets,
+    pub hooks: Hooks,
     pub tree: Tree,
     pub inbox: Inbox,
     pub turn: Option<Turn>,
@@ -127,6 +131,7 @@ impl AgentState {
             incarnation: Incarnation::default(),
             at_rest: true,
             resets: Resets::default(),
+            hooks: Hooks::default(),
             tree: Tree::default(),
             inbox: Inbox::default(),
             turn: None,
@@ -184,34 +189,8 @@ impl AgentState {
     /// What went wrong in a conversation that was left is no trouble of this one.
     fn is_trouble(&self, turn: &EndedTurn) -> bool {
         matches!(turn.status, TurnStatus::Failed | TurnStatus::Lost)
+            && turn.failure != Some(FailureClass::Blocked)
             && Some(turn.conversation) == self.tree.current()
-    }
-
-    /// Whether there is something to do that needs a process.
-    pub fn needs_process(&self) -> bool {
-        if self.resets.under_way().is_some() || self.stopped {
-            // The turn is to end, and only a process can end it as it should.
-            return self.turn.is_some();
-        }
-        let has_work = match &self.turn {
-            Some(_) => !self.waits_for_somebody(),
-            None => self.has_asked() && self.reset_due().is_none(),
-        };
-        has_work && self.failed.is_none()
-    }
-
-    /// Somebody has asked for something that has not begun.
-    fn has_asked(&self) -> bool {
-        self.inbox.waiting().len() > 0 || self.compactions.asked().is_some()
-    }
-
-    /// What a process that takes the agent over now comes after.
-    pub const fn after(&self) -> After {
-        match (self.incarnation.0, self.at_rest) {
-            (0, _) => After::Start,
-            (_, true) => After::Restart,
-            (_, false) => After::Crash,
-        }
     }
 
     /// How often the pointer has moved: what compare-and-swap compares.
@@ -336,6 +315,7 @@ impl AgentState {
             }
             Body::PromptsSetAside(body) => self.inbox.set_aside(&body.prompts),
             Body::PromptsRequeued(body) => self.inbox.requeue(&body.prompts),
+            Body::PromptBlocked(body) => self.inbox.take(&[body.prompt]),
 
             Body::TurnStarted(body) => self.start_turn(event, body),
             Body::TurnEnded(body) => self.end_turn(event, body),
@@ -375,6 +355,12 @@ impl AgentState {
             Body::ApprovalAnswered(body) => self.approvals.answer(body),
             Body::ApprovalWithdrawn(body) => self.approvals.withdraw(body.approval),
 
+            Body::HookStarted(body) => {
+                self.hooks.start(event, body);
+                true
+            }
+            Body::HookEnded(body) => self.end_hook(event, body),
+
             Body::Quarantined(_) => true,
 
             // What was said is the window's business.
@@ -386,6 +372,8 @@ impl AgentState {
             | Body::Summary(_)
             | Body::Context(_)
             | Body::Note(_)
+            | Body::HookOutput(_)
+            | Body::CallRevised(_)
             | Body::Gone(_) => true,
         }
     }

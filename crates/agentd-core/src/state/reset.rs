@@ -1,5 +1,6 @@
 //! The reset under way, and how the latest ones went.
 
+use super::AgentState;
 use crate::event::{
     Event, ResetBegan, ResetEnded, ResetRefusal, ResetStep, ResetStepped, ResetWithdrawn,
 };
@@ -155,5 +156,18 @@ impl Resets {
             self.over.pop_front();
         }
         true
+    }
+}
+
+impl AgentState {
+    /// Nothing new begins while somebody makes another conversation the current one, or wants none at all.
+    pub fn is_held_back(&self) -> bool {
+        self.stopped || self.resets.under_way().is_some() || self.reset_due().is_some()
+    }
+
+    /// Whether a turn under way is to end. A reset asks hooks first, which may refuse it.
+    pub fn ends_turn(&self) -> bool {
+        let reset = self.resets.under_way();
+        self.stopped || reset.is_some_and(|reset| reset.done >= Some(ResetStep::PreReset))
     }
 }

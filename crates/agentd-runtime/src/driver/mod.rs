@@ -2,23 +2,26 @@
 //! it. It decides nothing.
 
 mod backoff;
+mod hooks;
+mod mutants;
 mod request;
 mod seams;
 mod tools;
 mod wake;
 
-pub use seams::{Heard, Journal, JournalError, Observed, Observer, Tools};
+pub use seams::{Heard, Hooks, Journal, JournalError, Observed, Observer, Tools};
 pub use wake::{Folded, Parts};
 
 use crate::provider::Failure;
 use crate::provider::Provider;
 use agentd_core::draft::Delta;
 use agentd_core::event::{Body, Event, IncarnationEnded, NewEvent, TaskExit};
-use agentd_core::id::{CallId, TaskId, TryId};
-use agentd_core::link::Order;
+use agentd_core::hook::Verdict;
+use agentd_core::id::{CallId, FireId, TaskId, TryId};
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
 use agentd_core::wire::stream::End;
+use agentd_process::failpoint;
 use request::InFlight;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -60,6 +63,9 @@ enum Happening {
     Finished(CallId, Finished),
     TaskEnded(TaskId, TaskExit, String),
     BackoffOver,
+    Fired(FireId, Verdict),
+    /// A hook wants the turn to end, for this reason.
+    Halt(String),
 }
 
 /// One awake agent.
@@ -68,6 +74,7 @@ pub struct Driver {
     journal: Box<dyn Journal>,
     provider: Provider,
     tools: Arc<dyn Tools>,
+    hooks: Option<Arc<dyn Hooks>>,
     observer: Observer,
     clock: fn() -> Timestamp,
     effects: VecDeque<Effect>,
@@ -92,6 +99,7 @@ impl Driver {
             journal: parts.journal,
             provider: parts.provider,
             tools: parts.tools,
+            hooks: parts.hooks,
             observer: parts.observer,
             clock: parts.clock,
             effects: VecDeque::new(),
@@ -169,9 +177,7 @@ impl Driver {
     fn heard(&mut self, heard: Heard) {
         match heard {
             Heard::Events(events) => self.feed(events),
-            Heard::Order(Order::Interrupt) => self.step(Input::Interrupt),
-            Heard::Order(Order::Continue) => self.step(Input::Continue),
-            Heard::Order(Order::Stop) => self.step(Input::Stop),
+            Heard::Order(order, turn) => self.step(Input::of_order(order, turn)),
         }
     }
 
@@ -194,6 +200,8 @@ impl Driver {
             Happening::TaskEnded(task, exit, text) => {
                 self.step(Input::TaskEnded { task, exit, text });
             }
+            Happening::Fired(id, verdict) => self.step(Input::Fired { id, verdict }),
+            Happening::Halt(reason) => self.step(Input::Halt(reason)),
             Happening::BackoffOver => {
                 self.waiting = None;
                 self.step(Input::BackoffOver);
@@ -219,11 +227,20 @@ impl Driver {
             Effect::Send {
                 request_id,
                 request,
-            } => self.send(request_id, *request),
+            } => {
+                // All of it is durable before it leaves.
+                failpoint::hit("at", "barrier.2");
+                self.send(request_id, *request);
+            }
             Effect::CancelRequest { request } => self.cancel_request(request),
             Effect::PrepareTool { call, consent } => self.prepare_tool(call, consent),
-            Effect::RunTool { call, started } => self.run_tool(call, started),
+            Effect::RunTool { call, started } => {
+                // That it starts is durable before it does.
+                failpoint::hit("at", "barrier.3");
+                self.run_tool(call, started);
+            }
             Effect::CancelTool { call } => self.cancel_tool(&call),
+            Effect::Fire { fire } => self.fire(*fire),
             Effect::Backoff {
                 failures,
                 at_least_ms,
@@ -266,7 +283,9 @@ impl Driver {
         events: Vec<NewEvent>,
         ends: Option<TryId>,
     ) -> Result<Vec<Event>, JournalError> {
-        let events = self.journal.append(events, ends).await?;
+        let (events, unkept) = mutants::of(events);
+        let mut events = self.journal.append(events, ends).await?;
+        mutants::pretend(&mut events, unkept);
         for event in &events {
             (self.observer)(Observed::Event(event));
         }

@@ -78,7 +78,9 @@ impl Journal for LinkJournal {
             match self.hear().await? {
                 Heard::Arrived(events) => placed.extend(events),
                 Heard::Appended => break,
-                Heard::Told(order) => self.held.push_back(driver::Heard::Order(order)),
+                Heard::Told(order, turn) => {
+                    self.held.push_back(driver::Heard::Order(order, turn));
+                }
                 _ => {}
             }
         }
@@ -95,6 +97,7 @@ impl Journal for LinkJournal {
         bytes: Vec<u8>,
     ) -> Result<(), JournalError> {
         let text = String::from_utf8(bytes).map_err(|error| gone(&error.to_string()))?;
+        failpoint::hit("before", "draft");
         self.ask(Ask::Draft(Draft {
             request,
             offset,
@@ -104,7 +107,9 @@ impl Journal for LinkJournal {
             match self.hear().await? {
                 Heard::Drafted => break,
                 Heard::Arrived(events) => self.held.push_back(driver::Heard::Events(events)),
-                Heard::Told(order) => self.held.push_back(driver::Heard::Order(order)),
+                Heard::Told(order, turn) => {
+                    self.held.push_back(driver::Heard::Order(order, turn));
+                }
                 _ => {}
             }
         }
@@ -119,7 +124,7 @@ impl Journal for LinkJournal {
         loop {
             match self.hear().await? {
                 Heard::Arrived(events) => return Ok(driver::Heard::Events(events)),
-                Heard::Told(order) => return Ok(driver::Heard::Order(order)),
+                Heard::Told(order, turn) => return Ok(driver::Heard::Order(order, turn)),
                 _ => {}
             }
         }

@@ -1,11 +1,15 @@
 //! The connection: made, kept, made again.
 
 use super::{Ask, Heard, Options};
+use agentd_core::hook::Verdict;
+use agentd_core::id::FireId;
 use agentd_core::link::{Did, Down, MAX_FRAME, Runtime, Up};
+use agentd_process::failpoint;
 use futures_util::{SinkExt as _, StreamExt as _};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use tokio::net::UnixStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{AnyDelimiterCodec, Framed};
 
 /// Between two tries to connect.
@@ -24,6 +28,8 @@ enum Over {
 struct Wire {
     link: Runtime,
     heard: mpsc::UnboundedSender<Heard>,
+    /// Who waits for what hooks say.
+    firing: HashMap<FireId, Vec<oneshot::Sender<Verdict>>>,
 }
 
 pub async fn run(
@@ -32,7 +38,12 @@ pub async fn run(
     heard: mpsc::UnboundedSender<Heard>,
 ) {
     let link = Runtime::new(options.agent, options.runtime);
-    let mut wire = Wire { link, heard };
+    let firing = HashMap::new();
+    let mut wire = Wire {
+        link,
+        heard,
+        firing,
+    };
     let mut alone_since = Instant::now();
     loop {
         if let Ok(stream) = UnixStream::connect(&options.socket).await {
@@ -82,11 +93,16 @@ impl Wire {
                     let Ok(down) = serde_json::from_slice::<Down>(&frame) else {
                         return Over::Broken;
                     };
+                    failpoint::hit_of("on", "receive", down.name());
                     self.link.received(down)
                 }
                 ask = asked.recv() => match ask {
                     Some(Ask::Append(events, ends)) => self.link.append(events, ends),
                     Some(Ask::Draft(draft)) => self.link.draft(draft),
+                    Some(Ask::Fire(fire, tell)) => {
+                        self.firing.entry(fire.id).or_default().push(tell);
+                        self.link.fire(*fire)
+                    }
                     None => return Over::Done,
                 },
             };
@@ -109,7 +125,13 @@ impl Wire {
                 Did::Arrived(events) => Heard::Arrived(events),
                 Did::Appended => Heard::Appended,
                 Did::Drafted => Heard::Drafted,
-                Did::Told(order) => Heard::Told(order),
+                Did::Fired(id, verdict) => {
+                    for tell in self.firing.remove(&id).unwrap_or_default() {
+                        let _nobody_waits = tell.send(verdict.clone());
+                    }
+                    continue;
+                }
+                Did::Told(order, turn) => Heard::Told(order, turn),
                 Did::Refused(why) => {
                     let _nobody_listens = self.heard.send(Heard::Refused(why));
                     return Some(Over::Done);
@@ -127,5 +149,8 @@ impl Wire {
 async fn send(connection: &mut Connection, up: &Up) -> Result<(), ()> {
     // Text in JSON has no NUL in it.
     let text = serde_json::to_string(up).map_err(drop)?;
-    connection.send(text).await.map_err(drop)
+    failpoint::hit_of("before", "send", up.name());
+    connection.send(text).await.map_err(drop)?;
+    failpoint::hit_of("after", "send", up.name());
+    Ok(())
 }

@@ -47,6 +47,7 @@ use agentd_core::recover::CallFact;
 use agentd_core::spec::Rule;
 use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Prepared};
+use agentd_process::failpoint;
 use agentd_process::task::{Limits, ShimProgram};
 use async_trait::async_trait;
 use blocking::Cancelled;
@@ -85,8 +86,8 @@ pub struct ToolboxOptions {
     pub task_limits: Limits,
     pub secrets: Secrets,
     pub shim: ShimProgram,
-    /// For tests: where the shim of each task is to pause.
-    pub shim_failpoint: Option<String>,
+    /// The lab's folder, where this process is in the lab: so are the shims of its tasks.
+    pub lab: Option<PathBuf>,
     /// The start of the system under which this process runs.
     pub boot: BootId,
 }
@@ -235,6 +236,15 @@ impl Tools for Toolbox {
         let Some(tool) = tool else {
             return CallFact::Unknown;
         };
+        if failpoint::mutant("tool_run_again") {
+            let task = Some(TaskId::new(uuid::Uuid::now_v7()));
+            let again = StartedCall {
+                task,
+                ..started.clone()
+            };
+            let (_never, cancelled) = watch::channel(false);
+            return CallFact::Ended(self.run(call.clone(), again, cancelled).await);
+        }
         match tool.find(self.work(call.clone(), started.clone())).await {
             CallFact::Ended(finished) => CallFact::Ended(self.clean(finished)),
             other => other,

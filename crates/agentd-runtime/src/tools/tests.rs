@@ -33,7 +33,7 @@ impl Stage {
             max_tasks: 2,
             secrets: Secrets::new(["sk-0123456789".to_owned()]),
             shim: ShimProgram::default(),
-            shim_failpoint: None,
+            lab: None,
             task_limits: Default::default(),
             boot: BootId::from_bytes([7; 16]),
         };

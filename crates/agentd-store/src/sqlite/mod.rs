@@ -59,7 +59,16 @@ pub struct Options {
     pub snapshot_every: u64,
     /// SQLite's name of the file layer; none is the platform's.
     pub vfs: Option<String>,
+    /// Is told, in the lab alone, what is about to be committed and what was.
+    pub points: Option<Points>,
+    /// Says, in the lab alone, which mistakes are to be made on purpose.
+    pub mutants: Option<Mutants>,
 }
+
+/// When, what, and of what kind.
+pub type Points = fn(&str, &str, &str);
+/// Whether the mistake of this name is to be made.
+pub type Mutants = fn(&str) -> bool;
 
 impl Options {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
@@ -70,7 +79,13 @@ impl Options {
             lock_timeout: Duration::from_secs(5),
             snapshot_every: 512,
             vfs: None,
+            points: None,
+            mutants: None,
         }
+    }
+
+    pub(in crate::sqlite) fn is_mutant(&self, name: &str) -> bool {
+        self.mutants.is_some_and(|mutants| mutants(name))
     }
 
     fn journal(&self) -> PathBuf {

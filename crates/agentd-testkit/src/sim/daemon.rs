@@ -78,7 +78,9 @@ impl Sim {
         let is_connected = |daemon: &super::DaemonProcess| daemon.side.is_connected();
         let is_connected = self.daemon.as_ref().is_some_and(is_connected);
         if is_connected {
-            self.send_down(&Down::Order { order });
+            let turn = self.kept.state().turn.as_ref().map(|turn| turn.id);
+            let turn = turn.filter(|_| order == Order::Interrupt);
+            self.send_down(&Down::Order { order, turn });
         }
         is_connected
     }
@@ -147,6 +149,7 @@ impl Sim {
         };
         let may_write = |incarnation| daemon.side.may_write(incarnation);
         match up {
+            Up::Fire(_) => panic!("there are no hooks here"),
             Up::Hello(hello) => self.greet(&hello),
             Up::Append(append) if may_write(append.incarnation) => {
                 let n = append.n;

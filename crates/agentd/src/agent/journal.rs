@@ -66,6 +66,7 @@ impl Journal for StoreJournal {
             offset,
             bytes,
         };
+        failpoint::hit("before", "draft");
         let kept = self.store.write_draft(self.fence, chunk).await;
         kept.map_err(broken)?;
         failpoint::hit("after", "draft");
