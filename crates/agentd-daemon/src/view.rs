@@ -61,6 +61,11 @@ pub fn summary(window: &Window) -> String {
     window.last_text().chars().take(SUMMARY).collect()
 }
 
+/// The same without what only its words tell: for one that has just been made, whose words are another's.
+pub async fn without_words(desk: &Desk) -> Agent {
+    of(&desk.lock().await)
+}
+
 pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
     let (mut agent, wants_reason, known) = {
         let guard = desk.lock().await;

@@ -45,7 +45,15 @@ pub trait Store: Send + Sync + 'static {
     async fn read(&self, query: ReadQuery) -> Result<Page>;
 
     /// Where turns of a conversation ended, in order.
-    async fn turn_ends(&self, query: TurnQuery) -> Result<TurnEnds>;
+    async fn turn_ends(&self, query: TurnQuery) -> Result<Vec<Event>>;
+
+    /// How many of them there are up to some event.
+    async fn count_turn_ends(
+        &self,
+        agent: AgentId,
+        conversation: ConversationId,
+        through: Seq,
+    ) -> Result<usize>;
 
     /// A page of all agents' events, in the order they were committed.
     async fn read_all(&self, after: Cursor, limit: usize) -> Result<GlobalPage>;
@@ -231,14 +239,9 @@ pub enum Turns {
     Newest(usize),
     /// 0 for the first.
     Nth(usize),
+    /// 0 for the last.
+    NthLast(usize),
     Id(TurnId),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct TurnEnds {
-    pub events: Vec<Event>,
-    /// How many there are in all.
-    pub total: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -75,6 +75,7 @@ pub struct Fork {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forked {
+    /// Without `summary`, `title` and `error`, which only its words tell.
     pub agent: Agent,
     /// The last event that it shares.
     pub from: Origin,

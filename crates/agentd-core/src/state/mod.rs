@@ -265,7 +265,7 @@ impl AgentState {
             Body::PointerMoved(body) => {
                 let after = self.last_turn.as_ref().map(|turn| turn.id);
                 let is_known = self.tree.move_pointer(body);
-                if is_known {
+                if is_known && !self.spec.auto_reset.is_off() {
                     self.resets.refuse(event, after);
                 }
                 is_known

@@ -25,6 +25,9 @@ pub struct Conversation {
     pub head: Seq,
     pub sealed: Option<SealReason>,
     pub turns: u32,
+    /// Turns that ended in it, those that only compacted included.
+    #[serde(default)]
+    pub ended_turns: u32,
     pub compactions: u32,
     /// What the newest answer came to, with all that it was an answer to.
     #[serde(default)]
@@ -167,6 +170,7 @@ impl Tree {
                 head: event.seq,
                 sealed: None,
                 turns: 0,
+                ended_turns: 0,
                 compactions: 0,
                 context_tokens: 0,
                 spent: Spent::default(),
@@ -231,7 +235,10 @@ impl Tree {
     }
 
     pub(super) fn turn_ended(&mut self, id: ConversationId, busy_ms: u64) {
-        self.with(id, |conversation| conversation.spent.work(busy_ms));
+        self.with(id, |conversation| {
+            conversation.ended_turns = conversation.ended_turns.saturating_add(1);
+            conversation.spent.work(busy_ms);
+        });
     }
 
     pub(super) fn charge(&mut self, id: ConversationId, body: &RequestEnded) {

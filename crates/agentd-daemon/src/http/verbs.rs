@@ -101,7 +101,7 @@ pub async fn fork(
         let parent = daemon.any(&name).await?;
         let made = lifecycle::fork::fork(&daemon, &parent, body).await?;
         let desk = daemon.desk(made.agent).await?;
-        let agent = view::agent(&daemon, &desk).await?;
+        let agent = view::without_words(&desk).await;
         let (from, repeated) = (made.from, made.repeated);
         Ok(Forked {
             agent,

@@ -4,12 +4,12 @@ use crate::daemon::Daemon;
 use crate::problem::{Result, of_store};
 use agentd_client::api::EndedTurn;
 use agentd_client::{Kind, Problem};
-use agentd_core::event::Body;
+use agentd_core::event::{Body, Event};
 use agentd_core::id::{ConversationId, Seq};
 use agentd_core::place::{self, Place, TurnName};
 use agentd_core::state::{AgentState, Conversation, Segment};
 use agentd_core::window::Window;
-use agentd_store::{ReadQuery, TurnEnds, TurnQuery, Turns};
+use agentd_store::{ReadQuery, TurnQuery, Turns};
 
 /// Events behind a place that are looked at before the whole window is.
 const LOOK: usize = 32;
@@ -44,24 +44,52 @@ async fn turn(
     let lineage = state.tree.lineage(state.id, conversation, Seq(u64::MAX));
     let mut before = 0;
     for segment in lineage.segments {
-        let which = match name {
-            TurnName::Id(id) => Turns::Id(id),
-            TurnName::Number(number) if number > before => Turns::Nth(number - before - 1),
-            TurnName::Number(_) => return Ok(None),
+        let (which, total) = match name {
+            TurnName::Id(id) => (Some(Turns::Id(id)), 0),
+            TurnName::Number(number) => {
+                let total = total(daemon, state, segment).await?;
+                (nth(number, before, total), total)
+            }
         };
-        let ends = ends(daemon, segment, which).await?;
-        if let Some(event) = ends.events.first() {
+        let ends = match which {
+            Some(which) => ends(daemon, segment, which).await?,
+            None => Vec::new(),
+        };
+        if let Some(event) = ends.first() {
             return Ok(Some(Place {
                 conversation: segment.conversation,
                 at: event.seq,
             }));
         }
-        before += ends.total;
+        before += total;
     }
     Ok(None)
 }
 
-async fn ends(daemon: &Daemon, segment: Segment, which: Turns) -> Result<TurnEnds> {
+/// From whichever end is nearer; none where it is in another part.
+fn nth(number: usize, before: usize, total: usize) -> Option<Turns> {
+    let n = number.checked_sub(before + 1).filter(|n| *n < total)?;
+    let from_last = total - 1 - n;
+    Some(match n <= from_last {
+        true => Turns::Nth(n),
+        false => Turns::NthLast(from_last),
+    })
+}
+
+/// How many turns ended in a part of a lineage. Of a whole conversation that is known.
+async fn total(daemon: &Daemon, state: &AgentState, segment: Segment) -> Result<usize> {
+    let known = state.tree.get(segment.conversation);
+    if let Some(known) = known.filter(|known| known.head <= segment.through) {
+        return Ok(known.ended_turns as usize);
+    }
+    let (conversation, through) = (segment.conversation, segment.through);
+    let counted = daemon
+        .store
+        .count_turn_ends(segment.agent, conversation, through);
+    counted.await.map_err(|error| of_store(&error))
+}
+
+async fn ends(daemon: &Daemon, segment: Segment, which: Turns) -> Result<Vec<Event>> {
     let query = TurnQuery {
         agent: segment.agent,
         conversation: segment.conversation,
@@ -98,7 +126,8 @@ pub async fn ended_turns(
     let mut turns = Vec::new();
     let mut before = 0;
     for segment in lineage.segments {
-        let TurnEnds { events, total } = ends(daemon, segment, Turns::Newest(SHOWN)).await?;
+        let total = total(daemon, state, segment).await?;
+        let events = ends(daemon, segment, Turns::Newest(SHOWN)).await?;
         let first = before + total.saturating_sub(events.len()) + 1;
         for (number, event) in (first..).zip(events) {
             if let (Body::TurnEnded(ended), Some(id)) = (&event.body, event.turn) {

@@ -64,3 +64,6 @@ impl Tool for ResetConversation {
         finished
     }
 }
+
+#[cfg(test)]
+mod tests;

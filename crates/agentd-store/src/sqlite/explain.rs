@@ -154,7 +154,14 @@ async fn looks(store: &SqliteStore) {
     store.usage(None).await.unwrap();
     store.idle_resets(5).await.unwrap();
     let turn = TurnId::from_bytes([3; 16]);
-    for which in [Turns::Newest(3), Turns::Nth(1), Turns::Id(turn)] {
+    let counted = store.count_turn_ends(agent(1), conversation(1), Seq(9));
+    counted.await.unwrap();
+    for which in [
+        Turns::Newest(3),
+        Turns::Nth(1),
+        Turns::NthLast(1),
+        Turns::Id(turn),
+    ] {
         let query = TurnQuery {
             agent: agent(1),
             conversation: conversation(1),

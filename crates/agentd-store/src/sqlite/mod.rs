@@ -21,6 +21,7 @@ mod readers;
 mod row;
 mod schema;
 mod search;
+mod turns;
 mod verify;
 mod window;
 mod writer;
@@ -181,10 +182,22 @@ impl Store for SqliteStore {
         self.read_page(query).await
     }
 
-    async fn turn_ends(&self, query: TurnQuery) -> Result<TurnEnds> {
+    async fn turn_ends(&self, query: TurnQuery) -> Result<Vec<Event>> {
         self.inner
             .readers
-            .run(move |db| read::turn_ends(&db.journal, &query))
+            .run(move |db| turns::ends(&db.journal, &query))
+            .await
+    }
+
+    async fn count_turn_ends(
+        &self,
+        agent: AgentId,
+        conversation: ConversationId,
+        through: Seq,
+    ) -> Result<usize> {
+        self.inner
+            .readers
+            .run(move |db| turns::count(&db.journal, agent, conversation, through))
             .await
     }
 

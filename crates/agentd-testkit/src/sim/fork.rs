@@ -9,10 +9,11 @@ use agentd_core::state::AgentState;
 use agentd_core::usage::Spent;
 
 impl Sim {
-    /// Some event, counted from the newest.
+    /// Some event, counted from the newest; none before its conversation began.
     pub(super) fn some_place(&self, back: u8) -> Option<Place> {
         let event = self.kept.events.iter().rev().nth(usize::from(back))?;
-        Some(Place {
+        let known = self.kept.state().tree.get(event.conversation)?;
+        (event.seq >= known.began).then_some(Place {
             conversation: event.conversation,
             at: event.seq,
         })

@@ -68,15 +68,11 @@ fn describe(all: &Conversations, conversation: &Conversation, now: Timestamp) ->
     if let Some(title) = all.titles.get(&conversation.id) {
         parts.push(format!("“{title}”"));
     }
-    match (conversation.source, conversation.from) {
-        (BeginSource::Rewind | BeginSource::Fork, Some(from)) => {
-            parts.push(format!(
-                "{} from event {}",
-                word(conversation.source),
-                from.seq
-            ));
-        }
-        _ => {}
+    if let (BeginSource::Rewind | BeginSource::Fork, Some(from)) =
+        (conversation.source, conversation.from)
+    {
+        let source = word(conversation.source);
+        parts.push(format!("{source} from event {}", from.seq));
     }
     if let Some(reason) = conversation.sealed {
         parts.push(format!("sealed by {}", word(reason)));
@@ -120,6 +116,7 @@ mod tests {
             head: Seq(1),
             sealed: None,
             turns: n.into(),
+            ended_turns: n.into(),
             compactions: 0,
             context_tokens: 0,
             spent: Spent::default(),

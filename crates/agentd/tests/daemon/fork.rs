@@ -50,7 +50,7 @@ fn it_has_the_words_and_the_settings_and_a_cost_of_its_own() {
     let forked = fork(&house, &at);
     assert_eq!(forked.agent.name, "other");
     assert_eq!(forked.agent.usage.input_tokens, 0);
-    assert_eq!(forked.agent.summary.as_deref(), Some("one"));
+    assert_eq!(house.show("other").summary.as_deref(), Some("one"));
     assert_eq!(forked.from.agent, parent.id);
     let client = house.client();
     let specs = house.block(async { (client.spec("coder").await, client.spec("other").await) });
@@ -224,8 +224,8 @@ fn the_parent_cannot_be_purged_under_it() {
     house.completed("other", "do: say still here");
     assert!(last_request(&house).contains("say one"));
     // A fork of one that was removed.
-    let late = house.block(client.fork("coder", &fork_as("late"))).unwrap();
-    assert_eq!(late.agent.summary.as_deref(), Some("two"));
+    house.block(client.fork("coder", &fork_as("late"))).unwrap();
+    assert_eq!(house.show("late").summary.as_deref(), Some("two"));
     for name in ["other", "late"] {
         house
             .block(client.archive(name, &Archive::default()))
