@@ -4,7 +4,7 @@ use crate::api::*;
 use crate::error::{Error, Problem};
 use crate::events::Events;
 use agentd_core::event::{Decision, Event};
-use agentd_core::id::{ApprovalId, PromptId, Seq};
+use agentd_core::id::{ApprovalId, PromptId, Seq, TaskId};
 use agentd_core::spec::AgentSpec;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -133,12 +133,34 @@ impl Client {
         self.get(&of(name, "/tasks")).await
     }
 
+    /// Those of all agents.
+    pub async fn all_tasks(&self) -> Result<Tasks, Error> {
+        self.get("/v1/tasks").await
+    }
+
+    /// Ends one task, or all of an agent's.
+    pub async fn stop_tasks(&self, which: &str) -> Result<Tasks, Error> {
+        let path = format!("/v1/tasks/{}/stop", escaped(which));
+        self.post(&path, &()).await
+    }
+
+    /// What a task has written.
+    pub async fn output(
+        &self,
+        name: &str,
+        task: TaskId,
+        query: &OutputQuery,
+    ) -> Result<Output, Error> {
+        let path = of(name, &format!("/tasks/{task}/output"));
+        self.get(&with_query(&path, query)?).await
+    }
+
     pub async fn rename(&self, name: &str, to: &str) -> Result<Agent, Error> {
         let to = to.to_owned();
         self.post(&of(name, "/rename"), &Rename { to }).await
     }
 
-    pub async fn archive(&self, name: &str, archive: &Archive) -> Result<Agent, Error> {
+    pub async fn archive(&self, name: &str, archive: &Archive) -> Result<Archived, Error> {
         self.post(&of(name, "/archive"), archive).await
     }
 

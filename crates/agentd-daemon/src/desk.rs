@@ -12,9 +12,10 @@ use agentd_client::api::{Delta, Env};
 use agentd_client::{Kind, Problem};
 use agentd_core::begin::Line;
 use agentd_core::event::{Event, NewEvent};
-use agentd_core::id::{AgentId, Incarnation, Seq};
+use agentd_core::id::{AgentId, Incarnation, Seq, TurnId};
 use agentd_core::link::{self, Down, Order};
 use agentd_core::state::AgentState;
+use agentd_process::failpoint;
 use agentd_store::{Ack, Append, Fence, Store};
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +49,8 @@ pub struct Inner {
     pub summary: Option<(Seq, String)>,
     /// A task carries the reset on.
     pub resetting: bool,
+    /// A task tells its parent how it ended.
+    pub reporting: bool,
     /// It is to have a process, though there is nothing to do.
     pub wanted: bool,
     /// Puts it to sleep in a while.
@@ -115,6 +118,7 @@ impl Desk {
                 appended: Default::default(),
                 summary: None,
                 resetting: false,
+                reporting: false,
                 wanted: false,
                 sleeper: None,
                 stale: false,
@@ -137,7 +141,8 @@ impl Desk {
     pub fn is_quiet(&self) -> bool {
         let inner = self.inner.try_lock();
         inner.is_ok_and(|inner| {
-            inner.process.is_none() && !inner.resetting && !inner.state.needs_process()
+            let is_busy = inner.resetting || inner.reporting || inner.state.owes_report();
+            inner.process.is_none() && !is_busy && !inner.state.needs_process()
         })
     }
 
@@ -216,8 +221,20 @@ impl Guard<'_> {
 
     /// Appends in one go.
     pub async fn append(&mut self, lines: Vec<Line>) -> Result<Vec<Event>> {
+        self.append_in(None, lines).await
+    }
+
+    /// The same, as a part of a turn.
+    pub async fn append_in(
+        &mut self,
+        turn: Option<TurnId>,
+        lines: Vec<Line>,
+    ) -> Result<Vec<Event>> {
         let at = clock::now();
-        let turn = None;
+        let kinds: Vec<_> = lines.iter().map(|(_, body)| body.kind().name()).collect();
+        for kind in &kinds {
+            failpoint::hit("daemon-before", kind);
+        }
         let events = lines.into_iter();
         let events = events.map(|(conversation, body)| NewEvent {
             at,
@@ -228,6 +245,9 @@ impl Guard<'_> {
         let fence = self.fence().await.map_err(|error| of_store(&error))?;
         let append = Append::new(fence, events.collect());
         let committed = self.commit(append).await;
+        for kind in &kinds {
+            failpoint::hit("daemon-after", kind);
+        }
         committed.map_err(|error| of_store(&error))
     }
 

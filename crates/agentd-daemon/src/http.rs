@@ -6,6 +6,7 @@ mod daemon;
 mod events;
 mod prompts;
 mod respond;
+mod tasks;
 mod verbs;
 
 use crate::daemon::{Daemon, left};
@@ -46,7 +47,8 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .route("/", get(agents::show))
         .route("/spec", get(agents::spec))
         .route("/conversations", get(agents::conversations))
-        .route("/tasks", get(agents::tasks))
+        .route("/tasks", get(tasks::of_agent))
+        .route("/tasks/{task}/output", get(tasks::output))
         .route("/export", get(agents::export))
         .route("/events", get(events::of_agent))
         .route("/prompts", post(prompts::send))
@@ -58,6 +60,8 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .route("/v1/daemon/stop", post(daemon::stop))
         .route("/v1/agents", get(agents::list).post(agents::create))
         .nest("/v1/agents/{name}", agent)
+        .route("/v1/tasks", get(tasks::of_all))
+        .route("/v1/tasks/{which}/stop", post(tasks::stop))
         .route("/v1/events", get(events::of_all))
         .route(
             "/v1/import",

@@ -15,11 +15,14 @@ pub mod send;
 pub mod set_spec;
 pub mod start;
 pub mod stop;
+pub mod subagents;
 pub mod tasks;
 
 use crate::daemon::Daemon;
 use crate::desk::Desk;
+use crate::problem::Result;
 use crate::supervisor::end_process;
+use agentd_client::api::Ended;
 use agentd_process::kill_tree;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +40,7 @@ pub async fn quiet(
     daemon: &Arc<Daemon>,
     desk: &Arc<Desk>,
     at_most: Duration,
-) -> Result<(), StillActive> {
+) -> std::result::Result<(), StillActive> {
     let done = desk.within(at_most, |guard| {
         if guard.state.turn.is_none() {
             if guard.process.is_none() {
@@ -49,6 +52,14 @@ pub async fn quiet(
         None
     });
     done.await.ok_or(StillActive)
+}
+
+/// Ends all that goes on in the background: subagents and tasks. No process runs the agent.
+pub async fn end_background(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<Ended> {
+    Ok(Ended {
+        subagents: subagents::end_all(daemon, desk).await?,
+        tasks: tasks::kill_all(daemon, desk).await?,
+    })
 }
 
 /// Ends the agent's process: asked to at first, killed then. What was in hand is found out by the next one.

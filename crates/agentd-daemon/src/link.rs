@@ -2,11 +2,12 @@
 
 use crate::daemon::{Daemon, left};
 use crate::desk::{Connection, Desk};
+use crate::lifecycle;
 use agentd_client::api;
 use agentd_core::draft::Change;
 use agentd_core::event::Event;
 use agentd_core::id::Seq;
-use agentd_core::link::{Append, Down, Draft, Greeting, Hello, Order, Refusal, Up, Welcome};
+use agentd_core::link::{Append, Asked, Down, Draft, Greeting, Hello, Order, Refusal, Up, Welcome};
 use agentd_process::Identity;
 use agentd_store::{DraftAck, DraftChunk, ReadQuery};
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -95,6 +96,7 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
         let went_well = match up {
             Up::Append(append) => take(&daemon, &desk, append, &down).await,
             Up::Draft(draft) => keep(&daemon, &desk, draft, &down).await,
+            Up::Ask(asked) => answer(&daemon, &desk, asked, &down).await,
             Up::Hello(_) => false,
         };
         if !went_well {
@@ -235,6 +237,28 @@ async fn take(
             false
         }
     }
+}
+
+/// Sees to a question; the answer may take its time, and is for this connection alone: on another one it is
+/// asked again. False where nobody may ask it any more.
+async fn answer(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    asked: Asked,
+    down: &mpsc::UnboundedSender<Down>,
+) -> bool {
+    if !desk.lock().await.link.may_write(asked.incarnation) {
+        return false;
+    }
+    let (daemon, desk, down) = (Arc::clone(daemon), Arc::clone(desk), down.clone());
+    tokio::spawn(async move {
+        let n = asked.n;
+        let answer = lifecycle::subagents::answer(&daemon, &desk, asked.question);
+        if let Some(answer) = answer.await {
+            let _broken = down.send(Down::Answer { n, answer });
+        }
+    });
+    true
 }
 
 async fn keep(

@@ -78,6 +78,13 @@ impl Daemon {
                 Arc::clone(desk),
             ));
         }
+        if guard.state.owes_report() && !guard.reporting {
+            guard.reporting = true;
+            tokio::spawn(lifecycle::subagents::report(
+                Arc::clone(self),
+                Arc::clone(desk),
+            ));
+        }
         Self::mind_env(guard);
         let is_wanted = guard.wanted && !guard.state.stopped && !guard.resetting;
         let needs = guard.state.needs_process() || is_wanted;

@@ -3,17 +3,19 @@
 //! A task holds the connection, makes it again whenever it breaks, and says again what was not
 //! answered; whoever appends only waits a little longer.
 
+mod asking;
 mod journal;
 mod wire;
 
+pub use asking::Asking;
 pub use journal::LinkJournal;
 
 use agentd_core::event::{Event, NewEvent};
 use agentd_core::id::{AgentId, RuntimeId, TryId};
-use agentd_core::link::{Draft, Order, Refusal, Welcome};
+use agentd_core::link::{Answer, Draft, Order, Question, Refusal, Welcome};
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// What one thing that is said may hold: an append with all of a tool's output in it, or an agent's window.
 pub const MAX_FRAME: usize = 256 * 1024 * 1024;
@@ -41,6 +43,7 @@ pub enum JoinError {
 enum Ask {
     Append(Vec<NewEvent>, Option<TryId>),
     Draft(Draft),
+    Question(Question, oneshot::Sender<Answer>),
 }
 
 /// What comes of it, in the journal's order.
@@ -56,15 +59,17 @@ enum Heard {
 }
 
 /// Asks the daemon for the agent.
-pub async fn join(options: Options) -> Result<(Welcome, LinkJournal), JoinError> {
+pub async fn join(options: Options) -> Result<(Welcome, LinkJournal, Asking), JoinError> {
     let (asks, asked) = mpsc::unbounded_channel();
+    // Not one that keeps the link alive: that is for the journal.
+    let asking = Asking::new(asks.downgrade());
     let (heard, mut hears) = mpsc::unbounded_channel();
     tokio::spawn(wire::run(options, asked, heard));
     loop {
         match hears.recv().await {
             Some(Heard::Woken(welcome)) => {
                 let journal = LinkJournal::new(asks, hears);
-                return Ok((*welcome, journal));
+                return Ok((*welcome, journal, asking));
             }
             Some(Heard::Refused(why)) => return Err(JoinError::Refused(why)),
             Some(Heard::Gone(why)) => return Err(JoinError::Gone(why)),

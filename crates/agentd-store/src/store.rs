@@ -59,6 +59,9 @@ pub trait Store: Send + Sync + 'static {
     /// A page of the list of agents.
     async fn agents(&self, query: AgentQuery) -> Result<AgentPage>;
 
+    /// The agents that have background tasks, as far as their journals tell.
+    async fn with_tasks(&self) -> Result<Vec<AgentId>>;
+
     async fn conversations(&self, agent: AgentId) -> Result<Vec<Conversation>>;
 
     /// Events in which the words stand, newest first. It follows the journal at a little distance.
@@ -279,6 +282,8 @@ pub struct AgentRow {
     pub generation: u64,
     pub conversations: u64,
     pub spent: Spent,
+    /// Whose subagent it is.
+    pub parent: Option<AgentId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -29,7 +29,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         runtime,
         orphan,
     };
-    let (welcome, journal) = tokio::select! {
+    let (welcome, journal, asking) = tokio::select! {
         joined = link::join(options) => joined.map_err(|error| not_joined(&error))?,
         () = terminated(&mut signals) => return Ok(()),
     };
@@ -44,7 +44,9 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     };
     let surroundings = Surroundings::of(welcome.env);
     let catalog = providers::catalog()?;
-    let ready = setup::ready(&catalog, &folded.state.spec, None, &folder, &surroundings)?;
+    let spec = &folded.state.spec;
+    let asking = Some(asking);
+    let ready = setup::ready(&catalog, spec, None, &folder, &surroundings, asking)?;
     let has_key = ready.policy.missing_key.is_none();
     let paused = folded.state.turn.as_ref().and_then(|turn| turn.paused);
     let after = folded.state.after();

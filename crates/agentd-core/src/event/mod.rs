@@ -10,6 +10,7 @@ mod conversation;
 mod kinds;
 mod prompt;
 mod reset;
+mod subagent;
 mod tool;
 mod turn;
 
@@ -19,6 +20,7 @@ pub use conversation::*;
 pub use kinds::{Body, Class, DecodeError, Kind};
 pub use prompt::*;
 pub use reset::*;
+pub use subagent::*;
 pub use tool::*;
 pub use turn::*;
 

@@ -75,6 +75,9 @@ pub enum LimitKind {
     DayTokens,
     DayCost,
     DayTime,
+    SubtreeTokens,
+    SubtreeCost,
+    SubtreeTime,
 }
 
 /// Everything the request holds is durable; it may leave now.

@@ -11,8 +11,8 @@ mod runtime;
 pub use daemon::{Daemon, Greeting};
 pub use runtime::{Did, Runtime};
 
-use crate::event::{Event, NewEvent};
-use crate::id::{AgentId, Incarnation, RuntimeId, Seq, TryId};
+use crate::event::{Event, NewEvent, SubagentOutcome};
+use crate::id::{AgentId, CallId, Incarnation, RuntimeId, Seq, TryId};
 use crate::state::AgentState;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,7 @@ pub enum Up {
     Hello(Hello),
     Append(Append),
     Draft(Draft),
+    Ask(Asked),
 }
 
 /// The first thing on every connection.
@@ -72,6 +73,55 @@ pub struct Draft {
     pub text: String,
 }
 
+/// A question whose answer may take its time. It means the same however often it is asked, by whichever
+/// process of the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub incarnation: Incarnation,
+    pub n: u64,
+    pub question: Question,
+}
+
+/// About the subagent of a call that is under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Question {
+    /// Start it, unless this call has started one.
+    Hire {
+        call: CallId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<String>,
+        prompt: String,
+        background: bool,
+    },
+    /// How does it end?
+    Await { call: CallId },
+    /// It is to end now. How does it?
+    Dismiss { call: CallId },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    Hired {
+        name: String,
+    },
+    /// In words for the model.
+    Refused {
+        why: String,
+    },
+    Ended {
+        name: String,
+        outcome: SubagentOutcome,
+        /// What it said last.
+        text: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// The call has started none.
+    NotThere,
+}
+
 /// What the daemon says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
@@ -100,6 +150,10 @@ pub enum Down {
     },
     Order {
         order: Order,
+    },
+    Answer {
+        n: u64,
+        answer: Answer,
     },
     Refused {
         why: Refusal,

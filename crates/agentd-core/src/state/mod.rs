@@ -5,6 +5,7 @@
 //! refers to something that is not there changes nothing but [`AgentState::anomalies`].
 
 mod inbox;
+mod kin;
 mod reset;
 mod spending;
 mod tasks;
@@ -12,20 +13,21 @@ mod tree;
 mod turn;
 
 pub use inbox::{Inbox, Queued};
+pub use kin::{Child, Children, EndedChild, Errand};
 pub use reset::{Outcome, Reset, Resets};
 pub use spending::Spending;
-pub use tasks::{Approval, Approvals, Task, Tasks};
+pub use tasks::{Approval, Approvals, EndedTask, Task, Tasks};
 pub use tree::{Conversation, Lineage, Segment, Tree};
 pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
 
-use crate::event::{After, Body, Event, FailCause, Mode, ResetStep, TurnStatus};
+use crate::event::{After, Body, Event, FailCause, Mode, ResetStep, SubagentOutcome, TurnStatus};
 use crate::id::{AgentId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Goes up whenever the same events would fold to something else; older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 2;
+pub const FOLD_VERSION: u32 = 3;
 
 /// What an event asks of whoever holds a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +100,11 @@ pub struct AgentState {
     pub last_turn: Option<EndedTurn>,
     pub tasks: Tasks,
     pub approvals: Approvals,
+    #[serde(default)]
+    pub children: Children,
+    /// What it was started for, where it is somebody's subagent.
+    #[serde(default)]
+    pub errand: Option<Errand>,
     pub spending: Spending,
     /// Events that referred to something that was not there. Zero for every journal we write;
     /// `verify` reports it.
@@ -128,6 +135,8 @@ impl AgentState {
             last_turn: None,
             tasks: Tasks::default(),
             approvals: Approvals::default(),
+            children: Children::default(),
+            errand: None,
             spending: Spending::default(),
             anomalies: 0,
         }
@@ -154,6 +163,10 @@ impl AgentState {
     pub fn phase(&self) -> Phase {
         if self.resets.under_way().is_some() {
             return Phase::Resetting;
+        }
+        // Its parent waits to hear of it: a daemon that comes anew looks after it.
+        if self.owes_report() && self.turn.is_none() {
+            return Phase::Running;
         }
         // Until its turn has ended it is still being stopped.
         if self.stopped && self.turn.is_none() {
@@ -231,6 +244,7 @@ impl AgentState {
             }
             Body::AgentArchived(_) => {
                 self.archived = true;
+                self.end_errand(SubagentOutcome::Deleted);
                 true
             }
             Body::AgentRestored(_) => {
@@ -244,10 +258,12 @@ impl AgentState {
             }
             Body::AgentStopped(_) => {
                 self.stopped = true;
+                self.errand_stopped();
                 true
             }
             Body::AgentFailed(body) => {
                 self.failed = Some(body.cause);
+                self.end_errand(SubagentOutcome::Failed);
                 true
             }
             Body::IncarnationEnded(body) => {
@@ -265,9 +281,15 @@ impl AgentState {
                 true
             }
 
-            Body::ConversationBegan(body) => self.tree.begin(event, body),
+            Body::ConversationBegan(body) => {
+                self.tasks.carried_into(event.conversation);
+                self.tree.begin(event, body)
+            }
             Body::ConversationSealed(body) => self.tree.seal(event, body),
-            Body::PointerMoved(body) => self.tree.move_pointer(body),
+            Body::PointerMoved(body) => {
+                self.tasks.told(body.to);
+                self.tree.move_pointer(body)
+            }
             Body::CheckpointSet(body) => self.tree.label(event, body),
             Body::ResetBegan(body) => self.resets.begin(event, body),
             Body::ResetStepped(body) => {
@@ -283,6 +305,7 @@ impl AgentState {
             Body::Compacted(_) => self.tree.compacted(event.conversation),
             Body::Purged(body) => {
                 self.inbox.forget(body.conversation);
+                self.tasks.told(body.conversation);
                 self.tree.purged(body.conversation)
             }
 
@@ -297,7 +320,10 @@ impl AgentState {
                 }
                 all_known
             }
-            Body::PromptsSetAside(body) => self.inbox.set_aside(&body.prompts),
+            Body::PromptsSetAside(body) => {
+                self.errand_set_aside(&body.prompts);
+                self.inbox.set_aside(&body.prompts)
+            }
             Body::PromptsRequeued(body) => self.inbox.requeue(&body.prompts),
 
             Body::TurnStarted(body) => self.start_turn(event, body),
@@ -326,7 +352,11 @@ impl AgentState {
                 self.tasks.start(event, body);
                 true
             }
-            Body::TaskEnded(body) => self.tasks.end(body),
+            Body::TaskEnded(body) => self.tasks.end(event, body),
+            Body::SubagentStarted(body) => self.children.start(event, body),
+            Body::SubagentEnded(body) => self.children.end(event, body),
+            Body::SubagentOf(body) => self.begin_errand(body),
+            Body::ParentTold(_) => self.report_made(),
             Body::ApprovalRequested(body) => {
                 self.approvals.request(event, body);
                 true

@@ -1,18 +1,18 @@
 //! Puts an agent away, or takes it out again. Nothing of it is lost.
 
-use super::stop;
+use super::{stop, subagents};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::Result;
-use agentd_client::api::{Archive, Stop};
+use agentd_client::api::{Archive, Ended, Stop};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{AgentArchived, AgentRestored, AgentStarted, Body, Note};
 use std::sync::Arc;
 
-pub async fn archive(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Archive) -> Result<()> {
+pub async fn archive(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Archive) -> Result<Ended> {
     let is_archived = desk.lock().await.state.archived;
     if is_archived != ask.restore {
-        return Ok(());
+        return Ok(Ended::default());
     }
     if ask.restore {
         let guard = desk.lock().await;
@@ -23,17 +23,22 @@ pub async fn archive(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Archive) -> Re
         }
         drop(guard);
         let bodies: [Body; 2] = [AgentRestored {}.into(), AgentStarted {}.into()];
-        return desk.lock().await.note(bodies).await.map(drop);
+        desk.lock().await.note(bodies).await?;
+        return Ok(Ended::default());
     }
+    // Whoever waits for it is told that it is gone, and not how its turn ends for that.
+    subagents::deleted(daemon, desk).await?;
     let everything = Stop {
         kill_background: true,
         grace_ms: None,
     };
-    stop::stop(daemon, desk, everything).await?;
+    let ended = stop::stop(daemon, desk, everything).await?;
+    subagents::archive_all(daemon, desk).await?;
     let mut bodies: Vec<Body> = vec![AgentArchived {}.into()];
     if let Some(text) = ask.reason {
         let about = None;
         bodies.push(Note { about, text }.into());
     }
-    desk.lock().await.note(bodies).await.map(drop)
+    desk.lock().await.note(bodies).await?;
+    Ok(ended)
 }

@@ -1,7 +1,7 @@
 //! Another conversation becomes the current one: reset, undo, redo. Core says what comes next; whatever is
 //! done is on record before the next thing, so this goes on after any crash where it was.
 
-use super::{GRACE, kill, quiet, tasks};
+use super::{GRACE, end_background, kill, quiet};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::Desk;
@@ -169,7 +169,7 @@ async fn stop(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
         }
     }
     if order.kill_background {
-        tasks::kill_all(daemon, desk).await?;
+        end_background(daemon, desk).await?;
     }
     step_done(&mut desk.lock().await, ResetStep::Stop).await
 }

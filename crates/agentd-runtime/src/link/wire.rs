@@ -1,11 +1,12 @@
 //! The connection: made, kept, made again.
 
 use super::{Ask, Heard, MAX_FRAME, Options};
-use agentd_core::link::{Did, Down, Runtime, Up};
+use agentd_core::link::{Answer, Did, Down, Runtime, Up};
 use futures_util::{SinkExt as _, StreamExt as _};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tokio::net::UnixStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{AnyDelimiterCodec, Framed};
 
 /// Between two tries to connect.
@@ -24,6 +25,8 @@ enum Over {
 struct Wire {
     link: Runtime,
     heard: mpsc::UnboundedSender<Heard>,
+    /// Who waits for which answer.
+    asking: BTreeMap<u64, oneshot::Sender<Answer>>,
 }
 
 pub async fn run(
@@ -32,7 +35,12 @@ pub async fn run(
     heard: mpsc::UnboundedSender<Heard>,
 ) {
     let link = Runtime::new(options.agent, options.runtime);
-    let mut wire = Wire { link, heard };
+    let asking = BTreeMap::new();
+    let mut wire = Wire {
+        link,
+        heard,
+        asking,
+    };
     let mut alone_since = Instant::now();
     loop {
         if let Ok(stream) = UnixStream::connect(&options.socket).await {
@@ -66,6 +74,16 @@ pub async fn run(
 }
 
 impl Wire {
+    /// What nobody waits for is not asked again.
+    fn forget_who_left(&mut self) {
+        let left = self.asking.iter().filter(|(_, reply)| reply.is_closed());
+        let left: Vec<u64> = left.map(|(n, _)| *n).collect();
+        for n in left {
+            self.asking.remove(&n);
+            self.link.forget(n);
+        }
+    }
+
     async fn converse(
         &mut self,
         connection: &mut Connection,
@@ -87,6 +105,12 @@ impl Wire {
                 ask = asked.recv() => match ask {
                     Some(Ask::Append(events, ends)) => self.link.append(events, ends),
                     Some(Ask::Draft(draft)) => self.link.draft(draft),
+                    Some(Ask::Question(question, reply)) => {
+                        self.forget_who_left();
+                        let (n, did) = self.link.ask(question);
+                        self.asking.insert(n, reply);
+                        did
+                    }
                     None => return Over::Done,
                 },
             };
@@ -110,6 +134,12 @@ impl Wire {
                 Did::Appended => Heard::Appended,
                 Did::Drafted => Heard::Drafted,
                 Did::Told(order) => Heard::Told(order),
+                Did::Answered(n, answer) => {
+                    if let Some(reply) = self.asking.remove(&n) {
+                        let _nobody_waits = reply.send(answer);
+                    }
+                    continue;
+                }
                 Did::Refused(why) => {
                     let _nobody_listens = self.heard.send(Heard::Refused(why));
                     return Some(Over::Done);

@@ -27,6 +27,8 @@ pub struct Line {
     spent: Spent,
     name: String,
     conversations: usize,
+    parent: Option<AgentId>,
+    tasks: usize,
 }
 
 impl Line {
@@ -39,6 +41,8 @@ impl Line {
             spent: Spent::default(),
             name: String::new(),
             conversations: 0,
+            parent: None,
+            tasks: 0,
         }
     }
 
@@ -50,8 +54,14 @@ impl Line {
             spent: state.spending.lifetime,
             name: state.name.clone(),
             conversations: state.tree.len(),
+            parent: parent(state),
+            tasks: state.tasks.running().len(),
         }
     }
+}
+
+fn parent(state: &AgentState) -> Option<AgentId> {
+    state.errand.as_ref().map(|errand| errand.parent)
 }
 
 /// Where an agent is listed: see the schema.
@@ -73,7 +83,8 @@ pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Re
     journal
         .prepare_cached(
             "UPDATE agent SET name = ?2, mode = ?3, phase = ?4, listed = ?5, created_at = ?6,
-                 updated_at = ?7, generation = ?8, conversations = ?9, spent = ?10
+                 updated_at = ?7, generation = ?8, conversations = ?9, spent = ?10,
+                 parent = ?11, tasks = ?12
              WHERE num = ?1",
         )?
         .execute(params![
@@ -87,6 +98,8 @@ pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Re
             state.generation() as i64,
             state.tree.len() as i64,
             serde_json::to_string(&state.spending.lifetime).map_err(Error::Encode)?,
+            parent(state).map(|parent| *parent.as_bytes()),
+            state.tasks.running().len() as i64,
         ])?;
     entry.listed_at = at;
     Ok(())
@@ -118,7 +131,8 @@ pub fn is_listed_as(journal: &Connection, num: i64, state: &AgentState) -> Resul
         && row.created_at == state.created_at
         && row.generation == state.generation()
         && row.conversations == state.tree.len() as u64
-        && row.spent == state.spending.lifetime;
+        && row.spent == state.spending.lifetime
+        && row.parent == parent(state);
     Ok(same && (state.archived || find(journal, &state.name)? == Some(state.id)))
 }
 
@@ -177,6 +191,13 @@ pub fn find(journal: &Connection, name: &str) -> Result<Option<AgentId>> {
         .query_row([name], |row| row.get(0))
         .optional()?;
     Ok(id.map(AgentId::from_bytes))
+}
+
+/// Those that have background tasks, as far as their journals tell.
+pub fn with_tasks(journal: &Connection) -> Result<Vec<AgentId>> {
+    let mut statement = journal.prepare_cached("SELECT id FROM agent WHERE tasks > 0")?;
+    let ids = statement.query_map([], |row| row.get(0).map(AgentId::from_bytes))?;
+    Ok(ids.collect::<rusqlite::Result<_>>()?)
 }
 
 pub fn list(journal: &Connection, query: &AgentQuery) -> Result<AgentPage> {
@@ -301,7 +322,7 @@ impl Filter {
 
 /// The columns of a line, in the order [`read_line`] expects them.
 const LINE: &str = "num, id, name, mode, phase, listed, created_at, updated_at, generation, \
-                    conversations, spent";
+                    conversations, spent, parent";
 
 fn read_line(row: &Row<'_>) -> Result<(i64, AgentRow)> {
     let mode: String = row.get(3)?;
@@ -325,6 +346,7 @@ fn read_line(row: &Row<'_>) -> Result<(i64, AgentRow)> {
         generation: row.get::<_, i64>(8)?.unsigned_abs(),
         conversations: row.get::<_, i64>(9)?.unsigned_abs(),
         spent: read_spent(id, &spent)?,
+        parent: row.get::<_, Option<[u8; 16]>>(11)?.map(AgentId::from_bytes),
     };
     Ok((row.get(0)?, agent))
 }

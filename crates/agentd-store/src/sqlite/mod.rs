@@ -203,6 +203,13 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn with_tasks(&self) -> Result<Vec<AgentId>> {
+        self.inner
+            .readers
+            .run(move |db| agents::with_tasks(&db.journal))
+            .await
+    }
+
     async fn conversations(&self, agent: AgentId) -> Result<Vec<Conversation>> {
         self.inner
             .readers

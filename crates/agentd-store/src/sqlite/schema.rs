@@ -154,6 +154,12 @@ pub const JOURNAL: &[Migration] = &[
         WHERE listed = old.listed AND mode = old.mode AND phase = old.phase;
     END;
     ",
+    // 3: whose subagent an agent is, and how many background tasks it has.
+    "
+    ALTER TABLE agent ADD COLUMN parent BLOB;
+    ALTER TABLE agent ADD COLUMN tasks INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX agent_tasks ON agent (tasks) WHERE tasks > 0;
+    ",
 ];
 
 /// What is derived from the journal; deleting the file only costs time.

@@ -105,6 +105,7 @@ impl Sim {
                 Did::Told(Order::Stop) => self.input(Input::Stop),
                 // Somebody else has it: this one ends itself.
                 Did::Refused(_) => self.runtime_ends(),
+                Did::Answered(..) => {}
                 Did::Reconnect => self.cut(),
             }
         }

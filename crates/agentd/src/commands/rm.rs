@@ -44,13 +44,24 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         false => None,
     };
     let name = id.as_ref().unwrap_or(&args.name);
-    let agent = client.archive(name, &archive).await?;
-    let name = &agent.name;
+    let archived = client.archive(name, &archive).await?;
+    let name = &archived.agent.name;
     match (args.json, args.restore) {
-        (true, _) => out.json(&agent),
+        (true, _) => out.json(&archived),
         (_, true) => out.line(format_args!("{name} is back")),
         _ => {
             out.line(format_args!("{name} is put away"))?;
+            let tasks = archived.ended.tasks.iter().map(ToString::to_string);
+            let ended: Vec<String> = archived
+                .ended
+                .subagents
+                .iter()
+                .cloned()
+                .chain(tasks)
+                .collect();
+            if !ended.is_empty() {
+                out.line(format_args!("  ended with it: {}", ended.join(", ")))?;
+            }
             out.line(format_args!(
                 "  take it out again: agentd rm {name} --restore"
             ))

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod event;
+pub mod kin;
 pub mod table;
 pub mod time;
 pub mod tree;

@@ -19,3 +19,5 @@ mod processes;
 mod purge;
 mod reset;
 mod reset_keeps;
+mod subagents;
+mod tasks;
