@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod child;
 mod closing;
+mod lab;
 mod need;
 mod place;
 mod suite;
@@ -28,6 +29,8 @@ enum Verb {
     Audit(audit::Args),
     /// Run one benchmark in release mode
     Bench(bench::Args),
+    /// Kill the real program at every point, and see what it promised
+    Lab(lab::Args),
 }
 
 fn main() -> ExitCode {
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         Verb::Test(args) => test::run(&args),
         Verb::Audit(args) => audit::run(&args),
         Verb::Bench(args) => bench::run(&args),
+        Verb::Lab(args) => lab::run(&args),
     };
     // A verb that said itself what failed returns `false`; only what stopped it is an error.
     match outcome {

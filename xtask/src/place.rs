@@ -43,6 +43,14 @@ pub fn cargo(root: &Path) -> Command {
     command
 }
 
+/// Where cargo puts what it builds.
+pub fn target(root: &Path) -> PathBuf {
+    match env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => root.join(folder),
+        None => root.join("target"),
+    }
+}
+
 fn is_about_a_package(variable: &str) -> bool {
     ["CARGO_PKG_", "CARGO_MANIFEST_"]
         .iter()

@@ -7,7 +7,7 @@ use crate::closing::Runner;
 use crate::place;
 
 /// The names, in the order the suites run.
-pub const NAMES: [&str; 5] = ["format", "clippy", "tests", "doctests", "docs"];
+pub const NAMES: [&str; 6] = ["format", "clippy", "tests", "lab", "doctests", "docs"];
 
 pub struct Suite {
     pub name: &'static str,
@@ -42,7 +42,7 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         plain("format", 1, &["fmt", "--all", "--check"]),
         plain(
             "clippy",
-            10,
+            8,
             &[
                 "clippy",
                 "--workspace",
@@ -53,9 +53,11 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
             ],
         ),
         tests(setting),
+        // Behind the tests, which have built what it runs.
+        plain("lab", 6, &["xtask", "lab", "--quick"]),
         Suite {
             runner: Some(Runner::CargoTest),
-            ..plain("doctests", 4, &["test", "--workspace", "--doc"])
+            ..plain("doctests", 3, &["test", "--workspace", "--doc"])
         },
         Suite {
             env: vec![("RUSTDOCFLAGS", "-D warnings")],
@@ -83,7 +85,7 @@ fn tests(setting: &Setting) -> Suite {
     }
     Suite {
         name: "tests",
-        budget_minutes: if setting.long { 90 } else { 20 },
+        budget_minutes: if setting.long { 90 } else { 18 },
         args,
         env,
         runner: Some(runner),

@@ -107,7 +107,7 @@ impl Story {
         };
         self.add(events, None, queued);
         self.add(events, None, words);
-        self.add(events, Some(id), TurnStarted { resumes: None });
+        self.add(events, Some(id), TurnStarted::default());
         self.placed.push(self.seq + 1);
         let taken = PromptsTaken {
             prompts: vec![prompt],

@@ -1,14 +1,18 @@
 //! The words of the API, as JSON has them. Fields are added, and never change their meaning.
 
 mod archive;
+mod compact;
 mod events;
 mod kin;
 mod tasks;
+mod tree;
 
 pub use archive::{Archive, Archived, Ended, Purge, Purged};
+pub use compact::{Compact, Compacted};
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
 pub use kin::{Child, Parent};
 pub use tasks::{Output, OutputQuery, Task, TaskState, Tasks};
+pub use tree::{Conversations, EndedTurn, Fork, Forked, OneConversation, Rewind};
 
 use agentd_core::event::{Decision, Direction, Mode, PromptMode, TurnStatus};
 use agentd_core::id::{
@@ -16,7 +20,7 @@ use agentd_core::id::{
 };
 pub use agentd_core::reset::{Killed, Receipt};
 use agentd_core::spec::AgentSpec;
-use agentd_core::state::{Conversation, Phase};
+use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -62,6 +66,9 @@ pub struct Agent {
     pub generation: u64,
     pub head: Seq,
     pub conversation: Option<Current>,
+    /// What the user called it, or the words that the conversation begins with.
+    #[serde(default)]
+    pub title: Option<String>,
     pub model: Option<String>,
     pub provider: Option<String>,
     pub cwd: Option<String>,
@@ -349,16 +356,6 @@ pub struct Answered {
 #[serde(deny_unknown_fields)]
 pub struct Rename {
     pub to: String,
-}
-
-/// `GET /v1/agents/{name}/conversations`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Conversations {
-    pub current: Option<ConversationId>,
-    /// Where undo and redo would go.
-    pub undo: Option<ConversationId>,
-    pub redo: Option<ConversationId>,
-    pub conversations: Vec<Conversation>,
 }
 
 /// `GET /v1/daemon`

@@ -1,10 +1,12 @@
 //! The typed client: one method for each thing that can be asked.
 
+mod tasks;
+
 use crate::api::*;
 use crate::error::{Error, Problem};
 use crate::events::Events;
 use agentd_core::event::{Decision, Event};
-use agentd_core::id::{ApprovalId, PromptId, Seq, TaskId};
+use agentd_core::id::{ApprovalId, PromptId, Seq};
 use agentd_core::spec::AgentSpec;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -23,12 +25,28 @@ use tokio::net::UnixStream;
 #[derive(Clone, Debug)]
 pub struct Client {
     socket: PathBuf,
+    points: Option<Points>,
 }
+
+/// Is told, in the lab alone, that something is about to be asked or was answered: when, what, of what.
+pub type Points = fn(&str, &str, &str);
 
 impl Client {
     pub fn new(socket: impl Into<PathBuf>) -> Self {
         Self {
             socket: socket.into(),
+            points: None,
+        }
+    }
+
+    pub const fn with_points(mut self, points: Option<Points>) -> Self {
+        self.points = points;
+        self
+    }
+
+    fn pass(&self, when: &str, what: &str, path: &str) {
+        if let Some(points) = self.points {
+            points(when, what, about(path));
         }
     }
 
@@ -81,6 +99,21 @@ impl Client {
         self.post(&of(name, "/reset"), reset).await
     }
 
+    /// Begins a conversation from a place of another; the old one is kept.
+    pub async fn rewind(&self, name: &str, rewind: &Rewind) -> Result<Receipt, Error> {
+        self.post(&of(name, "/rewind"), rewind).await
+    }
+
+    /// Shortens what the model sees; the history stays. Answered when it is made.
+    pub async fn compact(&self, name: &str, compact: &Compact) -> Result<Compacted, Error> {
+        self.post(&of(name, "/compact"), compact).await
+    }
+
+    /// Makes another agent, which goes on from a place of this one.
+    pub async fn fork(&self, name: &str, fork: &Fork) -> Result<Forked, Error> {
+        self.post(&of(name, "/fork"), fork).await
+    }
+
     pub async fn checkpoint(
         &self,
         name: &str,
@@ -129,30 +162,17 @@ impl Client {
         self.get(&of(name, "/conversations")).await
     }
 
-    pub async fn tasks(&self, name: &str) -> Result<Tasks, Error> {
-        self.get(&of(name, "/tasks")).await
+    /// One conversation, by its id or its ordinal.
+    pub async fn conversation(&self, name: &str, which: &str) -> Result<OneConversation, Error> {
+        let path = format!("/conversations/{}", escaped(which));
+        self.get(&of(name, &path)).await
     }
 
-    /// Those of all agents.
-    pub async fn all_tasks(&self) -> Result<Tasks, Error> {
-        self.get("/v1/tasks").await
-    }
-
-    /// Ends one task, or all of an agent's.
-    pub async fn stop_tasks(&self, which: &str) -> Result<Tasks, Error> {
-        let path = format!("/v1/tasks/{}/stop", escaped(which));
-        self.post(&path, &()).await
-    }
-
-    /// What a task has written.
-    pub async fn output(
-        &self,
-        name: &str,
-        task: TaskId,
-        query: &OutputQuery,
-    ) -> Result<Output, Error> {
-        let path = of(name, &format!("/tasks/{task}/output"));
-        self.get(&with_query(&path, query)?).await
+    /// Every event that one conversation shows, a line of JSON each.
+    pub async fn transcript(&self, name: &str, which: &str) -> Result<Bytes, Error> {
+        let path = format!("/conversations/{}/transcript", escaped(which));
+        let response = self.ask(Method::GET, &of(name, &path), None).await?;
+        whole(response).await
     }
 
     pub async fn rename(&self, name: &str, to: &str) -> Result<Agent, Error> {
@@ -162,6 +182,11 @@ impl Client {
 
     pub async fn archive(&self, name: &str, archive: &Archive) -> Result<Archived, Error> {
         self.post(&of(name, "/archive"), archive).await
+    }
+
+    /// Takes one out again that was put away.
+    pub async fn restore(&self, name: &str) -> Result<Agent, Error> {
+        self.post(&of(name, "/restore"), &()).await
     }
 
     pub async fn purge(&self, name: &str, purge: &Purge) -> Result<Purged, Error> {
@@ -261,7 +286,9 @@ impl Client {
         };
         let body = body.map(|(_, body)| body).unwrap_or_default();
         let request = request.body(Full::new(body)).map_err(strange)?;
+        self.pass("before", "ask", path);
         let response = sender.send_request(request).await.map_err(broken)?;
+        self.pass("on", "answer", path);
         if response.status().is_success() {
             return Ok(response);
         }
@@ -272,6 +299,14 @@ impl Client {
             Err(_) => Err(Error::Strange(format!("{status} without a reason"))),
         }
     }
+}
+
+/// What is asked about, whoever it is about.
+fn about(path: &str) -> &str {
+    let path = path.split('?').next().unwrap_or_default();
+    let mut parts = path.split('/').skip(2);
+    let (first, third) = (parts.next(), parts.nth(1));
+    third.or(first).unwrap_or_default()
 }
 
 fn of(name: &str, rest: &str) -> String {
@@ -327,6 +362,14 @@ fn strange(error: impl ToString) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_about_its_noun() {
+        assert_eq!(about("/v1/agents/coder/prompts/1?wait_ms=5"), "prompts");
+        assert_eq!(about("/v1/agents?limit=5"), "agents");
+        assert_eq!(about("/v1/agents/coder"), "agents");
+        assert_eq!(about("/v1/daemon"), "daemon");
+    }
 
     #[test]
     fn names_and_queries_travel_whole() {

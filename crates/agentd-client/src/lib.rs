@@ -8,6 +8,6 @@ mod client;
 mod error;
 mod events;
 
-pub use client::Client;
+pub use client::{Client, Points};
 pub use error::{Error, Kind, Problem};
 pub use events::Events;

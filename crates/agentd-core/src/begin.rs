@@ -9,7 +9,8 @@ use crate::event::{
     PromptsRequeued, PromptsSetAside, SealReason, SpecSet, TaskExit,
 };
 use crate::id::{ConversationId, OpId, PromptId, Seq};
-use crate::recover::close_branch;
+use crate::place::Place;
+use crate::recover::{close_branch, open_fork};
 use crate::spec::AgentSpec;
 use crate::state::{AgentState, Conversation, Queued};
 use crate::window::Window;
@@ -39,6 +40,8 @@ pub enum Refused {
     Resetting(OpId),
     #[error("event {0} is not in that conversation")]
     NotThere(Seq),
+    #[error("the agent has no conversation {0}")]
+    NoSuchConversation(ConversationId),
 }
 
 /// What becomes of prompts that wait when a conversation is left.
@@ -111,46 +114,49 @@ pub fn step(
     Ok(lines)
 }
 
-/// Begins a conversation from event `at` of the current one; `seen` is what the model saw up to there.
+/// Begins a conversation from a place of this agent's; `seen` is what the model saw up to there.
 pub fn rewind(
     state: &AgentState,
     window: &Window,
     seen: &Window,
-    at: Seq,
+    place: Place,
     new: ConversationId,
+    queue: Queue,
     op: Option<OpId>,
 ) -> Result<Vec<Line>, Refused> {
     let old = leavable(state)?;
-    let from = origin(state, old, at)?;
-    let (aside, along) = sorted(state, Queue::SetAside);
+    let from = origin(state, place)?;
+    let (aside, along) = sorted(state, queue);
     let mut lines: Vec<Line> = set_aside(old.id, aside).into_iter().collect();
     lines.push(seal(old, SealReason::Rewind, op));
     lines.extend(open(new, BeginSource::Rewind, Some(old.id), Some(from), op));
     lines.extend(close_branch(seen).into_iter().map(|body| (new, body)));
     lines.extend(carried_prompts(window, new, &along));
+    lines.extend(carried_tasks(state).map(|told| (new, told)));
     Ok(lines)
 }
 
-/// A new agent whose first conversation begins from event `at` of another agent's; `seen` is what that
-/// one's model saw up to there. The other one goes on as if nothing had happened.
+/// A new agent whose first conversation begins from a place of another agent's; `seen` is what that
+/// one's model saw up to there. The other one goes on as if nothing had happened: its tasks, its questions
+/// and its queue stay with it, and the new one is told so.
 pub fn fork(
     parent: &AgentState,
     seen: &Window,
-    conversation: ConversationId,
-    at: Seq,
+    place: Place,
     name: &str,
     new: ConversationId,
+    op: Option<OpId>,
 ) -> Result<Vec<Line>, Refused> {
-    let known = parent.tree.get(conversation);
-    let from = origin(parent, known.ok_or(Refused::NoConversation)?, at)?;
+    let from = origin(parent, place)?;
     let (name, mode) = (name.to_owned(), Mode::Persistent);
     let spec = parent.spec.clone();
     let mut lines = vec![
         (new, AgentCreated { name, mode }.into()),
         (new, SpecSet { spec }.into()),
     ];
-    lines.extend(open(new, BeginSource::Fork, None, Some(from), None));
-    lines.extend(close_branch(seen).into_iter().map(|body| (new, body)));
+    lines.extend(open(new, BeginSource::Fork, None, Some(from), op));
+    let told = open_fork(seen, &parent.name);
+    lines.extend(told.into_iter().map(|body| (new, body)));
     Ok(lines)
 }
 
@@ -163,28 +169,22 @@ fn leavable(state: &AgentState) -> Result<&Conversation, Refused> {
     current.ok_or(Refused::NoConversation)
 }
 
-fn origin(state: &AgentState, of: &Conversation, at: Seq) -> Result<Origin, Refused> {
-    if of.purged {
-        return Err(Refused::Purged(of.id));
+/// Where a conversation begins from, if one can.
+pub(crate) fn origin(state: &AgentState, place: Place) -> Result<Origin, Refused> {
+    let Place { conversation, at } = place;
+    let known = state.tree.get(conversation);
+    let known = known.ok_or(Refused::NoSuchConversation(conversation))?;
+    if known.purged {
+        return Err(Refused::Purged(known.id));
     }
-    if at < of.began || at > of.head {
+    if at < known.began || at > known.head {
         return Err(Refused::NotThere(at));
     }
     Ok(Origin {
         agent: state.id,
-        conversation: of.id,
+        conversation,
         seq: at,
     })
-}
-
-/// That event `at` can be gone back to.
-pub(crate) fn check_origin(
-    state: &AgentState,
-    conversation: ConversationId,
-    at: Seq,
-) -> Result<(), Refused> {
-    let known = state.tree.get(conversation);
-    origin(state, known.ok_or(Refused::NoConversation)?, at).map(drop)
 }
 
 /// The prompts that stay with the old conversation, and those that go along to the other one: what was

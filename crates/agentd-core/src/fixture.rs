@@ -179,7 +179,7 @@ impl Journal {
 
     pub fn start_turn(&mut self, n: u128) {
         self.turn = Some(turn(n));
-        self.push(TurnStarted { resumes: None });
+        self.push(TurnStarted::default());
     }
 
     pub fn end_turn(&mut self, status: TurnStatus) {

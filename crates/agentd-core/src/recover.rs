@@ -93,7 +93,11 @@ pub fn recover(agent: &AgentState, window: &Window, facts: &Facts, at: Timestamp
             bodies.push(Notice { cause, text }.into());
         }
         if gives_up == GivesUp::Yes {
-            bodies.push(TurnEnded::with(TurnStatus::Lost).into());
+            let ended = TurnEnded {
+                compacts: turn.compacts.is_some(),
+                ..TurnEnded::with(TurnStatus::Lost)
+            };
+            bodies.push(ended.into());
             bodies.push(session_latest());
         } else if facts.after == After::Crash
             && turn.paused.is_none()
@@ -278,6 +282,7 @@ fn close_calls(
             }
             CallFact::Ended(finished) => {
                 bodies.extend(finished.background.map(Body::from));
+                bodies.extend(finished.also);
                 (finished.outcome, finished.blocks)
             }
             CallFact::NotStarted => {
@@ -320,6 +325,36 @@ pub(crate) fn result(call: &CallId, outcome: CallOutcome, mut blocks: Vec<Block>
 /// What opens a branch that begins in the middle of a turn: it gets neither the calls nor the
 /// approvals of the turn it leaves behind, and is told.
 pub fn close_branch(window: &Window) -> Vec<Body> {
+    let (mut bodies, calls) = results_elsewhere(window);
+    let text = calls
+        .map(|calls| format!("This conversation branched off in the middle of a turn. {calls}"));
+    bodies.extend(text.map(branched));
+    bodies
+}
+
+/// What opens a fork of agent `parent`: the same, and in any case one notice of what is not its own.
+pub(crate) fn open_fork(window: &Window, parent: &str) -> Vec<Body> {
+    let (mut bodies, calls) = results_elsewhere(window);
+    let mut text = format!(
+        "You are a fork of the agent `{parent}`, which goes on without you, in the same folder. Its \
+         background tasks, its questions to the user and the prompts that wait for it are not yours."
+    );
+    if let Some(calls) = calls {
+        text.push_str(&format!(
+            " You branched off in the middle of a turn. {calls}"
+        ));
+    }
+    bodies.push(branched(text));
+    bodies
+}
+
+fn branched(text: String) -> Body {
+    let cause = NoticeCause::Branched;
+    Notice { cause, text }.into()
+}
+
+/// A result for each call that is open where a branch begins, and what to say of them.
+fn results_elsewhere(window: &Window) -> (Vec<Body>, Option<String>) {
     let mut bodies = Vec::new();
     let open: Vec<CallId> = window.open_calls().map(|call| call.id.clone()).collect();
     for call in &open {
@@ -329,20 +364,9 @@ pub fn close_branch(window: &Window) -> Vec<Body> {
         let [_, result] = result(call, CallOutcome::Interrupted, blocks);
         bodies.push(result);
     }
-    if !open.is_empty() {
-        bodies.push(
-            Notice {
-                cause: NoticeCause::Branched,
-                text: format!(
-                    "This conversation branched off in the middle of a turn. These calls belong \
-                     to the other branch: {}.",
-                    list(&open)
-                ),
-            }
-            .into(),
-        );
-    }
-    bodies
+    let said = || format!("These calls belong to the other branch: {}.", list(&open));
+    let said = (!open.is_empty()).then(said);
+    (bodies, said)
 }
 
 #[cfg(test)]

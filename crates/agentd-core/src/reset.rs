@@ -5,11 +5,12 @@
 
 use crate::begin::{self, Line, Queue, Refused};
 use crate::event::{
-    Body, Direction, Event, Mode, PromptsSetAside, ResetBegan, ResetEnded, ResetRefusal, ResetStep,
-    ResetStepped, ResetTo, ResetWithdrawn,
+    Body, Direction, Event, Mode, PromptsSetAside, ResetBegan, ResetEnded, ResetRefusal,
+    ResetSource, ResetStep, ResetStepped, ResetTo, ResetWithdrawn,
 };
 use crate::id::{CallId, ConversationId, OpId, PromptId, TaskId};
 use crate::message::CallOutcome;
+use crate::place::Place;
 use crate::state::{AgentState, Outcome, Reset};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -72,8 +73,9 @@ pub fn begin(state: &AgentState, order: ResetBegan) -> Result<Begin, Refused> {
     match order.to {
         ResetTo::Undo if state.tree.undo_target().is_none() => Err(Refused::NothingToUndo),
         ResetTo::Redo if state.tree.redo_target().is_none() => Err(Refused::NothingToRedo),
-        ResetTo::Rewind { at } => {
-            begin::check_origin(state, current, at)?;
+        ResetTo::Rewind { at, conversation } => {
+            let conversation = conversation.unwrap_or(current);
+            begin::origin(state, Place { conversation, at })?;
             Ok(Begin::Append((current, order.into())))
         }
         _ => Ok(Begin::Append((current, order.into()))),
@@ -107,7 +109,11 @@ pub fn switch(
         ResetTo::Fresh => begin::reset(state, window, new, queue, op)?,
         ResetTo::Undo => begin::step(state, window, Direction::Undo, op)?,
         ResetTo::Redo => begin::step(state, window, Direction::Redo, op)?,
-        ResetTo::Rewind { at } => begin::rewind(state, window, seen, at, new, op)?,
+        ResetTo::Rewind { at, conversation } => {
+            let conversation = conversation.unwrap_or(reset.old);
+            let place = Place { conversation, at };
+            begin::rewind(state, window, seen, place, new, queue, op)?
+        }
     };
     let target = lines.last().map_or(new, |(conversation, _)| *conversation);
     let step = ResetStep::Switch;
@@ -157,6 +163,9 @@ pub struct Receipt {
     pub hooks: Vec<String>,
     /// The command that takes it back.
     pub undo: String,
+    /// Who wanted it.
+    #[serde(default)]
+    pub source: ResetSource,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,6 +191,7 @@ pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt
         set_aside: Vec::new(),
         hooks: Vec::new(),
         undo: format!("agentd reset {} --undo", state.name),
+        source: ResetSource::User,
     };
     for event in events {
         match &event.body {
@@ -197,8 +207,11 @@ pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt
             Body::PromptsSetAside(PromptsSetAside { prompts }) => {
                 receipt.set_aside.extend(prompts);
             }
-            Body::ResetBegan(order) if order.to == ResetTo::Undo => {
-                receipt.undo = format!("agentd reset {} --redo", state.name);
+            Body::ResetBegan(order) if order.op == op => {
+                receipt.source = order.source;
+                if order.to == ResetTo::Undo {
+                    receipt.undo = format!("agentd reset {} --redo", state.name);
+                }
             }
             _ => {}
         }

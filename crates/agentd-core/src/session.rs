@@ -260,7 +260,7 @@ impl Script {
         self.leave(TurnStatus::Completed);
         self.turn = turn;
         if turn.is_some() {
-            self.push(TurnStarted { resumes: None });
+            self.push(TurnStarted::default());
         }
     }
 

@@ -25,6 +25,16 @@ impl Timestamp {
         self.0.div_euclid(DAY_MS)
     }
 
+    /// So many milliseconds later.
+    pub const fn plus(self, millis: u64) -> Self {
+        let millis = if millis > i64::MAX as u64 {
+            i64::MAX
+        } else {
+            millis as i64
+        };
+        Self(self.0.saturating_add(millis))
+    }
+
     /// How long since `earlier`; a clock that was set back counts as no time at all.
     pub const fn since(self, earlier: Self) -> u64 {
         let elapsed = self.0.saturating_sub(earlier.0);

@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// Desks that are kept, however quiet they are.
 const DESKS: usize = 64;
@@ -42,6 +42,8 @@ pub struct Daemon {
     envs: Mutex<HashMap<AgentId, Arc<Env>>>,
     prompts: Mutex<Places>,
     ending: watch::Sender<Ending>,
+    /// Somebody's silence began, or ended.
+    pub silences: Notify,
 }
 
 /// How far the daemon is on its way out.
@@ -100,6 +102,7 @@ impl Daemon {
             envs: Mutex::default(),
             prompts: Mutex::default(),
             ending: watch::channel(Ending::No).0,
+            silences: Notify::new(),
         }
     }
 
@@ -126,11 +129,15 @@ impl Daemon {
         Ok(put(&mut desks, desk))
     }
 
-    /// A place for an agent that is about to be.
+    /// A place for an agent that is about to be; the one that there is, if somebody else makes it just now.
     pub async fn new_desk(&self, agent: AgentId) -> Arc<Desk> {
+        let mut desks = self.desks.lock().await;
+        if let Some(desk) = desks.get(&agent) {
+            return Arc::clone(desk);
+        }
         let env = self.env_of(agent);
         let desk = Desk::make(&self.store, &self.claims, agent, env);
-        put(&mut *self.desks.lock().await, desk)
+        put(&mut desks, desk)
     }
 
     /// Those at hand.
@@ -157,7 +164,7 @@ impl Daemon {
         }
         let problem = Problem::new(Kind::NotFound, format!("no agent `{name}`"));
         if let Ok(Some(_)) = self.put_away_as(name).await {
-            let next = format!("`agentd rm {name} --restore` takes it out again");
+            let next = format!("`agentd restore {name}` takes it out again");
             return Err(problem.because("it was removed").next(next));
         }
         Err(match self.alike(name).await {
@@ -198,6 +205,14 @@ impl Daemon {
                 removed.ok_or(problem)
             }
             found => found,
+        }
+    }
+
+    /// One that was removed, before one that is there under the same name.
+    pub async fn put_away(&self, name: &str) -> Result<Arc<Desk>> {
+        match self.put_away_as(name).await? {
+            Some(agent) => self.desk(agent).await,
+            None => self.any(name).await,
         }
     }
 

@@ -11,11 +11,10 @@ use crate::view;
 use agentd_client::api::{Delta, Env};
 use agentd_client::{Kind, Problem};
 use agentd_core::begin::Line;
-use agentd_core::event::{Event, NewEvent};
+use agentd_core::event::{Event, NewEvent, placed};
 use agentd_core::id::{AgentId, Incarnation, Seq, TurnId};
 use agentd_core::link::{self, Down, Order};
 use agentd_core::state::AgentState;
-use agentd_process::failpoint;
 use agentd_store::{Ack, Append, Fence, Store};
 use std::sync::Arc;
 use std::time::Duration;
@@ -231,10 +230,6 @@ impl Guard<'_> {
         lines: Vec<Line>,
     ) -> Result<Vec<Event>> {
         let at = clock::now();
-        let kinds: Vec<_> = lines.iter().map(|(_, body)| body.kind().name()).collect();
-        for kind in &kinds {
-            failpoint::hit("daemon-before", kind);
-        }
         let events = lines.into_iter();
         let events = events.map(|(conversation, body)| NewEvent {
             at,
@@ -245,9 +240,6 @@ impl Guard<'_> {
         let fence = self.fence().await.map_err(|error| of_store(&error))?;
         let append = Append::new(fence, events.collect());
         let committed = self.commit(append).await;
-        for kind in &kinds {
-            failpoint::hit("daemon-after", kind);
-        }
         committed.map_err(|error| of_store(&error))
     }
 
@@ -318,10 +310,7 @@ impl Guard<'_> {
 
     /// They are on disk, from there on.
     fn take_in(&mut self, events: Vec<NewEvent>, first: Seq) -> Vec<Event> {
-        let placed = events.into_iter().zip((first.0..).map(Seq));
-        let placed: Vec<Event> = placed
-            .map(|(event, seq)| event.placed(self.desk.id, seq))
-            .collect();
+        let placed = placed(events, self.desk.id, first);
         for event in &placed {
             self.state.apply(event);
         }

@@ -2,6 +2,7 @@
 
 mod access;
 mod agents;
+mod conversations;
 mod daemon;
 mod events;
 mod prompts;
@@ -11,9 +12,12 @@ mod verbs;
 
 use crate::daemon::{Daemon, left};
 use access::{Own, Peer};
+use agentd_process::failpoint;
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::Method;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
 use axum::routing::{get, post, put};
 use std::future::IntoFuture as _;
 use std::sync::Arc;
@@ -30,9 +34,13 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub fn router(daemon: Arc<Daemon>) -> Router {
     let guarded = Router::new()
         .route("/reset", post(verbs::reset))
+        .route("/rewind", post(verbs::rewind))
+        .route("/fork", post(verbs::fork))
+        .route("/compact", post(verbs::compact))
         .route("/spec", put(agents::set_spec))
         .route("/rename", post(verbs::rename))
         .route("/archive", post(verbs::archive))
+        .route("/restore", post(verbs::restore))
         .route("/purge", post(verbs::purge))
         .route("/approvals/{approval}", post(verbs::decide))
         .route_layer(from_fn(access::no_tools));
@@ -46,7 +54,12 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
     let agent = Router::new()
         .route("/", get(agents::show))
         .route("/spec", get(agents::spec))
-        .route("/conversations", get(agents::conversations))
+        .route("/conversations", get(conversations::list))
+        .route("/conversations/{which}", get(conversations::show))
+        .route(
+            "/conversations/{which}/transcript",
+            get(conversations::transcript),
+        )
         .route("/tasks", get(tasks::of_agent))
         .route("/tasks/{task}/output", get(tasks::output))
         .route("/export", get(agents::export))
@@ -70,7 +83,53 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .fallback(respond::no_such_path)
         .method_not_allowed_fallback(respond::no_such_method)
         .layer(DefaultBodyLimit::max(LARGEST))
+        .layer(from_fn(points))
         .with_state(daemon)
+}
+
+/// Where the lab may end the daemon, before a request is looked at and before it is answered.
+async fn points(request: Request, next: Next) -> Response {
+    let noun = noun(request.method(), request.uri().path());
+    failpoint::hit_of("on", "request", noun);
+    let response = next.run(request).await;
+    failpoint::hit_of("before", "answer", noun);
+    response
+}
+
+/// What a request is about, whoever it is about.
+fn noun(method: &Method, path: &str) -> &'static str {
+    const NOUNS: [&str; 22] = [
+        "agents",
+        "approvals",
+        "archive",
+        "checkpoint",
+        "continue",
+        "conversations",
+        "daemon",
+        "events",
+        "export",
+        "import",
+        "interrupt",
+        "prompts",
+        "purge",
+        "rename",
+        "reset",
+        "restart",
+        "spec",
+        "start",
+        "stop",
+        "tasks",
+        "fork",
+        "rewind",
+    ];
+    let mut parts = path.split('/').skip(2);
+    let (first, third) = (parts.next(), parts.nth(1));
+    let about = third.or(first).unwrap_or_default();
+    match NOUNS.into_iter().find(|noun| *noun == about) {
+        Some("prompts") if method == Method::GET => "answer",
+        Some(noun) => noun,
+        None => "other",
+    }
 }
 
 pub async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {

@@ -1,7 +1,7 @@
 //! Where things are in the folder that everything is kept in, and who holds what.
 
 use agentd_core::id::AgentId;
-use agentd_process::Identity;
+use agentd_process::{Identity, failpoint};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -37,6 +37,16 @@ impl Layout {
     /// Held by the daemon for as long as it lives.
     pub fn daemon_lock(&self) -> PathBuf {
         self.run().join("daemon.lock")
+    }
+
+    /// Held by whoever starts a daemon, until it answers.
+    pub fn start_lock(&self) -> PathBuf {
+        self.run().join("start.lock")
+    }
+
+    /// What a daemon in the background has to say.
+    pub fn daemon_log(&self) -> PathBuf {
+        self.home.join("daemon.log")
     }
 
     fn seats(&self) -> PathBuf {
@@ -124,11 +134,14 @@ impl Seat {
     pub fn take(layout: &Layout, agent: AgentId) -> io::Result<Self> {
         private(&layout.seats())?;
         private(&layout.agent_folder(agent))?;
+        failpoint::hit("before", "seat");
         let mut file = hold(&layout.seat(agent))?;
+        failpoint::hit("in", "seat");
         let me = Identity::current().map_err(io::Error::other)?;
         file.set_len(0)?;
         file.rewind()?;
         file.write_all(&serde_json::to_vec(&me)?)?;
+        failpoint::hit("after", "seat");
         Ok(Self { _file: file })
     }
 }

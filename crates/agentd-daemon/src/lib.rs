@@ -20,6 +20,7 @@ mod lifecycle;
 mod link;
 mod problem;
 mod supervisor;
+mod title;
 mod transcript;
 mod view;
 
@@ -28,6 +29,7 @@ use crate::layout::Layout;
 use crate::supervisor::end_process;
 use crate::transcript::Transcripts;
 use agentd_client::api::Env;
+use agentd_process::failpoint;
 use agentd_store::{Options, SqliteStore, Store};
 use std::ffi::OsString;
 use std::io;
@@ -93,8 +95,12 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
         }
         Err(error) => return Err(io_error("the daemon's lock cannot be taken")(error)),
     };
+    failpoint::hit("after", "lock");
     agentd_process::adopt_orphans()?;
-    let store = SqliteStore::open(Options::new(&settings.home))?;
+    let mut options = Options::new(&settings.home);
+    options.points = failpoint::folder().map(|_| failpoint::hit_of as agentd_store::Points);
+    options.mutants = failpoint::folder().map(|_| failpoint::mutant as agentd_store::Mutants);
+    let store = SqliteStore::open(options)?;
     let links = listen(&layout.link_socket())?;
     let store: Arc<dyn Store> = Arc::new(store);
     let (transcripts, work) = Transcripts::new(layout.clone(), Arc::clone(&store));
@@ -113,11 +119,13 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     if let Err(problem) = lifecycle::revive::revive(&daemon).await {
         tracing::error!(%problem, "not all agents could be looked at");
     }
+    failpoint::hit("after", "revival");
     // Last of all: whoever is answered finds everything in its place.
     let api = listen(&layout.api_socket())?;
     let served = tokio::spawn(http::serve(Arc::clone(&daemon), api));
     tokio::spawn(reap());
     tokio::spawn(rest(Arc::clone(&daemon)));
+    tokio::spawn(lifecycle::auto_reset::watch(Arc::clone(&daemon)));
     tracing::info!(home = %settings.home.display(), pid = std::process::id(), "ready");
 
     let mut ending = daemon.ending();
@@ -132,6 +140,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
             }
         }
     }
+    failpoint::hit("before", "leave");
     daemon.end(Ending::Leaves);
     let _ended = served.await;
     let _ended = linked.await;

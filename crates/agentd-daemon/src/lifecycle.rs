@@ -1,16 +1,22 @@
 //! What can be done to an agent, one file per verb.
 
 pub mod archive;
+pub mod auto_reset;
 pub mod checkpoint;
+pub mod compact;
 pub mod create;
 pub mod decide;
+pub mod fork;
 pub mod go_on;
 pub mod interrupt;
+pub mod place;
 pub mod purge;
 pub mod rename;
 pub mod reset;
 pub mod restart;
+pub mod restore;
 pub mod revive;
+pub mod rewind;
 pub mod send;
 pub mod set_spec;
 pub mod start;
@@ -19,10 +25,11 @@ pub mod subagents;
 pub mod tasks;
 
 use crate::daemon::Daemon;
-use crate::desk::Desk;
+use crate::desk::{Desk, Guard};
 use crate::problem::Result;
 use crate::supervisor::end_process;
 use agentd_client::api::Ended;
+use agentd_client::{Kind, Problem};
 use agentd_process::kill_tree;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +38,18 @@ use std::time::Duration;
 pub const GRACE: Duration = Duration::from_secs(15);
 /// How long a process that is being killed may take to end by itself.
 const LAST_GRACE: Duration = Duration::from_secs(2);
+
+/// That nobody has moved the agent to another conversation since somebody looked.
+pub fn check_generation(guard: &Guard<'_>, expected: Option<u64>) -> Result<()> {
+    let now = guard.state.generation();
+    match expected {
+        Some(expected) if expected != now => {
+            let what = format!("the agent has changed (generation {expected}, now {now})");
+            Err(Problem::new(Kind::Conflict, what).next("look and try again"))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// What runs in the foreground did not end in time.
 pub struct StillActive;

@@ -7,8 +7,10 @@ use agentd_client::api;
 use agentd_core::draft::Change;
 use agentd_core::event::Event;
 use agentd_core::id::Seq;
-use agentd_core::link::{Append, Asked, Down, Draft, Greeting, Hello, Order, Refusal, Up, Welcome};
-use agentd_process::Identity;
+use agentd_core::link::{
+    Append, Asked, Down, Draft, Greeting, Hello, MAX_FRAME, Order, Refusal, Up, Welcome,
+};
+use agentd_process::{Identity, failpoint};
 use agentd_store::{DraftAck, DraftChunk, ReadQuery};
 use futures_util::{SinkExt as _, StreamExt as _};
 use std::sync::Arc;
@@ -18,10 +20,10 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{AnyDelimiterCodec, FramedRead, FramedWrite};
 
-/// What one thing that is said may hold.
-const MAX_FRAME: usize = 256 * 1024 * 1024;
 /// Events that are read at a time for one that missed them.
 const PAGE: usize = 1000;
+/// How late something may be read that was said on a connection which is broken by then.
+const LATE: std::time::Duration = std::time::Duration::from_millis(1500);
 
 type Reader = FramedRead<OwnedReadHalf, AnyDelimiterCodec>;
 
@@ -64,9 +66,11 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
             let Ok(text) = serde_json::to_string(&down) else {
                 return;
             };
+            failpoint::hit_of("before", "send", down.name());
             if writer.send(text).await.is_err() {
                 return;
             }
+            failpoint::hit_of("after", "send", down.name());
         }
     });
     let Some(Up::Hello(hello)) = next(&mut reader).await else {
@@ -112,8 +116,11 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
 
 async fn next(reader: &mut Reader) -> Option<Up> {
     let frame = reader.next().await?.ok()?;
-    match serde_json::from_slice(&frame) {
-        Ok(up) => Some(up),
+    match serde_json::from_slice::<Up>(&frame) {
+        Ok(up) => {
+            failpoint::hit_of("on", "receive", up.name());
+            Some(up)
+        }
         Err(error) => {
             tracing::warn!(%error, "a runtime said something that cannot be read");
             None
@@ -218,8 +225,13 @@ async fn take(
     append: Append,
     down: &mpsc::UnboundedSender<Down>,
 ) -> bool {
+    let no_fence = failpoint::mutant("no_fence");
+    if no_fence && append.ends.is_some() {
+        // tidy: polls nothing; a mistake of the lab's shows where something comes late
+        tokio::time::sleep(LATE).await;
+    }
     let mut guard = desk.lock().await;
-    if !guard.link.may_write(append.incarnation) {
+    if !no_fence && !guard.link.may_write(append.incarnation) {
         let why = Refusal::Stale;
         let _gone = down.send(Down::Refused { why });
         return false;
@@ -277,11 +289,14 @@ async fn keep(
         bytes: draft.text.clone().into_bytes(),
     };
     let kept = match guard.fence().await {
+        Ok(_) if failpoint::mutant("draft_not_flushed") => Ok(DraftAck::Kept),
         Ok(fence) => daemon.store.write_draft(fence, chunk).await,
         Err(error) => Err(error),
     };
     match kept {
         Ok(ack) => {
+            // It is durable before anybody sees it.
+            failpoint::hit("at", "barrier.4");
             if ack == DraftAck::Kept {
                 show(desk, &draft);
             }

@@ -30,7 +30,9 @@ pub fn of_store(error: &Error) -> Problem {
 
 pub fn of_refusal(refused: &Refused) -> Problem {
     let kind = match refused {
-        Refused::NoConversation | Refused::NotThere(_) => Kind::NotFound,
+        Refused::NoConversation | Refused::NotThere(_) | Refused::NoSuchConversation(_) => {
+            Kind::NotFound
+        }
         _ => Kind::Conflict,
     };
     Problem::new(kind, refused.to_string())

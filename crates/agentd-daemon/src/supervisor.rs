@@ -9,7 +9,7 @@ use agentd_client::api::Env;
 use agentd_core::event::{AgentFailed, Body, FailCause, Mode, Note, PauseReason};
 use agentd_core::link::Order;
 use agentd_core::spec::Restart;
-use agentd_process::{Child, Exit, Identity, Signal, Start, signal};
+use agentd_process::{Child, Exit, Identity, Signal, Start, failpoint, signal};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::process::Stdio;
@@ -85,6 +85,13 @@ impl Daemon {
                 Arc::clone(desk),
             ));
         }
+        if guard.state.reset_due().is_some() {
+            let (daemon, desk) = (Arc::clone(self), Arc::clone(desk));
+            tokio::spawn(async move { lifecycle::auto_reset::make(&daemon, &desk).await });
+        }
+        if guard.state.spec.auto_reset.idle_ms.is_some() {
+            self.silences.notify_one();
+        }
         Self::mind_env(guard);
         let is_wanted = guard.wanted && !guard.state.stopped && !guard.resetting;
         let needs = guard.state.needs_process() || is_wanted;
@@ -120,7 +127,10 @@ impl Daemon {
             Some(turn) => (turn.paused == Some(PauseReason::MissingKey), false),
             None => (false, true),
         };
-        if is_other && (lacks_key || (is_between_turns && guard.down.is_some())) {
+        // One that is only about to come gets what there is then.
+        let is_there = guard.down.is_some();
+        let is_coming = guard.process.is_some() && !is_there;
+        if is_other && ((lacks_key && !is_coming) || (is_between_turns && is_there)) {
             guard.wanted = true;
             end_process(guard);
         }
@@ -214,7 +224,10 @@ async fn start(daemon: Arc<Daemon>, desk: Arc<Desk>) {
         guard.changed();
         return;
     }
-    match spawn(&daemon, &desk) {
+    failpoint::hit("before", "spawn");
+    let spawned = spawn(&daemon, &desk);
+    failpoint::hit("after", "spawn");
+    match spawned {
         Ok((identity, child)) => {
             let is_adopted = child.is_none();
             guard.process = Some(Process {

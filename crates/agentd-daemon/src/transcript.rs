@@ -3,6 +3,7 @@
 
 use crate::layout::{Layout, private};
 use agentd_core::id::{AgentId, ConversationId, Seq};
+use agentd_process::failpoint;
 use agentd_store::{ReadQuery, Store};
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -158,7 +159,9 @@ impl Transcripts {
                 at = event.seq;
             }
             if let Some(file) = &mut file {
+                failpoint::hit_of("before", "write", "transcript");
                 file.write_all(&lines)?;
+                failpoint::hit_of("after", "write", "transcript");
             }
             if page.next.is_none() {
                 return Ok(at);

@@ -5,6 +5,7 @@ pub mod kin;
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
 use crate::problem::{Result, of_store};
+use crate::title;
 use agentd_client::api::{
     Agent, AgentLine, Approval, Current, LastTurn, Process, ProcessState, Usage,
 };
@@ -65,7 +66,11 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
         let guard = desk.lock().await;
         let known = guard.summary.as_ref();
         let known = known.filter(|(head, _)| *head == guard.state.head);
-        (of(&guard), reason_of(&guard), known.map(|it| it.1.clone()))
+        let mut agent = of(&guard);
+        if let (None, Some(current)) = (&agent.title, guard.state.tree.current()) {
+            agent.title = title::of(daemon, &guard.state, current).await;
+        }
+        (agent, reason_of(&guard), known.map(|it| it.1.clone()))
     };
     let text = match known {
         Some(text) => text,
@@ -159,6 +164,7 @@ fn of(guard: &Guard<'_>) -> Agent {
             parent: current.parent,
             turns: current.turns,
         }),
+        title: state.spec.title.clone(),
         model: state.spec.model.clone(),
         provider: state.spec.provider.clone(),
         cwd: state.spec.cwd.clone(),

@@ -9,7 +9,7 @@
 //! - [`kill_tree`]: the end of a process and of all that it started, up to the next shim;
 //!   [`kill_descendants`]: of all that this one started, shims too; [`kill_orphans`]: of whoever came
 //!   to this process because its parents had left it.
-//! - [`failpoint`]: places where a test can hold a process still.
+//! - [`failpoint`]: places where the lab can hold a process still, or end it.
 //! - [`task`]: a process tree that outlives whoever had it started; [`shim`]: what looks after it.
 
 mod births;

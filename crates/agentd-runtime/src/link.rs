@@ -17,9 +17,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// What one thing that is said may hold: an append with all of a tool's output in it, or an agent's window.
-pub const MAX_FRAME: usize = 256 * 1024 * 1024;
-
 /// Where to find the daemon, and as whom.
 #[derive(Clone, Debug)]
 pub struct Options {

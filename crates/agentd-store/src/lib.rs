@@ -13,5 +13,5 @@ pub mod sqlite;
 mod store;
 
 pub use error::{Disk, Error, Result, Unreadable};
-pub use sqlite::{Options, SqliteStore};
+pub use sqlite::{Mutants, Options, Points, SqliteStore};
 pub use store::*;

@@ -44,6 +44,14 @@ pub trait Store: Send + Sync + 'static {
     /// A page of one agent's events.
     async fn read(&self, query: ReadQuery) -> Result<Page>;
 
+    /// Where the turns of a conversation ended, in order, up to some event.
+    async fn turn_ends(
+        &self,
+        agent: AgentId,
+        conversation: ConversationId,
+        through: Seq,
+    ) -> Result<Vec<Event>>;
+
     /// A page of all agents' events, in the order they were committed.
     async fn read_all(&self, after: Cursor, limit: usize) -> Result<GlobalPage>;
 
@@ -61,6 +69,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// The agents that have background tasks, as far as their journals tell.
     async fn with_tasks(&self) -> Result<Vec<AgentId>>;
+
+    /// The agents that are to have a fresh conversation after a silence, and when; the first first.
+    async fn idle_resets(&self, limit: usize) -> Result<Vec<(AgentId, Timestamp)>>;
 
     async fn conversations(&self, agent: AgentId) -> Result<Vec<Conversation>>;
 

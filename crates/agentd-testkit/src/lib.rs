@@ -7,9 +7,11 @@
 //! - [`model`]: a model server on loopback, as strict as the real ones.
 //! - [`sim`]: daemon, link, runtime and journal, simulated, with everything lost that can be.
 //! - [`faulty_disk`]: a real disk that fails when told to.
+//! - [`lab`]: the real program, killed at every point of its life.
 
 pub mod faulty_disk;
 pub mod journal;
+pub mod lab;
 pub mod model;
 pub mod oracle;
 pub mod predicate;

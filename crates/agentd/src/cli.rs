@@ -1,9 +1,10 @@
 //! The command line: which verbs there are. Each verb's arguments and help are in its own file.
 
 use crate::commands::{
-    agent, apply, approve, checkpoint, completions, config, r#continue, conversations, create,
-    daemon, demo, deny, edit, export, import, interrupt, list, logs, purge, rename, replay, reset,
-    restart, rm, run, runtime, send, set, show, start, status, stop, tasks, verify, wait,
+    agent, apply, approve, checkpoint, compact, completions, config, r#continue, conversations,
+    create, daemon, demo, deny, edit, export, fork, import, interrupt, list, logs, purge, rename,
+    replay, reset, restart, restore, rewind, rm, run, runtime, send, set, show, start, status,
+    stop, tasks, verify, wait,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -39,6 +40,9 @@ pub enum Verb {
     Approve(approve::Args),
     Deny(deny::Args),
     Reset(reset::Args),
+    Rewind(rewind::Args),
+    Fork(fork::Args),
+    Compact(compact::Args),
     Start(start::Args),
     Stop(stop::Args),
     Restart(restart::Args),
@@ -57,6 +61,7 @@ pub enum Verb {
     Export(export::Args),
     Import(import::Args),
     Rm(rm::Args),
+    Restore(restore::Args),
     Purge(purge::Args),
     Daemon(daemon::Args),
     Agent(Box<agent::Args>),

@@ -3,11 +3,12 @@
 use crate::error::{Error, Exit};
 use crate::home;
 use agentd_client::Client;
-use agentd_process::{Child, Own, Start};
+use agentd_daemon::layout::{Layout, private};
+use agentd_process::{Child, Own, Start, failpoint};
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -68,15 +69,20 @@ pub async fn client() -> Result<Client, Error> {
 
 /// For whoever does not want one to be started.
 pub fn client_of_any() -> Result<Client, Error> {
-    Ok(Client::new(socket(&home::folder()?)))
+    Ok(client_at(&home::folder()?))
+}
+
+fn client_at(home: &Path) -> Client {
+    let points = failpoint::folder().map(|_| failpoint::hit_of as agentd_client::Points);
+    Client::new(socket(home)).with_points(points)
 }
 
 pub fn socket(home: &Path) -> PathBuf {
-    home.join("run").join("api.sock")
+    Layout::new(home).api_socket()
 }
 
 pub fn log(home: &Path) -> PathBuf {
-    home.join("daemon.log")
+    Layout::new(home).daemon_log()
 }
 
 /// Whether somebody listens there.
@@ -110,7 +116,7 @@ impl Connection {
     /// To the daemon of this folder.
     pub async fn at(home: PathBuf) -> Result<Self, Error> {
         let mut connection = Self {
-            client: Client::new(socket(&home)),
+            client: client_at(&home),
             home,
             daemon: None,
             in_vain: 0,
@@ -149,15 +155,16 @@ impl Connection {
         if listens(self.client.socket())? {
             return Ok(());
         }
-        let run = self.home.join("run");
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&run);
-        made.map_err(|error| cannot_use(&run, error))?;
+        let layout = Layout::new(&self.home);
+        let made = private(&layout.run());
+        made.map_err(|error| cannot_use(&layout.run(), error))?;
         let deadline = Instant::now() + START;
         // Whoever holds it starts one; the others find it there.
-        let Some(_lock) = self.lock(&run.join("start.lock"), deadline).await? else {
+        let Some(_lock) = self.lock(&layout.start_lock(), deadline).await? else {
             return Ok(());
         };
         let mut log_from = 0;
+        failpoint::hit("after", "lock");
         for attempt in 1..=STARTS {
             if listens(self.client.socket())? {
                 return Ok(());
@@ -223,6 +230,7 @@ impl Connection {
             Error::new(Exit::Unavailable, "the daemon cannot be started").because(error)
         })?;
         self.daemon = Some(child);
+        failpoint::hit("after", "spawn");
         Ok(from)
     }
 

@@ -1,18 +1,19 @@
 //! The `agentd` command: parse, run, exit code. What it knows of agents is in the libraries.
 
 mod agent;
-mod archived;
 mod ask;
 mod cli;
 mod clock;
 mod commands;
 mod complete;
 mod connect;
+mod conversation;
 mod demo;
 mod described;
 mod error;
 mod follow;
 mod home;
+mod lab;
 mod output;
 mod printer;
 mod prompt;
@@ -31,7 +32,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // A shim knows its one argument and nothing of agents.
     agentd_process::shim::run_if_asked(std::env::args_os());
-    hold_still();
+    if let Err(error) = lab::enter() {
+        return error.report();
+    }
     // Where a shell asks what could come next, that is all there is to do.
     CompleteEnv::with_factory(cli::Cli::command)
         .var(complete::VARIABLE)
@@ -43,15 +46,6 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),
-    }
-}
-
-/// For tests: where this process is to stop.
-fn hold_still() {
-    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    if let (Some(name), Some(folder)) = (named("AGENTD_FAILPOINT"), named("AGENTD_FAILPOINT_DIR")) {
-        let name = name.to_string_lossy().into_owned();
-        agentd_process::failpoint::set(name, folder.into());
     }
 }
 

@@ -7,6 +7,7 @@ use agentd_core::event::Context;
 use agentd_core::id::BootId;
 use agentd_core::spec::{AgentSpec, Thinking};
 use agentd_core::turn::Policy;
+use agentd_process::failpoint;
 use agentd_process::task::{Limits, ShimProgram};
 use agentd_runtime::link::Asking;
 use agentd_runtime::provider::{self, Demo, Overrides, Provider};
@@ -107,6 +108,7 @@ pub fn ready(
         rules: spec.permissions.clone(),
         ask_by_default: false,
         tools: spec.tools.clone(),
+        may_reset: spec.auto_reset.by_tool,
         output_bytes: usize::try_from(spec.limits.tool_output_bytes).unwrap_or(usize::MAX),
         kept_bytes: spec.limits.task_output_bytes,
         max_tasks: spec.limits.max_tasks as usize,
@@ -121,7 +123,7 @@ pub fn ready(
                 .chain(keys),
         ),
         shim: ShimProgram::default(),
-        shim_failpoint: variable("AGENTD_SHIM_FAILPOINT"),
+        lab: failpoint::folder().map(Path::to_owned),
         boot: boot()?,
         subagents: (spec.limits.max_depth > 0).then(|| kinds(spec)),
         asking,

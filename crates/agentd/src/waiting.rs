@@ -72,7 +72,13 @@ pub async fn finish(
     if answer.status != Status::Waiting {
         return outcome(name, answer);
     }
-    let agent = connection.client.agent(name).await?;
+    // Whoever waits is told for what, though the daemon goes away just now.
+    let agent = loop {
+        let agent = connection.client.agent(name).await;
+        if let Some(agent) = connection.or_again(agent).await? {
+            break agent;
+        }
+    };
     let error = Error::new(Exit::Refused, format!("{name} waits for you"));
     let error = match answer.error.as_ref().or(agent.error.as_ref()) {
         Some(why) => error.because(why),

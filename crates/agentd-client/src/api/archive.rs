@@ -1,4 +1,4 @@
-//! Agents that are put away, taken out again, or deleted for good.
+//! Agents that are put away, or deleted for good.
 
 use super::Agent;
 use agentd_core::id::{ConversationId, TaskId};
@@ -10,12 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct Archive {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Take it out again.
-    #[serde(default)]
-    pub restore: bool,
 }
 
-/// What became of an agent that was put away, or taken out again.
+/// What became of an agent that was put away.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Archived {
     #[serde(flatten)]

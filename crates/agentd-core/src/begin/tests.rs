@@ -1,7 +1,7 @@
 //! What each beginning keeps, sets aside and refuses.
 
 use super::*;
-use crate::event::{PromptMode, ResetBegan, ResetTo, TurnStatus};
+use crate::event::{ApprovalRequested, PromptMode, ResetBegan, ResetSource, ResetTo, TurnStatus};
 use crate::fixture::{self, Journal};
 use crate::message::Block;
 use crate::window::Entry;
@@ -88,7 +88,12 @@ fn a_rewind_shows_what_came_before_and_nothing_after() {
     let state = journal.state();
     let answered = journal.head();
     let seen = journal.window();
-    let lines = rewind(&state, &journal.window(), &seen, answered, new(), None).unwrap();
+    let place = Place {
+        conversation: journal.conversation,
+        at: answered,
+    };
+    let window = journal.window();
+    let lines = rewind(&state, &window, &seen, place, new(), Queue::SetAside, None).unwrap();
     append(&mut journal, lines);
     assert_eq!(says(&journal.window()), says(&seen));
     assert_eq!(journal.state().inbox.waiting().len(), 0);
@@ -107,8 +112,18 @@ fn what_cannot_be_is_refused() {
         Err(Refused::NothingToRedo)
     );
     let nowhere = Seq(journal.head().0 + 1);
-    let refused = rewind(&state, &window, &window, nowhere, new(), None);
+    let place = Place {
+        conversation: journal.conversation,
+        at: nowhere,
+    };
+    let refused = rewind(&state, &window, &window, place, new(), Queue::Keep, None);
     assert_eq!(refused, Err(Refused::NotThere(nowhere)));
+    let elsewhere = Place {
+        conversation: new(),
+        at: Seq(1),
+    };
+    let refused = fork(&state, &window, elsewhere, "other", new(), None);
+    assert_eq!(refused, Err(Refused::NoSuchConversation(new())));
     let mut journal = used();
     journal.start_turn(20);
     let refused = reset(&journal.state(), &window, new(), Queue::Keep, None);
@@ -192,6 +207,7 @@ fn begin_reset(journal: &mut Journal, n: u8) {
         skip_hooks: false,
         grace_ms: 1,
         was_awake: false,
+        source: ResetSource::User,
     });
 }
 
@@ -260,4 +276,75 @@ fn a_kept_queue_takes_along_what_came_before_and_after_in_its_order() {
         (vec![fixture::prompt_id(7), after], vec![])
     );
     assert_eq!(journal.state().anomalies, 0);
+}
+
+/// A rewind goes to any conversation of the agent's, and undo walks over it.
+#[test]
+fn a_rewind_reaches_into_another_conversation_and_is_undone() {
+    let mut journal = used();
+    let (first, answered) = (journal.conversation, journal.head());
+    let seen = journal.window();
+    let lines = reset(&journal.state(), &seen, new(), Queue::SetAside, None).unwrap();
+    append(&mut journal, lines);
+    let third = fixture::conversation(51);
+    let place = Place {
+        conversation: first,
+        at: answered,
+    };
+    let (state, window) = (journal.state(), journal.window());
+    let lines = rewind(&state, &window, &seen, place, third, Queue::SetAside, None).unwrap();
+    append(&mut journal, lines);
+    assert_eq!(says(&journal.window()), says(&seen));
+    let state = journal.state();
+    let current = state.tree.current_conversation().unwrap();
+    assert_eq!((current.id, current.parent), (third, Some(new())));
+    let lines = step(&state, &journal.window(), Direction::Undo, None).unwrap();
+    append(&mut journal, lines);
+    assert_eq!(journal.state().tree.current(), Some(new()));
+    assert_eq!(journal.state().anomalies, 0);
+}
+
+/// The fork of a turn that waits for leave and has a task: it gets neither, nor the queue, and one notice.
+#[test]
+fn a_fork_gets_the_words_and_nothing_that_is_under_way() {
+    let mut journal = used();
+    journal.push(crate::event::TaskStarted {
+        task: crate::id::TaskId::from_bytes([5; 16]),
+        call: crate::id::CallId::new("b"),
+        tool: "shell".into(),
+        boot: crate::id::BootId::from_bytes([6; 16]),
+    });
+    journal.start_turn(10);
+    journal.prompt(10, "now");
+    journal.reply(vec![fixture::call("a")]);
+    let approval = fixture::approval(1);
+    let call = crate::id::CallId::new("a");
+    journal.push(ApprovalRequested { approval, call });
+    let (parent, seen) = (journal.state(), journal.window());
+    let place = Place {
+        conversation: journal.conversation,
+        at: journal.head(),
+    };
+    let op = Some(OpId::from_bytes([3; 16]));
+    let lines = fork(&parent, &seen, place, "other", new(), op).unwrap();
+    let mut other = Journal::empty();
+    other.agent = fixture::agent(2);
+    append(&mut other, lines);
+    let state = other.state();
+    assert_eq!(state.anomalies, 0);
+    assert_eq!((state.name.as_str(), &state.spec), ("other", &parent.spec));
+    assert_eq!(state.approvals.iter().count(), 0);
+    assert_eq!(state.tasks.running().len(), 0);
+    assert_eq!(state.inbox.waiting().len(), 0);
+    assert_eq!(state.spending.lifetime, Default::default());
+    let began = state.tree.current_conversation().unwrap();
+    assert_eq!(began.from.map(|from| from.seq), Some(journal.head()));
+    let mut window = seen;
+    for event in &other.events {
+        window.apply(event);
+    }
+    assert!(!window.has_open_calls());
+    let told = |body: &Body| matches!(body, Body::Notice(_));
+    let told = other.events.iter().filter(|event| told(&event.body));
+    assert_eq!(told.count(), 1);
 }

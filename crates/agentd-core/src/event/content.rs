@@ -78,6 +78,12 @@ pub struct Summary {
     pub text: String,
 }
 
+/// What the user wants the next summary to heed; no message of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instruction {
+    pub text: String,
+}
+
 /// What a request holds besides its messages, as sent. Written when it changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Context {

@@ -120,6 +120,7 @@ kinds! {
         ConversationSealed = "conversation_sealed" v 1,
         PointerMoved = "pointer_moved" v 1,
         CheckpointSet = "checkpoint_set" v 1,
+        ResetScheduled = "reset_scheduled" v 1,
         ResetBegan = "reset_began" v 1,
         ResetStepped = "reset_stepped" v 1,
         ResetWithdrawn = "reset_withdrawn" v 1,
@@ -145,6 +146,7 @@ kinds! {
         ApprovalRequested = "approval_requested" v 1,
         ApprovalAnswered = "approval_answered" v 1,
         ApprovalWithdrawn = "approval_withdrawn" v 1,
+        CompactionAsked = "compaction_asked" v 1,
         Compacted = "compacted" v 1,
         Purged = "purged" v 1,
         Quarantined = "quarantined" v 1,
@@ -154,6 +156,7 @@ kinds! {
         MessageAdded = "message" v 1,
         ResultAdded = "result" v 1,
         Notice = "notice" v 1,
+        Instruction = "instruction" v 1,
         Summary = "summary" v 1,
         Context = "context" v 1,
         Note = "note" v 1,
@@ -209,6 +212,7 @@ impl Body {
             Self::ResultAdded(result) => &result.blocks,
             Self::Notice(Notice { text, .. })
             | Self::Summary(Summary { text, .. })
+            | Self::Instruction(Instruction { text })
             | Self::Note(Note { text, .. }) => {
                 out.push(text.clone());
                 return out;

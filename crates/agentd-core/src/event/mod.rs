@@ -63,6 +63,17 @@ impl NewEvent {
     }
 }
 
+/// What was appended together, from there on.
+pub fn placed(
+    events: impl IntoIterator<Item = NewEvent>,
+    agent: AgentId,
+    first: Seq,
+) -> Vec<Event> {
+    let events = events.into_iter().zip((first.0..).map(Seq));
+    let events = events.map(|(event, seq)| event.placed(agent, seq));
+    events.collect()
+}
+
 impl Event {
     pub const fn kind(&self) -> Kind {
         self.body.kind()

@@ -23,7 +23,35 @@ pub struct ResetBegan {
     /// A process ran the agent: one is to run it afterwards.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub was_awake: bool,
+    /// Who wanted it.
+    #[serde(default, skip_serializing_if = "ResetSource::is_user")]
+    pub source: ResetSource,
 }
+
+/// Who wanted a reset. What happens is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResetSource {
+    /// Somebody at a client.
+    #[default]
+    User,
+    /// The agent itself, with a tool.
+    Tool,
+    /// Nothing was said for as long as the spec says.
+    Idle,
+    /// The conversation got as large as the spec lets it.
+    ContextSize,
+}
+
+impl ResetSource {
+    pub const fn is_user(&self) -> bool {
+        matches!(self, Self::User)
+    }
+}
+
+/// The agent itself wants a fresh conversation, at the end of its turn. Why is in a note of the same append.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResetScheduled {}
 
 /// Which conversation is current afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,9 +61,11 @@ pub enum ResetTo {
     Fresh,
     Undo,
     Redo,
-    /// A new one, from this event of the current one.
+    /// A new one, from this event of that conversation; of the current one where none is named.
     Rewind {
         at: Seq,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        conversation: Option<ConversationId>,
     },
 }
 

@@ -88,7 +88,14 @@ fn what_was_said_is_content_and_nothing_else_is() {
         .map(|kind| kind.name())
         .collect();
     let expected = [
-        "prompt", "message", "result", "notice", "summary", "context", "note",
+        "prompt",
+        "message",
+        "result",
+        "notice",
+        "instruction",
+        "summary",
+        "context",
+        "note",
     ];
     assert_eq!(content, expected);
 }

@@ -1,14 +1,24 @@
 //! A turn from its first prompt to its one terminal state.
 
-use crate::id::{TryId, TurnId};
+use crate::id::{OpId, TryId, TurnId};
 use crate::usage::{MicroUsd, Usage};
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnStarted {
     /// The `limited` turn that this one goes on with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumes: Option<TurnId>,
+    /// It answers nobody: it is there for the compaction that was asked for as this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compacts: Option<OpId>,
+}
+
+/// Somebody wants the conversation compacted. What the summary is to heed is in an
+/// [`super::Instruction`] of the same append, where there is something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactionAsked {
+    pub op: OpId,
 }
 
 /// The turn waits for somebody to say `continue`.
@@ -38,6 +48,9 @@ pub struct TurnEnded {
     /// Which failure, where the status is `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureClass>,
+    /// It was there for a compaction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compacts: bool,
 }
 
 impl TurnEnded {
@@ -46,6 +59,7 @@ impl TurnEnded {
             status,
             limit: None,
             failure: None,
+            compacts: false,
         }
     }
 }

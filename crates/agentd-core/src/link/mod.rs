@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 
 /// The version that this build speaks.
 pub const VERSION: u32 = 1;
+/// What one thing that is said may hold: an append with all of a tool's output in it, or an agent's window.
+pub const MAX_FRAME: usize = 256 * 1024 * 1024;
 
 /// What a runtime says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +31,18 @@ pub enum Up {
     Append(Append),
     Draft(Draft),
     Ask(Asked),
+}
+
+impl Up {
+    /// What it is, in one word.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Hello(_) => "hello",
+            Self::Append(_) => "append",
+            Self::Draft(_) => "draft",
+            Self::Ask(_) => "ask",
+        }
+    }
 }
 
 /// The first thing on every connection.
@@ -158,6 +172,22 @@ pub enum Down {
     Refused {
         why: Refusal,
     },
+}
+
+impl Down {
+    /// What it is, in one word.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Welcome(_) => "welcome",
+            Self::Resumed { .. } => "resumed",
+            Self::Appended { .. } => "appended",
+            Self::Drafted { .. } => "drafted",
+            Self::Events { .. } => "events",
+            Self::Order { .. } => "order",
+            Self::Answer { .. } => "answer",
+            Self::Refused { .. } => "refused",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,8 +4,8 @@
 use super::{
     Answer, Append, Asked, Down, Draft, Hello, Order, Question, Refusal, Seen, Up, VERSION, Welcome,
 };
-use crate::event::{Event, NewEvent};
-use crate::id::{AgentId, Incarnation, RuntimeId, Seq, TryId};
+use crate::event::{Event, NewEvent, placed};
+use crate::id::{AgentId, Incarnation, RuntimeId, TryId};
 use std::collections::BTreeMap;
 
 /// What comes of something that was said.
@@ -170,10 +170,8 @@ impl Runtime {
                     // Answered before: the question had been asked twice.
                     return Vec::new();
                 };
-                let seqs = (first.0..).map(Seq);
-                let events = append.events.iter().cloned().zip(seqs);
-                let events = events.map(|(event, seq)| event.placed(self.agent, seq));
-                let mut did = self.arrived(events.collect());
+                let events = placed(append.events.iter().cloned(), self.agent, first);
+                let mut did = self.arrived(events);
                 if did.contains(&Did::Reconnect) {
                     // Something before it was missed; the next greeting has all of it.
                     self.appending = Some(append);

@@ -32,19 +32,28 @@ const COMPACT_INSTRUCTION: &str = "Summarise the conversation so far for yoursel
 pub fn answer(window: &Window, context: &Context) -> Option<Request> {
     window
         .awaits_answer()
-        .then(|| build(window, context, Purpose::Answer))
+        .then(|| build(window, context, Purpose::Answer, None))
 }
 
 /// Asks for a summary of what the window holds up to `through`: of all that it will stand for, and of
 /// nothing that stays.
-pub fn summary(window: &Window, context: &Context, through: Position) -> Request {
-    build(&window.up_to(through), context, Purpose::Compact)
+pub fn summary(
+    window: &Window,
+    context: &Context,
+    through: Position,
+    instruction: Option<&str>,
+) -> Request {
+    let ask = match instruction {
+        Some(more) => format!("{COMPACT_INSTRUCTION} The user adds: {more}"),
+        None => COMPACT_INSTRUCTION.to_owned(),
+    };
+    build(&window.up_to(through), context, Purpose::Compact, Some(ask))
 }
 
-fn build(window: &Window, context: &Context, purpose: Purpose) -> Request {
+fn build(window: &Window, context: &Context, purpose: Purpose, ask: Option<String>) -> Request {
     let (mut messages, omissions) = project(window, context.wire);
-    if purpose == Purpose::Compact {
-        messages.push(Message::user(vec![Block::text(COMPACT_INSTRUCTION)]));
+    if let Some(ask) = ask {
+        messages.push(Message::user(vec![Block::text(ask)]));
     }
     let (messages, repairs) = repair(messages);
     let mut context = context.clone();

@@ -204,7 +204,7 @@ fn a_summary_is_asked_for_over_what_it_covers_and_needs_no_repair() {
     journal.prompt(1, "one");
     let through = journal.reply(vec![Block::text("two")]).position();
     journal.prompt(2, "three");
-    let request = summary(&journal.window(), &context(WIRE), through);
+    let request = summary(&journal.window(), &context(WIRE), through, None);
     assert_eq!(request.purpose, Purpose::Compact);
     assert_eq!(request.messages.len(), 3);
     assert_eq!(

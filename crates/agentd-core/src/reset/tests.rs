@@ -1,7 +1,7 @@
 //! Each step by itself; the whole is simulated by the test kit.
 
 use super::*;
-use crate::event::{Mode, PromptMode, Purged, TurnStatus};
+use crate::event::{Mode, PromptMode, Purged, ResetSource, TurnStatus};
 use crate::fixture::{self, Journal};
 use crate::id::Seq;
 use crate::message::Block;
@@ -19,6 +19,7 @@ fn order(to: ResetTo) -> ResetBegan {
         skip_hooks: false,
         grace_ms: 15_000,
         was_awake: false,
+        source: ResetSource::User,
     }
 }
 
@@ -76,7 +77,9 @@ fn what_cannot_be_does_not_begin() {
     assert_eq!(refused(ResetTo::Undo), Refused::NothingToUndo);
     assert_eq!(refused(ResetTo::Redo), Refused::NothingToRedo);
     let at = Seq(99);
-    assert_eq!(refused(ResetTo::Rewind { at }), Refused::NotThere(at));
+    let conversation = None;
+    let rewind = ResetTo::Rewind { at, conversation };
+    assert_eq!(refused(rewind), Refused::NotThere(at));
     let nobody = AgentState::new(fixture::agent(1));
     let refused = begin(&nobody, order(ResetTo::Fresh));
     assert_eq!(refused, Err(Refused::NoConversation));

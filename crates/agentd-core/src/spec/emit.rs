@@ -1,7 +1,7 @@
 //! A spec as a file again: the keys that differ from the default, in the order of the fields.
 
 use super::yaml::{Fields, Out, leaf};
-use super::{AgentSpec, Budget, Command, Limits, McpServer, Rule, Subagent, file};
+use super::{AgentSpec, AutoReset, Budget, Command, Limits, McpServer, Rule, Subagent, file};
 
 impl AgentSpec {
     /// Writes the file that [`super::parse`] reads as this spec: `parse(to_markdown(s)) == s`, if
@@ -16,6 +16,7 @@ impl AgentSpec {
 fn spec(spec: &AgentSpec) -> Fields {
     let AgentSpec {
         description,
+        title,
         provider,
         model,
         runtime,
@@ -34,11 +35,13 @@ fn spec(spec: &AgentSpec) -> Fields {
         temperature,
         thinking,
         compact_at,
+        auto_reset: resets,
         system: _,
     } = spec;
     let default = AgentSpec::default();
     let mut out = Fields::default();
     out.put("description", description, &default.description);
+    out.put("title", title, &default.title);
     out.put("provider", provider, &default.provider);
     out.put("model", model, &default.model);
     out.put("runtime", runtime, &default.runtime);
@@ -70,6 +73,21 @@ fn spec(spec: &AgentSpec) -> Fields {
     out.put("temperature", temperature, &default.temperature);
     out.put("thinking", thinking, &default.thinking);
     out.put("compact_at", compact_at, &default.compact_at);
+    out.put_map("auto_reset", auto_reset(resets));
+    out
+}
+
+fn auto_reset(resets: &AutoReset) -> Fields {
+    let AutoReset {
+        by_tool,
+        idle_ms,
+        over_tokens,
+    } = resets;
+    let default = AutoReset::default();
+    let mut out = Fields::default();
+    out.put("by_tool", by_tool, &default.by_tool);
+    out.put("idle_ms", idle_ms, &default.idle_ms);
+    out.put("over_tokens", over_tokens, &default.over_tokens);
     out
 }
 

@@ -1,6 +1,6 @@
 //! The settings of an agent. Each field is a key of the front matter, all of them optional.
 
-use super::{Limits, Subagent};
+use super::{AutoReset, Limits, Subagent};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -17,6 +17,9 @@ pub struct AgentSpec {
     /// What the agent is for, in lists and for other agents that choose whom to ask. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// What the agent's conversations are called, in place of the words they begin with. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Who serves the model. Default: the one the daemon or the command line chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
@@ -67,6 +70,9 @@ pub struct AgentSpec {
     pub thinking: Option<Thinking>,
     /// How full the model's context may be, 0.1 to 1.0, before it is compacted. Default: 0.8.
     pub compact_at: f64,
+    /// When it gets a fresh conversation by itself. Default: never, see [`AutoReset`].
+    #[serde(skip_serializing_if = "AutoReset::is_off")]
+    pub auto_reset: AutoReset,
     /// The system prompt: the text below the front matter, without trailing space; the ends of its
     /// lines stay as they are.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -77,6 +83,7 @@ impl Default for AgentSpec {
     fn default() -> Self {
         Self {
             description: None,
+            title: None,
             provider: None,
             model: None,
             runtime: Runtime::default(),
@@ -95,6 +102,7 @@ impl Default for AgentSpec {
             temperature: None,
             thinking: None,
             compact_at: 0.8,
+            auto_reset: AutoReset::default(),
             system: String::new(),
         }
     }

@@ -52,6 +52,18 @@ impl AgentSpec {
             let reason = "expected a number from 0.1 to 1.0";
             return Err(Problem::new(Path::key("compact_at"), reason));
         }
+        for (key, is_zero) in [
+            ("idle_ms", self.auto_reset.idle_ms == Some(0)),
+            ("over_tokens", self.auto_reset.over_tokens == Some(0)),
+        ] {
+            if is_zero {
+                let path = Path::key("auto_reset").then(key);
+                return Err(Problem::new(
+                    path,
+                    "expected more than 0; leave it out for never",
+                ));
+            }
+        }
         Ok(())
     }
 }

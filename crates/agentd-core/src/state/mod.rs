@@ -4,16 +4,21 @@
 //! any snapshot and the tail after it, and a purge leaves it as it was. It is total: an event that
 //! refers to something that is not there changes nothing but [`AgentState::anomalies`].
 
+mod auto_reset;
+mod compactions;
 mod inbox;
 mod kin;
+mod phase;
 mod reset;
 mod spending;
 mod tasks;
 mod tree;
 mod turn;
 
+pub use compactions::{CompactionOutcome, Compactions};
 pub use inbox::{Inbox, Queued};
 pub use kin::{Child, Children, EndedChild, Errand};
+pub use phase::Phase;
 pub use reset::{Outcome, Reset, Resets};
 pub use spending::Spending;
 pub use tasks::{Approval, Approvals, EndedTask, Task, Tasks};
@@ -36,42 +41,6 @@ pub enum Applied {
     Same,
     /// The pointer moved: load the window of the current conversation.
     PointerMoved,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    Idle,
-    Running,
-    Waiting,
-    AwaitingApproval,
-    Resetting,
-    Stopped,
-    Failed,
-}
-
-impl Phase {
-    pub const ALL: [Self; 7] = [
-        Self::Idle,
-        Self::Running,
-        Self::Waiting,
-        Self::AwaitingApproval,
-        Self::Resetting,
-        Self::Stopped,
-        Self::Failed,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Running => "running",
-            Self::Waiting => "waiting",
-            Self::AwaitingApproval => "awaiting_approval",
-            Self::Resetting => "resetting",
-            Self::Stopped => "stopped",
-            Self::Failed => "failed",
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,6 +74,8 @@ pub struct AgentState {
     /// What it was started for, where it is somebody's subagent.
     #[serde(default)]
     pub errand: Option<Errand>,
+    #[serde(default)]
+    pub compactions: Compactions,
     pub spending: Spending,
     /// Events that referred to something that was not there. Zero for every journal we write;
     /// `verify` reports it.
@@ -137,6 +108,7 @@ impl AgentState {
             approvals: Approvals::default(),
             children: Children::default(),
             errand: None,
+            compactions: Compactions::default(),
             spending: Spending::default(),
             anomalies: 0,
         }
@@ -161,7 +133,7 @@ impl AgentState {
 
     /// What the agent is doing, as far as its journal tells.
     pub fn phase(&self) -> Phase {
-        if self.resets.under_way().is_some() {
+        if self.resets.under_way().is_some() || self.reset_due().is_some() {
             return Phase::Resetting;
         }
         // Its parent waits to hear of it: a daemon that comes anew looks after it.
@@ -180,7 +152,7 @@ impl AgentState {
             Some(_) if self.approvals.waiting().next().is_some() => Phase::AwaitingApproval,
             Some(_) => Phase::Running,
             // Somebody is owed an answer.
-            None if self.inbox.waiting().len() > 0 => Phase::Running,
+            None if self.has_asked() => Phase::Running,
             None => match &self.last_turn {
                 Some(turn) if self.is_trouble(turn) => Phase::Failed,
                 _ => Phase::Idle,
@@ -202,9 +174,14 @@ impl AgentState {
         }
         let has_work = match &self.turn {
             Some(_) => !self.waits_for_somebody(),
-            None => self.inbox.waiting().len() > 0,
+            None => self.has_asked() && self.reset_due().is_none(),
         };
         has_work && self.failed.is_none()
+    }
+
+    /// Somebody has asked for something that has not begun.
+    fn has_asked(&self) -> bool {
+        self.inbox.waiting().len() > 0 || self.compactions.asked().is_some()
     }
 
     /// What a process that takes the agent over now comes after.
@@ -245,6 +222,7 @@ impl AgentState {
             Body::AgentArchived(_) => {
                 self.archived = true;
                 self.end_errand(SubagentOutcome::Deleted);
+                self.compactions.drop_asked();
                 true
             }
             Body::AgentRestored(_) => {
@@ -259,11 +237,15 @@ impl AgentState {
             Body::AgentStopped(_) => {
                 self.stopped = true;
                 self.errand_stopped();
+                if self.turn.is_none() {
+                    self.compactions.drop_asked();
+                }
                 true
             }
             Body::AgentFailed(body) => {
                 self.failed = Some(body.cause);
                 self.end_errand(SubagentOutcome::Failed);
+                self.compactions.drop_asked();
                 true
             }
             Body::IncarnationEnded(body) => {
@@ -295,14 +277,28 @@ impl AgentState {
             Body::ResetStepped(body) => {
                 let is_known = self.resets.step(event, body);
                 if is_known && body.step == ResetStep::Switch {
+                    self.compactions.drop_asked();
                     // Like the turns that led to it, that belongs to the conversation that was left.
                     self.failed = None;
                 }
                 is_known
             }
-            Body::ResetWithdrawn(body) => self.resets.withdraw(event, body),
+            Body::ResetScheduled(_) => {
+                self.resets.schedule(event);
+                true
+            }
+            Body::ResetWithdrawn(body) => {
+                let after = self.last_turn.as_ref().map(|turn| turn.id);
+                self.resets.withdraw(event, body, after)
+            }
             Body::ResetEnded(body) => self.resets.end(event, body),
-            Body::Compacted(_) => self.tree.compacted(event.conversation),
+            Body::CompactionAsked(body) => self.compactions.ask(body.op),
+            Body::Compacted(_) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.compacted = true;
+                }
+                self.tree.compacted(event.conversation)
+            }
             Body::Purged(body) => {
                 self.inbox.forget(body.conversation);
                 self.tasks.told(body.conversation);
@@ -340,6 +336,10 @@ impl AgentState {
             Body::RequestEnded(body) => {
                 self.spending.charge(event.at, body);
                 self.tree.charge(event.conversation, body);
+                if self.is_answer(body) {
+                    let tokens = body.usage.total();
+                    self.tree.answered(event.conversation, tokens);
+                }
                 self.in_turn(event, |turn| turn.request_ended(body))
             }
 
@@ -371,6 +371,7 @@ impl AgentState {
             | Body::MessageAdded(_)
             | Body::ResultAdded(_)
             | Body::Notice(_)
+            | Body::Instruction(_)
             | Body::Summary(_)
             | Body::Context(_)
             | Body::Note(_)

@@ -3,7 +3,8 @@
 use crate::event::{
     Event, ResetBegan, ResetEnded, ResetRefusal, ResetStep, ResetStepped, ResetWithdrawn,
 };
-use crate::id::{ConversationId, OpId, Seq};
+use crate::id::{ConversationId, OpId, Seq, TurnId};
+use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -43,6 +44,12 @@ pub struct Resets {
     over: VecDeque<(OpId, Outcome)>,
     /// Where the log was cleared.
     cleared: Option<Seq>,
+    /// Where the agent itself asked for one, at the end of its turn.
+    #[serde(default)]
+    scheduled: Option<Seq>,
+    /// When one that nobody had asked for was refused, and after which turn.
+    #[serde(default)]
+    refused: Option<(Timestamp, Option<TurnId>)>,
 }
 
 impl Resets {
@@ -55,13 +62,37 @@ impl Resets {
         over.find_map(|(known, outcome)| (*known == op).then_some(*outcome))
     }
 
+    /// Whether it has begun, and possibly ended.
+    pub fn knows(&self, op: OpId) -> bool {
+        let mut under_way = self.under_way.iter();
+        under_way.any(|reset| reset.order.op == op) || self.outcome(op).is_some()
+    }
+
     /// Where the log begins, for whoever does not ask for all of it.
     pub const fn log_begins(&self) -> Option<Seq> {
         self.cleared
     }
 
+    /// Where the agent asked for a reset of its own, that has not begun.
+    pub const fn scheduled(&self) -> Option<Seq> {
+        self.scheduled
+    }
+
+    pub(super) fn refused_after(&self) -> Option<TurnId> {
+        self.refused.and_then(|(_, turn)| turn)
+    }
+
+    pub(super) fn refused_at(&self) -> Option<Timestamp> {
+        self.refused.map(|(at, _)| at)
+    }
+
+    pub(super) const fn schedule(&mut self, event: &Event) {
+        self.scheduled = Some(event.seq);
+    }
+
     pub(super) fn begin(&mut self, event: &Event, body: &ResetBegan) -> bool {
         let was_free = self.under_way.is_none();
+        self.scheduled = None;
         self.under_way = Some(Box::new(Reset {
             order: body.clone(),
             began: event.seq,
@@ -85,7 +116,17 @@ impl Resets {
         true
     }
 
-    pub(super) fn withdraw(&mut self, event: &Event, body: &ResetWithdrawn) -> bool {
+    /// `after` is the last turn there was.
+    pub(super) fn withdraw(
+        &mut self,
+        event: &Event,
+        body: &ResetWithdrawn,
+        after: Option<TurnId>,
+    ) -> bool {
+        let source = self.under_way().map(|reset| reset.order.source);
+        if source.is_some_and(|source| !source.is_user()) {
+            self.refused = Some((event.at, after));
+        }
         let (ended, why) = (event.seq, body.why);
         self.close(body.op, |began| Outcome::Withdrawn { began, ended, why })
     }

@@ -26,6 +26,9 @@ pub struct Conversation {
     pub sealed: Option<SealReason>,
     pub turns: u32,
     pub compactions: u32,
+    /// What the newest answer came to, with all that it was an answer to.
+    #[serde(default)]
+    pub context_tokens: u64,
     pub spent: Spent,
     pub labels: BTreeMap<String, Seq>,
     pub purged: bool,
@@ -165,6 +168,7 @@ impl Tree {
                 sealed: None,
                 turns: 0,
                 compactions: 0,
+                context_tokens: 0,
                 spent: Spent::default(),
                 labels: BTreeMap::new(),
                 purged: false,
@@ -216,6 +220,7 @@ impl Tree {
     pub(super) fn compacted(&mut self, id: ConversationId) -> bool {
         self.with(id, |conversation| {
             conversation.compactions = conversation.compactions.saturating_add(1);
+            conversation.context_tokens = 0;
         })
     }
 
@@ -236,6 +241,10 @@ impl Tree {
                 conversation.last_request.clone_from(&body.provider_request);
             }
         });
+    }
+
+    pub(super) fn answered(&mut self, id: ConversationId, tokens: u64) {
+        self.with(id, |conversation| conversation.context_tokens = tokens);
     }
 
     /// Its words are gone: nothing may bring it back.

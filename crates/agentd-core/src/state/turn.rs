@@ -5,7 +5,7 @@ use crate::event::{
     Event, FailureClass, FileChange, Grant, LimitKind, PauseReason, Purpose, RequestEnded,
     RequestOutcome, RequestSent, ToolEnded, ToolStarted, TurnEnded, TurnStarted, TurnStatus,
 };
-use crate::id::{BootId, CallId, ConversationId, PromptId, TaskId, TryId, TurnId};
+use crate::id::{BootId, CallId, ConversationId, OpId, PromptId, TaskId, TryId, TurnId};
 use crate::message::CallOutcome;
 use crate::time::Timestamp;
 use crate::usage::Spent;
@@ -17,6 +17,12 @@ pub struct Turn {
     pub id: TurnId,
     pub conversation: ConversationId,
     pub resumes: Option<TurnId>,
+    /// It is there for this compaction.
+    #[serde(default)]
+    pub compacts: Option<OpId>,
+    /// A summary has come in it.
+    #[serde(default)]
+    pub compacted: bool,
     pub started_at: Timestamp,
     pub prompts: Vec<PromptId>,
     /// Answers of the model so far, which `max_iterations` bounds.
@@ -123,6 +129,8 @@ impl AgentState {
             id,
             conversation: event.conversation,
             resumes: body.resumes,
+            compacts: body.compacts,
+            compacted: false,
             started_at: event.at,
             prompts: Vec::new(),
             iterations: 0,
@@ -134,7 +142,12 @@ impl AgentState {
             paused: None,
             spent: Spent::default(),
         });
-        self.tree.turn_started(event.conversation) && fresh
+        // One that answers nobody is not counted.
+        let is_known = match body.compacts {
+            Some(_) => self.tree.get(event.conversation).is_some(),
+            None => self.tree.turn_started(event.conversation),
+        };
+        is_known && fresh
     }
 
     pub(super) fn end_turn(&mut self, event: &Event, body: &TurnEnded) -> bool {
@@ -146,6 +159,10 @@ impl AgentState {
         let busy_ms = event.at.since(turn.started_at);
         self.spending.work(event.at, busy_ms);
         self.tree.turn_ended(turn.conversation, busy_ms);
+        if let Some(op) = turn.compacts {
+            self.compactions.turn_ended(op, body.status, turn.compacted);
+            return true;
+        }
         self.last_turn = Some(EndedTurn {
             id: turn.id,
             conversation: turn.conversation,
@@ -156,6 +173,14 @@ impl AgentState {
             spent: turn.spent,
         });
         true
+    }
+
+    /// Whether a request that ended was an answer, and came whole.
+    pub(super) fn is_answer(&self, body: &RequestEnded) -> bool {
+        let in_flight = self.turn.as_ref().and_then(|turn| turn.in_flight);
+        let is_it = in_flight
+            .is_some_and(|known| known.request == body.request && known.purpose == Purpose::Answer);
+        is_it && body.outcome == RequestOutcome::Completed
     }
 
     /// Whether the turn can only go on once somebody has said something. Until then it is not being

@@ -82,9 +82,11 @@ impl Machine {
                         outcome,
                         blocks,
                         background,
+                        also,
                     } = finished;
                     let backlog = &mut self.live.backlog;
                     backlog.extend(background.map(Body::from));
+                    backlog.extend(also);
                     backlog.extend(recover::result(&call, outcome, blocks));
                 }
             }

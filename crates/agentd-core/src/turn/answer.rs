@@ -94,7 +94,13 @@ impl Machine {
             Purpose::Answer => request::answer(&self.window, context),
             Purpose::Compact => {
                 let through = self.compaction_cut()?;
-                Some(request::summary(&self.window, context, through))
+                let instruction = self.window.instruction().filter(|_| self.compacts());
+                Some(request::summary(
+                    &self.window,
+                    context,
+                    through,
+                    instruction,
+                ))
             }
         }
     }
@@ -102,6 +108,12 @@ impl Machine {
     /// An answer, or first a summary where the answer would not fit.
     fn choose(&self) -> Result<(Purpose, Request), FailureClass> {
         let overflow = FailureClass::ContextOverflow;
+        if self.compacts() {
+            let summary = self.request(Purpose::Compact);
+            return summary
+                .map(|summary| (Purpose::Compact, summary))
+                .ok_or(overflow);
+        }
         let overflowed = self.live.overflowed;
         let answer = self.request(Purpose::Answer).ok_or(overflow)?;
         let estimated = estimate_tokens(&answer);
@@ -122,8 +134,36 @@ impl Machine {
     }
 
     pub(super) fn compaction_cut(&self) -> Option<Position> {
-        let keep = compaction::size(&self.window) / KEEP_SHARE;
+        let keep = match self.compacts() {
+            // Whoever asks for it wants all of it short.
+            true => 0,
+            false => compaction::size(&self.window) / KEEP_SHARE,
+        };
         compaction::cut(&self.window, keep)
+    }
+
+    /// Whether the turn is there for a compaction that was asked for.
+    pub(super) fn compacts(&self) -> bool {
+        let turn = self.agent.turn.as_ref();
+        turn.is_some_and(|turn| turn.compacts.is_some())
+    }
+
+    /// Such a turn asks for one summary, and is over.
+    pub(super) fn compact(&mut self, moment: &Moment<'_>) -> Move {
+        let turn = self.agent.turn.as_ref();
+        let is_made = turn.is_some_and(|turn| turn.compacted);
+        if is_made || self.compaction_cut().is_none() {
+            return self.complete();
+        }
+        if self.live.compaction_failed {
+            // One that came without a word is no summary either.
+            let class = turn.and_then(|turn| turn.last_failure);
+            return self.fail(class.unwrap_or(FailureClass::Refused));
+        }
+        match self.live.stopping {
+            true => Move::Wait,
+            false => self.ask_model(moment),
+        }
     }
 
     /// Whether the last failure ends the turn, or is waited for, or leaves the way free.

@@ -13,7 +13,10 @@ impl Machine {
     }
 
     pub(super) fn end_turn(&mut self, ended: TurnEnded) -> Move {
-        self.live.backlog.push(ended.into());
+        let compacts = self.compacts();
+        self.live
+            .backlog
+            .push(TurnEnded { compacts, ..ended }.into());
         self.live.backlog.push(session_latest());
         Move::Append
     }
@@ -35,15 +38,17 @@ impl Machine {
             let result = recover::result(&call, CallOutcome::Interrupted, blocks);
             self.live.backlog.extend(result);
         }
-        let text = "The user interrupted this turn. Do not go on with it unless asked to; answer \
-                    the next message.";
-        self.live.backlog.push(
-            Notice {
-                cause: NoticeCause::Interrupted,
-                text: text.to_owned(),
-            }
-            .into(),
-        );
+        if !self.compacts() {
+            let text = "The user interrupted this turn. Do not go on with it unless asked to; answer \
+                        the next message.";
+            self.live.backlog.push(
+                Notice {
+                    cause: NoticeCause::Interrupted,
+                    text: text.to_owned(),
+                }
+                .into(),
+            );
+        }
         self.end_turn(TurnEnded::with(TurnStatus::Interrupted))
     }
 

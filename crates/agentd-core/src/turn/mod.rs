@@ -134,6 +134,8 @@ pub struct Finished {
     pub blocks: Vec<Block>,
     /// The task that it leaves running.
     pub background: Option<TaskStarted>,
+    /// What else is to be on record with its result.
+    pub also: Vec<Body>,
 }
 
 impl Finished {
@@ -143,6 +145,7 @@ impl Finished {
             outcome,
             blocks,
             background: None,
+            also: Vec::new(),
         }
     }
 }

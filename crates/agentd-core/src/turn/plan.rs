@@ -19,7 +19,7 @@ pub(super) enum Move {
 
 /// Nothing new begins while somebody makes another conversation the current one, or wants none at all.
 pub(super) fn is_held_back(agent: &AgentState) -> bool {
-    agent.stopped || agent.resets.under_way().is_some()
+    agent.stopped || agent.resets.under_way().is_some() || agent.reset_due().is_some()
 }
 
 impl Machine {
@@ -80,7 +80,10 @@ impl Machine {
         if self.window.has_open_calls() {
             return self.run_tools();
         }
-        let last_failure = turn.last_failure;
+        let (last_failure, compacts) = (turn.last_failure, turn.compacts.is_some());
+        if compacts {
+            return self.compact(moment);
+        }
         if self.tell_of_tasks() {
             return Move::Append;
         }
@@ -108,6 +111,15 @@ impl Machine {
         if self.tell_of_tasks() {
             return Move::Append;
         }
+        if let (None, Some(op)) = (resumes, self.agent.compactions.asked()) {
+            self.live.next_turn = Some(TurnId::new((moment.new_id)()));
+            self.live.starting = true;
+            let compacts = Some(op);
+            let resumes = None;
+            let started = TurnStarted { resumes, compacts };
+            self.live.backlog.push(started.into());
+            return Move::Append;
+        }
         let next = self
             .agent
             .inbox
@@ -119,7 +131,9 @@ impl Machine {
         }
         self.live.next_turn = Some(TurnId::new((moment.new_id)()));
         self.live.starting = true;
-        self.live.backlog.push(TurnStarted { resumes }.into());
+        let compacts = None;
+        let started = TurnStarted { resumes, compacts };
+        self.live.backlog.push(started.into());
         if let (None, Some(prompt)) = (resumes, next) {
             let prompts = vec![prompt];
             self.live.backlog.push(PromptsTaken { prompts }.into());

@@ -52,6 +52,9 @@ pub struct Window {
     context: Option<Located<Context>>,
     /// The newest tools the model had, for a history with calls when there are none any more.
     tools: Option<Located<Vec<Tool>>>,
+    /// What the user wants the next summary to heed.
+    #[serde(default)]
+    instruction: Option<Located<String>>,
     awaits: bool,
     /// Calls of the newest reply that have no result yet.
     open: Vec<CallId>,
@@ -122,6 +125,12 @@ impl Window {
         Some(&pending.value)
     }
 
+    /// What the compaction that was asked for last is to heed.
+    pub fn instruction(&self) -> Option<&str> {
+        let instruction = self.instruction.as_ref()?;
+        Some(&instruction.value)
+    }
+
     fn newest_reply(&self) -> Option<&[Block]> {
         self.items.iter().rev().find_map(|item| match &item.entry {
             Entry::Reply { blocks, .. } => Some(blocks.as_slice()),
@@ -133,7 +142,10 @@ impl Window {
     pub fn apply(&mut self, event: &Event) {
         match &event.body {
             // A branch sees what its parent's model saw, not what its inbox held.
-            Body::ConversationBegan(_) => self.pending.clear(),
+            Body::ConversationBegan(_) => {
+                self.pending.clear();
+                self.instruction = None;
+            }
             Body::Prompt(body) => {
                 let located = Located {
                     source: event.position(),
@@ -172,6 +184,13 @@ impl Window {
             Body::Notice(body) => {
                 self.awaits = true;
                 self.push(event, event.position(), Entry::Notice(body.text.clone()));
+            }
+            Body::CompactionAsked(_) => self.instruction = None,
+            Body::Instruction(body) => {
+                self.instruction = Some(Located {
+                    source: event.position(),
+                    value: body.text.clone(),
+                });
             }
             Body::Summary(body) => self.compact(event, body.through, &body.text),
             Body::Context(body) => {

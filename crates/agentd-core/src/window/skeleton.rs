@@ -12,6 +12,8 @@ pub struct Skeleton {
     pending: Vec<(PromptId, Position)>,
     context: Option<Position>,
     tools: Option<Position>,
+    #[serde(default)]
+    instruction: Option<Position>,
     awaits: bool,
     open: Vec<CallId>,
 }
@@ -47,6 +49,7 @@ impl Window {
                 .collect(),
             context: self.context.as_ref().map(|context| context.source),
             tools: self.tools.as_ref().map(|tools| tools.source),
+            instruction: self.instruction.as_ref().map(|it| it.source),
             awaits: self.awaits,
             open: self.open.clone(),
         }
@@ -99,6 +102,15 @@ impl Window {
                 value: context.tools.clone(),
             });
         }
+        if let Some(source) = skeleton.instruction {
+            let Body::Instruction(instruction) = body(source)? else {
+                return Err(MissingEvent(source));
+            };
+            window.instruction = Some(Located {
+                source,
+                value: instruction.text.clone(),
+            });
+        }
         Ok(window)
     }
 }
@@ -108,7 +120,9 @@ impl Skeleton {
     pub fn sources(&self) -> impl Iterator<Item = Position> {
         let items = self.items.iter().map(|bone| bone.source);
         let pending = self.pending.iter().map(|(_, source)| *source);
-        items.chain(pending).chain(self.context).chain(self.tools)
+        let rest = self.context.into_iter().chain(self.tools);
+        let rest = rest.chain(self.instruction);
+        items.chain(pending).chain(rest)
     }
 }
 

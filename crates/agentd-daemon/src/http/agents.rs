@@ -4,7 +4,7 @@ use super::respond::{Answer, Body, Fault, Path, Query, Said, to_its_end};
 use crate::daemon::Daemon;
 use crate::problem::of_store;
 use crate::{lifecycle, view};
-use agentd_client::api::{Agent, Agents, Conversations, Create, Created, List};
+use agentd_client::api::{Agent, Agents, Create, Created, List};
 use agentd_client::{Kind, Problem};
 use agentd_core::spec::AgentSpec;
 use agentd_store::{AgentCursor, AgentQuery, AgentSort};
@@ -95,23 +95,6 @@ pub async fn set_spec(
         view::agent(&daemon, &desk).await
     });
     Ok(Said(done.await?))
-}
-
-pub async fn conversations(
-    State(daemon): State<Arc<Daemon>>,
-    Path(name): Path<String>,
-) -> Answer<Conversations> {
-    let desk = daemon.any(&name).await?;
-    let guard = desk.lock().await;
-    let tree = &guard.state.tree;
-    let mut conversations: Vec<_> = tree.iter().cloned().collect();
-    conversations.sort_by_key(|conversation| conversation.ordinal);
-    Ok(Said(Conversations {
-        current: tree.current(),
-        undo: tree.undo_target(),
-        redo: tree.redo_target(),
-        conversations,
-    }))
 }
 
 /// What an export is written into.

@@ -49,7 +49,8 @@ pub async fn of_agent(
 ) -> Result<Response, Fault> {
     let desk = daemon.any(&name).await?;
     let mut after = Seq(last_id(&headers).unwrap_or(query.after));
-    if !query.all {
+    // A conversation that was named is shown whole.
+    if !query.all && query.conversation.is_none() {
         let begins = desk.lock().await.state.resets.log_begins();
         let begins = begins.map_or(0, |begins| begins.0.saturating_sub(1));
         after = after.max(Seq(begins));

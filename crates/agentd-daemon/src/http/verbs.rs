@@ -58,6 +58,15 @@ pub async fn interrupt(
     Ok(Said(done.await?))
 }
 
+pub async fn restore(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Agent> {
+    let done = to_its_end(async move {
+        let desk = daemon.put_away(&name).await?;
+        lifecycle::restore::restore(&desk).await?;
+        view::agent(&daemon, &desk).await
+    });
+    Ok(Said(done.await?))
+}
+
 pub async fn rename(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
@@ -79,6 +88,51 @@ pub async fn reset(
     let done = to_its_end(async move {
         let desk = daemon.named(&name).await?;
         lifecycle::reset::reset(&daemon, &desk, body).await
+    });
+    Ok(Said(done.await?))
+}
+
+pub async fn rewind(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+    Body(body): Body<Rewind>,
+) -> Answer<Receipt> {
+    let done = to_its_end(async move {
+        let desk = daemon.named(&name).await?;
+        lifecycle::rewind::rewind(&daemon, &desk, body).await
+    });
+    Ok(Said(done.await?))
+}
+
+/// Of one that was removed, too: nothing of it changes.
+pub async fn fork(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+    Body(body): Body<Fork>,
+) -> Answer<Forked> {
+    let done = to_its_end(async move {
+        let parent = daemon.any(&name).await?;
+        let made = lifecycle::fork::fork(&daemon, &parent, body).await?;
+        let desk = daemon.desk(made.agent).await?;
+        let agent = view::agent(&daemon, &desk).await?;
+        let (from, repeated) = (made.from, made.repeated);
+        Ok(Forked {
+            agent,
+            from,
+            repeated,
+        })
+    });
+    Ok(Said(done.await?))
+}
+
+pub async fn compact(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+    Body(body): Body<Compact>,
+) -> Answer<Compacted> {
+    let done = to_its_end(async move {
+        let desk = daemon.named(&name).await?;
+        lifecycle::compact::compact(&daemon, &desk, body).await
     });
     Ok(Said(done.await?))
 }

@@ -8,6 +8,7 @@ use crate::view;
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{ApprovalAnswered, Decision};
 use agentd_core::id::ApprovalId;
+use agentd_process::failpoint;
 use std::sync::Arc;
 
 pub async fn decide(
@@ -36,6 +37,8 @@ pub async fn decide(
     guard
         .note([ApprovalAnswered { approval, decision }.into()])
         .await?;
+    // The answer is durable before it counts.
+    failpoint::hit("at", "barrier.5");
     daemon.mind(desk, &mut guard);
     Ok(())
 }

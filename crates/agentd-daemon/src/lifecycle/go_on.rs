@@ -27,8 +27,8 @@ pub async fn go_on(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start) -> Resu
             return Err(Problem::new(Kind::Conflict, what).next(next));
         }
         daemon.supply(&mut guard, &start.env);
-        if paused == Some(PauseReason::MissingKey) {
-            // It gets its key at the start.
+        if paused == Some(PauseReason::MissingKey) && guard.down.is_some() {
+            // It gets its key at the start; one that has only been started gets it now.
             end_process(&mut guard);
         }
         guard.wanted = true;

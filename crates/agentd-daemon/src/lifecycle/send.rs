@@ -9,6 +9,7 @@ use agentd_client::{Kind, Problem};
 use agentd_core::event::{Body, Mode, Prompt, PromptMode, PromptQueued};
 use agentd_core::id::PromptId;
 use agentd_core::message::Block;
+use agentd_process::failpoint;
 use std::sync::Arc;
 
 /// What one prompt may hold.
@@ -32,7 +33,7 @@ pub async fn send(daemon: &Arc<Daemon>, desk: &Arc<Desk>, send: Send) -> Result<
     }
     if guard.state.archived {
         let what = format!("`{}` was removed", guard.state.name);
-        let next = format!("agentd rm --restore {}", guard.state.id);
+        let next = format!("agentd restore {}", guard.state.id);
         return Err(Problem::new(Kind::Refused, what).next(next));
     }
     if guard.state.mode == Mode::Oneshot {
@@ -49,6 +50,8 @@ pub async fn send(daemon: &Arc<Daemon>, desk: &Arc<Desk>, send: Send) -> Result<
     let bodies = bodies(prompt, &send.text, send.key, send.mode)?;
     daemon.supply(&mut guard, &send.env);
     let events = guard.note(bodies).await?;
+    // It is durable before whoever sent it hears so.
+    failpoint::hit("at", "barrier.1");
     let seq = events.first().map(|event| event.seq).unwrap_or_default();
     daemon.remember(prompt, seq);
     daemon.mind(desk, &mut guard);

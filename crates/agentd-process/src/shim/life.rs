@@ -1,6 +1,5 @@
 //! A shim's life, from the first step to the last.
 
-use super::failpoint;
 use super::leader;
 use super::pump::Pump;
 use super::signals::Signals;
@@ -8,6 +7,7 @@ use super::watch::{Watch, millis};
 use crate::boot::boot_id;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
+use crate::failpoint::{self, plan::Role};
 use crate::identity::Identity;
 use crate::task::{By, Exit, Folder, Order, Running, take, write, write_for_good};
 use rustix::io::Errno;
@@ -44,9 +44,13 @@ fn run(dir: &Path) -> Result<Outcome> {
         return Ok(Outcome::Nothing);
     };
     let folder = Folder::make(dir)?;
-    let pause = |place| failpoint::reach(place, order.failpoint.as_deref(), &folder);
+    if let Some(lab) = &order.lab
+        && failpoint::enter(lab, folder.path(), Role::Shim).is_err()
+    {
+        return Ok(Outcome::Nothing);
+    }
 
-    pause("before_claim");
+    failpoint::hit("after", "order");
     let heard = signals.take();
     if heard.stops + heard.kills > 0 {
         return Ok(Outcome::Done);
@@ -55,16 +59,13 @@ fn run(dir: &Path) -> Result<Outcome> {
     let Some(_claim) = take(&folder, By::Shim)? else {
         return Ok(Outcome::Done);
     };
-    pause("after_claim");
     let me = Identity::current()?;
     let cgroup = Cgroup::make(me);
-    let exit = task(&order, &folder, me, &mut signals, cgroup.as_ref(), &pause)?;
+    let exit = task(&order, &folder, me, &mut signals, cgroup.as_ref())?;
     if let Some(cgroup) = &cgroup {
         cgroup.remove();
     }
-    pause("before_exit_file");
     write_for_good(&folder.exit(), &exit)?;
-    pause("after_exit_file");
     Ok(Outcome::Done)
 }
 
@@ -93,7 +94,6 @@ fn task(
     me: Identity,
     signals: &mut Signals,
     cgroup: Option<&Cgroup>,
-    pause: &dyn Fn(&'static str),
 ) -> Result<Exit> {
     let heard = signals.take();
     if heard.stops + heard.kills > 0 {
@@ -113,7 +113,7 @@ fn task(
             });
         }
     };
-    pause("after_start");
+    failpoint::hit("after", "start");
     let watch = Watch {
         order,
         signals,

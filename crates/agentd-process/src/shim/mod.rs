@@ -4,7 +4,6 @@
 //! does nothing, starts the program, takes its output, reaps what the task leaves behind, ends all of
 //! it when that is due, and writes down how it ended. It knows nothing but the order it was given.
 
-mod failpoint;
 mod leader;
 mod life;
 mod pump;

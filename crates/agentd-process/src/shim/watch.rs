@@ -5,6 +5,7 @@ use super::signals::Signals;
 use super::tree::Ending;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
+use crate::failpoint;
 use crate::identity::Identity;
 use crate::task::{Exit, Order};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -44,6 +45,9 @@ impl Watch<'_> {
             // Before the look for the dead: one who dies after that is heard of in the next wait.
             let heard = self.signals.take();
             if self.reap(&mut status)? == Left::Nobody {
+                break;
+            }
+            if status.is_some() && failpoint::mutant("kill_misses_group") {
                 break;
             }
             let now = Instant::now();

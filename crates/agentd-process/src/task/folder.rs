@@ -1,6 +1,7 @@
 //! A task's folder: where each of its files is, and how they are written.
 
 use crate::error::{Error, Result};
+use crate::failpoint;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File};
@@ -76,13 +77,19 @@ pub fn write_for_good<T: Serialize>(path: &Path, what: &T) -> Result<()> {
 fn put<T: Serialize>(path: &Path, what: &T, keep: fn(&File) -> io::Result<()>) -> Result<()> {
     let text = serde_json::to_vec(what).map_err(|source| bad(path, source))?;
     let unready = path.with_extension("tmp");
+    let name = path.file_name().and_then(|name| name.to_str());
+    let point = |when| failpoint::hit_of(when, "task", name.unwrap_or_default());
+    point("before-write");
     create(&unready)
         .and_then(|mut file| {
             file.write_all(&text)?;
             keep(&file)?;
+            point("before-rename");
             fs::rename(&unready, path)
         })
-        .map_err(|source| cannot(path, source))
+        .map_err(|source| cannot(path, source))?;
+    point("after-rename");
+    Ok(())
 }
 
 /// An empty file for its owner alone.

@@ -31,10 +31,9 @@ pub struct Order {
     /// Secrets: wherever one is in the output, a mark is written instead. One of less than 8 bytes is
     /// not looked for: it would hit too much else.
     pub redact: Vec<String>,
-    /// For tests that must hit one phase of the shim's life for certain: `before_claim`,
-    /// `after_claim`, `after_start`, `before_exit_file` or `after_exit_file`. There the shim makes a
-    /// file `at-<name>` in the task's folder, and goes on once there is a file `go`.
-    pub failpoint: Option<String>,
+    /// The lab's folder, where whoever orders it is in the lab: see [`failpoint`](crate::failpoint).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lab: Option<PathBuf>,
     pub limits: Limits,
 }
 

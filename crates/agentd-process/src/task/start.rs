@@ -5,6 +5,7 @@ use super::order::Order;
 use super::{Task, wait};
 use crate::births;
 use crate::error::{Error, Result};
+use crate::failpoint;
 use crate::identity::Identity;
 use crate::shim::ARGUMENT;
 use std::ffi::OsString;
@@ -51,6 +52,7 @@ pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task
     // Without its end the order is not whole, and the shim does nothing with it.
     let handed = ours.write_all(&order).await;
     drop(ours);
+    failpoint::hit("after", "hand");
     match handed {
         Ok(()) => Ok(Task::new(folder, identity)),
         Err(source) => Err(Error::CannotHand {

@@ -6,11 +6,8 @@ use agentd_process::{Delivery, Signal, signal};
 
 /// Runs a task up to that place in its shim's life, and kills the shim there.
 fn killed_at(stage: &Stage, place: &str, text: &str) -> Task {
-    let mut order = stage.script(text);
-    order.failpoint = Some(place.into());
-    let task = stage.start(&order);
-    let at = stage.dir().join(format!("at-{place}"));
-    wait_until(place, || at.exists());
+    let task = stage.start(&stage.held(place, stage.script(text)));
+    stage.wait_for_hold();
     assert_eq!(signal(task.shim(), Signal::KILL).unwrap(), Delivery::Sent);
     task
 }
@@ -18,7 +15,7 @@ fn killed_at(stage: &Stage, place: &str, text: &str) -> Task {
 #[test]
 fn before_the_claim_it_was_never_started() {
     let stage = Stage::new();
-    let task = killed_at(&stage, "before_claim", ": >ran");
+    let task = killed_at(&stage, "after-order", ": >ran");
     let found = stage.found(&task);
     assert!(matches!(found, Found::NeverStarted), "{found:?}");
     let again = task::find(&stage.dir(), None).unwrap();
@@ -29,7 +26,7 @@ fn before_the_claim_it_was_never_started() {
 #[test]
 fn after_the_claim_nobody_knows() {
     let stage = Stage::new();
-    let task = killed_at(&stage, "after_claim", ": >ran");
+    let task = killed_at(&stage, "after-claim.shim", ": >ran");
     for found in [stage.found(&task), task::find(&stage.dir(), None).unwrap()] {
         assert!(matches!(found, Found::Unknown), "{found:?}");
     }
@@ -40,13 +37,9 @@ fn after_the_claim_nobody_knows() {
 fn after_the_start_what_is_left_is_ended() {
     let stage = Stage::new();
     let text = "trap '' TERM; sleep 1000 & setsid sleep 1000 & : >ready; sleep 1000";
-    let mut order = stage.script(text);
-    order.failpoint = Some("after_start".into());
-    let task = stage.start(&order);
+    let task = stage.start(&stage.held("after-start", stage.script(text)));
     stage.wait_for("ready");
-    wait_until("after_start", || {
-        stage.dir().join("at-after_start").exists()
-    });
+    stage.wait_for_hold();
     assert_eq!(signal(task.shim(), Signal::KILL).unwrap(), Delivery::Sent);
     let found = stage.found(&task);
     assert!(matches!(found, Found::Unknown), "{found:?}");
@@ -58,13 +51,10 @@ fn after_the_start_what_is_left_is_ended() {
 #[test]
 fn after_the_start_a_cgroup_finds_even_those_who_left_all_else() {
     let stage = Stage::new();
-    let mut order = stage.script("(setsid sh -c '(sleep 1000 &)' &); : >ready; sleep 1000");
-    order.failpoint = Some("after_start".into());
-    let task = stage.start(&order);
+    let order = stage.script("(setsid sh -c '(sleep 1000 &)' &); : >ready; sleep 1000");
+    let task = stage.start(&stage.held("after-start", order));
     stage.wait_for("ready");
-    wait_until("after_start", || {
-        stage.dir().join("at-after_start").exists()
-    });
+    stage.wait_for_hold();
     let has_cgroup = stage.running()["cgroup"].is_string();
     assert_eq!(signal(task.shim(), Signal::KILL).unwrap(), Delivery::Sent);
     let found = stage.found(&task);
@@ -77,7 +67,7 @@ fn after_the_start_a_cgroup_finds_even_those_who_left_all_else() {
 #[test]
 fn before_the_exit_file_nobody_knows() {
     let stage = Stage::new();
-    let task = killed_at(&stage, "before_exit_file", ": >ran");
+    let task = killed_at(&stage, "before-write-task.exit", ": >ran");
     let found = stage.found(&task);
     assert!(matches!(found, Found::Unknown), "{found:?}");
     assert!(stage.cwd().join("ran").exists());
@@ -86,7 +76,7 @@ fn before_the_exit_file_nobody_knows() {
 #[test]
 fn after_the_exit_file_all_is_known() {
     let stage = Stage::new();
-    let task = killed_at(&stage, "after_exit_file", "exit 9");
+    let task = killed_at(&stage, "after-rename-task.exit", "exit 9");
     let exit = stage.exit(&task);
     assert_eq!(exit.code, Some(9));
 }
@@ -94,18 +84,19 @@ fn after_the_exit_file_all_is_known() {
 #[test]
 fn a_shim_goes_on_when_it_is_told_to() {
     for place in [
-        "before_claim",
-        "after_claim",
-        "after_start",
-        "before_exit_file",
-        "after_exit_file",
+        "after-order",
+        "before-claim.shim",
+        "after-claim.shim",
+        "before-rename-task.running",
+        "after-start",
+        "before-write-task.exit",
+        "before-rename-task.exit",
+        "after-rename-task.exit",
     ] {
         let stage = Stage::new();
-        let mut order = stage.script("exit 4");
-        order.failpoint = Some(place.into());
-        let task = stage.start(&order);
-        wait_until(place, || stage.dir().join(format!("at-{place}")).exists());
-        std::fs::write(stage.dir().join("go"), "").unwrap();
+        let task = stage.start(&stage.held(place, stage.script("exit 4")));
+        stage.wait_for_hold();
+        stage.release();
         assert_eq!(stage.exit(&task).code, Some(4), "{place}");
     }
 }
@@ -130,15 +121,13 @@ fn wait_until_heard(task: &Task) {
 
 #[test]
 fn a_stop_before_the_start_is_heeded() {
-    for (place, claimed) in [("before_claim", false), ("after_claim", true)] {
+    for (place, claimed) in [("after-order", false), ("after-claim.shim", true)] {
         let stage = Stage::new();
-        let mut order = stage.script(": >ran");
-        order.failpoint = Some(place.into());
-        let task = stage.start(&order);
-        wait_until(place, || stage.dir().join(format!("at-{place}")).exists());
+        let task = stage.start(&stage.held(place, stage.script(": >ran")));
+        stage.wait_for_hold();
         assert_eq!(task.stop().unwrap(), Delivery::Sent);
         wait_until_heard(&task);
-        std::fs::write(stage.dir().join("go"), "").unwrap();
+        stage.release();
         match stage.found(&task) {
             Found::NeverStarted => assert!(!claimed),
             Found::Ended(exit) => assert!(claimed && exit.stopped && exit.code.is_none()),
@@ -166,6 +155,22 @@ fn half_an_order_starts_nothing() {
         assert_eq!(status.code(), Some(2));
     }
     let found = task::find(&stage.dir(), None).unwrap();
+    assert!(matches!(found, Found::NeverStarted), "{found:?}");
+    assert!(!stage.cwd().join("ran").exists());
+}
+
+/// The lab's switches are refused where the task is not the lab's.
+#[test]
+fn outside_the_lab_a_shim_with_a_plan_starts_nothing() {
+    let stage = Stage::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    agentd_process::failpoint::plan::Plan::default()
+        .write(elsewhere.path())
+        .unwrap();
+    let mut order = stage.script(": >ran");
+    order.lab = Some(elsewhere.path().to_owned());
+    let task = stage.start(&order);
+    let found = stage.found(&task);
     assert!(matches!(found, Found::NeverStarted), "{found:?}");
     assert!(!stage.cwd().join("ran").exists());
 }

@@ -1,5 +1,7 @@
 //! Where a test plays: a folder for its task, and the end of everything that was started there.
 
+use agentd_process::failpoint::Passed;
+use agentd_process::failpoint::plan::{Plan, Role, Rule};
 use agentd_process::shim::ARGUMENT;
 use agentd_process::task::{self, Exit, Found, Order, ShimProgram, Task};
 use agentd_process::{Identity, Signal, signal};
@@ -12,6 +14,7 @@ use tokio::runtime::Runtime;
 
 pub const PATIENCE: Duration = Duration::from_secs(30);
 const MARKER: &str = "AGENTD_TEST_TASK";
+const HOLD: &str = "hold";
 
 pub struct Stage {
     temp: TempDir,
@@ -70,6 +73,28 @@ impl Stage {
 
     pub fn script(&self, text: &str) -> Order {
         script(text, self.cwd())
+    }
+
+    /// An order whose shim holds still at this point.
+    pub fn held(&self, point: &str, order: Order) -> Order {
+        let plan = Plan {
+            rules: vec![Rule::hold(HOLD, Role::Shim, point)],
+            ..Plan::default()
+        };
+        plan.write(self.cwd()).unwrap();
+        let lab = Some(self.cwd().to_owned());
+        Order { lab, ..order }
+    }
+
+    /// Waits until a shim holds still.
+    pub fn wait_for_hold(&self) {
+        wait_until("the point", || {
+            Passed::of_rule(self.cwd(), HOLD).unwrap().is_some()
+        });
+    }
+
+    pub fn release(&self) {
+        Passed::release(self.cwd(), HOLD).unwrap();
     }
 
     pub fn start(&self, order: &Order) -> Task {

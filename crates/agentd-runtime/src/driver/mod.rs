@@ -2,6 +2,7 @@
 //! it. It decides nothing.
 
 mod backoff;
+mod mutants;
 mod request;
 mod seams;
 mod tools;
@@ -19,6 +20,7 @@ use agentd_core::link::Order;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
 use agentd_core::wire::stream::End;
+use agentd_process::failpoint;
 use request::InFlight;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -219,10 +221,18 @@ impl Driver {
             Effect::Send {
                 request_id,
                 request,
-            } => self.send(request_id, *request),
+            } => {
+                // All of it is durable before it leaves.
+                failpoint::hit("at", "barrier.2");
+                self.send(request_id, *request);
+            }
             Effect::CancelRequest { request } => self.cancel_request(request),
             Effect::PrepareTool { call, consent } => self.prepare_tool(call, consent),
-            Effect::RunTool { call, started } => self.run_tool(call, started),
+            Effect::RunTool { call, started } => {
+                // That it starts is durable before it does.
+                failpoint::hit("at", "barrier.3");
+                self.run_tool(call, started);
+            }
             Effect::CancelTool { call } => self.cancel_tool(&call),
             Effect::Backoff {
                 failures,
@@ -266,7 +276,9 @@ impl Driver {
         events: Vec<NewEvent>,
         ends: Option<TryId>,
     ) -> Result<Vec<Event>, JournalError> {
-        let events = self.journal.append(events, ends).await?;
+        let (events, unkept) = mutants::of(events);
+        let mut events = self.journal.append(events, ends).await?;
+        mutants::pretend(&mut events, unkept);
         for event in &events {
             (self.observer)(Observed::Event(event));
         }

@@ -95,6 +95,7 @@ impl Journal for LinkJournal {
         bytes: Vec<u8>,
     ) -> Result<(), JournalError> {
         let text = String::from_utf8(bytes).map_err(|error| gone(&error.to_string()))?;
+        failpoint::hit("before", "draft");
         self.ask(Ask::Draft(Draft {
             request,
             offset,

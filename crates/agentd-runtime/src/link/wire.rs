@@ -1,7 +1,8 @@
 //! The connection: made, kept, made again.
 
-use super::{Ask, Heard, MAX_FRAME, Options};
-use agentd_core::link::{Answer, Did, Down, Runtime, Up};
+use super::{Ask, Heard, Options};
+use agentd_core::link::{Answer, Did, Down, MAX_FRAME, Runtime, Up};
+use agentd_process::failpoint;
 use futures_util::{SinkExt as _, StreamExt as _};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -100,6 +101,7 @@ impl Wire {
                     let Ok(down) = serde_json::from_slice::<Down>(&frame) else {
                         return Over::Broken;
                     };
+                    failpoint::hit_of("on", "receive", down.name());
                     self.link.received(down)
                 }
                 ask = asked.recv() => match ask {
@@ -157,5 +159,8 @@ impl Wire {
 async fn send(connection: &mut Connection, up: &Up) -> Result<(), ()> {
     // Text in JSON has no NUL in it.
     let text = serde_json::to_string(up).map_err(drop)?;
-    connection.send(text).await.map_err(drop)
+    failpoint::hit_of("before", "send", up.name());
+    connection.send(text).await.map_err(drop)?;
+    failpoint::hit_of("after", "send", up.name());
+    Ok(())
 }

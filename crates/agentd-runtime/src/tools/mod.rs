@@ -22,6 +22,7 @@ mod output;
 mod paths;
 mod read_file;
 mod replace;
+mod reset_conversation;
 mod search_files;
 mod secrets;
 mod shell;
@@ -50,6 +51,7 @@ use agentd_core::recover::CallFact;
 use agentd_core::spec::Rule;
 use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Prepared};
+use agentd_process::failpoint;
 use agentd_process::task::{Limits, ShimProgram};
 use async_trait::async_trait;
 use blocking::Cancelled;
@@ -79,6 +81,8 @@ pub struct ToolboxOptions {
     /// The names of the tools; none means all but `fetch_url`, and `agent` only where there are kinds of
     /// subagents.
     pub tools: Option<Vec<String>>,
+    /// Whether it may have `reset_conversation`; that needs somebody who carries it out.
+    pub may_reset: bool,
     /// What the model sees of one output, in bytes.
     pub output_bytes: usize,
     /// What is kept of the output of one command, in bytes.
@@ -89,8 +93,8 @@ pub struct ToolboxOptions {
     pub task_limits: Limits,
     pub secrets: Secrets,
     pub shim: ShimProgram,
-    /// For tests: where the shim of each task is to pause.
-    pub shim_failpoint: Option<String>,
+    /// The lab's folder, where this process is in the lab: so are the shims of its tasks.
+    pub lab: Option<PathBuf>,
     /// The start of the system under which this process runs.
     pub boot: BootId,
     /// The kinds of subagents that it may start; none where it may start none at all.
@@ -138,6 +142,8 @@ impl Toolbox {
         }
         let kinds = options.subagents.clone();
         let mut tools = all(kinds.as_ref());
+        let reset = reset_conversation::ResetConversation::NAME;
+        tools.retain(|tool| tool.name() != reset || options.may_reset);
         if let Some(names) = &options.tools {
             check(names, &tools)?;
         }
@@ -239,6 +245,15 @@ impl Tools for Toolbox {
         let Some(tool) = tool else {
             return CallFact::Unknown;
         };
+        if failpoint::mutant("tool_run_again") {
+            let task = Some(TaskId::new(uuid::Uuid::now_v7()));
+            let again = StartedCall {
+                task,
+                ..started.clone()
+            };
+            let (_never, cancelled) = watch::channel(false);
+            return CallFact::Ended(self.run(call.clone(), again, cancelled).await);
+        }
         match tool.find(self.work(call.clone(), started.clone())).await {
             CallFact::Ended(finished) => CallFact::Ended(self.clean(finished)),
             other => other,
@@ -285,6 +300,7 @@ fn all(kinds: Option<&Kinds>) -> Vec<Box<dyn AnyTool>> {
         known::<task_output::TaskOutput>(),
         known::<task_stop::TaskStop>(),
         known::<fetch_url::FetchUrl>(),
+        known::<reset_conversation::ResetConversation>(),
         Box::new(agent::Agent(kinds)),
     ]
 }
@@ -297,6 +313,7 @@ fn is_wanted(name: &str, options: &ToolboxOptions) -> bool {
         (kin::TOOL, None) => false,
         (kin::TOOL, Some(kinds)) => is_named || !kinds.0.is_empty(),
         (fetch_url::FetchUrl::NAME, _) => is_named,
+        (reset_conversation::ResetConversation::NAME, _) => options.may_reset,
         _ => is_named || names.is_none(),
     }
 }

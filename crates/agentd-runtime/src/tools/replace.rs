@@ -8,6 +8,7 @@ use agentd_core::event::FileChange;
 use agentd_core::id::CallId;
 use agentd_core::message::CallOutcome;
 use agentd_core::recover::CallFact;
+use agentd_process::failpoint;
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
@@ -118,6 +119,7 @@ fn write(target: &Path, unready: &Path, content: &[u8]) -> io::Result<()> {
         .create_new(true)
         .mode(mode)
         .open(unready)?;
+    failpoint::hit_of("before", "write", "file");
     file.write_all(content)?;
     if let Some(old) = old {
         let new = file.metadata()?;
@@ -128,8 +130,9 @@ fn write(target: &Path, unready: &Path, content: &[u8]) -> io::Result<()> {
         file.set_permissions(Permissions::from_mode(old.mode() & 0o7777))?;
     }
     file.sync_all()?;
-    agentd_process::failpoint::hit("in", "file_write");
+    failpoint::hit_of("before", "rename", "file");
     fs::rename(unready, target)?;
+    failpoint::hit_of("after", "rename", "file");
     sync_folder(target)
 }
 

@@ -34,6 +34,9 @@ const INTERRUPT_PATIENCE: Duration = Duration::from_millis(500);
 const BEGIN_PATIENCE: Duration = Duration::from_secs(10);
 const BEGIN_PAUSE: Duration = Duration::from_millis(5);
 
+/// Tells a command by which call it runs.
+const CALL_ID: &str = "AGENTD_CALL_ID";
+
 pub(super) struct Shell;
 
 #[derive(Deserialize)]
@@ -125,7 +128,7 @@ impl Tool for Shell {
         if cancelled.now() {
             return interrupted_with("", "it was not started");
         }
-        let order = match job.arguments.order(&job.desk) {
+        let order = match job.arguments.order(&job.desk, &job.call) {
             Ok(order) => order,
             Err(failure) => return failure.into(),
         };
@@ -213,11 +216,13 @@ impl Arguments {
         }
     }
 
-    fn order(&self, desk: &Desk) -> Result<Order, Failure> {
+    fn order(&self, desk: &Desk, call: &CallId) -> Result<Order, Failure> {
+        let mut env = desk.env.clone();
+        env.insert(CALL_ID.to_owned(), call.to_string());
         Ok(Order {
             program: program(),
             args: vec!["-c".to_owned(), self.command.clone()],
-            env: desk.env.clone(),
+            env,
             cwd: self.folder(desk)?,
             time_limit_ms: self.time_limit_ms(),
             grace_ms: GRACE_MS,
@@ -225,7 +230,7 @@ impl Arguments {
             foreground: !self.is_background(),
             stdin: None,
             redact: desk.secrets.values(),
-            failpoint: desk.shim_failpoint.clone(),
+            lab: desk.lab.clone(),
             limits: desk.task_limits,
         })
     }

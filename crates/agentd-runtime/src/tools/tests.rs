@@ -28,6 +28,7 @@ impl Stage {
             rules: Vec::new(),
             ask_by_default: false,
             tools: None,
+            may_reset: false,
             output_bytes: 1000,
             kept_bytes: 64 * 1024 * 1024,
             max_tasks: 2,
@@ -35,7 +36,7 @@ impl Stage {
             shim: ShimProgram::default(),
             subagents: None,
             asking: None,
-            shim_failpoint: None,
+            lab: None,
             task_limits: Default::default(),
             boot: BootId::from_bytes([7; 16]),
         };

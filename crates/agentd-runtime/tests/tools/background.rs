@@ -1,6 +1,6 @@
 //! Commands that are left running.
 
-use crate::stage::{PATIENCE, Stage, background, call, wait_for, words};
+use crate::stage::{PATIENCE, Stage, background, call, words};
 use agentd_core::event::TaskExit;
 use agentd_core::id::TaskId;
 use agentd_core::message::CallOutcome;
@@ -152,12 +152,11 @@ async fn a_long_output_is_shown_in_part() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_is_taken_back_before_it_begins_never_does() {
     let mut stage = Stage::new();
-    stage.options.shim_failpoint = Some("before_claim".into());
+    stage.hold_shims();
     let call = background(": >ran");
     let started = stage.started(&call).await;
-    let dir = stage.task_dir(started.task.unwrap());
     let running = stage.begin(call, started);
-    wait_for(&dir.join("at-before_claim")).await;
+    stage.wait_for_hold().await;
     let finished = running.cancelled().await;
     assert_eq!(finished.outcome, CallOutcome::Interrupted, "{finished:?}");
     assert_eq!(finished.background, None);
@@ -167,17 +166,17 @@ async fn one_that_is_taken_back_before_it_begins_never_does() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_look_does_not_keep_a_task_from_beginning() {
     let mut stage = Stage::new();
-    stage.options.shim_failpoint = Some("before_claim".into());
+    stage.hold_shims();
     let call = background("echo x");
     let started = stage.started(&call).await;
     let task = started.task.unwrap();
     let running = stage.begin(call, started);
-    wait_for(&stage.task_dir(task).join("at-before_claim")).await;
+    stage.wait_for_hold().await;
     let text = output(&stage, task, None).await;
     assert!(text.contains("is about to start"), "{text}");
     // Nor does counting them.
     stage.started(&background("true")).await;
-    fs::write(stage.task_dir(task).join("go"), "").unwrap();
+    stage.release();
     assert!(running.finished().await.background.is_some());
     assert_eq!(ended(&stage, task).await.0, TaskExit::Code { code: 0 });
 }

@@ -1,6 +1,6 @@
 //! Commands that are waited for.
 
-use crate::stage::{SECRET, Stage, call, shell, wait_for, words};
+use crate::stage::{SECRET, Stage, call, shell, words};
 use agentd_core::message::CallOutcome;
 use agentd_core::turn::Prepared;
 use agentd_process::{Delivery, Signal, signal};
@@ -116,12 +116,11 @@ async fn an_interrupt_lets_a_command_clean_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupt_before_it_begins_keeps_it_from_beginning() {
     let mut stage = Stage::new();
-    stage.options.shim_failpoint = Some("before_claim".into());
+    stage.hold_shims();
     let call = shell(": >ran");
     let started = stage.started(&call).await;
-    let dir = stage.task_dir(started.task.unwrap());
     let running = stage.begin(call, started);
-    wait_for(&dir.join("at-before_claim")).await;
+    stage.wait_for_hold().await;
     let finished = running.cancelled().await;
     assert_eq!(finished.outcome, CallOutcome::Interrupted);
     assert_eq!(words(&finished), "interrupted: it was not started");
@@ -174,6 +173,8 @@ async fn the_environment_is_the_one_that_was_given() {
     found.sort_unstable();
     let given = stage.options.env.iter();
     let mut expected: Vec<String> = given.map(|(name, it)| format!("{name}={it}")).collect();
+    // And by which call it runs.
+    expected.push("AGENTD_CALL_ID=call_1".to_owned());
     expected.sort_unstable();
     assert_eq!(found, expected);
 }

@@ -5,6 +5,8 @@ use agentd_core::message::{Arguments, Block, CallOutcome, ToolCall};
 use agentd_core::recover::CallFact;
 use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Prepared};
+use agentd_process::failpoint::Passed;
+use agentd_process::failpoint::plan::{Plan, Role, Rule};
 use agentd_process::shim::ARGUMENT;
 use agentd_process::task::{self, Found, ShimProgram, Task};
 use agentd_process::{Identity, Signal, signal};
@@ -22,6 +24,7 @@ use tokio::task::JoinHandle;
 pub const PATIENCE: Duration = Duration::from_secs(30);
 pub const SECRET: &str = "sk-0123456789abcdef";
 const MARKER: &str = "AGENTD_TEST_TOOLS";
+const HOLD: &str = "hold";
 
 pub struct Stage {
     dir: TempDir,
@@ -70,6 +73,7 @@ impl Stage {
             rules: Vec::new(),
             ask_by_default: false,
             tools: None,
+            may_reset: false,
             output_bytes: 1000,
             kept_bytes: 64 * 1024 * 1024,
             max_tasks: 2,
@@ -80,11 +84,29 @@ impl Stage {
             },
             subagents: None,
             asking: None,
-            shim_failpoint: None,
+            lab: None,
             task_limits: Default::default(),
             boot: boot.parse::<BootId>().unwrap(),
         };
         Self { dir, options }
+    }
+
+    /// The shims of its tasks hold still before they begin.
+    pub fn hold_shims(&mut self) {
+        let plan = Plan {
+            rules: vec![Rule::hold(HOLD, Role::Shim, "after-order")],
+            ..Plan::default()
+        };
+        plan.write(self.dir.path()).unwrap();
+        self.options.lab = Some(self.dir.path().to_owned());
+    }
+
+    pub async fn wait_for_hold(&self) {
+        wait_for(&self.dir.path().join("fired").join(HOLD)).await;
+    }
+
+    pub fn release(&self) {
+        Passed::release(self.dir.path(), HOLD).unwrap();
     }
 
     pub fn toolbox(&self) -> Toolbox {
@@ -215,9 +237,11 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
+        if self.options.lab.is_some() {
+            self.release();
+        }
         let tasks = fs::read_dir(self.options.state.join("tasks"));
         for entry in tasks.into_iter().flatten().flatten() {
-            drop(fs::write(entry.path().join("go"), ""));
             if let Ok(Found::Running(task)) = task::withdraw(&entry.path()) {
                 drop(task.kill());
             }

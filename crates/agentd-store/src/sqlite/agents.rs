@@ -1,16 +1,17 @@
 //! The list of agents: one line each, kept by the writer, read a page at a time.
 
+use super::names::find;
 use super::row::{IdParam, existing_agent_num};
 use super::writer::Entry;
 use crate::error::{Error, Result, Unreadable};
 use crate::store::*;
-use agentd_core::event::{Body, Mode};
+use agentd_core::event::Mode;
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::{AgentState, Phase};
 use agentd_core::time::Timestamp;
 use agentd_core::usage::Spent;
 use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
+use rusqlite::{Connection, Row, params, params_from_iter};
 
 /// Lines on one page at the most.
 const MAX_PAGE: usize = 1000;
@@ -29,6 +30,7 @@ pub struct Line {
     conversations: usize,
     parent: Option<AgentId>,
     tasks: usize,
+    idle_reset_at: Option<i64>,
 }
 
 impl Line {
@@ -43,6 +45,7 @@ impl Line {
             conversations: 0,
             parent: None,
             tasks: 0,
+            idle_reset_at: None,
         }
     }
 
@@ -56,12 +59,17 @@ impl Line {
             conversations: state.tree.len(),
             parent: parent(state),
             tasks: state.tasks.running().len(),
+            idle_reset_at: idle_reset_at(state),
         }
     }
 }
 
 fn parent(state: &AgentState) -> Option<AgentId> {
     state.errand.as_ref().map(|errand| errand.parent)
+}
+
+fn idle_reset_at(state: &AgentState) -> Option<i64> {
+    state.idle_reset_at().map(Timestamp::as_millis)
 }
 
 /// Where an agent is listed: see the schema.
@@ -84,7 +92,7 @@ pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Re
         .prepare_cached(
             "UPDATE agent SET name = ?2, mode = ?3, phase = ?4, listed = ?5, created_at = ?6,
                  updated_at = ?7, generation = ?8, conversations = ?9, spent = ?10,
-                 parent = ?11, tasks = ?12
+                 parent = ?11, tasks = ?12, idle_reset_at = ?13
              WHERE num = ?1",
         )?
         .execute(params![
@@ -100,6 +108,7 @@ pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Re
             serde_json::to_string(&state.spending.lifetime).map_err(Error::Encode)?,
             parent(state).map(|parent| *parent.as_bytes()),
             state.tasks.running().len() as i64,
+            idle_reset_at(state),
         ])?;
     entry.listed_at = at;
     Ok(())
@@ -134,63 +143,6 @@ pub fn is_listed_as(journal: &Connection, num: i64, state: &AgentState) -> Resul
         && row.spent == state.spending.lifetime
         && row.parent == parent(state);
     Ok(same && (state.archived || find(journal, &state.name)? == Some(state.id)))
-}
-
-/// Refuses names that others have. True where the names change.
-pub fn check_names<'a>(
-    journal: &Connection,
-    entry: &Entry,
-    events: impl Iterator<Item = &'a Body>,
-) -> Result<bool> {
-    let mut changes = false;
-    for body in events {
-        let name = match body {
-            Body::AgentCreated(body) => &body.name,
-            Body::AgentRenamed(body) => &body.name,
-            Body::AgentRestored(_) => &entry.state.name,
-            Body::AgentArchived(_) => {
-                changes = true;
-                continue;
-            }
-            _ => continue,
-        };
-        changes = true;
-        let holder: Option<i64> = journal
-            .prepare_cached("SELECT agent FROM name WHERE name = ?1")?
-            .query_row([name], |row| row.get(0))
-            .optional()?;
-        if holder.is_some_and(|holder| holder != entry.num) {
-            return Err(Error::NameTaken { name: name.clone() });
-        }
-    }
-    Ok(changes)
-}
-
-/// Names are one space for all living agents; an archived one gives its names back.
-pub fn update_names(journal: &Connection, entry: &Entry) -> Result<()> {
-    journal.execute("DELETE FROM name WHERE agent = ?1", [entry.num])?;
-    if entry.state.archived {
-        return Ok(());
-    }
-    let aliases = entry.state.aliases.iter();
-    for name in std::iter::once(&entry.state.name).chain(aliases) {
-        // An alias that somebody else has taken meanwhile is theirs.
-        journal.execute(
-            "INSERT OR IGNORE INTO name (name, agent) VALUES (?1, ?2)",
-            params![name, entry.num],
-        )?;
-    }
-    Ok(())
-}
-
-pub fn find(journal: &Connection, name: &str) -> Result<Option<AgentId>> {
-    let id: Option<[u8; 16]> = journal
-        .prepare_cached(
-            "SELECT agent.id FROM name JOIN agent ON agent.num = name.agent WHERE name.name = ?1",
-        )?
-        .query_row([name], |row| row.get(0))
-        .optional()?;
-    Ok(id.map(AgentId::from_bytes))
 }
 
 /// Those that have background tasks, as far as their journals tell.
@@ -318,6 +270,19 @@ impl Filter {
         );
         Ok((sql, parameters))
     }
+}
+
+/// Whose silence ends next, the first first.
+pub fn idle_resets(journal: &Connection, limit: usize) -> Result<Vec<(AgentId, Timestamp)>> {
+    let mut statement = journal.prepare_cached(
+        "SELECT id, idle_reset_at FROM agent WHERE idle_reset_at IS NOT NULL
+         ORDER BY idle_reset_at LIMIT ?1",
+    )?;
+    let rows = statement.query_map([limit as i64], |row| {
+        let at = Timestamp::from_millis(row.get(1)?);
+        Ok((AgentId::from_bytes(row.get(0)?), at))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// The columns of a line, in the order [`read_line`] expects them.

@@ -14,6 +14,7 @@ mod export;
 mod follower;
 mod import;
 mod load;
+mod names;
 mod notify;
 mod purge;
 mod read;
@@ -58,7 +59,16 @@ pub struct Options {
     pub snapshot_every: u64,
     /// SQLite's name of the file layer; none is the platform's.
     pub vfs: Option<String>,
+    /// Is told, in the lab alone, what is about to be committed and what was.
+    pub points: Option<Points>,
+    /// Says, in the lab alone, which mistakes are to be made on purpose.
+    pub mutants: Option<Mutants>,
 }
+
+/// When, what, and of what kind.
+pub type Points = fn(&str, &str, &str);
+/// Whether the mistake of this name is to be made.
+pub type Mutants = fn(&str) -> bool;
 
 impl Options {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
@@ -69,7 +79,13 @@ impl Options {
             lock_timeout: Duration::from_secs(5),
             snapshot_every: 512,
             vfs: None,
+            points: None,
+            mutants: None,
         }
+    }
+
+    pub(in crate::sqlite) fn is_mutant(&self, name: &str) -> bool {
+        self.mutants.is_some_and(|mutants| mutants(name))
     }
 
     fn journal(&self) -> PathBuf {
@@ -166,6 +182,18 @@ impl Store for SqliteStore {
         self.read_page(query).await
     }
 
+    async fn turn_ends(
+        &self,
+        agent: AgentId,
+        conversation: ConversationId,
+        through: Seq,
+    ) -> Result<Vec<Event>> {
+        self.inner
+            .readers
+            .run(move |db| read::turn_ends(&db.journal, agent, conversation, through))
+            .await
+    }
+
     async fn read_all(&self, after: Cursor, limit: usize) -> Result<GlobalPage> {
         self.inner
             .readers
@@ -192,7 +220,7 @@ impl Store for SqliteStore {
         let name = name.to_owned();
         self.inner
             .readers
-            .run(move |db| agents::find(&db.journal, &name))
+            .run(move |db| names::find(&db.journal, &name))
             .await
     }
 
@@ -207,6 +235,13 @@ impl Store for SqliteStore {
         self.inner
             .readers
             .run(move |db| agents::with_tasks(&db.journal))
+            .await
+    }
+
+    async fn idle_resets(&self, limit: usize) -> Result<Vec<(AgentId, Timestamp)>> {
+        self.inner
+            .readers
+            .run(move |db| agents::idle_resets(&db.journal, limit))
             .await
     }
 

@@ -3,7 +3,8 @@
 use super::row::{BEHIND, COLUMNS, IdParam, StoredEvent, existing_agent_num, sql_seq};
 use crate::error::Result;
 use crate::store::*;
-use agentd_core::id::AgentId;
+use agentd_core::event::Event;
+use agentd_core::id::{AgentId, ConversationId, Seq};
 use rusqlite::{Connection, params};
 
 /// Events on one page at the most.
@@ -37,6 +38,29 @@ pub fn page(journal: &Connection, query: &ReadQuery) -> Result<Page> {
         events.push(StoredEvent::read_of(row, query.agent)?.decode(journal, query.agent)?);
     }
     Ok(Page { events, next })
+}
+
+/// By an index of its own: a rewind to a turn does not read the history.
+pub fn turn_ends(
+    journal: &Connection,
+    agent: AgentId,
+    conversation: ConversationId,
+    through: Seq,
+) -> Result<Vec<Event>> {
+    let num = existing_agent_num(journal, agent)?;
+    let sql = format!(
+        "SELECT {COLUMNS} FROM event WHERE agent = ?1 AND conversation = ?2
+             AND kind = 'turn_ended' AND seq <= ?3
+         ORDER BY seq"
+    );
+    let mut statement = journal.prepare_cached(&sql)?;
+    let conversation = IdParam(conversation.as_bytes());
+    let mut rows = statement.query(params![num, conversation, sql_seq(through)])?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        events.push(StoredEvent::read_of(row, agent)?.decode(journal, agent)?);
+    }
+    Ok(events)
 }
 
 pub fn global_page(journal: &Connection, after: Cursor, limit: usize) -> Result<GlobalPage> {

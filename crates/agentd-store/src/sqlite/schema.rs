@@ -154,7 +154,14 @@ pub const JOURNAL: &[Migration] = &[
         WHERE listed = old.listed AND mode = old.mode AND phase = old.phase;
     END;
     ",
-    // 3: whose subagent an agent is, and how many background tasks it has.
+    // 3: where turns ended is looked up, not searched for; so is whose silence ends next.
+    "
+    CREATE INDEX event_turn_ended ON event (agent, conversation, seq) WHERE kind = 'turn_ended';
+
+    ALTER TABLE agent ADD COLUMN idle_reset_at INTEGER;
+    CREATE INDEX agent_idle_reset ON agent (idle_reset_at) WHERE idle_reset_at IS NOT NULL;
+    ",
+    // 4: whose subagent an agent is, and how many background tasks it has.
     "
     ALTER TABLE agent ADD COLUMN parent BLOB;
     ALTER TABLE agent ADD COLUMN tasks INTEGER NOT NULL DEFAULT 0;

@@ -250,7 +250,7 @@ impl Author {
         let (prompt, mut events) = self.prompt(words);
         let turn = Some(self.turn_id());
         let prompts = vec![prompt];
-        events.push(self.event(turn, TurnStarted { resumes: None }));
+        events.push(self.event(turn, TurnStarted::default()));
         events.push(self.event(turn, PromptsTaken { prompts }));
         events.extend(self.exchange(turn, vec![Block::text(answer)], StopReason::EndTurn));
         let ended = TurnEnded::with(TurnStatus::Completed);
@@ -263,7 +263,7 @@ impl Author {
         let (prompt, mut events) = self.prompt(words);
         let turn = Some(self.turn_id());
         let prompts = vec![prompt];
-        events.push(self.event(turn, TurnStarted { resumes: None }));
+        events.push(self.event(turn, TurnStarted::default()));
         events.push(self.event(turn, PromptsTaken { prompts }));
         let call = CallId::new(format!("call-{}", self.ids));
         let asks = Block::ToolCall(ToolCall {

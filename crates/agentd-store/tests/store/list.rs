@@ -75,7 +75,7 @@ async fn create(store: SqliteStore, number: u64) {
     let mut events = vec![author.event(None, created), author.event(None, began)];
     if phase(number) != Phase::Idle {
         let turn = Some(author.turn_id());
-        events.push(author.event(turn, TurnStarted { resumes: None }));
+        events.push(author.event(turn, TurnStarted::default()));
         if phase(number) == Phase::Failed {
             let ended = TurnEnded::with(TurnStatus::Failed);
             events.push(author.event(turn, ended));

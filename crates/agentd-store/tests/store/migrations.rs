@@ -117,7 +117,7 @@ async fn write_v1(store: &SqliteStore) {
     let request = two.next_try();
     let prompts = vec![prompt];
     let (call, boot) = (CallId::new("call"), BootId::from_bytes([9; 16]));
-    events.push(two.event(turn, TurnStarted { resumes: None }));
+    events.push(two.event(turn, TurnStarted::default()));
     events.push(two.event(turn, PromptsTaken { prompts }));
     let task = TaskStarted {
         task: TaskId::from_bytes([8; 16]),

@@ -567,7 +567,7 @@ fn a_draft_that_nobody_ended_goes_too_and_one_that_streams_stays() {
             grant: Grant::default(),
         };
         let events = vec![
-            one.event(turn, TurnStarted { resumes: None }),
+            one.event(turn, TurnStarted::default()),
             one.event(turn, sent),
         ];
         append(&store, &mut one, events).await;

@@ -61,6 +61,10 @@ pub struct Recorded {
     pub violations: Vec<Violation>,
     /// What it was answered with.
     pub status: u16,
+    /// When it had come.
+    pub at: std::time::Instant,
+    /// The answer went out whole.
+    pub is_finished: bool,
 }
 
 /// What the server has seen.

@@ -125,6 +125,8 @@ async fn answer(
         body: body.clone(),
         violations,
         status,
+        at: std::time::Instant::now(),
+        is_finished: false,
     };
     let mut number = 0;
     let mut written = Ok(());
@@ -249,6 +251,7 @@ async fn respond(
     }
     let stream = Streaming {
         server: Arc::clone(server),
+        number: reply.number,
         pieces,
         end,
         over: false,
@@ -333,6 +336,8 @@ enum End {
 
 struct Streaming {
     server: Server,
+    /// The request that it answers.
+    number: u64,
     pieces: VecDeque<Piece>,
     end: End,
     over: bool,
@@ -349,6 +354,9 @@ impl Streaming {
                 // What was sent is to arrive before the connection breaks under it.
                 tokio::time::sleep(DROP_AFTER).await;
             }
+            if self.end == End::Good && !self.over {
+                self.finished();
+            }
             self.over = true;
             return dropped.then(|| (Err(std::io::ErrorKind::ConnectionReset.into()), self));
         };
@@ -359,6 +367,17 @@ impl Streaming {
             tokio::time::sleep(piece.pause).await;
         }
         Some((Ok(Bytes::from(piece.bytes)), self))
+    }
+}
+
+impl Streaming {
+    fn finished(&self) {
+        self.server.note(|seen| {
+            let at = usize::try_from(self.number).unwrap_or_default();
+            if let Some(request) = at.checked_sub(1).and_then(|at| seen.requests.get_mut(at)) {
+                request.is_finished = true;
+            }
+        });
     }
 }
 

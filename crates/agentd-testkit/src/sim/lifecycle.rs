@@ -4,11 +4,12 @@
 use super::Sim;
 use agentd_core::begin::{Line, Refused};
 use agentd_core::event::{
-    After, AgentFailed, AgentStarted, AgentStopped, FailCause, ResetBegan, ResetRefusal, ResetStep,
-    ResetTo,
+    After, AgentFailed, AgentStarted, AgentStopped, FailCause, ResetBegan, ResetRefusal,
+    ResetSource, ResetStep, ResetTo,
 };
 use agentd_core::id::{ConversationId, OpId};
 use agentd_core::link::Order;
+use agentd_core::place::Place;
 use agentd_core::reset::{self, Begin, Next};
 use agentd_core::state::{Outcome, Reset};
 
@@ -25,8 +26,10 @@ pub enum Way {
     Fresh,
     Undo,
     Redo,
-    /// From so many events before the newest.
+    /// From so many events before the newest of the current conversation.
     Rewind(u8),
+    /// The same, of whichever conversation.
+    RewindAnywhere(u8),
 }
 
 /// A reset as the client that asked for it sees it.
@@ -53,8 +56,16 @@ impl Sim {
                 let Some(event) = own.nth(usize::from(back)) else {
                     return;
                 };
-                ResetTo::Rewind { at: event.seq }
+                let (at, conversation) = (event.seq, None);
+                ResetTo::Rewind { at, conversation }
             }
+            Way::RewindAnywhere(back) => match self.some_place(back) {
+                Some(Place { conversation, at }) => {
+                    let conversation = Some(conversation);
+                    ResetTo::Rewind { at, conversation }
+                }
+                None => return,
+            },
         };
         let order = ResetBegan {
             op,
@@ -66,6 +77,7 @@ impl Sim {
             skip_hooks: false,
             grace_ms: 15_000,
             was_awake: self.runtime.is_some(),
+            source: ResetSource::User,
         };
         let answer = None;
         self.resets.push(Asked { order, answer });
@@ -203,7 +215,10 @@ impl Sim {
         let (state, window) = (self.kept.state(), self.kept.window());
         let under_way = state.resets.under_way().expect("a reset is under way");
         let seen = match under_way.order.to {
-            ResetTo::Rewind { at } => self.kept.window_at(under_way.old, at),
+            ResetTo::Rewind { at, conversation } => {
+                let conversation = conversation.unwrap_or(under_way.old);
+                self.kept.window_at(conversation, at)
+            }
             _ => Default::default(),
         };
         reset::switch(state, &window, &seen, new).expect("nothing is in the way any more")

@@ -14,6 +14,7 @@
 
 mod check;
 mod daemon;
+mod fork;
 mod journal;
 mod lifecycle;
 mod runtime;
@@ -68,6 +69,8 @@ pub struct Sim {
     /// Runtimes that ended by themselves, in order.
     pub rests: u32,
     pub resets: Vec<Asked>,
+    /// Forks that were made, each looked at as it was.
+    pub forks: u32,
     /// What was sent to the model, where somebody wants to know.
     pub sent: Vec<Request>,
     pub is_recording: bool,
@@ -108,6 +111,7 @@ impl Sim {
             kills: 0,
             rests: 0,
             resets: Vec::new(),
+            forks: 0,
             sent: Vec::new(),
             is_recording: false,
             told: AgentState::new(AGENT),
@@ -181,6 +185,7 @@ impl Sim {
                 let which = usize::from(which) % self.resets.len().max(1);
                 self.ask_again(which);
             }
+            Op::Fork(back) => self.fork(back),
             Op::GraceOver => self.grace_over(),
             Op::StopAgent => self.stop_agent(),
             Op::StartAgent => self.start_agent(),

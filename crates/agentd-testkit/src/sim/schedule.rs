@@ -30,6 +30,8 @@ pub enum Op {
     Reset(Wanted),
     /// One that asked before asks once more, under the same op.
     ResetAgain(u8),
+    /// Another agent begins from so many events before the newest.
+    Fork(u8),
     /// What the reset waits for has had its time.
     GraceOver,
     StopAgent,
@@ -67,6 +69,7 @@ fn wanted() -> impl Strategy<Value = Wanted> {
         3 => Just(Way::Undo),
         2 => Just(Way::Redo),
         1 => (0..30_u8).prop_map(Way::Rewind),
+        1 => any::<u8>().prop_map(Way::RewindAnywhere),
     ];
     let how = (prop::bool::weighted(0.3), any::<bool>());
     (way, how).prop_map(|(way, (keep_queue, force))| Wanted {
@@ -102,6 +105,7 @@ pub fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Interrupt),
         4 => wanted().prop_map(Op::Reset),
         1 => any::<u8>().prop_map(Op::ResetAgain),
+        1 => any::<u8>().prop_map(Op::Fork),
         3 => Just(Op::GraceOver),
         1 => Just(Op::StopAgent),
         3 => Just(Op::StartAgent),

@@ -49,12 +49,15 @@ fn replace(folder: &Path, session: &Session) -> io::Result<()> {
         .mode(0o600)
         .open(&new)?;
     let (first, second) = sealed.split_at(sealed.len() / 2);
+    failpoint::hit_of("before", "write", "checkpoint");
     file.write_all(first)?;
-    failpoint::hit("in", "checkpoint");
+    failpoint::hit_of("in", "write", "checkpoint");
     file.write_all(second)?;
     file.write_all(b"\n")?;
     file.sync_all()?;
+    failpoint::hit_of("before", "rename", "checkpoint");
     fs::rename(&new, folder.join(FILE))?;
+    failpoint::hit_of("after", "rename", "checkpoint");
     File::open(folder)?.sync_all()
 }
 

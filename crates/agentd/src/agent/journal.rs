@@ -1,7 +1,7 @@
 //! The runtime's journal, kept in a store that this process has open itself.
 
-use agentd_core::event::{Event, NewEvent};
-use agentd_core::id::{Incarnation, Seq, TryId};
+use agentd_core::event::{Event, NewEvent, placed};
+use agentd_core::id::{Incarnation, TryId};
 use agentd_process::failpoint;
 use agentd_runtime::driver::{Journal, JournalError};
 use agentd_store::{Ack, Append, DraftChunk, Error, Fence, Source, SqliteStore, Store as _};
@@ -48,12 +48,7 @@ impl Journal for StoreJournal {
                 return Err(JournalError::Broken(text));
             }
         };
-        let agent = self.fence.agent;
-        let seqs = (first.0..).map(Seq);
-        let placed = events.into_iter().zip(seqs);
-        let placed: Vec<Event> = placed
-            .map(|(event, seq)| event.placed(agent, seq))
-            .collect();
+        let placed = placed(events, self.fence.agent, first);
         for event in &placed {
             failpoint::hit("after", event.kind().name());
         }
@@ -71,6 +66,7 @@ impl Journal for StoreJournal {
             offset,
             bytes,
         };
+        failpoint::hit("before", "draft");
         let kept = self.store.write_draft(self.fence, chunk).await;
         kept.map_err(broken)?;
         failpoint::hit("after", "draft");

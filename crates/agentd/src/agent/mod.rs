@@ -19,7 +19,7 @@ use crate::providers;
 use crate::setup::{self, Surroundings};
 use agentd_core::event::{After, Decision};
 use agentd_core::id::{AgentId, ApprovalId};
-use agentd_core::spec::{AgentSpec, OnCrash};
+use agentd_core::spec::{AgentSpec, AutoReset, OnCrash};
 use agentd_core::state::AgentState;
 use agentd_runtime::driver::{Command, Driver, Ended, JournalError, Observer, Parts};
 use session::Session;
@@ -75,6 +75,8 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     let catalog = providers::catalog()?;
     let adjust = |spec: &mut AgentSpec| {
         (settings.adjust)(spec)?;
+        // That takes a daemon to carry it out.
+        spec.auto_reset = AutoReset::default();
         if spec.provider.is_none() && spec.model.is_none() {
             spec.provider = providers::provider_by_key(&catalog);
         }

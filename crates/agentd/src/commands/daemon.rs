@@ -9,6 +9,7 @@ use crate::providers;
 use crate::setup;
 use agentd_core::catalog::LogLevel;
 use agentd_daemon::Settings;
+use agentd_process::failpoint;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -120,7 +121,7 @@ async fn be(run: &Run) -> Result<(), Error> {
 
 /// What of this process's environment a runtime's own holds: never a key.
 fn is_handed_on(name: &str) -> bool {
-    const NAMES: [&str; 17] = [
+    const NAMES: [&str; 16] = [
         "PATH",
         "HOME",
         "LANG",
@@ -136,8 +137,7 @@ fn is_handed_on(name: &str) -> bool {
         "https_proxy",
         "all_proxy",
         "no_proxy",
-        "AGENTD_FAILPOINT",
-        "AGENTD_FAILPOINT_DIR",
+        failpoint::VARIABLE,
     ];
     NAMES.contains(&name)
 }

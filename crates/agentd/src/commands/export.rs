@@ -2,6 +2,7 @@
 
 use crate::complete;
 use crate::connect;
+use crate::conversation::Which;
 use crate::error::{Error, Exit};
 use crate::output::Output;
 use serde_json::json;
@@ -14,8 +15,11 @@ Examples:
   agentd export coder
   agentd export coder backup/coder.jsonl.zst --force
   agentd export coder - | zstd -d | head
+  agentd export coder --conversation 2 coder-2.jsonl
 
-One portable file (JSON lines, zstd) with everything: `agentd import` makes the same agent of it.";
+One portable file (JSON lines, zstd) with everything: `agentd import` makes the same agent of it. With \
+--conversation it is plain JSON lines, for reading: every event that this conversation shows, those of what it \
+branched off first, and no word of any other.";
 
 /// Write an agent to one portable file
 #[derive(Debug, clap::Args)]
@@ -24,9 +28,12 @@ pub struct Args {
     /// The agent
     #[arg(add = complete::archived())]
     name: String,
-    /// The file; `-` is standard output [default: NAME.jsonl.zst]
+    /// The file; `-` is standard output [default: NAME.jsonl.zst, or NAME-N.jsonl for conversation N]
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: Option<PathBuf>,
+    /// Only what this conversation shows, by its id or number
+    #[arg(long, value_name = "ID|N")]
+    conversation: Option<Which>,
     /// Replace a file that is there
     #[arg(long)]
     force: bool,
@@ -36,9 +43,10 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let path = match &args.file {
-        Some(path) => path.clone(),
-        None => PathBuf::from(format!("{}.jsonl.zst", args.name)),
+    let path = match (&args.file, args.conversation) {
+        (Some(path), _) => path.clone(),
+        (None, Some(which)) => PathBuf::from(format!("{}-{which}.jsonl", args.name)),
+        (None, None) => PathBuf::from(format!("{}.jsonl.zst", args.name)),
     };
     let to_stdout = path == Path::new("-");
     if !to_stdout && !args.force && path.exists() {
@@ -46,7 +54,10 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         return Err(Error::new(Exit::Refused, what).next("say --force, or another file"));
     }
     let client = connect::client().await?;
-    let bytes = client.export(&args.name).await?;
+    let bytes = match args.conversation {
+        Some(which) => client.transcript(&args.name, &which.to_string()).await?,
+        None => client.export(&args.name).await?,
+    };
     if to_stdout {
         let mut stdout = std::io::stdout().lock();
         let written = stdout.write_all(&bytes).and_then(|()| stdout.flush());

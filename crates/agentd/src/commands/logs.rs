@@ -2,6 +2,7 @@
 
 use crate::complete;
 use crate::connect::Connection;
+use crate::conversation::Which;
 use crate::error::Error;
 use crate::follow::{Follow, Seen};
 use crate::output::{Output, QUIET};
@@ -9,7 +10,7 @@ use crate::printer::{Printer, Style};
 use crate::render::event::told;
 use agentd_client::api::{EventQuery, OutputQuery};
 use agentd_core::event::{Body, Event};
-use agentd_core::id::{ConversationId, TaskId, TurnId};
+use agentd_core::id::{TaskId, TurnId};
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -21,7 +22,7 @@ Examples:
   agentd logs coder --task 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f -f
   agentd logs coder --all --json | jq -r .kind | sort | uniq -c
 
-What was said before `agentd reset --clear-log` is shown with --all. With -f this goes on until Ctrl-C, \
+What was said before `agentd reset --clear-log` is shown with --all, or with --conversation. With -f this goes on until Ctrl-C, \
 through every restart of the daemon, and shows each event once.";
 
 /// As long as a streamed reply may take to be written before what follows it.
@@ -51,9 +52,9 @@ pub struct Args {
     /// Only one turn
     #[arg(long, value_name = "ID")]
     turn: Option<TurnId>,
-    /// Only one conversation
-    #[arg(long, value_name = "ID")]
-    conversation: Option<ConversationId>,
+    /// Only one conversation, by its id or number
+    #[arg(long, value_name = "ID|N")]
+    conversation: Option<Which>,
     /// What a task of the agent has written, instead
     #[arg(long, value_name = "ID", conflicts_with_all = ["since", "turn", "conversation", "all"])]
     task: Option<TaskId>,
@@ -66,14 +67,18 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let mut connection = Connection::open().await?;
+    let conversation = match &args.conversation {
+        Some(which) => Some(which.of(&connection.client, &args.name).await?),
+        None => None,
+    };
     let query = EventQuery {
         after: args.since,
-        conversation: args.conversation,
+        conversation,
         turn: args.turn,
         all: args.all,
         follow: false,
     };
-    let mut connection = Connection::open().await?;
     let name = &args.name;
     if let Some(task) = args.task {
         return output(&mut connection, args, task, out).await;

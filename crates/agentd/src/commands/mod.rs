@@ -4,6 +4,7 @@ pub mod agent;
 pub mod apply;
 pub mod approve;
 pub mod checkpoint;
+pub mod compact;
 pub mod completions;
 pub mod config;
 pub mod r#continue;
@@ -14,6 +15,7 @@ pub mod demo;
 pub mod deny;
 pub mod edit;
 pub mod export;
+pub mod fork;
 pub mod import;
 pub mod interrupt;
 pub mod list;
@@ -23,6 +25,8 @@ pub mod rename;
 pub mod replay;
 pub mod reset;
 pub mod restart;
+pub mod restore;
+pub mod rewind;
 pub mod rm;
 pub mod run;
 pub mod runtime;
@@ -48,6 +52,7 @@ pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
         Verb::Apply(args) => apply::run(&args, out).await,
         Verb::Approve(args) => approve::run(&args, out).await,
         Verb::Checkpoint(args) => checkpoint::run(&args, out).await,
+        Verb::Compact(args) => compact::run(&args, out).await,
         Verb::Completions(args) => completions::run(&args, out),
         Verb::Config(args) => config::run(&args, out),
         Verb::Continue(args) => r#continue::run(&args, out).await,
@@ -58,6 +63,7 @@ pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
         Verb::Deny(args) => deny::run(&args, out).await,
         Verb::Edit(args) => edit::run(&args, out).await,
         Verb::Export(args) => export::run(&args, out).await,
+        Verb::Fork(args) => fork::run(&args, out).await,
         Verb::Import(args) => import::run(&args, out).await,
         Verb::Interrupt(args) => interrupt::run(&args, out).await,
         Verb::List(args) => list::run(&args, out).await,
@@ -67,6 +73,8 @@ pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
         Verb::Replay(args) => replay::run(&args, out).await,
         Verb::Reset(args) => reset::run(&args, out).await,
         Verb::Restart(args) => restart::run(&args, out).await,
+        Verb::Restore(args) => restore::run(&args, out).await,
+        Verb::Rewind(args) => rewind::run(&args, out).await,
         Verb::Rm(args) => rm::run(&args, out).await,
         Verb::Run(args) => run::run(&args, out).await,
         Verb::Runtime(args) => runtime::run(args).await,

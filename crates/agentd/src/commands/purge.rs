@@ -1,15 +1,15 @@
 //! `agentd purge`.
 
+use crate::conversation::Which;
 use crate::error::{Error, Exit};
 use crate::output::Output;
 use crate::render::count;
 use crate::{ask, complete, connect};
 use agentd_client::api::{Purge, Purged};
-use agentd_core::id::ConversationId;
 
 const EXAMPLES: &str = "\
 Examples:
-  agentd purge coder --conversation 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
+  agentd purge coder --conversation 2
   agentd rm coder; agentd purge coder --dry-run
   agentd purge coder --yes
 
@@ -23,9 +23,9 @@ pub struct Args {
     /// The agent
     #[arg(add = complete::archived())]
     name: String,
-    /// Only this conversation
-    #[arg(long, value_name = "ID")]
-    conversation: Option<ConversationId>,
+    /// Only this conversation, by its id or number
+    #[arg(long, value_name = "ID|N")]
+    conversation: Option<Which>,
     /// Say what would go, and delete nothing
     #[arg(long)]
     dry_run: bool,
@@ -39,8 +39,12 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?;
+    let conversation = match &args.conversation {
+        Some(which) => Some(which.of(&client, &args.name).await?),
+        None => None,
+    };
     let mut purge = Purge {
-        conversation: args.conversation,
+        conversation,
         dry_run: true,
     };
     let would_go = client.purge(&args.name, &purge).await?;

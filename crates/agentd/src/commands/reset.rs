@@ -4,7 +4,7 @@ use crate::complete;
 use crate::connect;
 use crate::error::{Error, Exit};
 use crate::output::Output;
-use crate::render::{count, time, word};
+use crate::render::{receipt, time, word};
 use agentd_client::api::{Receipt, Reset};
 use agentd_core::event::{Direction, Mode};
 use agentd_core::id::OpId;
@@ -120,24 +120,5 @@ fn print(args: &Args, receipt: &Receipt, out: &mut Output) -> Result<(), Error> 
         true => out.line(format_args!("{name} is back in conversation {new}"))?,
         false => out.line(format_args!("{name} has a new conversation, {new}"))?,
     }
-    let killed = &receipt.killed;
-    let parts = [
-        ("stopped", killed.calls.len(), "call"),
-        ("ended", killed.tasks.len(), "task"),
-        ("stopped", killed.subagents.len(), "subagent"),
-        ("set aside", receipt.set_aside.len(), "prompt"),
-        ("hooks", receipt.hooks.len(), "hook"),
-    ];
-    for (what, n, unit) in parts {
-        if n > 0 {
-            out.line(format_args!("  {what}: {}", count(n as u64, unit)))?;
-        }
-    }
-    for task in &receipt.kept {
-        out.line(format_args!("  goes on: task {task}"))?;
-    }
-    for subagent in &receipt.kept_subagents {
-        out.line(format_args!("  goes on: subagent {subagent}"))?;
-    }
-    out.line(format_args!("  take it back: {}", receipt.undo))
+    receipt::print(receipt, out)
 }

@@ -3,6 +3,7 @@
 use crate::clock;
 use crate::complete;
 use crate::connect;
+use crate::conversation::Which;
 use crate::error::Error;
 use crate::output::Output;
 use crate::render;
@@ -11,7 +12,11 @@ const EXAMPLES: &str = "\
 Examples:
   agentd show coder
   agentd show coder --json | jq -r .phase
-  agentd show coder --spec > coder.md";
+  agentd show coder --spec > coder.md
+  agentd show coder --conversation 2
+
+With --conversation: where it comes from, its labels and its turns, which `agentd rewind` and `agentd fork` \
+take as places.";
 
 /// Show all about one agent
 #[derive(Debug, clap::Args)]
@@ -23,6 +28,9 @@ pub struct Args {
     /// Its spec instead, as a file that `agentd apply` takes
     #[arg(long)]
     spec: bool,
+    /// One of its conversations instead, by its id or number
+    #[arg(long, value_name = "ID|N", conflicts_with = "spec")]
+    conversation: Option<Which>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -36,6 +44,16 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             true => out.json(&spec),
             false => out.line(spec.to_markdown().trim_end()),
         };
+    }
+    if let Some(which) = args.conversation {
+        let one = client.conversation(&args.name, &which.to_string()).await?;
+        if args.json {
+            return out.json(&one);
+        }
+        for line in render::conversation::list(&one, clock::now()) {
+            out.line(line)?;
+        }
+        return Ok(());
     }
     let agent = client.agent(&args.name).await?;
     if args.json {

@@ -78,6 +78,7 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
         ("model", agent.model.clone()),
         ("folder", agent.cwd.clone()),
         ("conversation", conversation),
+        ("title", agent.title.clone()),
         ("generation", Some(agent.generation.to_string())),
         ("turn", agent.turn.map(|turn| turn.to_string())),
         ("queued", many(agent.queued)),

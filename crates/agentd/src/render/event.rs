@@ -97,6 +97,9 @@ pub fn told(event: &Event) -> Option<String> {
             ResetTo::Redo => "redo",
             ResetTo::Rewind { .. } => "rewind",
         }),
+        Body::ResetScheduled(_) => quiet("a fresh conversation begins after this turn"),
+        Body::CompactionAsked(_) => quiet("compact"),
+        Body::Instruction(instruction) => quiet(&format!("({})", instruction.text)),
         Body::ResetWithdrawn(withdrawn) => {
             format!("the reset was withdrawn: {}", word(withdrawn.why))
         }

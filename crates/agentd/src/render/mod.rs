@@ -1,8 +1,10 @@
 //! What the API's objects look like to people. Pure: from values to text.
 
 pub mod agent;
+pub mod conversation;
 pub mod event;
 pub mod kin;
+pub mod receipt;
 pub mod table;
 pub mod time;
 pub mod tree;

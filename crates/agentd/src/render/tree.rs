@@ -5,6 +5,7 @@
 
 use crate::render::{count, time, word};
 use agentd_client::api::Conversations;
+use agentd_core::event::BeginSource;
 use agentd_core::id::ConversationId;
 use agentd_core::state::Conversation;
 use agentd_core::time::Timestamp;
@@ -64,6 +65,19 @@ fn describe(all: &Conversations, conversation: &Conversation, now: Timestamp) ->
         time::ago(conversation.began_at, now),
     ];
     let id = Some(conversation.id);
+    if let Some(title) = all.titles.get(&conversation.id) {
+        parts.push(format!("“{title}”"));
+    }
+    match (conversation.source, conversation.from) {
+        (BeginSource::Rewind | BeginSource::Fork, Some(from)) => {
+            parts.push(format!(
+                "{} from event {}",
+                word(conversation.source),
+                from.seq
+            ));
+        }
+        _ => {}
+    }
     if let Some(reason) = conversation.sealed {
         parts.push(format!("sealed by {}", word(reason)));
     }
@@ -85,7 +99,7 @@ fn describe(all: &Conversations, conversation: &Conversation, now: Timestamp) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_core::event::{BeginSource, SealReason};
+    use agentd_core::event::SealReason;
     use agentd_core::id::Seq;
     use agentd_core::usage::Spent;
     use uuid::Uuid;
@@ -107,6 +121,7 @@ mod tests {
             sealed: None,
             turns: n.into(),
             compactions: 0,
+            context_tokens: 0,
             spent: Spent::default(),
             labels: BTreeMap::new(),
             purged: false,
@@ -120,6 +135,7 @@ mod tests {
             undo: None,
             redo: None,
             conversations,
+            titles: BTreeMap::new(),
         };
         let lines = draw(&all, Timestamp::from_millis(60_000)).into_iter();
         let zeros = format!("  {}", Uuid::nil()).replace("000000000000", "");

@@ -137,11 +137,11 @@ fn before_the_claim_either_the_shim_or_the_recovery_wins_and_never_both() {
     phase("before the claim", |round| {
         let world = World::round(round);
         let prompt = format!("do: {} ;; say done", effect("a"));
-        let run = world.run().prompt(&prompt).hold_shims("before_claim");
+        let run = world.run().prompt(&prompt).hold_shims("after-order");
         let agent = run.start();
-        let task = world.task_at("before_claim");
+        let task = world.held_task();
         let killed = agent.kill();
-        let go = || fs::write(task.join("go"), "").unwrap();
+        let go = || world.release();
         match round / 2 % 3 {
             // The recovery is first: the shim finds the claim taken.
             0 => {}
@@ -176,9 +176,9 @@ fn after_the_claim_the_task_is_the_shims_and_its_result_is_waited_for() {
     phase("after the claim", |round| {
         let world = World::round(round);
         let prompt = format!("do: {} ;; say done", effect("a"));
-        let run = world.run().prompt(&prompt).hold_shims("after_claim");
+        let run = world.run().prompt(&prompt).hold_shims("after-claim.shim");
         let agent = run.start();
-        let task = world.task_at("after_claim");
+        world.held_task();
         let killed = agent.kill();
         if round / 2 % 2 == 0 {
             // Nobody can tell what a shim that was killed had come to.
@@ -192,7 +192,7 @@ fn after_the_claim_the_task_is_the_shims_and_its_result_is_waited_for() {
         let mut agent = world.run().resume().go_on().start();
         agent.event("incarnation_began");
         assert!(agent.is_running());
-        fs::write(task.join("go"), "").unwrap();
+        world.release();
         let resumed = agent.ended();
         assert_eq!(resumed.statuses(), ["completed"], "{resumed:#?}");
         let events = judge(&world, &[&killed, &resumed]);
@@ -310,7 +310,10 @@ fn a_session_file_that_was_half_written_is_not_there() {
         let world = World::round(round);
         if round % 4 == 0 {
             // The first one there is to be.
-            let run = world.run().prompt("do: say one").hold("in-checkpoint");
+            let run = world
+                .run()
+                .prompt("do: say one")
+                .hold("in-write.checkpoint");
             let killed = run.kill_at_hold();
             assert!(!world.session_file().exists());
             let resumed = world.run().resume_folder().prompt("do: say two").ended();
@@ -321,7 +324,7 @@ fn a_session_file_that_was_half_written_is_not_there() {
         let first = world.run().prompt("do: say one").ended();
         let file = fs::read(world.session_file()).unwrap();
         let run = world.run().resume().prompt("do: say two");
-        let killed = run.hold("in-checkpoint").kill_at_hold();
+        let killed = run.hold("in-write.checkpoint").kill_at_hold();
         assert_eq!(fs::read(world.session_file()).unwrap(), file);
         let resumed = world.run().resume().prompt("do: say three").ended();
         assert_eq!(resumed.code, Some(0), "{resumed:#?}");
@@ -347,7 +350,7 @@ fn a_file_is_all_old_or_all_new() {
         let killed = world
             .run()
             .prompt(prompt)
-            .hold("in-file_write")
+            .hold("before-rename.file")
             .kill_at_hold();
         let resumed = go_on(&world, round);
         let events = judge(&world, &[&killed, &resumed]);

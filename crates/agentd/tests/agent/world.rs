@@ -5,6 +5,8 @@ use super::process::{Agent, Ended, until};
 use agentd_core::event::Event;
 use agentd_core::id::Seq;
 use agentd_process::Identity;
+use agentd_process::failpoint::plan::{Plan, Role, Rule};
+use agentd_process::failpoint::{self, Passed};
 use agentd_store::{AgentQuery, AgentSort, Options, ReadQuery, SqliteStore, Store as _};
 use agentd_testkit::model::{FakeModel, Format, Scenario};
 use rustix::process::Signal;
@@ -49,7 +51,7 @@ impl World {
 
     pub fn with(format: Format, scenario: Scenario) -> Self {
         let root = tempfile::tempdir().unwrap();
-        for folder in ["home", "work", "holds"] {
+        for folder in ["home", "work"] {
             fs::create_dir(root.path().join(folder)).unwrap();
         }
         let options = agentd_testkit::model::Options {
@@ -145,13 +147,24 @@ impl World {
         });
     }
 
-    /// The folder of the only task there is, once there is one that is at this place.
-    pub fn task_at(&self, place: &str) -> PathBuf {
-        until(place, || {
-            let tasks = fs::read_dir(self.state().join("tasks")).ok()?;
-            let mut tasks = tasks.map(|task| task.unwrap().path());
-            tasks.find(|task| task.join(format!("at-{place}")).exists())
-        })
+    /// The folder of the only task there is, once its shim holds still.
+    pub fn held_task(&self) -> PathBuf {
+        until("the shim to hold still", || {
+            Passed::of_rule(self.path(), &self.hold_name()).unwrap()
+        });
+        let tasks = fs::read_dir(self.state().join("tasks")).unwrap();
+        let mut tasks = tasks.map(|task| task.unwrap().path());
+        tasks.next().unwrap()
+    }
+
+    /// Whoever holds still goes on.
+    pub fn release(&self) {
+        Passed::release(self.path(), &self.hold_name()).unwrap();
+    }
+
+    /// The newest hold's.
+    fn hold_name(&self) -> String {
+        format!("hold-{}", self.holds.load(Ordering::Relaxed))
     }
 
     pub fn run(&self) -> Run<'_> {
@@ -232,7 +245,7 @@ pub struct Run<'a> {
     command: Command,
     prompt: Option<String>,
     base_url: String,
-    hold: Option<PathBuf>,
+    hold: Option<(Role, String)>,
     is_open: bool,
     is_deaf: bool,
 }
@@ -307,20 +320,15 @@ impl<'a> Run<'a> {
     }
 
     /// It holds still at this place.
-    pub fn hold(mut self, place: &str) -> Self {
-        let n = self.world.holds.fetch_add(1, Ordering::Relaxed);
-        let folder = self.world.path().join("holds").join(n.to_string());
-        fs::create_dir(&folder).unwrap();
-        self.command
-            .env("AGENTD_FAILPOINT", place)
-            .env("AGENTD_FAILPOINT_DIR", &folder);
-        self.hold = Some(folder);
+    pub fn hold(mut self, point: &str) -> Self {
+        self.hold = Some((Role::Agent, point.to_owned()));
         self
     }
 
     /// The shims of its tasks hold still at this place.
-    pub fn hold_shims(self, place: &str) -> Self {
-        self.env("AGENTD_SHIM_FAILPOINT", place)
+    pub fn hold_shims(mut self, point: &str) -> Self {
+        self.hold = Some((Role::Shim, point.to_owned()));
+        self
     }
 
     /// Nobody reads what it says.
@@ -344,6 +352,15 @@ impl<'a> Run<'a> {
             true => Stdio::piped(),
             false => Stdio::null(),
         });
+        if let Some((role, point)) = self.hold {
+            self.world.holds.fetch_add(1, Ordering::Relaxed);
+            let plan = Plan {
+                rules: vec![Rule::hold(self.world.hold_name(), role, point)],
+                ..Plan::default()
+            };
+            plan.write(self.world.path()).unwrap();
+            self.command.env(failpoint::VARIABLE, self.world.path());
+        }
         let mut agent = Agent::spawn(self.command);
         if self.is_deaf {
             agent.stop_reading();
@@ -353,13 +370,15 @@ impl<'a> Run<'a> {
 
     /// Starts it, waits until it is at the place where it holds still, and kills it there.
     pub fn kill_at_hold(self) -> Ended {
-        let at = self.hold.clone().expect("it has a place").join("at");
+        assert!(self.hold.is_some(), "it has a place");
+        let world = self.world;
         let mut agent = self.start();
         until("the place to be killed at", || {
             if !agent.is_running() {
                 return Some(false);
             }
-            at.exists().then_some(true)
+            let held = Passed::of_rule(world.path(), &world.hold_name()).unwrap();
+            held.map(|_| true)
         });
         agent.kill()
     }

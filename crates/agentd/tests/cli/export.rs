@@ -23,3 +23,19 @@ fn to_standard_output_it_is_the_same() {
     let text = zstd::stream::decode_all(output.stdout.as_slice()).unwrap();
     assert!(String::from_utf8(text).unwrap().contains("agent_created"));
 }
+
+#[test]
+fn one_conversation_is_written_alone() {
+    let place = Place::with_coder();
+    place.ok(&["send", "coder", "run `echo plugh`"]);
+    place.ok(&["reset", "coder"]);
+    place.ok(&["send", "coder", "run `echo xyzzy`"]);
+    place.ok(&["export", "coder", "--conversation", "2"]);
+    let text = std::fs::read_to_string(place.work().join("coder-2.jsonl")).unwrap();
+    assert!(text.contains("xyzzy") && !text.contains("plugh"), "{text}");
+    for line in text.lines() {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(event["seq"].is_u64());
+    }
+    place.refused(3, &["export", "coder", "--conversation", "7"]);
+}

@@ -6,6 +6,8 @@ use agentd_core::event::{Body, Event, Kind};
 use agentd_core::id::PromptId;
 use agentd_core::spec::AgentSpec;
 use agentd_process::Identity;
+use agentd_process::failpoint::plan::{Plan, Role, Rule};
+use agentd_process::failpoint::{self, Passed};
 use agentd_testkit::model::{FakeModel, Format, Recorded, Scenario};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::Value;
@@ -13,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::future::Future;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -22,6 +24,7 @@ use tempfile::TempDir;
 pub const DEADLINE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(5);
 pub const KEY: &str = "sk-of-this-test";
+const HOLD: &str = "hold";
 
 /// Waits until there is something to return.
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
@@ -85,6 +88,10 @@ impl House {
         }
     }
 
+    pub fn root(&self) -> PathBuf {
+        self.root.path().to_owned()
+    }
+
     pub fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }
@@ -118,6 +125,23 @@ impl House {
     pub fn daemon_env(&self, name: &str, value: &str) {
         let mut env = self.env.lock().unwrap();
         env.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// The first runtime that comes to this point holds still there.
+    pub fn hold_runtime(&self, point: &str) {
+        let plan = Plan {
+            rules: vec![Rule::hold(HOLD, Role::Runtime, point)],
+            ..Plan::default()
+        };
+        plan.write(self.root.path()).unwrap();
+        let lab = self.root.path().display().to_string();
+        self.daemon_env(failpoint::VARIABLE, &lab);
+    }
+
+    pub fn until_held(&self) {
+        until("the point", || {
+            Passed::of_rule(self.root.path(), HOLD).unwrap()
+        });
     }
 
     /// The daemon is started from a shell that has them.
@@ -159,6 +183,12 @@ impl House {
             .current_dir(self.work())
             .stdin(Stdio::null());
         command
+    }
+
+    /// Runs the program to its end, as one who has a key.
+    pub fn cli(&self, args: &[&str]) -> Output {
+        let mut command = self.command();
+        command.args(args).envs(self.caller()).output().unwrap()
     }
 
     pub fn start_daemon(&self) {

@@ -9,15 +9,22 @@
 )]
 
 mod adoption;
+mod auto_reset;
+mod compact;
 mod crash;
 mod disk;
 mod exactly_once;
+mod fork;
 mod house;
 mod keys;
+mod lab;
 mod phases;
 mod processes;
 mod purge;
 mod reset;
 mod reset_keeps;
+mod rewind;
+mod subagent_kills;
 mod subagents;
 mod tasks;
+mod titles;

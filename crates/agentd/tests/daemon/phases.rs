@@ -5,7 +5,6 @@ use crate::house::{House, kill, until};
 use agentd_client::api::Status;
 use agentd_core::event::Kind;
 use rustix::process::Signal;
-use std::fs;
 
 const PLACES: [&str; 17] = [
     "before-incarnation_began",
@@ -31,11 +30,8 @@ const PLACES: [&str; 17] = [
 fn killed_at_each_place_of_a_turn() {
     for place in PLACES {
         let house = House::empty();
-        let holds = house.home().join("holds");
-        fs::create_dir(&holds).unwrap();
         house.daemon_has_keys();
-        house.daemon_env("AGENTD_FAILPOINT", place);
-        house.daemon_env("AGENTD_FAILPOINT_DIR", &holds.display().to_string());
+        house.hold_runtime(place);
         house.start_daemon();
         house.create("coder");
         let call = serde_json::json!({ "command": "echo once >> effects" });
@@ -44,7 +40,7 @@ fn killed_at_each_place_of_a_turn() {
             "coder",
             &format!("do: call shell {call} ;; slowly 20 {words}"),
         );
-        until(place, || holds.join("at").exists().then_some(()));
+        house.until_held();
         let pid = until("a process", || house.pid("coder"));
         kill(pid, Signal::KILL);
         let answer = house.answer("coder", sent.prompt);

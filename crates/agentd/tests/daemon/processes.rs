@@ -75,14 +75,11 @@ fn a_tool_that_floods_its_output_is_bounded() {
 #[test]
 fn a_runtime_that_ignores_everything_is_killed() {
     let house = House::empty();
-    let holds = house.home().join("holds");
-    fs::create_dir(&holds).unwrap();
-    house.daemon_env("AGENTD_FAILPOINT", "before-message");
-    house.daemon_env("AGENTD_FAILPOINT_DIR", &holds.display().to_string());
+    house.hold_runtime("before-message");
     house.start_daemon();
     house.create("coder");
     let sent = house.send("coder", "do: say hello");
-    until("it to hang", || holds.join("at").exists().then_some(()));
+    house.until_held();
     let pid = until("a process", || house.pid("coder"));
     // A reset leaves everything as it was, and says what to do.
     let ask = Reset {
@@ -100,7 +97,6 @@ fn a_runtime_that_ignores_everything_is_killed() {
     assert_eq!(house.show("coder").generation, before);
     // By force it goes.
     let ask = Reset { force: true, ..ask };
-    fs::remove_dir_all(&holds).unwrap();
     house.block(house.client().reset("coder", &ask)).unwrap();
     assert_eq!(house.show("coder").generation, before + 1);
     assert_ne!(house.pid("coder"), Some(pid));

@@ -92,11 +92,7 @@ fn of_a_removed_agent_every_word_can_go() {
     for word in ["xyzzy", "plugh"] {
         assert_eq!(found(&house.home(), word), Vec::<PathBuf>::new(), "{word}");
     }
-    let restore = Archive {
-        restore: true,
-        ..Archive::default()
-    };
-    let refused = house.block(house.client().archive(&purged_id(&house), &restore));
+    let refused = house.block(house.client().restore(&purged_id(&house)));
     assert!(matches!(refused, Err(Error::Problem(_))), "{refused:?}");
     // Its name is free.
     house.create("coder");

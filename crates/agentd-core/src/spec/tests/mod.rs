@@ -24,6 +24,7 @@ fn pairs<const N: usize>(list: [(&str, &str); N]) -> BTreeMap<String, String> {
 /// A file that uses every key. It reads as [`full`].
 const FULL: &str = r#"---
 description: Reviews pull requests
+title: The review
 provider: openrouter
 model: some/model-4.1
 runtime: command
@@ -89,6 +90,10 @@ env:
 temperature: 0.7
 thinking: off
 compact_at: 0.5
+auto_reset:
+  by_tool: true
+  idle_ms: 3600000
+  over_tokens: 150000
 ---
 
 You review code.
@@ -128,6 +133,7 @@ fn full() -> AgentSpec {
     };
     AgentSpec {
         description: Some("Reviews pull requests".to_owned()),
+        title: Some("The review".to_owned()),
         provider: Some("openrouter".to_owned()),
         model: Some("some/model-4.1".to_owned()),
         runtime: Runtime::Command,
@@ -184,6 +190,11 @@ fn full() -> AgentSpec {
         temperature: Some(0.7),
         thinking: Some(Thinking::Off),
         compact_at: 0.5,
+        auto_reset: AutoReset {
+            by_tool: true,
+            idle_ms: Some(3_600_000),
+            over_tokens: Some(150_000),
+        },
         system: "You review code.\n\n---\nBe kind.".to_owned(),
     }
 }

@@ -34,7 +34,7 @@ fn the_full_file_has_every_key() {
         keys
     };
     let top = keys(r#"{"?": 1}"#);
-    assert_eq!(top.len(), 20);
+    assert_eq!(top.len(), 22);
     for key in top.iter().filter(|key| *key != "system") {
         assert!(FULL.contains(&format!("\n{key}:")), "{key}");
     }

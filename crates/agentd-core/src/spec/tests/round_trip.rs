@@ -35,6 +35,7 @@ fn everywhere(text: &str) -> AgentSpec {
     let map = || BTreeMap::from([(text(), text()), ("other".to_owned(), text())]);
     AgentSpec {
         description: Some(text()),
+        title: Some(text()),
         provider: Some(text()),
         model: Some(text()),
         runtime: Runtime::Command,
@@ -191,6 +192,7 @@ fn only_what_differs_from_the_default_is_written() {
 fn the_file_reads_well() {
     let expected = r#"---
 description: Reviews pull requests
+title: The review
 provider: openrouter
 model: some/model-4.1
 runtime: command
@@ -265,6 +267,10 @@ env:
 temperature: 0.7
 thinking: off
 compact_at: 0.5
+auto_reset:
+  by_tool: true
+  idle_ms: 3600000
+  over_tokens: 150000
 ---
 
 You review code.

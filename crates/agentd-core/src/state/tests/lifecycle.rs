@@ -21,6 +21,7 @@ fn began(n: u8) -> ResetBegan {
         skip_hooks: false,
         grace_ms: 1,
         was_awake: false,
+        source: ResetSource::User,
     }
 }
 

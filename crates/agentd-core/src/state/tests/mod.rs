@@ -1,6 +1,7 @@
 //! Tests of the first fold: one file for each part of the state.
 
 mod agent;
+mod auto_reset;
 mod inbox;
 mod lifecycle;
 mod tree;

@@ -3,6 +3,7 @@
 
 mod approval;
 mod budget;
+mod compact_asked;
 mod compaction;
 mod harness;
 mod interrupt;

@@ -22,6 +22,7 @@ fn reset() -> Body {
         skip_hooks: false,
         grace_ms: 1000,
         was_awake: true,
+        source: ResetSource::User,
     }
     .into()
 }

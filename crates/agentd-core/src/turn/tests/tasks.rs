@@ -16,6 +16,7 @@ fn task() -> TaskId {
 
 fn left_running() -> Finished {
     Finished {
+        also: Vec::new(),
         outcome: CallOutcome::Ok,
         blocks: vec![Block::text("started")],
         background: Some(TaskStarted {

@@ -7,9 +7,9 @@ use crate::chain::{self, Hash, Header, Salt};
 use crate::error::{Error, Result};
 use crate::sqlite::blobs::{self, Split};
 use crate::sqlite::row::{self, IdParam, sql_seq};
-use crate::sqlite::{agents, drafts, load};
+use crate::sqlite::{agents, drafts, load, names};
 use crate::store::*;
-use agentd_core::event::{Body, ConversationBegan, Event, NewEvent};
+use agentd_core::event::{Body, ConversationBegan, Event, Kind, NewEvent};
 use agentd_core::id::{AgentId, TryId};
 use agentd_core::state::AgentState;
 use rusqlite::{CachedStatement, Connection, params};
@@ -26,6 +26,14 @@ pub(super) struct Prepared {
     events: Vec<PreparedEvent>,
     /// What has been written; it goes back to the sender, whose memory it is.
     written: Vec<(Event, Split)>,
+}
+
+impl Prepared {
+    pub fn kinds(&self) -> impl Iterator<Item = Kind> {
+        self.events
+            .iter()
+            .map(|prepared| prepared.event.body.kind())
+    }
 }
 
 struct PreparedEvent {
@@ -88,8 +96,9 @@ pub(super) fn apply(
     prepared: &mut Prepared,
 ) -> Result<(Ack, Option<Written>), Failure> {
     let agent = prepared.fence.agent;
+    let no_fence = thread.options.is_mutant("no_fence");
     let entry = thread.entry(databases, prepared.fence)?;
-    if let Some(repeated) = check_source(entry, agent, prepared.source)? {
+    if !no_fence && let Some(repeated) = check_source(entry, agent, prepared.source)? {
         return Ok((repeated, None));
     }
     if let Some(expected) = prepared.expected_generation
@@ -105,7 +114,7 @@ pub(super) fn apply(
     for event in &prepared.events {
         check_origin(databases, &entry.state, &event.event.body)?;
     }
-    let renames = agents::check_names(
+    let renames = names::check_names(
         journal,
         entry,
         prepared.events.iter().map(|e| &e.event.body),
@@ -126,7 +135,7 @@ pub(super) fn apply(
     }
     agents::update_line(journal, entry, &before)?;
     if renames {
-        agents::update_names(journal, entry)?;
+        names::update_names(journal, entry)?;
     }
     let written = Written::Event {
         num: entry.num,

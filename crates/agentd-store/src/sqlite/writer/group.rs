@@ -8,6 +8,7 @@ use crate::sqlite::drafts;
 use crate::sqlite::readers::Databases;
 use crate::sqlite::row::{IdParam, sql_seq};
 use crate::store::*;
+use agentd_core::event::Kind;
 use agentd_core::id::{AgentId, Seq, TryId};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 use std::collections::{HashMap, HashSet};
@@ -119,6 +120,12 @@ impl Thread {
             self.roll_back(databases);
             return refuse_all(group, &disk);
         }
+        let points = self.options.points.map(|tell| (tell, names(&group)));
+        let pass = |when| {
+            if let Some((tell, names)) = &points {
+                names.iter().for_each(|name| tell(when, "commit", name));
+            }
+        };
         let mut work = Work::default();
         let mut group = group.into_iter();
         if let Err(disk) = self.carry_out_all(&databases, &mut group, &mut work) {
@@ -128,8 +135,16 @@ impl Thread {
             }
             return refuse_all(group.collect(), &disk);
         }
+        let has_prompt = points
+            .as_ref()
+            .is_some_and(|(_, names)| names.contains(&"prompt_queued"));
+        if has_prompt && self.options.is_mutant("acknowledged_early") {
+            early(std::mem::take(&mut work.answers));
+        }
+        pass("before");
         match commit(&databases) {
             Ok(()) => {
+                pass("after");
                 self.databases = Some(databases);
                 self.notify.committed(work.heads);
                 work.answers.into_iter().for_each(Answer::give);
@@ -270,6 +285,23 @@ pub(super) fn is_there(journal: &Connection, written: Written) -> Result<bool> {
             Ok(epoch.is_some_and(|epoch| epoch.unsigned_abs() >= fence.epoch))
         }
     }
+}
+
+/// A mistake of the lab's: everybody is answered, and hears it, before anything is on disk.
+fn early(answers: Vec<Answer>) {
+    answers.into_iter().for_each(Answer::give);
+    // tidy: polls nothing; an answer that nobody heard would do no harm
+    std::thread::sleep(std::time::Duration::from_millis(100));
+}
+
+/// What a group holds.
+fn names(group: &[Grouped]) -> Vec<&'static str> {
+    let each = group.iter().flat_map(|command| match command {
+        Grouped::Append { prepared, .. } => prepared.kinds().map(Kind::name).collect(),
+        Grouped::Draft { .. } => vec!["draft"],
+        Grouped::Claim { .. } => vec!["claim"],
+    });
+    each.collect()
 }
 
 fn refuse_all(group: Vec<Grouped>, disk: &Disk) {

@@ -15,7 +15,7 @@ impl Writer {
         let grant = Grant::default();
         let (purpose, status) = (Purpose::Answer, TurnStatus::Completed);
         let body: Body = match which {
-            0 => TurnStarted { resumes: None }.into(),
+            0 => TurnStarted::default().into(),
             1 => TurnEnded::with(status).into(),
             2 => RequestSent {
                 request,
@@ -84,6 +84,7 @@ impl Writer {
                 skip_hooks: true,
                 grace_ms: u64::MAX,
                 was_awake: true,
+                source: ResetSource::User,
             }
             .into(),
             16 => ResetStepped {

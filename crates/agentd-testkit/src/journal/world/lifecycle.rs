@@ -19,6 +19,7 @@ impl World {
             skip_hooks: false,
             grace_ms: 1000,
             was_awake: !self.is_at_rest(),
+            source: ResetSource::User,
         };
         // What is refused does nothing.
         if let Ok(Begin::Append((conversation, body))) = reset::begin(self.machine.agent(), order) {
@@ -60,7 +61,7 @@ impl World {
         let new = ConversationId::new(self.source.uuid());
         let (state, window) = self.fold();
         let seen = match state.resets.under_way().map(|reset| reset.order.to) {
-            Some(ResetTo::Rewind { at }) => self.seen(at),
+            Some(ResetTo::Rewind { at, .. }) => self.seen(at),
             _ => Default::default(),
         };
         let Ok(lines) = reset::switch(&state, &window, &seen, new) else {

@@ -147,6 +147,7 @@ impl World {
         let blocks = vec![self.source.text()];
         let outcome = CallOutcome::Ok;
         let finished = Finished {
+            also: Vec::new(),
             outcome,
             blocks,
             background,

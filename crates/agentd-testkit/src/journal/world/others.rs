@@ -5,6 +5,7 @@ use crate::journal::ops::ReplyOp;
 use agentd_core::begin;
 use agentd_core::event::*;
 use agentd_core::id::*;
+use agentd_core::place::Place;
 use agentd_core::window::Window;
 
 impl World {
@@ -45,7 +46,8 @@ impl World {
 
     pub(super) fn rewind(&mut self, back: usize) {
         if let Some(at) = self.some_event(back) {
-            self.reset(ResetTo::Rewind { at }, false);
+            let conversation = None;
+            self.reset(ResetTo::Rewind { at, conversation }, false);
         }
     }
 
@@ -56,7 +58,11 @@ impl World {
         let (name, new) = (self.source.word(), ConversationId::new(self.source.uuid()));
         let agent = AgentId::new(self.source.uuid());
         let (seen, parent) = (self.seen(seq), self.machine.agent());
-        let lines = begin::fork(parent, &seen, self.current(), seq, &name, new);
+        let place = Place {
+            conversation: self.current(),
+            at: seq,
+        };
+        let lines = begin::fork(parent, &seen, place, &name, new, None);
         let Ok(lines) = lines else { return };
         self.forget_live();
         self.agent = agent;

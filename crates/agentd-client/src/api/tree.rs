@@ -1,0 +1,119 @@
+//! The tree of conversations: what it looks like, and how another one begins from a place in it.
+
+use super::{Agent, Env, Reset};
+use agentd_core::event::{Origin, TurnStatus};
+use agentd_core::id::{ConversationId, OpId, Seq, TurnId};
+use agentd_core::state::Conversation;
+use agentd_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// `POST /v1/agents/{name}/rewind`: what is not here is as in [`Reset`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rewind {
+    /// A label, or a turn: its id, or its number among those that the conversation shows.
+    pub to: String,
+    /// Whose place that is; the current one's, where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default)]
+    pub force: bool,
+    #[serde(default)]
+    pub skip_hooks: bool,
+    #[serde(default)]
+    pub kill_background: bool,
+    #[serde(default)]
+    pub keep_queue: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op: Option<OpId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_generation: Option<u64>,
+}
+
+impl From<Rewind> for Reset {
+    /// All but where it goes.
+    fn from(rewind: Rewind) -> Self {
+        Self {
+            step: None,
+            clear_log: false,
+            reason: rewind.reason,
+            force: rewind.force,
+            skip_hooks: rewind.skip_hooks,
+            kill_background: rewind.kill_background,
+            keep_queue: rewind.keep_queue,
+            grace_ms: rewind.grace_ms,
+            op: rewind.op,
+            if_generation: rewind.if_generation,
+        }
+    }
+}
+
+/// `POST /v1/agents/{name}/fork`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fork {
+    /// What the new agent is called.
+    pub name: String,
+    /// A place, as in [`Rewind::to`]; where the conversation is now, if none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
+    /// It becomes the new agent's id: the same fork again does nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op: Option<OpId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_generation: Option<u64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: Env,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Forked {
+    pub agent: Agent,
+    /// The last event that it shares.
+    pub from: Origin,
+    /// Under this op it had been made before.
+    pub repeated: bool,
+}
+
+/// `GET /v1/agents/{name}/conversations`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Conversations {
+    pub current: Option<ConversationId>,
+    /// Where undo and redo would go.
+    pub undo: Option<ConversationId>,
+    pub redo: Option<ConversationId>,
+    pub conversations: Vec<Conversation>,
+    /// The words that they begin with.
+    #[serde(default)]
+    pub titles: BTreeMap<ConversationId, String>,
+}
+
+/// `GET /v1/agents/{name}/conversations/{id}`; instead of an id, its ordinal will do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OneConversation {
+    #[serde(flatten)]
+    pub conversation: Conversation,
+    pub current: bool,
+    #[serde(default)]
+    pub title: Option<String>,
+    /// The turns that it shows, those of what it branched off first.
+    pub ended: Vec<EndedTurn>,
+}
+
+/// A turn that is over, and so a place that a conversation can begin from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedTurn {
+    pub number: usize,
+    pub id: TurnId,
+    pub conversation: ConversationId,
+    pub at: Seq,
+    pub ended_at: Timestamp,
+    pub status: TurnStatus,
+}

@@ -1,0 +1,58 @@
+//! What a conversation is called where the user has not said: the words it begins with. Made when it is
+//! shown, from the first prompt; so it costs no request, is never stale, and goes with the words when they
+//! are purged.
+
+use crate::event::{Body, Event};
+use crate::message::Block;
+
+/// As long as a title gets, in characters.
+const LONGEST: usize = 60;
+
+/// The title that a conversation's first events give it.
+pub fn of_events(events: &[Event]) -> Option<String> {
+    events.iter().find_map(|event| match &event.body {
+        Body::Prompt(prompt) => prompt.blocks.iter().find_map(|block| match block {
+            Block::Text { text } => of_text(text),
+            _ => None,
+        }),
+        _ => None,
+    })
+}
+
+/// The first line with a word in it, cut between two words.
+pub fn of_text(text: &str) -> Option<String> {
+    let line = text.lines().find(|line| !line.trim().is_empty())?;
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let whole = words.join(" ");
+    if whole.chars().count() <= LONGEST {
+        return Some(whole);
+    }
+    let mut title: String = whole.chars().take(LONGEST - 1).collect();
+    let is_within_a_word = whole.chars().nth(LONGEST - 1) != Some(' ');
+    if let (true, Some(end)) = (is_within_a_word, title.rfind(' ')) {
+        title.truncate(end);
+    }
+    title.truncate(title.trim_end().len());
+    title.push('…');
+    Some(title)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_the_first_line_and_not_too_long() {
+        assert_eq!(
+            of_text("\n  Fix  the tests \nand more"),
+            Some("Fix the tests".into())
+        );
+        assert_eq!(of_text(" \n\t"), None);
+        let long = of_text(&"word ".repeat(50)).unwrap();
+        assert_eq!(long, format!("{}…", ["word"; 12].join(" ")));
+        let one = of_text(&"ü".repeat(100)).unwrap();
+        assert_eq!(one.chars().count(), LONGEST);
+        let exact = "x".repeat(LONGEST);
+        assert_eq!(of_text(&exact), Some(exact));
+    }
+}

@@ -1,0 +1,130 @@
+//! Conversations: the tree of them, one, and all that was said in it.
+
+use super::respond::{Answer, Fault, Path, Said};
+use crate::daemon::Daemon;
+use crate::lifecycle::place;
+use crate::problem::{Result, of_store};
+use crate::title;
+use agentd_client::api::{Conversations, OneConversation};
+use agentd_client::{Kind, Problem};
+use agentd_core::id::Seq;
+use agentd_core::state::{AgentState, Conversation, Segment};
+use agentd_store::ReadQuery;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Events that are read at once.
+const PAGE: usize = 1000;
+/// Conversations whose titles are looked up, the newest first.
+const TITLES: usize = 200;
+/// Other agents that a fork of a fork goes back to, at most.
+const FORKS: usize = 1000;
+
+pub async fn list(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+) -> Answer<Conversations> {
+    let desk = daemon.any(&name).await?;
+    let guard = desk.lock().await;
+    let tree = &guard.state.tree;
+    let mut conversations: Vec<_> = tree.iter().cloned().collect();
+    conversations.sort_by_key(|conversation| conversation.ordinal);
+    let mut titles = BTreeMap::new();
+    for known in conversations.iter().rev().take(TITLES) {
+        let title = title::of(&daemon, &guard.state, known.id).await;
+        titles.extend(title.map(|title| (known.id, title)));
+    }
+    Ok(Said(Conversations {
+        current: tree.current(),
+        undo: tree.undo_target(),
+        redo: tree.redo_target(),
+        conversations,
+        titles,
+    }))
+}
+
+/// By its id, or by its ordinal.
+fn which<'a>(state: &'a AgentState, which: &str) -> Result<&'a Conversation> {
+    let mut all = state.tree.iter();
+    let is_it =
+        |known: &&Conversation| known.id.to_string() == which || known.ordinal.to_string() == which;
+    all.find(is_it).ok_or_else(|| {
+        let what = format!("`{}` has no conversation {which}", state.name);
+        let next = format!("`agentd conversations {}` shows those it has", state.name);
+        Problem::new(Kind::NotFound, what).next(next)
+    })
+}
+
+pub async fn show(
+    State(daemon): State<Arc<Daemon>>,
+    Path((name, asked)): Path<(String, String)>,
+) -> Answer<OneConversation> {
+    let desk = daemon.any(&name).await?;
+    let guard = desk.lock().await;
+    let conversation = which(&guard.state, &asked)?.clone();
+    let ended = place::ended_turns(&daemon, &guard.state, conversation.id).await?;
+    let title = title::of(&daemon, &guard.state, conversation.id).await;
+    Ok(Said(OneConversation {
+        current: guard.state.tree.current() == Some(conversation.id),
+        conversation,
+        title,
+        ended,
+    }))
+}
+
+/// Every event that a conversation shows, oldest first: its own, and before them those of what it branched
+/// off, in whichever agent's journal they are.
+pub async fn transcript(
+    State(daemon): State<Arc<Daemon>>,
+    Path((name, asked)): Path<(String, String)>,
+) -> std::result::Result<Response, Fault> {
+    let desk = daemon.any(&name).await?;
+    let state = desk.lock().await.state.clone();
+    let conversation = which(&state, &asked)?;
+    let through = conversation.head;
+    let mut lineage = state.tree.lineage(state.id, conversation.id, through);
+    let mut segments = lineage.segments;
+    for _ in 0..FORKS {
+        let Some(origin) = lineage.beyond else { break };
+        let parent = daemon.desk(origin.agent).await?;
+        let parent = parent.lock().await;
+        let tree = &parent.state.tree;
+        lineage = tree.lineage(origin.agent, origin.conversation, origin.seq);
+        lineage.segments.append(&mut segments);
+        segments = std::mem::take(&mut lineage.segments);
+    }
+    let mut out = Vec::new();
+    for segment in segments {
+        write(&daemon, segment, &mut out).await?;
+    }
+    let kind = [(header::CONTENT_TYPE, "application/jsonl")];
+    Ok((kind, out).into_response())
+}
+
+async fn write(daemon: &Daemon, segment: Segment, out: &mut Vec<u8>) -> Result<()> {
+    let mut after = Seq::ZERO;
+    loop {
+        let query = ReadQuery {
+            conversation: Some(segment.conversation),
+            ..ReadQuery::all(segment.agent, after, PAGE)
+        };
+        let page = daemon.store.read(query).await;
+        let page = page.map_err(|error| of_store(&error))?;
+        for event in page.events {
+            if event.seq > segment.through {
+                return Ok(());
+            }
+            serde_json::to_writer(&mut *out, &event).map_err(|error| {
+                Problem::new(Kind::Internal, "an event cannot be written").because(error)
+            })?;
+            out.push(b'\n');
+        }
+        match page.next {
+            Some(next) => after = next,
+            None => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A compaction that somebody asks for: on record first, made by the agent's process between two turns, waited
+//! for here.
+
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::desk::{Desk, Guard};
+use crate::problem::{Result, of_store};
+use crate::view;
+use agentd_client::api::{Compact, Compacted};
+use agentd_client::{Kind, Problem};
+use agentd_core::compaction;
+use agentd_core::event::{Body, CompactionAsked, Instruction, PauseReason};
+use agentd_core::id::OpId;
+use agentd_core::state::CompactionOutcome;
+use std::sync::Arc;
+
+/// What the summary may be told.
+const LONGEST: usize = 16 * 1024;
+
+pub async fn compact(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Compact) -> Result<Compacted> {
+    let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
+    {
+        let mut guard = desk.lock().await;
+        let known = guard.state.compactions.outcome(op);
+        if known.is_none() && guard.state.compactions.asked() != Some(op) {
+            check(&guard)?;
+            let bodies = bodies(op, ask.instructions)?;
+            daemon.supply(&mut guard, &ask.env);
+            guard.note(bodies).await?;
+        }
+        daemon.mind(desk, &mut guard);
+    }
+    let outcome = desk.until(|guard| {
+        let turn = guard.state.turn.as_ref();
+        let paused = turn.filter(|turn| turn.compacts == Some(op));
+        let paused = paused.and_then(|turn| turn.paused);
+        match (guard.state.compactions.outcome(op), paused) {
+            (Some(outcome), _) => Some(Ok(outcome)),
+            (None, Some(PauseReason::MissingKey)) => Some(Err(())),
+            _ => None,
+        }
+    });
+    let outcome = outcome.await.map_err(|()| {
+        let what = "the compaction waits: the provider's key is not there";
+        Problem::new(Kind::Unavailable, what).next("`agentd continue` from a shell that has it")
+    })?;
+    let loaded = daemon.store.load(desk.id).await;
+    let loaded = loaded.map_err(|error| of_store(&error))?;
+    let current = loaded.state.tree.current();
+    let error = match outcome {
+        CompactionOutcome::Failed => view::last_note(daemon, desk.id, loaded.state.head).await,
+        _ => None,
+    };
+    Ok(Compacted {
+        op,
+        conversation: current.ok_or_else(|| {
+            Problem::new(Kind::Conflict, "the agent has no conversation any more")
+        })?,
+        outcome,
+        tokens: compaction::size(&loaded.window),
+        error,
+    })
+}
+
+/// Whether there is somebody to make it.
+fn check(guard: &Guard<'_>) -> Result<()> {
+    let (state, name) = (&guard.state, &guard.state.name);
+    let conflict = |what: String| Problem::new(Kind::Conflict, what);
+    if state.stopped || state.failed.is_some() {
+        let problem = conflict(format!("`{name}` does not run"));
+        return Err(problem.next(format!("agentd start {name}")));
+    }
+    if state.resets.under_way().is_some() {
+        return Err(conflict(format!("`{name}` is being reset")));
+    }
+    if let Some(other) = state.compactions.asked() {
+        return Err(conflict(format!(
+            "another compaction is under way: {other}"
+        )));
+    }
+    Ok(())
+}
+
+fn bodies(op: OpId, instructions: Option<String>) -> Result<Vec<Body>> {
+    let mut bodies: Vec<Body> = vec![CompactionAsked { op }.into()];
+    if let Some(text) = instructions.filter(|text| !text.trim().is_empty()) {
+        if text.len() > LONGEST {
+            let what = format!("instructions may have {LONGEST} bytes");
+            return Err(Problem::new(Kind::TooLarge, what));
+        }
+        bodies.push(Instruction { text }.into());
+    }
+    Ok(bodies)
+}

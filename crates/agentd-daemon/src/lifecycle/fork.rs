@@ -1,0 +1,100 @@
+//! A new agent that goes on from a place of another one's, which does not notice. One append to the new one's
+//! journal: it is there whole, or not at all.
+
+use super::{create, place};
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::desk::{Desk, Guard};
+use crate::problem::{Result, of_refusal};
+use agentd_client::api::Fork;
+use agentd_client::{Kind, Problem};
+use agentd_core::begin::{self, Refused};
+use agentd_core::event::{BeginSource, Origin};
+use agentd_core::id::{AgentId, ConversationId, OpId};
+use agentd_core::place::Place;
+use agentd_core::state::AgentState;
+use std::sync::Arc;
+
+/// What a fork came to.
+pub struct Made {
+    pub agent: AgentId,
+    pub from: Origin,
+    pub repeated: bool,
+}
+
+pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<Desk>, ask: Fork) -> Result<Made> {
+    // Whoever asks again under the same op asks for the same agent: the op is its id.
+    let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
+    let id = AgentId::new(op.uuid());
+    if ask.op.is_some()
+        && let Ok(desk) = daemon.desk(id).await
+    {
+        return made_before(&desk.lock().await.state, op);
+    }
+    create::check_name(&ask.name)?;
+    let guard = parent.lock().await;
+    super::check_generation(&guard, ask.if_generation)?;
+    let place = find(daemon, &guard, &ask).await?;
+    let seen = place::seen(daemon, &guard.state, place).await?;
+    let new = ConversationId::new(clock::new_id());
+    let lines = begin::fork(&guard.state, &seen, place, &ask.name, new, Some(op));
+    let lines = lines.map_err(|refused| of_refusal(&refused))?;
+    let from = Origin {
+        agent: parent.id,
+        conversation: place.conversation,
+        seq: place.at,
+    };
+    match ask.env.is_empty() {
+        true => daemon.bring(id, &guard.env),
+        false => daemon.bring(id, &ask.env),
+    };
+    // From here on the parent may do what it likes: events do not change.
+    drop(guard);
+    let desk = daemon.new_desk(id).await;
+    let mut guard = desk.lock().await;
+    if guard.state.tree.current().is_some() {
+        return made_before(&guard.state, op);
+    }
+    if let Err(problem) = guard.append(lines).await {
+        drop(guard);
+        daemon.forget(id).await;
+        return Err(problem);
+    }
+    daemon.mind(&desk, &mut guard);
+    Ok(Made {
+        agent: id,
+        from,
+        repeated: false,
+    })
+}
+
+async fn find(daemon: &Daemon, parent: &Guard<'_>, ask: &Fork) -> Result<Place> {
+    let state = &parent.state;
+    let conversation = ask.conversation.or(state.tree.current());
+    let conversation = conversation.ok_or_else(|| of_refusal(&Refused::NoConversation))?;
+    match &ask.at {
+        Some(called) => place::find(daemon, state, conversation, called).await,
+        None => {
+            let known = state.tree.get(conversation);
+            let refused = || of_refusal(&Refused::NoSuchConversation(conversation));
+            let at = known.ok_or_else(refused)?.head;
+            Ok(Place { conversation, at })
+        }
+    }
+}
+
+fn made_before(state: &AgentState, op: OpId) -> Result<Made> {
+    let mut all = state.tree.iter();
+    let first = all.find(|known| known.source == BeginSource::Fork && known.from.is_some());
+    match first.and_then(|first| first.from) {
+        Some(from) => Ok(Made {
+            agent: state.id,
+            from,
+            repeated: true,
+        }),
+        None => {
+            let what = format!("{op} is the id of an agent that is no fork");
+            Err(Problem::new(Kind::Conflict, what).next("use another op"))
+        }
+    }
+}

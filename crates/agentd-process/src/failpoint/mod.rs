@@ -1,0 +1,136 @@
+//! Points: places that the lab can see a process pass, hold it at, or end it at.
+//!
+//! A switch at run time of the same build. A process that nobody took into the lab pays for one look at a
+//! flag; and only a process whose files are all inside a folder that the lab has marked as its own can be
+//! taken in ([`enter`]). In that folder, [`plan`] says what is to happen where, and what was passed or has
+//! happened is written down beside it.
+
+mod door;
+pub mod plan;
+mod record;
+
+pub use door::{Refused, TOKEN, TOKEN_FILE, VARIABLE};
+pub use record::{Fired, Passed};
+
+use plan::{Action, Plan, Role, Rule};
+use rustix::process::{Signal, getpid, kill_process};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+const POLL: Duration = Duration::from_millis(2);
+
+static LAB: OnceLock<Lab> = OnceLock::new();
+
+#[derive(Debug)]
+struct Lab {
+    folder: PathBuf,
+    role: Role,
+    /// Which one of its role it is, in the order in which they came.
+    process: u32,
+    plan: Plan,
+    record: record::Record,
+    /// How often each point was passed.
+    passed: Mutex<HashMap<String, u32>>,
+}
+
+/// From now on this process does what the plan in the lab's folder says. Everything that it works on must
+/// be `inside` that folder. The first call counts.
+pub fn enter(folder: &Path, inside: &Path, role: Role) -> Result<(), Refused> {
+    let folder = door::open(folder, inside)?;
+    let plan = Plan::read(&folder).map_err(|error| door::refused(&folder, error))?;
+    let record = record::Record::open(&folder, plan.trace);
+    let record = record.map_err(|error| door::refused(&folder, error))?;
+    let process = record::number(&folder, role);
+    let process = process.map_err(|error| door::refused(&folder, error))?;
+    let _entered_before = LAB.set(Lab {
+        folder,
+        role,
+        process,
+        plan,
+        record,
+        passed: Mutex::default(),
+    });
+    Ok(())
+}
+
+/// The lab's folder, where this process is in the lab: for those that it starts.
+pub fn folder() -> Option<&'static Path> {
+    LAB.get().map(|lab| lab.folder.as_path())
+}
+
+/// This is the point `when-what`.
+pub fn hit(when: &str, what: &str) {
+    if let Some(lab) = LAB.get() {
+        lab.pass(format!("{when}-{what}"));
+    }
+}
+
+/// This is the point `when-what.which`.
+pub fn hit_of(when: &str, what: &str, which: &str) {
+    if let Some(lab) = LAB.get() {
+        lab.pass(format!("{when}-{what}.{which}"));
+    }
+}
+
+/// Whether this process is to make that mistake on purpose, for the lab to find.
+pub fn mutant(name: &str) -> bool {
+    let lab = LAB.get();
+    lab.is_some_and(|lab| lab.plan.mutants.iter().any(|known| known == name))
+}
+
+impl Lab {
+    fn pass(&self, point: String) {
+        let nth = {
+            let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+            let nth = passed.entry(point.clone()).or_default();
+            *nth += 1;
+            *nth
+        };
+        let passed = Passed {
+            at: record::now(),
+            role: self.role,
+            process: self.process,
+            pid: std::process::id(),
+            point,
+            nth,
+        };
+        self.record.passed(&passed);
+        for rule in &self.plan.rules {
+            if rule.is_for(&passed) {
+                self.act(rule, &passed);
+            }
+        }
+    }
+
+    fn act(&self, rule: &Rule, passed: &Passed) {
+        // Where it cannot be said that it happened, it does not.
+        if !matches!(record::fire(&self.folder, rule, passed), Ok(Fired::Now)) {
+            return;
+        }
+        match rule.action {
+            Action::Kill => to_itself(Signal::KILL),
+            Action::Term => to_itself(Signal::TERM),
+            Action::Int => to_itself(Signal::INT),
+            Action::Stop => to_itself(Signal::STOP),
+            Action::Hold => self.hold(rule),
+        }
+    }
+
+    fn hold(&self, rule: &Rule) {
+        let go = record::go(&self.folder, &rule.name);
+        while !go.exists() && self.folder.exists() {
+            // tidy: polls for the file that lets it go on
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+fn to_itself(signal: Signal) {
+    // Nobody is more certain to be there.
+    let _sent = kill_process(getpid(), signal);
+}
+
+#[cfg(test)]
+mod tests;

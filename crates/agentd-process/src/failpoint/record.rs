@@ -1,0 +1,142 @@
+//! What the lab is told: which points were passed, and which rules have been carried out.
+
+use super::plan::{Role, Rule};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const TRACE: &str = "trace.jsonl";
+const FIRED: &str = "fired";
+const FIRED_LOG: &str = "fired.jsonl";
+const PROCESSES: &str = "processes";
+
+/// A point that was passed: a line of `trace.jsonl`, or the content of `fired/NAME`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passed {
+    /// Microseconds since 1970.
+    pub at: u64,
+    pub role: Role,
+    pub process: u32,
+    pub pid: u32,
+    pub point: String,
+    pub nth: u32,
+}
+
+/// Whether a rule is to be carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fired {
+    Now,
+    Before,
+}
+
+impl Passed {
+    /// All points that were passed in this folder.
+    pub fn read_all(folder: &Path) -> io::Result<Vec<Self>> {
+        let text = match fs::read_to_string(folder.join(TRACE)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error),
+        };
+        let lines = text.lines().map(serde_json::from_str);
+        Ok(lines.collect::<Result<_, _>>()?)
+    }
+
+    /// Where the rule of this name was carried out, if it was. One that holds each time: the first.
+    pub fn of_rule(folder: &Path, name: &str) -> io::Result<Option<Self>> {
+        match fs::read(folder.join(FIRED).join(name)) {
+            Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lets whoever a rule holds go on.
+    pub fn release(folder: &Path, name: &str) -> io::Result<()> {
+        fs::write(go(folder, name), "")
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Record {
+    trace: Option<File>,
+}
+
+impl Record {
+    pub fn open(folder: &Path, trace: bool) -> io::Result<Self> {
+        fs::create_dir_all(folder.join(FIRED))?;
+        let trace = trace.then(|| append(folder.join(TRACE))).transpose()?;
+        Ok(Self { trace })
+    }
+
+    /// In one write, as several processes write there.
+    pub fn passed(&self, passed: &Passed) {
+        if let Some(mut trace) = self.trace.as_ref()
+            && let Ok(line) = serde_json::to_string(passed)
+        {
+            // A lab that is gone needs no trace.
+            let _gone = trace.write_all(format!("{line}\n").as_bytes());
+        }
+    }
+}
+
+/// The how manyth of its role this process is.
+pub(super) fn number(folder: &Path, role: Role) -> io::Result<u32> {
+    let folder = folder.join(PROCESSES);
+    fs::create_dir_all(&folder)?;
+    let mut number = 1;
+    loop {
+        let own = folder.join(format!("{}.{number}", role.name()));
+        match File::create_new(own) {
+            Ok(mut file) => {
+                write!(file, "{}", std::process::id())?;
+                return Ok(number);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Says that the rule is carried out; of several that want to, one does, unless each is to.
+pub(super) fn fire(folder: &Path, rule: &Rule, passed: &Passed) -> io::Result<Fired> {
+    let fired = mark(&folder.join(FIRED), rule, passed)?;
+    if fired == Fired::Now {
+        let mut line = serde_json::to_value(passed)?;
+        line["rule"] = rule.name.clone().into();
+        line["action"] = rule.action.name().into();
+        append(folder.join(FIRED_LOG))?.write_all(format!("{line}\n").as_bytes())?;
+    }
+    Ok(fired)
+}
+
+fn append(path: PathBuf) -> io::Result<File> {
+    File::options().create(true).append(true).open(path)
+}
+
+fn mark(folder: &Path, rule: &Rule, passed: &Passed) -> io::Result<Fired> {
+    let unready = folder.join(format!(".{}.{}", rule.name, passed.pid));
+    fs::write(&unready, serde_json::to_vec(passed)?)?;
+    let linked = fs::hard_link(&unready, folder.join(&rule.name));
+    fs::remove_file(&unready)?;
+    match linked {
+        Ok(()) => Ok(Fired::Now),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(match rule.each {
+            true => Fired::Now,
+            false => Fired::Before,
+        }),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn go(folder: &Path, name: &str) -> PathBuf {
+    folder.join(FIRED).join(format!("{name}.go"))
+}
+
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    })
+}

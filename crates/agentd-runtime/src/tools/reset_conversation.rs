@@ -1,0 +1,66 @@
+//! `reset_conversation`: the agent wants a fresh conversation. It is only put on record; the daemon makes it so
+//! when the turn has ended.
+
+use super::blocking::Cancelled;
+use super::desk::Desk;
+use super::failure::{Failure, said};
+use super::tool::{Job, Tool, Traits};
+use agentd_core::event::{Note, ResetScheduled};
+use agentd_core::message::CallOutcome;
+use agentd_core::permission::Subject;
+use agentd_core::turn::Finished;
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub(super) struct ResetConversation;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    #[serde(default)]
+    reason: String,
+}
+
+#[async_trait]
+impl Tool for ResetConversation {
+    const NAME: &'static str = "reset_conversation";
+    const TRAITS: Traits = Traits {
+        parallel: false,
+        idempotent: true,
+        approval: false,
+    };
+    type Arguments = Arguments;
+
+    fn description() -> String {
+        "Asks for a fresh conversation, which begins when this turn has ended: you will remember nothing of \
+         this one. Write down what you need first. Files and background tasks stay as they are."
+            .into()
+    }
+
+    fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "reason": {"type": "string", "description": "Why, for whoever reads the log."}
+            },
+            "additionalProperties": false
+        })
+    }
+
+    fn subjects(_desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        Ok(vec![Subject::name(arguments.reason.trim())])
+    }
+
+    async fn run(job: Job<Arguments>, _cancelled: Cancelled) -> Finished {
+        let text = "A fresh conversation begins when this turn has ended.";
+        let mut finished = said(CallOutcome::Ok, text);
+        finished.also.push(ResetScheduled {}.into());
+        let reason = job.desk.secrets.redact(job.arguments.reason.trim());
+        if !reason.is_empty() {
+            let (about, text) = (None, reason);
+            finished.also.push(Note { about, text }.into());
+        }
+        finished
+    }
+}

@@ -1,0 +1,133 @@
+//! The lab as a program: `agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC]
+//! [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both and runs it.
+
+use agentd_testkit::lab::engine::{self, Options, Results};
+use agentd_testkit::lab::spec::Spec;
+use agentd_testkit::lab::worker::Outcome;
+use agentd_testkit::lab::{report, scenario, tool, worker};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+const USAGE: &str = "use: agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC] \
+                     [--width N] [--json]";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let done = match args.first().map(String::as_str) {
+        Some("tool") => tool::run(&args[1..]).map(|()| true),
+        Some("worker") => work(&args[1..]),
+        _ => lab(&args),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            let _unheard = writeln!(io::stderr(), "agentd-lab: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// One run, in this process.
+fn work(args: &[String]) -> io::Result<bool> {
+    let [root, spec] = args else {
+        return Err(io::Error::other("worker FOLDER SPEC"));
+    };
+    let spec: Spec = spec.parse().map_err(io::Error::other)?;
+    let outcome = worker::run(Path::new(root), &spec).map_err(io::Error::other)?;
+    writeln!(io::stdout(), "{}", serde_json::to_string(&outcome)?)?;
+    Ok(true)
+}
+
+struct Order {
+    options: Options,
+    repeat: Option<Spec>,
+    json: bool,
+}
+
+fn lab(args: &[String]) -> io::Result<bool> {
+    let order = order(args)?;
+    let options = order.options;
+    let progress = |outcome: &Outcome, done: usize, total: usize| {
+        let verdict = match outcome.violations.len() {
+            0 => "held".to_owned(),
+            wrong => format!("WRONG in {wrong} ways"),
+        };
+        let (spec, took) = (&outcome.spec, outcome.took_ms);
+        let _unseen = writeln!(
+            io::stderr(),
+            "{done:>4}/{total} {took:>6} ms  {verdict:<8} {spec}"
+        );
+    };
+    let results = match order.repeat {
+        Some(spec) => Results {
+            outcomes: engine::all(&options, vec![spec], &progress),
+            ..Results::default()
+        },
+        None => engine::run(&options, &progress)?,
+    };
+    engine::clear(&options.folder);
+    let mut out = io::stdout().lock();
+    match order.json {
+        true => writeln!(out, "{}", report::json(&results))?,
+        false => write!(out, "{}", report::text(&results))?,
+    }
+    if !results.is_green() {
+        writeln!(
+            io::stderr(),
+            "the runs that went wrong are in {}",
+            options.folder.display()
+        )?;
+    }
+    Ok(results.is_green())
+}
+
+fn order(args: &[String]) -> io::Result<Order> {
+    let mut order = Order {
+        options: Options {
+            seed: 1,
+            long: false,
+            only: None,
+            width: 6,
+            folder: engine::folder()?,
+        },
+        repeat: None,
+        json: false,
+    };
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let mut value = || {
+            args.next()
+                .ok_or_else(|| usage(&format!("`{arg}` has no value")))
+        };
+        let number = |text: &String| {
+            text.parse::<u64>()
+                .map_err(|error| usage(&error.to_string()))
+        };
+        match arg.as_str() {
+            "--quick" => order.options.long = false,
+            "--long" => order.options.long = true,
+            "--json" => order.json = true,
+            "--seed" => order.options.seed = number(value()?)?,
+            "--width" => {
+                order.options.width = usize::try_from(number(value()?)?).unwrap_or(1);
+            }
+            "--only" => {
+                let name = value()?;
+                if !scenario::ALL.iter().any(|known| known.name == name) {
+                    let names: Vec<&str> = scenario::ALL.iter().map(|known| known.name).collect();
+                    return Err(usage(&format!("there is {}", names.join(", "))));
+                }
+                order.options.only = Some(name.clone());
+            }
+            "--repeat" => order.repeat = Some(value()?.parse().map_err(|why: String| usage(&why))?),
+            _ => return Err(usage(&format!("`{arg}` is unknown"))),
+        }
+    }
+    Ok(order)
+}
+
+fn usage(why: &str) -> io::Error {
+    io::Error::other(format!("{why}; {USAGE}"))
+}

@@ -1,0 +1,369 @@
+//! What a run left behind, as it was written. Nothing is judged here.
+
+use super::apart;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// The folder of one run.
+#[derive(Debug, Default)]
+pub struct Evidence {
+    pub run: Run,
+    pub journals: Vec<Journal>,
+    pub model: Vec<ModelRequest>,
+    pub effects: Vec<Effect>,
+    pub clients: Vec<Client>,
+    pub prompts: Vec<SentPrompt>,
+    pub orders: Vec<Order>,
+    pub faults: Vec<Fault>,
+    pub processes: Vec<Process>,
+    pub status: Vec<Status>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub struct Run {
+    #[serde(default)]
+    pub scenario: String,
+    #[serde(default)]
+    pub agents: Vec<Named>,
+    /// What the scenario tells the checker.
+    #[serde(default)]
+    pub expects: Value,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Named {
+    pub id: String,
+    #[serde(default)]
+    pub name: String,
+}
+
+/// What `agentd export` gave for one agent.
+#[derive(Debug, Default)]
+pub struct Journal {
+    pub agent: String,
+    pub events: Vec<Event>,
+    /// As much of other agents' journals as this one's branches need.
+    pub others: BTreeMap<String, Vec<Event>>,
+    /// What is wrong with the file itself.
+    pub damage: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+pub struct Event {
+    pub seq: u64,
+    pub conversation: String,
+    #[serde(default)]
+    pub turn: Option<String>,
+    pub kind: String,
+    /// Null where it was purged.
+    #[serde(default)]
+    pub body: Value,
+}
+
+impl Event {
+    pub fn is(&self, kind: &str) -> bool {
+        self.kind == kind
+    }
+
+    /// A string of the body, or nothing.
+    pub fn text(&self, key: &str) -> &str {
+        self.body[key].as_str().unwrap_or_default()
+    }
+
+    /// A list of strings of the body.
+    pub fn list(&self, key: &str) -> Vec<&str> {
+        let items = self.body[key].as_array().into_iter().flatten();
+        items.filter_map(Value::as_str).collect()
+    }
+
+    /// The try that the event is about, as `incarnation.n`.
+    pub fn request(&self) -> Option<String> {
+        try_of(&self.body["request"])
+    }
+}
+
+/// A try, written as an object or as text.
+pub fn try_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Object(of) => {
+            let (incarnation, n) = (of.get("incarnation")?, of.get("n")?);
+            Some(format!("{incarnation}.{n}"))
+        }
+        _ => None,
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub struct ModelRequest {
+    #[serde(default)]
+    pub at: u64,
+    pub n: u64,
+    #[serde(default)]
+    pub agent: Option<String>,
+    pub body: Value,
+    pub accepted: bool,
+    #[serde(default)]
+    pub violations: Vec<Value>,
+    /// The reply went out whole.
+    #[serde(default)]
+    pub finished: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Effect {
+    pub call: String,
+    #[serde(default)]
+    pub agent: Option<String>,
+    pub pid: u64,
+    #[serde(default)]
+    pub start: u64,
+    #[serde(default)]
+    pub what: String,
+    #[serde(default)]
+    pub at: u64,
+}
+
+/// What one client saw, in order.
+#[derive(Debug, Default)]
+pub struct Client {
+    pub name: String,
+    pub head: ClientHead,
+    pub saw: Vec<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub struct ClientHead {
+    #[serde(default)]
+    pub client: String,
+    #[serde(default)]
+    pub args: Vec<String>,
+    #[serde(default)]
+    pub agent: Option<String>,
+    #[serde(default)]
+    pub from: Option<u64>,
+    /// It asked for some events only, so that there are gaps.
+    #[serde(default)]
+    pub filtered: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct SentPrompt {
+    #[serde(default)]
+    pub at: u64,
+    pub agent: String,
+    #[serde(default)]
+    pub key: Option<String>,
+    #[serde(default)]
+    pub text: String,
+    pub acknowledged: bool,
+    #[serde(default)]
+    pub prompt: Option<String>,
+    /// What the sender was told in the end.
+    #[serde(default)]
+    pub status: Option<String>,
+    #[serde(default)]
+    pub exit: Option<i64>,
+}
+
+/// Anything else that a client asked for.
+#[derive(Debug, Deserialize)]
+pub struct Order {
+    #[serde(default)]
+    pub at: u64,
+    /// When the answer was there.
+    #[serde(default, alias = "until")]
+    pub answered_at: Option<u64>,
+    pub agent: String,
+    pub verb: String,
+    #[serde(default)]
+    pub op: Option<String>,
+    /// The approval that is answered.
+    #[serde(default)]
+    pub approval: Option<String>,
+    pub acknowledged: bool,
+    #[serde(default)]
+    pub answer: Value,
+    /// It came from a process that a tool started.
+    #[serde(default)]
+    pub from_tool: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Fault {
+    #[serde(default)]
+    pub role: String,
+    #[serde(default)]
+    pub what: String,
+    /// The call whose process it was done to.
+    #[serde(default)]
+    pub call: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Process {
+    pub when: String,
+    pub pid: u64,
+    #[serde(default)]
+    pub ppid: u64,
+    #[serde(default)]
+    pub state: String,
+    #[serde(default)]
+    pub cmdline: Value,
+    #[serde(default)]
+    pub environ_mark: bool,
+    #[serde(default)]
+    pub role: String,
+}
+
+impl Process {
+    /// The command line in one piece, however it was written down.
+    pub fn command(&self) -> String {
+        match &self.cmdline {
+            Value::String(line) => line.clone(),
+            Value::Array(words) => {
+                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+                words.join(" ")
+            }
+            _ => String::new(),
+        }
+    }
+
+    pub fn is_zombie(&self) -> bool {
+        self.state.starts_with('Z') || self.state.starts_with('X')
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Status {
+    pub agent: String,
+    pub show: Value,
+}
+
+impl Evidence {
+    pub fn read(run: &Path) -> io::Result<Self> {
+        let about = fs::read_to_string(run.join("run.json"))?;
+        let about: Run =
+            serde_json::from_str(&about).map_err(|error| unreadable("run.json", &error))?;
+        let mut evidence = Self {
+            run: about,
+            model: lines(run, "model.jsonl")?,
+            effects: lines(run, "effects.jsonl")?,
+            prompts: lines(run, "prompts.jsonl")?,
+            orders: lines(run, "orders.jsonl")?,
+            faults: lines(run, "faults.jsonl")?,
+            processes: lines(run, "processes.jsonl")?,
+            status: lines(run, "status.jsonl")?,
+            ..Self::default()
+        };
+        for name in files(&run.join("export"))? {
+            let lines = lines(run, &format!("export/{name}"))?;
+            evidence.journals.push(journal(&name, lines));
+        }
+        for name in files(&run.join("clients"))? {
+            let mut saw: Vec<Value> = lines(run, &format!("clients/{name}"))?;
+            if saw.is_empty() {
+                continue;
+            }
+            let head = serde_json::from_value(saw.remove(0));
+            let head = head.map_err(|error| unreadable(&name, &error))?;
+            evidence.clients.push(Client { name, head, saw });
+        }
+        Ok(evidence)
+    }
+
+    /// The id of an agent that is named by its id or its name.
+    pub fn id<'a>(&'a self, agent: &'a str) -> &'a str {
+        let named = self.run.agents.iter().find(|known| known.name == agent);
+        named.map_or(agent, |known| &known.id)
+    }
+}
+
+fn unreadable(name: &str, error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{name}: {error}"))
+}
+
+/// The names of what is in a folder, in order. None where there is no folder.
+fn files(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    match fs::read_dir(folder) {
+        Ok(entries) => {
+            for entry in entries {
+                names.push(entry?.file_name().to_string_lossy().into_owned());
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// A file of JSON lines; none is an empty one. A last line without an end, of somebody who was killed
+/// while writing it, does not count.
+fn lines<T: DeserializeOwned>(run: &Path, name: &str) -> io::Result<Vec<T>> {
+    let bytes = match fs::read(run.join(name)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut values = Vec::new();
+    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let is_blank = line.iter().all(u8::is_ascii_whitespace);
+        if is_blank {
+            continue;
+        }
+        match serde_json::from_slice(line) {
+            Ok(value) => values.push(value),
+            Err(_) if !line.ends_with(b"\n") => {}
+            Err(error) => return Err(unreadable(&format!("{name}:{}", index + 1), &error)),
+        }
+    }
+    Ok(values)
+}
+
+/// An export: whose it is, the strings that were taken out, the events, and how many there are.
+fn journal(name: &str, lines: Vec<Value>) -> Journal {
+    let mut journal = Journal {
+        agent: name.trim_end_matches(".jsonl").to_owned(),
+        ..Journal::default()
+    };
+    let mut blobs = BTreeMap::new();
+    let mut whose = String::new();
+    let (mut count, mut end) = (0u64, None);
+    let mut damage = None;
+    for mut line in lines {
+        match line["line"].as_str().unwrap_or_default() {
+            "export" => journal.agent = line["agent"].as_str().unwrap_or_default().to_owned(),
+            "journal" => whose = line["agent"].as_str().unwrap_or_default().to_owned(),
+            "blob" => {
+                let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+                blobs.insert(text("hash"), text("text"));
+            }
+            "event" => {
+                count += 1;
+                let apart = line["apart"].take();
+                let restored = apart::restore(&mut line["body"], &apart, &blobs);
+                damage = damage.or(restored.err());
+                match serde_json::from_value(line) {
+                    Ok(event) if whose == journal.agent => journal.events.push(event),
+                    Ok(event) => journal.others.entry(whose.clone()).or_default().push(event),
+                    Err(error) => damage = damage.or_else(|| Some(error.to_string())),
+                }
+            }
+            "end" => end = line["events"].as_u64(),
+            other => damage = damage.or_else(|| Some(format!("a line of kind `{other}`"))),
+        }
+    }
+    journal.damage = damage.or(match end {
+        Some(told) if told == count => None,
+        Some(told) => Some(format!("the export has {count} events and says {told}")),
+        None => Some("the export was cut off".to_owned()),
+    });
+    journal
+}

@@ -1,0 +1,126 @@
+//! The checker: reads the folder that a run left behind and says which promises were broken.
+//!
+//! It shares no code with the product, so that a mistake there is not made here a second time: what it
+//! knows of events is what `docs/journal.md` says, and it reads them as plain JSON. A promise is a
+//! file; each is as strict as the evidence allows, and silent where something is allowed.
+//!
+//! - [`evidence`]: the folder, as it was written.
+//! - [`story`]: one agent's journal, sorted by what it is about.
+//! - `p01`…`p12`: the promises.
+
+mod apart;
+pub mod evidence;
+mod requests;
+pub mod story;
+mod words;
+
+mod p01_prompts;
+mod p02_events;
+mod p03_requests;
+mod p04_tools;
+mod p05_text;
+mod p06_interrupts;
+mod p07_turns;
+mod p08_crashes;
+mod p09_processes;
+mod p10_approvals;
+mod p11_notices;
+mod p12_resets;
+
+#[cfg(test)]
+mod tests;
+
+use evidence::Evidence;
+use std::io;
+use std::path::Path;
+use story::Story;
+
+/// A promise that was not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// `P1` to `P12`.
+    pub promise: &'static str,
+    /// The id of the agent it happened to.
+    pub agent: Option<String>,
+    pub what: String,
+    /// The events of that agent's journal it is about.
+    pub at: Vec<u64>,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.promise, self.what)?;
+        if !self.at.is_empty() {
+            let at: Vec<String> = self.at.iter().map(u64::to_string).collect();
+            write!(f, " (event {})", at.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a run's folder and judges it. An error is about the folder, never about the product.
+pub fn check(run: &Path) -> io::Result<Vec<Violation>> {
+    Ok(judge(&Evidence::read(run)?))
+}
+
+/// One run, with each agent's journal sorted.
+struct Case<'a> {
+    evidence: &'a Evidence,
+    stories: Vec<Story<'a>>,
+}
+
+impl Case<'_> {
+    /// The story of an agent by its id or its name.
+    fn story(&self, agent: &str) -> Option<&Story<'_>> {
+        let id = self.evidence.id(agent);
+        self.stories.iter().find(|story| story.agent == id)
+    }
+}
+
+#[derive(Default)]
+struct Found {
+    violations: Vec<Violation>,
+}
+
+impl Found {
+    fn add(&mut self, promise: &'static str, agent: &str, what: String, at: &[u64]) {
+        self.violations.push(Violation {
+            promise,
+            agent: Some(agent.to_owned()),
+            what,
+            at: at.to_vec(),
+        });
+    }
+
+    fn add_of_run(&mut self, promise: &'static str, what: String) {
+        self.violations.push(Violation {
+            promise,
+            agent: None,
+            what,
+            at: Vec::new(),
+        });
+    }
+}
+
+fn judge(evidence: &Evidence) -> Vec<Violation> {
+    let stories = evidence.journals.iter();
+    let stories = stories.map(|journal| Story::of(&journal.agent, &journal.events));
+    let case = Case {
+        evidence,
+        stories: stories.collect(),
+    };
+    let mut found = Found::default();
+    p01_prompts::check(&case, &mut found);
+    p02_events::check(&case, &mut found);
+    p03_requests::check(&case, &mut found);
+    p04_tools::check(&case, &mut found);
+    p05_text::check(&case, &mut found);
+    p06_interrupts::check(&case, &mut found);
+    p07_turns::check(&case, &mut found);
+    p08_crashes::check(&case, &mut found);
+    p09_processes::check(&case, &mut found);
+    p10_approvals::check(&case, &mut found);
+    p11_notices::check(&case, &mut found);
+    p12_resets::check(&case, &mut found);
+    found.violations
+}

@@ -1,0 +1,148 @@
+//! P11: at most one notice for each interruption, never in the user's role; any restriction is told to
+//! the model.
+
+use super::story::Story;
+use super::{Case, Found, words};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+const P: &str = "P11";
+
+pub fn check(case: &Case<'_>, found: &mut Found) {
+    for story in &case.stories {
+        once(story, found);
+        told(story, found);
+        not_the_users(case, story, found);
+    }
+    for request in &case.evidence.model {
+        apart(case, request, found);
+    }
+}
+
+/// What a notice of this cause is about: of each thing there is one at the most.
+fn once(story: &Story<'_>, found: &mut Found) {
+    let mut seen: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
+    let (mut tasks_ended, mut tasks_told) = (0usize, Vec::new());
+    let mut incarnation = 0;
+    for event in story.events {
+        match event.kind.as_str() {
+            "incarnation_began" => incarnation = event.seq,
+            "task_ended" => tasks_ended += 1,
+            "notice" => {
+                let cause = event.text("cause");
+                let about = match cause {
+                    "interrupted" | "limited" => event.turn.clone().unwrap_or_default(),
+                    "crashed" | "restarted" => incarnation.to_string(),
+                    "tasks_carried" | "branched" => event.conversation.clone(),
+                    "task_ended" => {
+                        tasks_told.push(event.seq);
+                        continue;
+                    }
+                    _ => continue,
+                };
+                seen.entry((cause.to_owned(), about))
+                    .or_default()
+                    .push(event.seq);
+            }
+            _ => {}
+        }
+    }
+    for ((cause, _), at) in seen {
+        if at.len() > 1 {
+            let what = format!("the model is told {} times of one thing: {cause}", at.len());
+            found.add(P, story.agent, what, &at);
+        }
+    }
+    if tasks_told.len() > tasks_ended {
+        let told = tasks_told.len();
+        let what =
+            format!("the model is told {told} times that a task ended, and {tasks_ended} did");
+        found.add(P, story.agent, what, &tasks_told);
+    }
+}
+
+/// A turn that was interrupted says so, and a call that did not go its way says why.
+fn told(story: &Story<'_>, found: &mut Found) {
+    for event in story
+        .events
+        .iter()
+        .filter(|event| event.is("result") && !event.body.is_null())
+    {
+        if event.text("outcome") != "ok" && words::texts(&event.body["blocks"]).is_empty() {
+            let (call, outcome) = (event.text("call"), event.text("outcome"));
+            let what = format!("call {call} is {outcome}, and the model is not told why");
+            found.add(P, story.agent, what, &[event.seq]);
+        }
+    }
+    for turn in &story.turns {
+        let Some((seq, "interrupted")) = turn.ended.first() else {
+            continue;
+        };
+        let mut own = story
+            .events
+            .iter()
+            .filter(|event| event.turn.as_deref() == Some(turn.id));
+        if !own.any(|event| event.is("notice") && event.text("cause") == "interrupted") {
+            let what = format!(
+                "turn {} was interrupted, and the model is not told",
+                turn.id
+            );
+            found.add(P, story.agent, what, &[*seq]);
+        }
+    }
+}
+
+/// The user's words are the user's: nobody else's stand as a prompt.
+fn not_the_users(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
+    let sent = case.evidence.prompts.iter();
+    let sent = sent.filter(|sent| case.evidence.id(&sent.agent) == story.agent);
+    let sent: Vec<&str> = sent.map(|sent| sent.text.trim()).collect();
+    let notices = story.events.iter().filter(|event| event.is("notice"));
+    let notices: Vec<&str> = notices.map(|event| event.text("text")).collect();
+    for (id, prompt) in &story.prompts {
+        let words = prompt.words.join("\n");
+        let at: Vec<u64> = prompt.queued.iter().map(|(seq, _)| *seq).collect();
+        let is_notice = notices
+            .iter()
+            .any(|notice| !notice.is_empty() && words.contains(notice));
+        if is_notice || words.contains("<notice>") {
+            found.add(
+                P,
+                story.agent,
+                format!("prompt {id} is a notice of ours"),
+                &at,
+            );
+        } else if !sent.is_empty() && !words.is_empty() && !sent.contains(&words.as_str()) {
+            let what = format!("prompt {id} was sent by nobody: `{words}`");
+            found.add(P, story.agent, what, &at);
+        }
+    }
+}
+
+/// In a request a notice has a block of its own.
+fn apart(case: &Case<'_>, request: &super::evidence::ModelRequest, found: &mut Found) {
+    let mut texts = Vec::new();
+    raw(words::messages(&request.body), &mut texts);
+    for text in texts {
+        let text = text.trim();
+        let begins = text.starts_with("<notice>");
+        let is_alone =
+            begins && text.matches("<notice>").count() == 1 && text.ends_with("</notice>");
+        if begins && !is_alone {
+            let what = format!("request {} has a notice that is not by itself", request.n);
+            match &request.agent {
+                Some(agent) => found.add(P, case.evidence.id(agent), what, &[]),
+                None => found.add_of_run(P, what),
+            }
+        }
+    }
+}
+
+fn raw<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|item| raw(item, texts)),
+        Value::Object(map) => map.values().for_each(|item| raw(item, texts)),
+        _ => {}
+    }
+}

@@ -1,0 +1,436 @@
+//! What the journal, the model and the tools show.
+
+use super::good::call;
+use super::{breaks, is_fine};
+use serde_json::json;
+
+// P1
+
+#[test]
+fn an_accepted_prompt_that_is_nowhere() {
+    breaks("P1", "is not in the journal", |folder| {
+        folder
+            .prompts
+            .push(json!({"agent": "coder", "text": "lost", "acknowledged": true, "prompt": "p-9"}));
+    });
+    is_fine(|folder| {
+        folder
+            .prompts
+            .push(json!({"agent": "coder", "text": "lost", "acknowledged": false, "key": "k"}));
+    });
+}
+
+#[test]
+fn other_words_than_were_sent() {
+    breaks("P1", "stands in the journal as", |folder| {
+        folder.prompts[0]["text"] = json!("furst")
+    });
+}
+
+#[test]
+fn a_prompt_that_ran_twice() {
+    breaks("P1", "was taken 2 times", |folder| {
+        let at = folder.find("prompts_taken", "p-4");
+        folder.again(at);
+    });
+}
+
+#[test]
+fn a_key_that_was_delivered_twice() {
+    breaks("P1", "was delivered 2 times", |folder| {
+        folder.event("prompt_queued", "p-2")["body"]["key"] = json!("k-p-1");
+    });
+}
+
+#[test]
+fn a_prompt_that_is_forgotten() {
+    breaks("P1", "was never taken", |folder| {
+        let at = folder.find("prompts_taken", "p-4");
+        folder.cut(at - 1);
+    });
+}
+
+#[test]
+fn a_turn_that_never_ends_answers_nobody() {
+    breaks("P1", "its turn never ended", |folder| {
+        let end = folder.events.len() - 2;
+        folder.cut(end);
+    });
+}
+
+#[test]
+fn a_completed_turn_without_an_answer() {
+    breaks("P1", "has no answer", |folder| {
+        folder.event("message", "fourth is done")["body"]["status"] = json!("interrupted");
+    });
+}
+
+#[test]
+fn set_aside_by_nothing() {
+    breaks("P1", "nothing set it aside", |folder| {
+        folder.prompts[0]["status"] = json!("set_aside");
+    });
+}
+
+#[test]
+fn what_waits_for_a_stopped_agent_waits_rightly() {
+    is_fine(|folder| {
+        let at = folder.events.len() - 1;
+        folder.insert(at, "agent_stopped", json!({}));
+        folder.insert(
+            at + 1,
+            "prompt_queued",
+            json!({"prompt": "p-6", "key": "k-p-6"}),
+        );
+        let blocks = json!([{"type": "text", "text": "sixth"}]);
+        folder.insert(at + 2, "prompt", json!({"prompt": "p-6", "blocks": blocks}));
+        folder.prompts.push(
+            json!({"agent": "coder", "text": "sixth", "acknowledged": true,
+                                   "prompt": "p-6", "status": "queued"}),
+        );
+    });
+}
+
+// P3
+
+#[test]
+fn a_request_that_was_refused() {
+    breaks("P3", "refused request 2", |folder| {
+        folder.model[1]["accepted"] = json!(false);
+        folder.model[1]["violations"] = json!(["orphan"]);
+    });
+}
+
+#[test]
+fn a_request_that_is_not_on_record() {
+    breaks(
+        "P3",
+        "sent again, or left without being on record",
+        |folder| {
+            let again = folder.model[0].clone();
+            folder.model.insert(0, again);
+        },
+    );
+}
+
+#[test]
+fn a_finished_step_that_is_asked_again() {
+    breaks("P3", "repeats request", |folder| {
+        // The answer has no words of its own; and the calls are forgotten.
+        let again = folder.model[0].clone();
+        folder.model.insert(1, again);
+        for request in &mut folder.model {
+            let messages = request["body"]["messages"].as_array_mut().unwrap();
+            messages.retain(|message| !message.to_string().contains("on it"));
+        }
+        let at = folder.find("message", "on it");
+        let blocks = folder.events[at]["body"]["blocks"].as_array_mut();
+        blocks.unwrap().remove(0);
+        let sent = json!({"request": {"incarnation": 1, "n": 9}, "purpose": "answer"});
+        folder.insert(at, "request_sent", sent);
+        let ended = json!({"request": {"incarnation": 1, "n": 9}, "outcome": {"type": "failed"}});
+        folder.insert(at + 1, "request_ended", ended);
+    });
+}
+
+#[test]
+fn a_word_of_a_conversation_that_was_left() {
+    breaks("P3", "is none on record", |folder| {
+        let last = folder.model.len() - 1;
+        let messages = folder.model[last]["body"]["messages"]
+            .as_array_mut()
+            .unwrap();
+        messages.insert(
+            0,
+            json!({"role": "user", "content": [{"type": "text", "text": "first"}]}),
+        );
+    });
+}
+
+#[test]
+fn a_word_that_is_missing() {
+    breaks("P3", "does not hold `two is done`", |folder| {
+        let messages = folder.model[1]["body"]["messages"].as_array_mut().unwrap();
+        messages.retain(|message| !message.to_string().contains("two is done"));
+    });
+}
+
+#[test]
+fn a_prefix_that_changed() {
+    breaks(
+        "P3",
+        "does not begin with the messages of request",
+        |folder| {
+            folder.model[2]["body"]["messages"][1]["extra"] = json!(1);
+        },
+    );
+    is_fine(|folder| {
+        folder.model[2]["body"]["messages"][1]["cache_control"] = json!({"type": "ephemeral"});
+    });
+}
+
+#[test]
+fn an_answer_that_the_model_never_gave() {
+    breaks("P3", "the model never answered it", |folder| {
+        let last = folder.model.len() - 1;
+        folder.model[last]["finished"] = json!(false);
+    });
+}
+
+#[test]
+fn a_request_of_a_process_that_had_lost_the_agent() {
+    breaks("P3", "had the agent", |folder| {
+        let event = folder.event("request_sent", r#""incarnation":3"#);
+        event["body"]["request"]["incarnation"] = json!(2);
+    });
+    breaks("P3", "began after", |folder| {
+        folder.event("incarnation_began", "restart")["body"]["incarnation"] = json!(2);
+    });
+}
+
+// P4
+
+#[test]
+fn a_tool_that_ran_twice() {
+    breaks("P4", "ran 2 times", |folder| {
+        let mut again = folder.effects[0].clone();
+        again["pid"] = json!(999);
+        folder.effects.push(again);
+    });
+}
+
+#[test]
+fn a_tool_whose_start_is_not_on_record() {
+    breaks("P4", "its start is not on record", |folder| {
+        folder
+            .effects
+            .push(json!({"call": "call_9_9_9", "pid": 5, "start": 5, "what": "begin", "at": 1}));
+    });
+}
+
+#[test]
+fn a_call_without_a_result() {
+    breaks("P4", "has no result, and its turn is over", |folder| {
+        folder.remove("tool_ended", "call_1_1_0");
+        folder.remove("result", "call_1_1_0");
+    });
+    breaks("P4", "an end without a result", |folder| {
+        folder.remove("result", "call_1_1_0");
+    });
+}
+
+#[test]
+fn two_results() {
+    breaks("P4", "has 2 results", |folder| {
+        let at = folder.find("result", "call_1_1_0");
+        folder.again(at);
+    });
+    breaks("P4", "was started 2 times", |folder| {
+        let at = folder.find("tool_started", "call_1_1_0");
+        folder.again(at);
+    });
+    breaks("P4", "its result says", |folder| {
+        folder.event("result", "call_1_1_0")["body"]["outcome"] = json!("error");
+    });
+}
+
+#[test]
+fn unknown_needs_an_excuse() {
+    let unknown = |folder: &mut super::Folder| {
+        for kind in ["tool_ended", "result"] {
+            folder.event(kind, "call_1_1_0")["body"]["outcome"] = json!("unknown");
+        }
+        folder.clients.clear();
+    };
+    breaks("P4", "nothing excuses that", unknown);
+    is_fine(|folder| {
+        unknown(folder);
+        folder
+            .faults
+            .push(json!({"at": 1, "role": "shim", "pid": 5, "what": "KILL"}));
+    });
+    is_fine(|folder| {
+        unknown(folder);
+        folder.run["expects"] = json!({"shim_killed": ["call_1_1_0"]});
+    });
+    breaks("P4", "nothing excuses that", |folder| {
+        unknown(folder);
+        folder.run["expects"] = json!({"shim_killed": ["call_1_1_1"]});
+    });
+}
+
+#[test]
+fn not_started_and_yet_it_ran() {
+    breaks("P4", "says that it did not", |folder| {
+        for kind in ["tool_ended", "result"] {
+            folder.event(kind, "call_1_1_0")["body"]["outcome"] = json!("not_started");
+        }
+    });
+}
+
+#[test]
+fn it_ended_well_and_never_ran() {
+    breaks("P4", "never ran", |folder| {
+        folder.run["expects"] = json!({"tools_with_effects": ["shell"]});
+        folder
+            .effects
+            .retain(|effect| effect["call"] != "call_1_1_0");
+    });
+}
+
+#[test]
+fn a_request_while_a_call_has_no_result() {
+    breaks("P4", "was sent while call", |folder| {
+        let ended = folder.remove("tool_ended", "call_1_1_0");
+        let result = folder.remove("result", "call_1_1_0");
+        let at = folder.find("request_sent", r#""incarnation":1,"n":2"#);
+        folder.insert(at, "result", result["body"].clone());
+        folder.insert(at, "tool_ended", ended["body"].clone());
+    });
+}
+
+// P8
+
+#[test]
+fn a_fourth_try() {
+    breaks("P8", "after 3 tries were lost", |folder| {
+        let at = folder.find("request_sent", r#""incarnation":2,"n":1"#);
+        let lost = json!({"request": {"incarnation": 2, "n": 0}, "outcome": {"type": "lost"}});
+        folder.insert(at - 1, "request_ended", lost.clone());
+        folder.insert(at - 1, "request_ended", lost);
+    });
+}
+
+#[test]
+fn given_up_too_early() {
+    breaks("P8", "given up after 0 crashes", |folder| {
+        let at = folder.events.len() - 2;
+        folder.events[at]["body"]["status"] = json!("lost");
+    });
+}
+
+#[test]
+fn a_crash_loop_that_is_not_given_up() {
+    breaks("P8", "was not given up", |folder| {
+        folder.run["expects"] = json!({"crash_loop": true})
+    });
+}
+
+// P10
+
+#[test]
+fn a_question_that_is_answered_twice() {
+    breaks("P10", "was answered 2 times", |folder| {
+        let at = folder.find("approval_answered", "q-1");
+        folder.again(at);
+    });
+    breaks("P10", "2 answers to question", |folder| {
+        folder.orders[2]["acknowledged"] = json!(true);
+    });
+}
+
+#[test]
+fn a_call_that_ran_without_leave() {
+    breaks("P10", "without the leave", |folder| {
+        folder.remove("approval_answered", "q-1");
+    });
+    breaks("P10", "was denied, and is ok", |folder| {
+        folder.event("approval_answered", "q-1")["body"]["decision"] = json!("deny");
+    });
+}
+
+#[test]
+fn a_tool_that_answers() {
+    breaks("P10", "a process of a tool's may `approve`", |folder| {
+        folder.orders[0]["acknowledged"] = json!(true);
+        folder.orders[1]["acknowledged"] = json!(false);
+    });
+}
+
+#[test]
+fn an_answer_that_no_client_gave() {
+    breaks("P10", "and 0 were given", |folder| {
+        folder.orders.remove(1);
+    });
+}
+
+#[test]
+fn an_answer_that_is_not_on_record() {
+    breaks("P10", "allow is on record", |folder| {
+        folder.orders[1]["acknowledged"] = json!(false);
+        folder.orders[2]["acknowledged"] = json!(true);
+    });
+}
+
+#[test]
+fn a_question_that_is_forgotten() {
+    breaks("P10", "was forgotten", |folder| {
+        let message = folder.event("message", "all of it");
+        message["body"]["blocks"]
+            .as_array_mut()
+            .unwrap()
+            .push(call("call_9_9_9"));
+        let at = folder.find("message", "all of it");
+        let asked = json!({"approval": "q-9", "call": "call_9_9_9"});
+        folder.insert(at, "approval_requested", asked);
+    });
+}
+
+#[test]
+fn a_question_that_waits_is_shown() {
+    breaks("P10", "wait, and", |folder| {
+        folder.status[0]["show"]["approvals"] = json!([{"id": "q-1"}])
+    });
+}
+
+// P11
+
+#[test]
+fn a_notice_that_is_written_twice() {
+    for cause in ["crashed", "interrupted", "tasks_carried"] {
+        breaks("P11", "2 times of one thing", |folder| {
+            let at = folder.find("notice", cause);
+            folder.again(at);
+        });
+    }
+    breaks("P11", "that a task ended", |folder| {
+        let at = folder.find("notice", "crashed");
+        folder.insert(
+            at,
+            "notice",
+            json!({"cause": "task_ended", "text": "k-3 ended"}),
+        );
+    });
+}
+
+#[test]
+fn a_notice_in_the_users_role() {
+    breaks("P11", "is a notice of ours", |folder| {
+        let event = folder.event("prompt", "\"fourth\"");
+        event["body"]["blocks"][0]["text"] = json!("The user interrupted this turn.");
+    });
+    breaks("P11", "was sent by nobody", |folder| {
+        folder.event("prompt", "\"fourth\"")["body"]["blocks"][0]["text"] = json!("go on");
+    });
+    breaks("P11", "not by itself", |folder| {
+        let text = "<notice>\nx\n</notice>\nand go on";
+        folder.model[0]["body"]["messages"][0]["content"][0]["text"] = json!(text);
+    });
+}
+
+#[test]
+fn what_the_model_is_not_told() {
+    breaks(
+        "P11",
+        "was interrupted, and the model is not told",
+        |folder| {
+            folder.remove("notice", "The user interrupted");
+        },
+    );
+    breaks("P11", "is not told why", |folder| {
+        for kind in ["tool_ended", "result"] {
+            folder.event(kind, "call_1_1_0")["body"]["outcome"] = json!("denied");
+        }
+        folder.event("result", "call_1_1_0")["body"]["blocks"] = json!([]);
+    });
+}

@@ -1,0 +1,37 @@
+//! Runs made up by hand: a good one has no violation, and each way to break a promise is caught.
+
+mod folder;
+mod good;
+mod journal;
+mod processes;
+mod seen;
+mod source;
+
+use folder::Folder;
+use good::good;
+
+/// That a good run, changed like this, breaks this promise and says so in these words.
+#[track_caller]
+fn breaks(promise: &str, words: &str, change: impl FnOnce(&mut Folder)) {
+    let mut folder = good();
+    change(&mut folder);
+    let found = folder.check();
+    let hit = found
+        .iter()
+        .any(|found| found.promise == promise && found.what.contains(words));
+    assert!(hit, "no {promise} with `{words}` in {found:#?}");
+}
+
+/// That a good run, changed like this, is still a good one.
+#[track_caller]
+fn is_fine(change: impl FnOnce(&mut Folder)) {
+    let mut folder = good();
+    change(&mut folder);
+    let found = folder.check();
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn a_good_run_has_no_violation() {
+    is_fine(|_| {});
+}

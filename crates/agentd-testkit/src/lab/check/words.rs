@@ -1,0 +1,171 @@
+//! What the model must be told at some point of a journal, and what a request told it.
+//!
+//! Not the request's exact form, which the strict server judges, but its words: every prompt, reply,
+//! result and notice of the conversation, and none of another one.
+
+use super::evidence::{Event, Journal};
+use serde_json::Value;
+
+/// The text blocks in a list of blocks.
+pub fn texts(blocks: &Value) -> Vec<String> {
+    let blocks = blocks.as_array().into_iter().flatten();
+    let texts = blocks.filter(|block| matches!(block["type"].as_str(), Some("text" | "annotated")));
+    let texts = texts.filter_map(|block| block["text"].as_str());
+    let texts = texts.map(|text| text.trim().to_owned());
+    texts.filter(|text| !text.is_empty()).collect()
+}
+
+/// Keys whose strings are no words.
+const NO_WORDS: &[&str] = &[
+    "role",
+    "type",
+    "id",
+    "tool_use_id",
+    "tool_call_id",
+    "call_id",
+    "name",
+    "media_type",
+    "data",
+    "mimeType",
+    "signature",
+    "thoughtSignature",
+    "cache_control",
+    "thinking",
+    "arguments",
+    "args",
+    "encrypted_content",
+    "status",
+    "input",
+];
+
+/// All words of a request's messages, in order; notices without their marks.
+pub fn of_request(body: &Value) -> Vec<String> {
+    let mut words = Vec::new();
+    strings(messages(body), &mut words);
+    words
+}
+
+/// The messages of a request in whichever format.
+pub fn messages(body: &Value) -> &Value {
+    let keys = ["messages", "input", "contents"];
+    let found = keys
+        .iter()
+        .map(|key| &body[*key])
+        .find(|list| list.is_array());
+    found.unwrap_or(&Value::Null)
+}
+
+fn strings(value: &Value, words: &mut Vec<String>) {
+    match value {
+        Value::String(text) => {
+            let text = text.trim();
+            let inner = text.strip_prefix("<notice>");
+            let inner = inner.and_then(|rest| rest.strip_suffix("</notice>"));
+            let text = inner.unwrap_or(text).trim();
+            if !text.is_empty() {
+                words.push(text.to_owned());
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| strings(item, words)),
+        Value::Object(map) => {
+            let items = map
+                .iter()
+                .filter(|(key, _)| !NO_WORDS.contains(&key.as_str()));
+            items.for_each(|(_, item)| strings(item, words));
+        }
+        _ => {}
+    }
+}
+
+/// One thing that the model sees.
+struct Item {
+    agent: String,
+    seq: u64,
+    words: Vec<String>,
+}
+
+/// Every word that the model is to see of a conversation right before event `seq`.
+pub fn of_window(journal: &Journal, conversation: &str, seq: u64) -> Vec<String> {
+    let mut items: Vec<Item> = Vec::new();
+    for (agent, events, conversation, through) in lineage(journal, conversation, seq) {
+        let mut pending: Vec<(&str, Vec<String>)> = Vec::new();
+        let own = events.iter().take_while(|event| event.seq <= through);
+        for event in own.filter(|event| event.conversation == conversation) {
+            let mut push = |words| {
+                items.push(Item {
+                    agent: agent.clone(),
+                    seq: event.seq,
+                    words,
+                })
+            };
+            match event.kind.as_str() {
+                "prompt" => pending.push((event.text("prompt"), texts(&event.body["blocks"]))),
+                "prompts_taken" => {
+                    for prompt in event.list("prompts") {
+                        if let Some(at) = pending.iter().rposition(|(known, _)| *known == prompt) {
+                            push(pending.remove(at).1);
+                        }
+                    }
+                }
+                "message" if event.text("status") != "superseded" => {
+                    push(texts(&event.body["blocks"]));
+                }
+                "result" => push(texts(&event.body["blocks"])),
+                "notice" => push(vec![event.text("text").trim().to_owned()]),
+                "summary" => compact(&mut items, &agent, event),
+                _ => {}
+            }
+        }
+    }
+    items.into_iter().flat_map(|item| item.words).collect()
+}
+
+/// A summary takes the place of all that is at `through` or before it.
+fn compact(items: &mut Vec<Item>, agent: &str, event: &Event) {
+    let through = &event.body["through"];
+    let (of, seq) = (through["agent"].as_str(), through["seq"].as_u64());
+    let covered = items
+        .iter()
+        .rposition(|item| Some(item.agent.as_str()) == of && Some(item.seq) <= seq)
+        .map_or(0, |last| last + 1);
+    let summary = Item {
+        agent: agent.to_owned(),
+        seq: event.seq,
+        words: vec![event.text("text").trim().to_owned()],
+    };
+    items.splice(..covered, [summary]);
+}
+
+type Segment<'a> = (String, &'a [Event], String, u64);
+
+/// What a window is made of, oldest first: a conversation, and before it what it branched off.
+fn lineage<'a>(journal: &'a Journal, conversation: &str, before: u64) -> Vec<Segment<'a>> {
+    let mut segments: Vec<Segment<'a>> = Vec::new();
+    let mut next = Some((
+        journal.agent.clone(),
+        conversation.to_owned(),
+        before.saturating_sub(1),
+    ));
+    while let Some((agent, conversation, through)) = next {
+        // A journal that leads back to itself is wrong, and must not hang us.
+        if segments.len() > 1000 {
+            break;
+        }
+        let events: &[Event] = match journal.others.get(&agent) {
+            Some(events) => events,
+            None => &journal.events,
+        };
+        let mut began = events.iter().filter(|event| event.is("conversation_began"));
+        let began = began.find(|event| event.conversation == conversation);
+        let from = began.map(|event| &event.body["from"]);
+        let of = |key: &str| Some(from?[key].as_str()?.to_owned());
+        let seq = from.and_then(|from| from["seq"].as_u64());
+        segments.push((agent, events, conversation, through));
+        next = match (of("agent"), of("conversation"), seq) {
+            (Some(agent), Some(conversation), Some(seq)) => Some((agent, conversation, seq)),
+            _ => None,
+        };
+    }
+    segments.reverse();
+    segments
+}

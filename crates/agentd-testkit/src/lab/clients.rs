@@ -1,0 +1,283 @@
+//! Who asks: the command line, as a user types it. One that was killed is started again, with the same words.
+
+use super::world::{Prompted, Result, Stuck, World, lock, pause};
+use serde_json::{Value, json};
+use std::io::Read as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Stdio;
+use std::sync::atomic::Ordering;
+
+/// How a command ended, and what it said.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    /// The last line that is JSON.
+    pub fn json(&self) -> Option<Value> {
+        let mut lines = self.stdout.lines().rev();
+        lines.find_map(|line| serde_json::from_str(line).ok())
+    }
+
+    /// Whether it was answered: refused, too, is an answer.
+    pub const fn is_answered(&self) -> bool {
+        matches!(self.code, Some(0 | 1 | 3 | 5))
+    }
+}
+
+/// Prompts are known by the place they have in the list.
+pub type PromptNumber = usize;
+
+impl World {
+    /// Runs a command to its end.
+    pub fn cli(&self, agent: &str, args: &[&str]) -> Result<Ran> {
+        self.check_time(&args.join(" "))?;
+        let number = self.clients.fetch_add(1, Ordering::Relaxed);
+        let file = format!("clients/{number}.jsonl");
+        let head = json!({"client": "cli", "args": args, "agent": agent, "at": self.record.at()});
+        self.record.line(&file, &head)?;
+        let mut command = self.command();
+        command
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = {
+            // Nobody reaps it before it is known that somebody waits for it.
+            let mut waited_for = lock(&self.waited_for);
+            let child = command.spawn()?;
+            waited_for.insert(child.id());
+            child
+        };
+        let pid = child.id();
+        let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+        let errors = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            if let Some(err) = &mut err {
+                let _broken = err.read_to_end(&mut text);
+            }
+            text
+        });
+        let mut stdout = Vec::new();
+        if let Some(out) = &mut out {
+            let _broken = out.read_to_end(&mut stdout);
+        }
+        let stderr = errors.join().unwrap_or_default();
+        let status = child.wait();
+        lock(&self.waited_for).remove(&pid);
+        let status = status?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let ran = Ran {
+            code: status.code(),
+            signal: status.signal(),
+            stdout: text(stdout),
+            stderr: text(stderr),
+        };
+        let at = self.record.at();
+        for line in ran.stdout.lines() {
+            let line = json!({"at": at, "saw": "line", "text": line});
+            self.record.line(&file, &line)?;
+        }
+        let end = json!({"at": at, "saw": "exit", "code": ran.code, "signal": ran.signal,
+                         "stderr": ran.stderr, "pid": pid});
+        self.record.line(&file, &end)?;
+        Ok(ran)
+    }
+
+    /// Asks until there is an answer.
+    fn insist(&self, agent: &str, args: &[&str]) -> Result<Ran> {
+        loop {
+            let ran = self.cli(agent, args)?;
+            if ran.is_answered() {
+                return Ok(ran);
+            }
+            if ran.code == Some(2) {
+                return Err(Stuck::Wrong(format!("{args:?}: {}", ran.stderr)));
+            }
+            pause();
+        }
+    }
+
+    /// A new agent; `more` are further lines of its settings. Its id.
+    pub fn create(&self, name: &str, more: &str) -> Result<String> {
+        let file = self.agent_file(name, more)?;
+        let file = file.display().to_string();
+        self.insist(name, &["create", name, "-f", &file, "--json"])?;
+        let shown = self.show(name)?;
+        let id = shown["id"].as_str().unwrap_or_default().to_owned();
+        lock(&self.agents).push((id.clone(), name.to_owned()));
+        Ok(id)
+    }
+
+    /// What `agentd show` says.
+    pub fn show(&self, agent: &str) -> Result<Value> {
+        let ran = self.insist(agent, &["show", agent, "--json"])?;
+        match ran.json() {
+            Some(shown) if ran.code == Some(0) => Ok(shown),
+            _ => Err(Stuck::Wrong(format!("no agent {agent}: {}", ran.stderr))),
+        }
+    }
+
+    /// Sends a prompt until it is acknowledged.
+    pub fn send(&self, agent: &str, text: &str, more: &[&str]) -> Result<PromptNumber> {
+        let at = self.record.at();
+        let number = {
+            let mut prompts = lock(&self.prompts);
+            let number = prompts.len();
+            prompts.push(Prompted {
+                at,
+                agent: agent.to_owned(),
+                key: format!("key-{number}"),
+                text: text.to_owned(),
+                ..Prompted::default()
+            });
+            number
+        };
+        let key = format!("key-{number}");
+        let mut args = vec!["send", agent, "--no-wait", "--json", "--key", &key];
+        args.extend(more);
+        args.push(text);
+        let ran = self.insist(agent, &args)?;
+        let sent = ran.json().unwrap_or_default();
+        let Some(prompt) = sent["prompt"].as_str() else {
+            return Err(Stuck::Wrong(format!("not sent: {}", ran.stderr)));
+        };
+        if let Some(known) = lock(&self.prompts).get_mut(number) {
+            known.prompt = Some(prompt.to_owned());
+        }
+        Ok(number)
+    }
+
+    /// Waits for the end of a prompt, and does what it takes: says yes to every question, and goes on
+    /// where the agent waits. How it ended.
+    pub fn answer(&self, number: PromptNumber) -> Result<String> {
+        self.answer_with(number, |world, agent, approval| {
+            world.decide(agent, approval, "approve").map(drop)
+        })
+    }
+
+    pub fn answer_with(
+        &self,
+        number: PromptNumber,
+        mut asked: impl FnMut(&Self, &str, &str) -> Result<()>,
+    ) -> Result<String> {
+        let known = lock(&self.prompts).get(number).cloned();
+        let known = known.ok_or_else(|| Stuck::Wrong("no such prompt".to_owned()))?;
+        let (agent, prompt) = (known.agent, known.prompt.unwrap_or_default());
+        loop {
+            let args = ["wait", &agent, &prompt, "--json", "--timeout", "20s"];
+            let ran = self.cli(&agent, &args)?;
+            let answer = ran.json().unwrap_or_default();
+            match answer["status"].as_str() {
+                Some("queued" | "running") | None => pause(),
+                Some("waiting") => self.go_on(&agent, &mut asked)?,
+                Some(status) => {
+                    // One that was killed behind its last word is asked again for how it would end.
+                    if ran.code.is_none() {
+                        continue;
+                    }
+                    if let Some(known) = lock(&self.prompts).get_mut(number) {
+                        known.status = Some(status.to_owned());
+                        known.exit = ran.code;
+                    }
+                    return Ok(status.to_owned());
+                }
+            }
+        }
+    }
+
+    /// Sends a prompt and waits for its end.
+    pub fn ask(&self, agent: &str, text: &str) -> Result<String> {
+        let number = self.send(agent, text, &[])?;
+        self.answer(number)
+    }
+
+    /// Does what an agent waits for.
+    fn go_on(
+        &self,
+        agent: &str,
+        asked: &mut impl FnMut(&Self, &str, &str) -> Result<()>,
+    ) -> Result<()> {
+        let shown = self.show(agent)?;
+        let approvals = shown["approvals"].as_array().cloned().unwrap_or_default();
+        for approval in &approvals {
+            asked(self, agent, approval["id"].as_str().unwrap_or_default())?;
+        }
+        if approvals.is_empty() && shown["phase"] == "waiting" {
+            // With all that the agent needs: whoever had its key may be dead.
+            self.order(agent, "continue", None, &["continue", agent, "--json"])?;
+        }
+        Ok(())
+    }
+
+    pub fn decide(&self, agent: &str, approval: &str, decision: &str) -> Result<Ran> {
+        let args = [decision, agent, approval, "--json"];
+        self.order(agent, decision, Some(approval), &args)
+    }
+
+    /// Something else that a client wants, asked until there is an answer.
+    pub fn order(&self, agent: &str, verb: &str, op: Option<&str>, args: &[&str]) -> Result<Ran> {
+        loop {
+            let ran = self.order_once(agent, verb, op, args)?;
+            if ran.is_answered() {
+                return Ok(ran);
+            }
+            if ran.code == Some(2) {
+                return Err(Stuck::Wrong(format!("{args:?}: {}", ran.stderr)));
+            }
+            pause();
+        }
+    }
+
+    fn order_once(&self, agent: &str, verb: &str, op: Option<&str>, args: &[&str]) -> Result<Ran> {
+        let at = self.record.at();
+        let ran = self.cli(agent, args)?;
+        let is_done = ran.code == Some(0);
+        let error = match is_done {
+            true => Value::Null,
+            false => json!({"exit": ran.code, "signal": ran.signal, "text": ran.stderr}),
+        };
+        let answer = ran.json().filter(|_| is_done);
+        let line = json!({"at": at, "until": self.record.at(), "agent": agent, "verb": verb, "op": op,
+                          "acknowledged": is_done, "answer": answer, "error": error,
+                          "from_tool": false});
+        self.record.line("orders.jsonl", &line)?;
+        Ok(ran)
+    }
+
+    /// A reset, or one that is taken back; the same one however often it is asked for.
+    pub fn reset(&self, agent: &str, verb: &str, op: &str, more: &[&str]) -> Result<Ran> {
+        let mut args = vec!["reset", agent, "--op", op, "--json"];
+        args.extend(match verb {
+            "undo" => Some("--undo"),
+            "redo" => Some("--redo"),
+            _ => None,
+        });
+        args.extend(more);
+        self.order(agent, verb, Some(op), &args)
+    }
+
+    /// An id that is the same each time that this run is repeated.
+    pub fn op(&self, n: u64) -> String {
+        format!("0198c5a2-7d1e-7000-8000-{:012x}", self.spec.seed << 16 | n)
+    }
+
+    /// Makes sure that there is a daemon.
+    pub fn wake(&self) -> Result<()> {
+        self.insist("", &["daemon", "start", "--json"]).map(drop)
+    }
+
+    /// What the senders were told.
+    pub fn write_prompts(&self) -> Result<()> {
+        for it in lock(&self.prompts).iter() {
+            let line = json!({"at": it.at, "agent": it.agent, "key": it.key, "text": it.text,
+                              "acknowledged": it.prompt.is_some(), "prompt": it.prompt,
+                              "status": it.status, "exit": it.exit});
+            self.record.line("prompts.jsonl", &line)?;
+        }
+        Ok(())
+    }
+}

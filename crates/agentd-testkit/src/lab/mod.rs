@@ -1,0 +1,34 @@
+//! The lab: the real program, killed at every point of its life, and what came of it compared with what
+//! was promised.
+//!
+//! - [`spec`]: what one run is, in one line: a scenario, a seed, faults.
+//! - [`engine`]: which runs there are, and how they went.
+//! - [`worker`]: one run, in a process of its own: whoever loses its parent comes to it.
+//! - [`world`]: where a run takes place, and what is written down about it.
+//! - [`clients`], [`reader`]: who asks and who watches; [`rest`]: when all is quiet.
+//! - [`watch`]: faults as they happen; [`processes`]: who is there.
+//! - [`mutants`]: mistakes that are made on purpose, and the promise that each breaks.
+//! - [`scenario`]: what is asked for, one file each.
+//! - [`check`]: reads what a run left behind, and says which promises were broken. It shares no code
+//!   with the product.
+//! - [`report`], [`timeline`]: what people see.
+//! - [`tool`]: what agents run, which says that it ran.
+
+pub mod check;
+pub mod clients;
+pub mod dice;
+pub mod engine;
+pub mod mutants;
+pub mod points;
+pub mod processes;
+pub mod reader;
+pub mod record;
+pub mod report;
+pub mod rest;
+pub mod scenario;
+pub mod spec;
+pub mod timeline;
+pub mod tool;
+pub mod watch;
+pub mod worker;
+pub mod world;

@@ -1,0 +1,96 @@
+//! Mistakes that the product can make on purpose, in the lab alone: proof that the lab can fail. Each has a
+//! run in which it shows, and the promise that is then broken.
+
+use super::spec::Spec;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Mutant {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// The run that shows it, without the mutant's own name.
+    run: &'static str,
+    /// The promise that catches it, among others perhaps.
+    pub promise: &'static str,
+}
+
+pub const ALL: [Mutant; 9] = [
+    Mutant {
+        name: "acknowledged_early",
+        about: "an acknowledgement before the commit",
+        run: "accepted,seed=1,fault=daemon@before-commit.prompt_queued=KILL",
+        promise: "P1",
+    },
+    Mutant {
+        name: "result_not_kept",
+        about: "a result that is not persisted",
+        run: "leftovers,seed=1",
+        promise: "P4",
+    },
+    Mutant {
+        name: "no_fence",
+        about: "no check of who may write",
+        run: "accepted,seed=1,fault=runtime@after-send.append#5=KILL",
+        promise: "P3",
+    },
+    Mutant {
+        name: "tool_run_again",
+        about: "a started tool that is run again",
+        run: "leftovers,seed=1,fault=runtime@before-result=KILL",
+        promise: "P4",
+    },
+    Mutant {
+        name: "notice_twice",
+        about: "a notice that is written twice",
+        run: "interrupt,seed=1",
+        promise: "P11",
+    },
+    Mutant {
+        name: "kill_misses_group",
+        about: "a kill that misses the group",
+        run: "leftovers,seed=1",
+        promise: "P9",
+    },
+    Mutant {
+        name: "draft_not_flushed",
+        about: "a draft that is shown and not flushed",
+        run: "interrupt,seed=1,fault=runtime@after-draft#3=KILL",
+        promise: "P5",
+    },
+    Mutant {
+        name: "claim_not_taken",
+        about: "a claim that recovery does not take",
+        run: "leftovers,seed=1,fault=runtime@after-hand=KILL",
+        promise: "P4",
+    },
+    Mutant {
+        name: "reset_in_two",
+        about: "a reset that is not one transaction",
+        run: "resets,seed=1,fault=daemon@after-commit.conversation_sealed=KILL",
+        promise: "P12",
+    },
+];
+
+impl Mutant {
+    /// The run that shows it.
+    pub fn spec(&self) -> Result<Spec, String> {
+        let mut spec: Spec = self.run.parse()?;
+        spec.mutants.push(self.name.to_owned());
+        Ok(spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+    use crate::lab::scenario;
+
+    #[test]
+    fn each_has_a_run_of_a_scenario_that_there_is() {
+        for mutant in ALL {
+            let spec = mutant.spec().unwrap();
+            let mut scenarios = scenario::ALL.iter();
+            assert!(scenarios.any(|known| known.name == spec.scenario), "{spec}");
+            assert_eq!(spec.mutants, [mutant.name]);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Who watches: a client of an agent's events that comes back with its cursor whenever the daemon goes.
+
+use super::world::{World, pause};
+use agentd_client::api::{EventQuery, Item};
+use serde_json::{Value, json};
+use std::sync::atomic::Ordering;
+
+/// Follows an agent's events until the run is over. To be run on a thread of its own.
+pub fn follow(world: &World, agent: &str) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let number = world.clients.fetch_add(1, Ordering::Relaxed);
+    let file = format!("clients/{number}.jsonl");
+    let head = json!({"client": "sse", "args": [], "agent": agent, "from": 0});
+    world.record.line(&file, &head)?;
+    let mut cursor = 0;
+    while !world.is_at_rest.load(Ordering::Relaxed) {
+        runtime.block_on(connected(world, agent, &file, &mut cursor))?;
+        pause();
+    }
+    let end = json!({"at": world.record.at(), "saw": "exit", "code": 0, "signal": null});
+    world.record.line(&file, &end)
+}
+
+/// One connection, to its end.
+async fn connected(
+    world: &World,
+    agent: &str,
+    file: &str,
+    cursor: &mut u64,
+) -> std::io::Result<()> {
+    let query = EventQuery {
+        after: *cursor,
+        all: true,
+        ..EventQuery::default()
+    };
+    let Ok(mut events) = world.client().follow(agent, &query).await else {
+        return Ok(());
+    };
+    let line = json!({"at": world.record.at(), "saw": "connected", "from": cursor});
+    world.record.line(file, &line)?;
+    loop {
+        let over = async {
+            while !world.is_at_rest.load(Ordering::Relaxed) {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        };
+        let item = tokio::select! {
+            item = events.next() => item,
+            () = over => return Ok(()),
+        };
+        let Some(Ok(item)) = item else { return Ok(()) };
+        let at = world.record.at();
+        let line = match item {
+            Item::Event(event) => {
+                *cursor = event.seq.0;
+                let mut line = serde_json::to_value(&*event)?;
+                if let Value::Object(line) = &mut line {
+                    line.insert(
+                        "event_at".to_owned(),
+                        line.get("at").cloned().unwrap_or_default(),
+                    );
+                    line.insert("at".to_owned(), json!(at));
+                    line.insert("saw".to_owned(), json!("event"));
+                }
+                line
+            }
+            Item::Delta(delta) => json!({"at": at, "saw": "delta", "request": delta.request,
+                                         "text": delta.text, "type": "text"}),
+            Item::CaughtUp => continue,
+        };
+        world.record.line(file, &line)?;
+    }
+}

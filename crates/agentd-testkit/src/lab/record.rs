@@ -1,0 +1,83 @@
+//! The evidence of a run, as lines in files. The checker reads nothing else.
+
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+pub struct Record {
+    folder: PathBuf,
+    files: Mutex<HashMap<String, File>>,
+    began: Instant,
+    /// The same moment, in microseconds since 1970: products of other processes are timed so.
+    began_unix: u64,
+}
+
+impl Record {
+    pub fn new(folder: PathBuf) -> io::Result<Self> {
+        for inner in ["export", "clients"] {
+            fs::create_dir_all(folder.join(inner))?;
+        }
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH);
+        let unix = unix.map_or(0, |since| since.as_micros());
+        Ok(Self {
+            folder,
+            files: Mutex::default(),
+            began: Instant::now(),
+            began_unix: u64::try_from(unix).unwrap_or_default(),
+        })
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Microseconds since the run began.
+    pub fn at(&self) -> u64 {
+        self.at_instant(Instant::now())
+    }
+
+    pub fn at_instant(&self, at: Instant) -> u64 {
+        let since = at.saturating_duration_since(self.began).as_micros();
+        u64::try_from(since).unwrap_or(u64::MAX)
+    }
+
+    /// The same for a time that another process took down.
+    pub const fn at_unix(&self, micros: u64) -> u64 {
+        micros.saturating_sub(self.began_unix)
+    }
+
+    pub const fn began_unix(&self) -> u64 {
+        self.began_unix
+    }
+
+    /// A line at the end of a file of this name.
+    pub fn line(&self, file: &str, value: &Value) -> io::Result<()> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if !files.contains_key(file) {
+            let path = self.folder.join(file);
+            let open = File::options().create(true).append(true).open(path)?;
+            files.insert(file.to_owned(), open);
+        }
+        match files.get_mut(file) {
+            Some(open) => open.write_all(format!("{value}\n").as_bytes()),
+            None => Ok(()),
+        }
+    }
+
+    pub fn whole(&self, file: &str, value: &Value) -> io::Result<()> {
+        fs::write(self.folder.join(file), format!("{value}\n"))
+    }
+}
+
+/// The lines of a file, those that can be read; none where there is no file.
+pub fn lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let lines = text.lines();
+    lines
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}

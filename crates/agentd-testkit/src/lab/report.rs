@@ -1,0 +1,156 @@
+//! What people see of it: a table of scenarios and faults, what went wrong, and how to do it again.
+
+use super::engine::Results;
+use super::spec::Spec;
+use super::worker::Outcome;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Lines of a timeline that are printed; the file has all of them.
+const LINES: usize = 120;
+
+#[derive(Debug, Default)]
+struct Row {
+    runs: usize,
+    faults: usize,
+    wrong: usize,
+}
+
+/// Scenario and fault, as the table has them. A run with several kinds of faults is in several rows.
+fn rows(results: &Results) -> BTreeMap<(String, String), Row> {
+    let mut rows: BTreeMap<(String, String), Row> = BTreeMap::new();
+    for outcome in &results.outcomes {
+        let scenario = outcome
+            .spec
+            .split(',')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+        for (role, _, what) in &outcome.faults {
+            *kinds.entry(format!("{what} {role}")).or_default() += 1;
+        }
+        if kinds.is_empty() {
+            kinds.insert("none".to_owned(), 0);
+        }
+        for (kind, faults) in kinds {
+            let row = rows.entry((scenario.clone(), kind)).or_default();
+            row.runs += 1;
+            row.faults += faults;
+            row.wrong += usize::from(!outcome.violations.is_empty());
+        }
+    }
+    rows
+}
+
+pub fn text(results: &Results) -> String {
+    let mut out = String::new();
+    let _fits = writeln!(
+        out,
+        "{:<12} {:<14} {:>6} {:>7}  verdict",
+        "scenario", "fault", "runs", "faults"
+    );
+    for ((scenario, fault), row) in rows(results) {
+        let verdict = match row.wrong {
+            0 => "held".to_owned(),
+            wrong => format!("{wrong} WRONG"),
+        };
+        let _fits = writeln!(
+            out,
+            "{scenario:<12} {fault:<14} {:>6} {:>7}  {verdict}",
+            row.runs, row.faults
+        );
+    }
+    for outcome in results
+        .outcomes
+        .iter()
+        .filter(|outcome| !outcome.violations.is_empty())
+    {
+        out.push_str(&failure(outcome));
+    }
+    if !results.points.is_empty() {
+        let (all, missed) = (results.points.len(), results.missed.len());
+        let _fits = writeln!(
+            out,
+            "points of the standard turn: {} of {all} hit",
+            all - missed
+        );
+        for point in &results.missed {
+            let _fits = writeln!(out, "  MISSED {}@{}", point.role.name(), point.name);
+        }
+    }
+    let wrong = results
+        .outcomes
+        .iter()
+        .filter(|outcome| !outcome.violations.is_empty())
+        .count();
+    let _fits = writeln!(
+        out,
+        "{} runs, {} faults, {wrong} runs went wrong, {:.0} s",
+        results.outcomes.len(),
+        results.kills(),
+        results.took.as_secs_f64()
+    );
+    out
+}
+
+/// One that went wrong: what, when, and how to see it again.
+pub fn failure(outcome: &Outcome) -> String {
+    let mut out = format!("\nWRONG: {}\n", outcome.spec);
+    for violation in &outcome.violations {
+        let agent = violation.agent.as_deref().unwrap_or("-");
+        let _fits = writeln!(
+            out,
+            "  {} ({agent}): {}",
+            violation.promise,
+            short(&violation.what)
+        );
+    }
+    for line in outcome.timeline.lines().take(LINES) {
+        let _fits = writeln!(out, "  {line}");
+    }
+    let more = outcome.timeline.lines().count().saturating_sub(LINES);
+    if more > 0 {
+        let _fits = writeln!(out, "  … and {more} lines more");
+    }
+    if let Ok(spec) = outcome.spec.parse::<Spec>() {
+        let _fits = writeln!(out, "  again: {}\n", spec.repeat());
+    }
+    out
+}
+
+fn short(text: &str) -> String {
+    const MOST: usize = 600;
+    match text.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+pub fn json(results: &Results) -> Value {
+    let table: Vec<Value> = rows(results)
+        .into_iter()
+        .map(|((scenario, fault), row)| {
+            json!({
+                "scenario": scenario, "fault": fault, "runs": row.runs, "faults": row.faults,
+                "wrong": row.wrong,
+            })
+        })
+        .collect();
+    let missed: Vec<String> = results
+        .missed
+        .iter()
+        .map(|point| format!("{}@{}", point.role.name(), point.name))
+        .collect();
+    let wrong: Vec<&Outcome> = results
+        .outcomes
+        .iter()
+        .filter(|outcome| !outcome.violations.is_empty())
+        .collect();
+    json!({
+        "green": results.is_green(), "runs": results.outcomes.len(), "faults": results.kills(),
+        "points": results.points.len(), "missed": missed, "seconds": results.took.as_secs(),
+        "table": table, "wrong": wrong,
+    })
+}

@@ -1,0 +1,210 @@
+//! When all is quiet: what is looked at then, and the orderly end.
+
+use super::processes;
+use super::world::{Result, Stuck, World, lock, pause};
+use agentd_client::Error;
+use agentd_client::api::EventQuery;
+use serde_json::{Value, json};
+use std::fs;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How long those who were told to end may take.
+const LAST_BREATH: Duration = Duration::from_secs(5);
+/// How long nothing may change before that is how it is.
+const SETTLES: Duration = Duration::from_millis(100);
+
+impl World {
+    /// What the API says about an agent; none where nobody answers, and then a daemon is started.
+    pub fn look(&self, agent: &str) -> Option<Value> {
+        let client = self.client();
+        let asked =
+            async { tokio::time::timeout(Duration::from_secs(5), client.agent(agent)).await };
+        match self.runtime().ok()?.block_on(asked) {
+            Ok(Ok(shown)) => serde_json::to_value(shown).ok(),
+            Ok(Err(Error::NotRunning { .. })) => {
+                let _later = self.wake();
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn runtime(&self) -> std::io::Result<tokio::runtime::Runtime> {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build()
+    }
+
+    /// An agent's events so far.
+    pub fn events(&self, agent: &str) -> Option<Vec<Value>> {
+        let runtime = self.runtime().ok()?;
+        let mut all = Vec::new();
+        let mut after = 0;
+        loop {
+            let query = EventQuery {
+                after,
+                all: true,
+                ..EventQuery::default()
+            };
+            let client = self.client();
+            let page = async {
+                tokio::time::timeout(Duration::from_secs(5), client.page(agent, &query)).await
+            };
+            let (events, next) = runtime.block_on(page).ok()?.ok()?;
+            for event in events {
+                after = event.seq.0;
+                all.push(serde_json::to_value(event).ok()?);
+            }
+            if next.is_none() {
+                return Some(all);
+            }
+        }
+    }
+
+    /// Waits for so many events of a kind; not for ever, where the agent has nothing more to do.
+    pub fn until_event(&self, agent: &str, kind: &str, count: usize) -> Result<()> {
+        self.until(kind, || {
+            let shown = self.look(agent)?;
+            let events = self.events(agent)?;
+            let found = events.iter().filter(|event| event["kind"] == kind).count();
+            (found >= count || is_quiet(&shown)).then_some(())
+        })
+    }
+
+    /// Waits until the agent is in mid-turn, or has nothing more to do.
+    pub fn until_running(&self, agent: &str) -> Result<()> {
+        self.until("a turn", || {
+            let shown = self.look(agent)?;
+            (!shown["turn"].is_null() || is_quiet(&shown)).then_some(())
+        })
+    }
+
+    /// Waits until these agents have nothing more to do, and writes down what there is then.
+    pub fn rest(&self, agents: &[&str]) -> Result<()> {
+        let quiet = self.quiet(agents);
+        self.is_at_rest.store(true, Ordering::Relaxed);
+        quiet
+    }
+
+    fn quiet(&self, agents: &[&str]) -> Result<()> {
+        for agent in agents {
+            self.until("peace", || {
+                let shown = self.look(agent)?;
+                let no_tasks = shown["tasks"].as_array().is_none_or(Vec::is_empty);
+                (is_quiet(&shown) && no_tasks).then_some(())
+            })?;
+        }
+        // Whoever has just ended is buried in a moment.
+        self.until("burials", || {
+            let all = processes::descendants(&self.root);
+            let waited_for = lock(&self.waited_for);
+            let is_going = |it: &processes::Process| {
+                !waited_for.contains(&it.pid) && (!it.is_alive() || it.role == "client")
+            };
+            (!all.iter().any(is_going)).then_some(())
+        })?;
+        let looked = self.until("a look that holds", || self.look_at_all(agents))?;
+        for (agent, shown) in looked {
+            let line = json!({"at": self.record.at(), "agent": agent, "show": shown});
+            self.record.line("status.jsonl", &line)?;
+        }
+        Ok(processes::write(self, "rest")?)
+    }
+
+    /// What the API says, and that it still says so once those who are there were looked at: a process may
+    /// be about to be replaced by another one. One that is said to be there and is not stays so, though.
+    fn look_at_all(&self, agents: &[&str]) -> Option<Vec<(String, Value)>> {
+        let look = || -> Option<Vec<(String, Value)>> {
+            let looks = agents
+                .iter()
+                .map(|agent| Some(((*agent).to_owned(), self.look(agent)?)));
+            looks.collect()
+        };
+        let before = look()?;
+        // tidy: polls
+        std::thread::sleep(SETTLES);
+        let after = look()?;
+        let same = |a: &Value, b: &Value| a["head"] == b["head"] && a["process"] == b["process"];
+        let mut pairs = before.iter().zip(&after);
+        pairs.all(|((_, a), (_, b))| same(a, b)).then_some(after)
+    }
+
+    /// The orderly end: every agent is written to a file, and the daemon stopped.
+    pub fn finish(&self) -> Result<()> {
+        for (_, agent) in lock(&self.agents).clone() {
+            let file = self.root.join(format!("{agent}.zst"));
+            let name = file.display().to_string();
+            loop {
+                let ran = self.cli(&agent, &["export", &agent, &name, "--force", "--json"])?;
+                if ran.code == Some(0) {
+                    break;
+                }
+                pause();
+            }
+            let text = zstd::decode_all(fs::File::open(&file)?)?;
+            fs::write(
+                self.record.folder().join(format!("export/{agent}.jsonl")),
+                text,
+            )?;
+        }
+        self.stop_daemon()?;
+        let begin = Instant::now();
+        while !processes::descendants(&self.root).is_empty() && begin.elapsed() < LAST_BREATH {
+            pause();
+        }
+        Ok(processes::write(self, "end")?)
+    }
+
+    /// Stopped in order, and not killed on its way out: a fault may still be to come.
+    fn stop_daemon(&self) -> Result<()> {
+        loop {
+            self.wake()?;
+            let before = self.faults();
+            let ran = self.cli("", &["daemon", "stop", "--json"])?;
+            if ran.code == Some(0) && self.faults() == before {
+                return Ok(());
+            }
+            pause();
+        }
+    }
+
+    fn faults(&self) -> usize {
+        let text = fs::read_to_string(self.record.folder().join("faults.jsonl"));
+        text.map_or(0, |text| text.lines().count())
+    }
+
+    /// What the model was asked.
+    pub fn write_requests(&self) -> Result<()> {
+        for (n, request) in self.model.requests().into_iter().enumerate() {
+            let violations: Vec<String> =
+                request.violations.iter().map(ToString::to_string).collect();
+            let system = request.body["system"].to_string();
+            let agents = lock(&self.agents);
+            let agent = agents
+                .iter()
+                .find(|(_, name)| system.contains(&format!("You are {name}.")))
+                .map(|(_, name)| name.clone());
+            let line = json!({"at": self.record.at_instant(request.at), "n": n + 1,
+                              "format": request.format.name(), "agent": agent,
+                              "accepted": violations.is_empty(), "violations": violations,
+                              "finished": request.is_finished, "body": request.body});
+            self.record.line("model.jsonl", &line)?;
+        }
+        Ok(())
+    }
+}
+
+/// Nothing is under way, and nothing waits to be.
+pub fn is_quiet(shown: &Value) -> bool {
+    match shown["phase"].as_str() {
+        Some("idle") => shown["queued"] == 0 && shown["turn"].is_null(),
+        Some("stopped" | "failed") => true,
+        _ => false,
+    }
+}
+
+impl From<agentd_process::Error> for Stuck {
+    fn from(error: agentd_process::Error) -> Self {
+        Self::Wrong(error.to_string())
+    }
+}

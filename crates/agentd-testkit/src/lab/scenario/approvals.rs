@@ -1,0 +1,63 @@
+//! A question that two clients answer at the same time, one yes and one no: the first answer counts. A tool
+//! that tries to answer is refused.
+
+use super::shell;
+use crate::lab::reader;
+use crate::lab::rest::is_quiet;
+use crate::lab::world::{Result, World};
+use serde_json::json;
+
+const AGENT: &str = "worker";
+const RULES: &str =
+    "permissions:\n  - tool: shell\n    pattern: \"*tool asked*\"\n    decision: ask\n";
+
+pub fn run(world: &World) -> Result<()> {
+    world.create(AGENT, RULES)?;
+    std::thread::scope(|scope| {
+        scope.spawn(|| reader::follow(world, AGENT));
+        let done = turns(world);
+        world.rest(&[AGENT])?;
+        done
+    })
+}
+
+fn turns(world: &World) -> Result<()> {
+    let asked = shell(&world.tool("asked", 20));
+    let number = world.send(AGENT, &format!("do: {asked} ;; say done"), &[])?;
+    world.answer_with(number, |world, agent, approval| {
+        std::thread::scope(|scope| {
+            let no = scope.spawn(|| world.decide(agent, approval, "deny"));
+            let yes = world.decide(agent, approval, "approve");
+            no.join().map_or(Ok(()), |no| no.map(drop))?;
+            yes.map(drop)
+        })
+    })?;
+    from_within(world)
+}
+
+/// The first call starts a process that answers the question about the second one, or tries to.
+fn from_within(world: &World) -> Result<()> {
+    let program = world.command();
+    let program = program.get_program().to_string_lossy().into_owned();
+    let home = world.home().display().to_string();
+    let tries = format!(
+        "for i in 1 2 3 4 5 6; do AGENTD_HOME='{home}' '{program}' approve {AGENT} && echo HA; sleep 0.1; done; : > tried"
+    );
+    let background = json!({"command": tries, "background": true});
+    let asked = shell(&world.tool("asked", 20));
+    let text = format!("do: call shell {background} ;; {asked} ;; say done");
+    let number = world.send(AGENT, &text, &[])?;
+    let tried = world.work().join("tried");
+    world.until("the tool's tries", || {
+        let shown = world.look(AGENT)?;
+        (tried.exists() || is_quiet(&shown)).then_some(())
+    })?;
+    let shown = world.show(AGENT)?;
+    let waits = shown["approvals"].as_array().map_or(0, Vec::len);
+    let line = json!({"at": world.record.at(), "agent": AGENT, "verb": "approve", "op": null,
+                      "acknowledged": false, "answer": null, "error": {"exit": 3}, "from_tool": true,
+                      "still_waits": waits > 0});
+    world.record.line("orders.jsonl", &line)?;
+    world.answer(number)?;
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! What is asked for in a run, one file each. A scenario knows nothing of faults: it asks as a user does, and
+//! asks again where nobody answered.
+
+mod accepted;
+mod approvals;
+mod crash_loop;
+mod crowd;
+mod interrupt;
+mod leftovers;
+mod reader;
+mod resets;
+mod sleep;
+mod standard;
+
+use super::world::{Result, Stuck, World};
+
+pub struct Scenario {
+    pub name: &'static str,
+    pub about: &'static str,
+    run: fn(&World) -> Result<()>,
+}
+
+pub const ALL: [Scenario; 10] = [
+    Scenario {
+        name: "standard",
+        about: "stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
+        run: standard::run,
+    },
+    Scenario {
+        name: "interrupt",
+        about: "an interrupt in mid-turn, with a prompt that waits",
+        run: interrupt::run,
+    },
+    Scenario {
+        name: "crash_loop",
+        about: "a turn that ends its process each time",
+        run: crash_loop::run,
+    },
+    Scenario {
+        name: "resets",
+        about: "reset, undo and redo with a queue, each asked for twice",
+        run: resets::run,
+    },
+    Scenario {
+        name: "approvals",
+        about: "a question that two clients answer, and a tool tries to",
+        run: approvals::run,
+    },
+    Scenario {
+        name: "sleep",
+        about: "an agent that is put to sleep between prompts",
+        run: sleep::run,
+    },
+    Scenario {
+        name: "crowd",
+        about: "several agents at once",
+        run: crowd::run,
+    },
+    Scenario {
+        name: "reader",
+        about: "a reader that is killed, and comes back with its cursor",
+        run: reader::run,
+    },
+    Scenario {
+        name: "accepted",
+        about: "prompts that are sent, and not waited for",
+        run: accepted::run,
+    },
+    Scenario {
+        name: "leftovers",
+        about: "a command that leaves processes behind",
+        run: leftovers::run,
+    },
+];
+
+/// Carries a scenario out.
+pub fn run(world: &World) -> Result<()> {
+    let name = &world.spec.scenario;
+    let found = ALL.iter().find(|scenario| scenario.name == name);
+    let scenario = found.ok_or_else(|| Stuck::Wrong(format!("no scenario {name}")))?;
+    (scenario.run)(world)
+}
+
+/// A call of the shell tool, as the fake model's script has it.
+fn shell(command: &str) -> String {
+    format!("call shell {}", serde_json::json!({"command": command}))
+}

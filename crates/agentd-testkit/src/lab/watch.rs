@@ -1,0 +1,161 @@
+//! Faults as they happen: those of the plan are written down, whoever was stopped goes on after a while, and
+//! at random times somebody is killed.
+
+use super::dice::Dice;
+use super::processes::{self, Process};
+use super::record;
+use super::world::World;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How long somebody who was stopped stands still.
+const STANDS_STILL: Duration = Duration::from_millis(150);
+const LOOK: Duration = Duration::from_millis(4);
+/// The longest time between two kills at random times, in milliseconds.
+const LONGEST_PEACE: u64 = 400;
+
+/// Who is killed at random times, and how. Most often the ones in the middle.
+const TARGETS: [(&str, Signal, &str); 10] = [
+    ("daemon", Signal::KILL, "KILL"),
+    ("daemon", Signal::KILL, "KILL"),
+    ("daemon", Signal::TERM, "TERM"),
+    ("daemon", Signal::STOP, "STOP"),
+    ("runtime", Signal::KILL, "KILL"),
+    ("runtime", Signal::KILL, "KILL"),
+    ("runtime", Signal::TERM, "TERM"),
+    ("runtime", Signal::STOP, "STOP"),
+    ("client", Signal::KILL, "KILL"),
+    ("tool", Signal::KILL, "KILL"),
+];
+
+struct Watch<'a> {
+    world: &'a World,
+    /// Lines of `fired.jsonl` that are known.
+    known: usize,
+    /// Those who stand still, and until when.
+    stopped: Vec<(u32, String, Instant)>,
+    dice: Dice,
+    random_left: u32,
+    next_random: Instant,
+}
+
+/// Watches until the run is over. To be run on a thread of its own.
+pub fn watch(world: &World) -> std::io::Result<()> {
+    let mut watch = Watch {
+        world,
+        known: 0,
+        stopped: Vec::new(),
+        dice: Dice::new(world.spec.seed),
+        random_left: world.spec.random,
+        next_random: Instant::now() + Duration::from_millis(200),
+    };
+    while !world.is_over.load(Ordering::Relaxed) {
+        watch.look()?;
+        // tidy: polls
+        std::thread::sleep(LOOK);
+    }
+    watch.let_go()
+}
+
+impl Watch<'_> {
+    fn look(&mut self) -> std::io::Result<()> {
+        self.look_for_fired()?;
+        let now = Instant::now();
+        let (due, later) = std::mem::take(&mut self.stopped)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(_, _, until)| *until <= now);
+        self.stopped = later;
+        for (pid, role, _) in due {
+            self.send(pid, &role, Signal::CONT, "CONT")?;
+        }
+        if self.random_left > 0 && now >= self.next_random {
+            self.kill_somebody()?;
+            let peace = 20 + self.dice.below(LONGEST_PEACE);
+            self.next_random = now + Duration::from_millis(peace);
+        }
+        processes::reap(self.world);
+        Ok(())
+    }
+
+    /// What the plan has done.
+    fn look_for_fired(&mut self) -> std::io::Result<()> {
+        let lines = record::lines(&self.world.root.join("fired.jsonl"));
+        for line in lines.iter().skip(self.known) {
+            let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
+            let (role, what) = (text("role"), text("action"));
+            let pid = line["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+            let pid = pid.unwrap_or_default();
+            let at = self
+                .world
+                .record
+                .at_unix(line["at"].as_u64().unwrap_or_default());
+            self.note(at, &role, pid, &what, &line["point"], &line["nth"])?;
+            if what == "STOP" {
+                self.stopped
+                    .push((pid, role, Instant::now() + STANDS_STILL));
+            }
+        }
+        self.known = lines.len();
+        Ok(())
+    }
+
+    fn note(
+        &self,
+        at: u64,
+        role: &str,
+        pid: u32,
+        what: &str,
+        point: &Value,
+        nth: &Value,
+    ) -> std::io::Result<()> {
+        let line =
+            json!({"at": at, "role": role, "pid": pid, "what": what, "point": point, "nth": nth});
+        self.world.record.line("faults.jsonl", &line)
+    }
+
+    fn kill_somebody(&mut self) -> std::io::Result<()> {
+        let all = processes::descendants(&self.world.root);
+        let Some((role, signal, what)) = self.dice.choose(&TARGETS).copied() else {
+            return Ok(());
+        };
+        let targets: Vec<&Process> = all
+            .iter()
+            .filter(|it| it.role == role && it.is_alive())
+            .collect();
+        if let Some(target) = self.dice.choose(&targets) {
+            self.random_left -= 1;
+            self.send(target.pid, role, signal, what)?;
+            if signal == Signal::STOP {
+                let until = Instant::now() + STANDS_STILL;
+                self.stopped.push((target.pid, role.to_owned(), until));
+            }
+        }
+        Ok(())
+    }
+
+    /// Written down first: what comes of it may be seen before we are back.
+    fn send(&self, pid: u32, role: &str, signal: Signal, what: &str) -> std::io::Result<()> {
+        self.note(
+            self.world.record.at(),
+            role,
+            pid,
+            what,
+            &Value::Null,
+            &Value::Null,
+        )?;
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+            // It may have ended by itself.
+            let _gone = kill_process(pid, signal);
+        }
+        Ok(())
+    }
+
+    fn let_go(&mut self) -> std::io::Result<()> {
+        for (pid, role, _) in std::mem::take(&mut self.stopped) {
+            self.send(pid, &role, Signal::CONT, "CONT")?;
+        }
+        self.look_for_fired()
+    }
+}

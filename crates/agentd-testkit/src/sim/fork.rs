@@ -1,0 +1,66 @@
+//! Another agent that begins from somewhere in this one's journal, whatever is under way there.
+
+use super::{AGENT, Sim};
+use agentd_core::begin;
+use agentd_core::event::{Body, NewEvent};
+use agentd_core::id::{AgentId, ConversationId, OpId, Seq};
+use agentd_core::place::Place;
+use agentd_core::state::AgentState;
+use agentd_core::usage::Spent;
+
+impl Sim {
+    /// Some event, counted from the newest.
+    pub(super) fn some_place(&self, back: u8) -> Option<Place> {
+        let event = self.kept.events.iter().rev().nth(usize::from(back))?;
+        Some(Place {
+            conversation: event.conversation,
+            at: event.seq,
+        })
+    }
+
+    /// A fork is one append to another journal: it is there whole, or not at all. What it must be is looked
+    /// at here and now; nothing of it comes back to this journal.
+    pub(super) fn fork(&mut self, back: u8) {
+        let (Some(place), true) = (self.some_place(back), self.daemon.is_some()) else {
+            return;
+        };
+        let agent = AgentId::new(self.new_id());
+        let new = ConversationId::new(self.new_id());
+        let op = Some(OpId::new(agent.uuid()));
+        let parent = self.kept.state();
+        let mut window = self.kept.window_at(place.conversation, place.at);
+        let before = window.items().len();
+        let lines = begin::fork(parent, &window, place, "fork", new, op).expect("a fork");
+        let mut state = AgentState::new(agent);
+        let mut notices = 0;
+        for (seq, (conversation, body)) in (1..).map(Seq).zip(lines) {
+            notices += u32::from(matches!(body, Body::Notice(_)));
+            let event = NewEvent {
+                at: self.now(),
+                conversation,
+                turn: None,
+                body,
+            };
+            let event = event.placed(agent, seq);
+            state.apply(&event);
+            window.apply(&event);
+        }
+        assert_eq!(state.anomalies, 0);
+        assert_eq!(notices, 1, "it is told once");
+        assert_eq!(state.approvals.iter().count(), 0, "no question of another");
+        assert_eq!(state.tasks.running().len(), 0, "no task of another");
+        assert_eq!(state.inbox.waiting().len(), 0, "no prompt of another");
+        assert!(state.turn.is_none() && !state.needs_process());
+        assert_eq!(
+            state.spending.lifetime,
+            Spent::default(),
+            "no cost of another"
+        );
+        let began = state.tree.current_conversation().expect("a conversation");
+        let from = began.from.expect("it has a prefix");
+        assert_eq!((from.agent, from.seq), (AGENT, place.at));
+        assert!(!window.has_open_calls(), "every call is answered");
+        assert!(window.items().len() > before);
+        self.forks += 1;
+    }
+}

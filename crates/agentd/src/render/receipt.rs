@@ -1,0 +1,30 @@
+//! The receipt of a reset or a rewind, for people.
+
+use crate::error::Error;
+use crate::output::Output;
+use crate::render::count;
+use agentd_client::api::Receipt;
+
+/// What it took with it, and how to take it back.
+pub fn print(receipt: &Receipt, out: &mut Output) -> Result<(), Error> {
+    let killed = &receipt.killed;
+    let parts = [
+        ("stopped", killed.calls.len(), "call"),
+        ("ended", killed.tasks.len(), "task"),
+        ("stopped", killed.subagents.len(), "subagent"),
+        ("set aside", receipt.set_aside.len(), "prompt"),
+        ("hooks", receipt.hooks.len(), "hook"),
+    ];
+    for (what, n, unit) in parts {
+        if n > 0 {
+            out.line(format_args!("  {what}: {}", count(n as u64, unit)))?;
+        }
+    }
+    for task in &receipt.kept {
+        out.line(format_args!("  goes on: task {task}"))?;
+    }
+    for subagent in &receipt.kept_subagents {
+        out.line(format_args!("  goes on: subagent {subagent}"))?;
+    }
+    out.line(format_args!("  take it back: {}", receipt.undo))
+}

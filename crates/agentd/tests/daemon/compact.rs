@@ -1,0 +1,169 @@
+//! A compaction that somebody asks for.
+
+use crate::house::{House, until};
+use agentd_client::api::{Compact, Compacted, Fork, Reset, Rewind, Status, Stop};
+use agentd_client::{Error, Kind as ProblemKind};
+use agentd_core::event::{Body, Kind, Purpose};
+use agentd_core::id::OpId;
+use agentd_core::state::{CompactionOutcome, Phase};
+
+fn compact(house: &House, ask: &Compact) -> Compacted {
+    house.block(house.client().compact("coder", ask)).unwrap()
+}
+
+fn last_request(house: &House) -> String {
+    house.requests().last().unwrap().body.to_string()
+}
+
+fn used() -> House {
+    let house = House::new();
+    house.create("coder");
+    house.completed("coder", "the magic word is xyzzy");
+    house
+}
+
+#[test]
+fn the_model_goes_on_from_its_summary_and_the_history_stays() {
+    let house = used();
+    let turns = house.show("coder").conversation.unwrap().turns;
+    let ask = Compact {
+        instructions: Some("heed the plugh".to_owned()),
+        op: Some(OpId::new(uuid::Uuid::now_v7())),
+        ..Compact::default()
+    };
+    let made = compact(&house, &ask);
+    assert_eq!(made.outcome, CompactionOutcome::Compacted);
+    assert!(made.tokens > 0);
+    let request = last_request(&house);
+    assert!(request.contains("heed the plugh"), "{request}");
+    // Under the same op it is made once.
+    assert_eq!(compact(&house, &ask), made);
+    assert_eq!(house.count("coder", Kind::Compacted), 1);
+    house.completed("coder", "do: say next");
+    let request = last_request(&house);
+    assert!(!request.contains("xyzzy"), "{request}");
+    let agent = house.show("coder");
+    assert_eq!(
+        agent.conversation.unwrap().turns,
+        turns + 1,
+        "it is no turn"
+    );
+    let shown = house
+        .block(house.client().conversation("coder", "1"))
+        .unwrap();
+    assert_eq!((shown.ended.len(), shown.conversation.compactions), (2, 1));
+    // Back to before it: the model sees the old messages again.
+    let back = Rewind {
+        to: "1".to_owned(),
+        ..Rewind::default()
+    };
+    house.block(house.client().rewind("coder", &back)).unwrap();
+    house.completed("coder", "do: say again");
+    assert!(last_request(&house).contains("xyzzy"));
+    house.verify();
+}
+
+#[test]
+fn a_turn_ends_first_and_one_that_sleeps_is_woken() {
+    let house = House::new();
+    let mut spec = house.spec();
+    spec.idle_ms = 50;
+    house.create_with("coder", spec);
+    assert_eq!(
+        compact(&house, &Compact::default()).outcome,
+        CompactionOutcome::Nothing
+    );
+    let sent = house.send("coder", "do: slowly 5 some words that take a while to say");
+    house.until_kind("coder", Kind::RequestSent);
+    assert_eq!(
+        compact(&house, &Compact::default()).outcome,
+        CompactionOutcome::Compacted
+    );
+    assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
+    until("sleep", || house.pid("coder").is_none().then_some(()));
+    house.completed("coder", "do: say more");
+    until("sleep", || house.pid("coder").is_none().then_some(()));
+    assert_eq!(
+        compact(&house, &Compact::default()).outcome,
+        CompactionOutcome::Compacted
+    );
+    assert_eq!(house.show("coder").phase, Phase::Idle);
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_a_reset_ends_it() {
+    let house = House::new();
+    house.create("coder");
+    house.completed("coder", "do: say one ;; hang");
+    let client = house.client();
+    // The fake model has nothing more to say, for ever.
+    let asked = house.spawn(async move { client.compact("coder", &Compact::default()).await });
+    until("a request", || {
+        let events = house.events("coder").into_iter();
+        let mut sent = events.filter_map(|event| match event.body {
+            Body::RequestSent(sent) => Some(sent.purpose),
+            _ => None,
+        });
+        sent.find(|purpose| *purpose == Purpose::Compact)
+    });
+    let second = house.block(house.client().compact("coder", &Compact::default()));
+    let Err(Error::Problem(problem)) = second else {
+        panic!("{second:?}")
+    };
+    assert_eq!(problem.kind, ProblemKind::Conflict);
+    // A fork is made meanwhile, and does not hear of it.
+    let fork = Fork {
+        name: "other".to_owned(),
+        ..Fork::default()
+    };
+    house.block(house.client().fork("coder", &fork)).unwrap();
+    house.completed("other", "do: say mine");
+    house
+        .block(house.client().reset("coder", &Reset::default()))
+        .unwrap();
+    let made = house.block(asked).unwrap().unwrap();
+    assert_eq!(made.outcome, CompactionOutcome::Interrupted);
+    house.completed("coder", "do: say next");
+    house
+        .block(house.client().stop("coder", &Stop::default()))
+        .unwrap();
+    let stopped = house.block(house.client().compact("coder", &Compact::default()));
+    assert!(matches!(stopped, Err(Error::Problem(_))), "{stopped:?}");
+    house.verify();
+}
+
+/// The runtime dies, and the daemon dies: it is made once, and whoever asks again hears how it went.
+#[test]
+fn it_survives_kills() {
+    for kill_daemon in [false, true] {
+        let house = used();
+        let words = format!("do: say one ;; slowly 30 {}", "word ".repeat(40));
+        house.completed("coder", &words);
+        let ask = Compact {
+            op: Some(OpId::new(uuid::Uuid::now_v7())),
+            ..Compact::default()
+        };
+        let (client, again) = (house.client(), ask.clone());
+        let asked = house.spawn(async move { client.compact("coder", &ask).await });
+        until("a request", || {
+            let events = house.events("coder").into_iter();
+            let compacts = |body: &Body| matches!(body, Body::RequestSent(sent) if sent.purpose == Purpose::Compact);
+            events.into_iter().find(|event| compacts(&event.body))
+        });
+        match kill_daemon {
+            true => {
+                house.kill_daemon();
+                house.start_daemon();
+            }
+            false => house.kill_runtime("coder"),
+        }
+        let _whatever = house.block(asked);
+        assert_eq!(
+            compact(&house, &again).outcome,
+            CompactionOutcome::Compacted
+        );
+        assert_eq!(house.count("coder", Kind::Compacted), 1);
+        house.completed("coder", "do: say next");
+        house.verify();
+    }
+}

@@ -1,0 +1,136 @@
+//! What the lab found, each by its name; and that its switches work nowhere else.
+
+use crate::house::{House, until};
+use agentd_client::api::{Create, Start};
+use agentd_core::event::Kind;
+use agentd_core::spec::{AgentSpec, Decision, Rule as Permission};
+use agentd_core::state::Phase;
+use agentd_process::failpoint::plan::{Action, Plan, Role, Rule};
+use agentd_process::failpoint::{Passed, VARIABLE};
+
+/// The next daemon gets this signal from itself at the point, once.
+fn plan(house: &House, point: &str, nth: u32, action: Action) {
+    let rule = Rule {
+        nth: Some(nth),
+        action,
+        ..Rule::hold("rule", Role::Daemon, point)
+    };
+    let plan = Plan {
+        rules: vec![rule],
+        ..Plan::default()
+    };
+    plan.write(&house.root()).unwrap();
+    house.daemon_env(VARIABLE, &house.root().display().to_string());
+}
+
+fn asking(house: &House) -> AgentSpec {
+    AgentSpec {
+        permissions: vec![Permission {
+            tool: "shell".to_owned(),
+            pattern: None,
+            decision: Decision::Ask,
+        }],
+        ..house.spec()
+    }
+}
+
+/// A client that had heard that the agent waits for somebody lost the daemon over the question for what,
+/// and ended as if nothing were known.
+#[test]
+fn a_daemon_that_dies_while_a_client_asks_what_is_waited_for_changes_no_exit_code() {
+    let house = House::empty();
+    // The first one is that it was created.
+    plan(&house, "before-answer.agents", 2, Action::Kill);
+    house.start_daemon();
+    house.create_with("coder", asking(&house));
+    let sent = house.send("coder", "do: call shell {\"command\": \"true\"}");
+    house.until_kind("coder", Kind::ApprovalRequested);
+    let waited = house.cli(&["wait", "coder", &sent.prompt.to_string()]);
+    assert_eq!(waited.status.code(), Some(3), "{waited:?}");
+    let died = Passed::of_rule(&house.root(), "rule").unwrap();
+    assert!(died.is_some(), "the daemon did not die");
+    house.cli(&["daemon", "stop"]);
+}
+
+/// A process that had just been started with the key was told to end, because the one before it had none:
+/// whoever asked a second time got another process, and another.
+#[test]
+fn a_process_that_is_about_to_get_the_key_is_left_alone() {
+    let house = House::empty();
+    let second = Rule {
+        process: Some(2),
+        ..Rule::hold("rule", Role::Runtime, "before-seat")
+    };
+    let plan = Plan {
+        rules: vec![second],
+        ..Plan::default()
+    };
+    plan.write(&house.root()).unwrap();
+    house.daemon_env(VARIABLE, &house.root().display().to_string());
+    house.start_daemon();
+    let create = Create {
+        name: Some("coder".to_owned()),
+        spec: house.spec(),
+        prompt: Some("do: say hello".to_owned()),
+        ..Create::default()
+    };
+    let created = house.block(house.client().create(&create)).unwrap();
+    house.until_kind("coder", Kind::TurnPaused);
+    let go_on = || {
+        let (client, env) = (house.client(), house.caller());
+        house.spawn(async move { client.go_on("coder", &Start { env }).await })
+    };
+    let first = go_on();
+    until("the second process", || {
+        Passed::of_rule(&house.root(), "rule").unwrap()
+    });
+    let second = go_on();
+    until("both to be asked", || {
+        let agent = house.show("coder");
+        (agent.process.pid.is_some()).then_some(())
+    });
+    Passed::release(&house.root(), "rule").unwrap();
+    for asked in [first, second] {
+        house.block(asked).unwrap().unwrap();
+    }
+    assert_eq!(house.answer("coder", created.prompt.unwrap()).text, "hello");
+    house.completed("coder", "do: say more");
+    assert_eq!(house.count("coder", Kind::IncarnationBegan), 2);
+}
+
+/// Somebody who sets the variable by mistake is told so, and nothing is started.
+#[test]
+fn outside_the_lab_its_switches_are_refused() {
+    let house = House::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    for has_token in [false, true] {
+        if has_token {
+            Plan::default().write(elsewhere.path()).unwrap();
+        }
+        let mut command = house.command();
+        command.args(["list"]).env(VARIABLE, elsewhere.path());
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(text.contains("is for the lab alone"), "{text}");
+        assert!(text.contains("unset AGENTD_LAB"), "{text}");
+    }
+    assert_eq!(house.block(house.client().daemon()).unwrap().agents, 0);
+}
+
+/// A rule counts once, whoever comes next: the new process goes on where the old one died.
+#[test]
+fn a_process_that_dies_at_a_point_dies_there_once() {
+    let house = House::empty();
+    house.daemon_has_keys();
+    house.hold_runtime("before-message");
+    house.start_daemon();
+    house.create("coder");
+    let sent = house.send("coder", "do: say hello");
+    house.until_held();
+    house.kill_runtime("coder");
+    assert_eq!(house.answer("coder", sent.prompt).text, "hello");
+    until("peace", || {
+        (house.show("coder").phase == Phase::Idle).then_some(())
+    });
+}
