@@ -42,6 +42,11 @@ const BENCHES: &[Bench] = &[
         about: "A daemon with many agents, long histories and many turns at once",
         runs_agentd: true,
     },
+    Bench {
+        name: "reset",
+        about: "Reset, undo, rewind and fork, with many agents and with long histories",
+        runs_agentd: true,
+    },
 ];
 
 fn names() -> PossibleValuesParser {

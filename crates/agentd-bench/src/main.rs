@@ -10,6 +10,7 @@ mod journal;
 mod measure;
 mod proc;
 mod report;
+mod reset;
 mod store;
 mod turn;
 mod words;
@@ -36,6 +37,8 @@ enum Bench {
     Turn(turn::Args),
     /// A daemon with many agents, with long histories and with many turns at once
     Daemon(daemon::Args),
+    /// Reset, undo, rewind and fork, with many agents and with long histories
+    Reset(reset::Args),
     /// Load one agent and say how much memory that took
     #[command(hide = true)]
     ResumeChild(store::resume::ChildArgs),
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Bench::Store(args) => store::run(&args),
         Bench::Turn(args) => turn::run(&args),
         Bench::Daemon(args) => daemon::run(&args),
+        Bench::Reset(args) => reset::run(&args),
         Bench::ResumeChild(args) => store::resume::child(&args),
         Bench::BareClient(args) => turn::bare::child(&args),
     };

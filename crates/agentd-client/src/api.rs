@@ -3,6 +3,7 @@
 mod archive;
 mod compact;
 mod events;
+mod hooks;
 mod kin;
 mod tasks;
 mod tree;
@@ -10,6 +11,10 @@ mod tree;
 pub use archive::{Archive, Archived, Ended, Purge, Purged};
 pub use compact::{Compact, Compacted};
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
+pub use hooks::{
+    CheckHooks, CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks,
+    TestedHook, TestedHooks, TrustHooks,
+};
 pub use kin::{Child, Parent};
 pub use tasks::{Output, OutputQuery, Task, TaskState, Tasks};
 pub use tree::{Conversations, EndedTurn, Fork, Forked, OneConversation, Rewind};
@@ -18,7 +23,7 @@ use agentd_core::event::{Decision, Direction, Mode, PromptMode, TurnStatus};
 use agentd_core::id::{
     AgentId, ApprovalId, ConversationId, OpId, PromptId, RuntimeId, Seq, TaskId, TurnId,
 };
-pub use agentd_core::reset::{Killed, Receipt};
+pub use agentd_core::reset::{HookReport, Killed, Receipt};
 use agentd_core::spec::AgentSpec;
 use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
@@ -98,6 +103,9 @@ pub struct Agent {
     pub children: Vec<Child>,
     pub archived: bool,
     pub stopped: bool,
+    /// A hooks file of its project that is passed over: nobody has trusted it as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untrusted_hooks: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -70,6 +70,10 @@ uuid_ids! {
     OpId,
     /// One start of the machine; a process of another boot cannot be alive.
     BootId,
+    /// One event that hooks hear of. It follows from what it is about, so that none is told twice.
+    FireId,
+    /// One run of one hook.
+    HookId,
 }
 
 /// A position in one agent's journal: 1, 2, 3… without gaps. 0 is "before the first event".

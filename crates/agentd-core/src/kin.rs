@@ -120,6 +120,8 @@ fn of_kind(parent: &AgentSpec, kind: Option<&str>) -> Result<(AgentSpec, Budget)
             known.budget
         }
     };
+    // It is for one thing: nobody else decides when that is over.
+    spec.auto_reset = Default::default();
     spec.limits.max_depth = parent.limits.max_depth.saturating_sub(1);
     if spec.limits.max_depth == 0 {
         spec.agents.clear();

@@ -14,6 +14,7 @@
 //! - [`session`]: a conversation in one portable file; [`frame`]: prompts as programs hand them over.
 //! - [`link`]: what an agent's process and the daemon say to each other.
 //! - [`permission`]: whether a tool call may run.
+//! - [`hook`]: what users' programs are told, and what they may decide.
 //! - [`catalog`]: the providers and models that are known, and the user's own.
 //! - [`wire`]: a request in the words of each provider.
 
@@ -22,8 +23,10 @@ pub mod budget;
 pub mod catalog;
 pub mod compaction;
 pub mod draft;
+pub mod environment;
 pub mod event;
 pub mod frame;
+pub mod hook;
 pub mod id;
 pub mod kin;
 pub mod link;

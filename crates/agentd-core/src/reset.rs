@@ -5,10 +5,11 @@
 
 use crate::begin::{self, Line, Queue, Refused};
 use crate::event::{
-    Body, Direction, Event, Mode, PromptsSetAside, ResetBegan, ResetEnded, ResetRefusal,
-    ResetSource, ResetStep, ResetStepped, ResetTo, ResetWithdrawn,
+    Body, Direction, Event, HookOutcome, Mode, PromptsSetAside, ResetBegan, ResetEnded,
+    ResetRefusal, ResetSource, ResetStep, ResetStepped, ResetTo, ResetWithdrawn,
 };
-use crate::id::{CallId, ConversationId, OpId, PromptId, TaskId};
+use crate::hook::{Decision, HookEvent};
+use crate::id::{CallId, ConversationId, HookId, OpId, PromptId, TaskId};
 use crate::message::CallOutcome;
 use crate::place::Place;
 use crate::state::{AgentState, Outcome, Reset};
@@ -89,6 +90,26 @@ pub fn stepped(state: &AgentState, step: ResetStep) -> Option<Line> {
     Some((current(state, reset), ResetStepped { op, step }.into()))
 }
 
+/// The conversation that the reset under way leads to, before it is there: hooks are told of it.
+pub fn target(state: &AgentState) -> Option<ConversationId> {
+    let order = &state.resets.under_way()?.order;
+    match order.to {
+        ResetTo::Undo => state.tree.undo_target(),
+        ResetTo::Redo => state.tree.redo_target(),
+        ResetTo::Fresh | ResetTo::Rewind { .. } => Some(ConversationId::of_op(state.id, order.op)),
+    }
+}
+
+/// What its hooks are told: how it goes on, and from where.
+pub const fn source(to: ResetTo) -> &'static str {
+    match to {
+        ResetTo::Fresh => "clear",
+        ResetTo::Undo => "undo",
+        ResetTo::Redo => "redo",
+        ResetTo::Rewind { .. } => "rewind",
+    }
+}
+
 /// Makes the other conversation the current one. `seen` is what the model saw up to where a rewind goes;
 /// nothing else looks at it.
 pub fn switch(
@@ -160,12 +181,22 @@ pub struct Receipt {
     pub kept_subagents: Vec<String>,
     /// Prompts that are sealed with the old conversation.
     pub set_aside: Vec<PromptId>,
-    pub hooks: Vec<String>,
+    pub hooks: Vec<HookReport>,
     /// The command that takes it back.
     pub undo: String,
     /// Who wanted it.
     #[serde(default)]
     pub source: ResetSource,
+}
+
+/// What became of a hook that heard of the reset.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookReport {
+    pub hook: HookId,
+    pub event: HookEvent,
+    /// None where it still runs.
+    pub outcome: Option<HookOutcome>,
+    pub decision: Decision,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -206,6 +237,21 @@ pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt
             }
             Body::PromptsSetAside(PromptsSetAside { prompts }) => {
                 receipt.set_aside.extend(prompts);
+            }
+            Body::HookStarted(started) if started.op == Some(op) => {
+                receipt.hooks.push(HookReport {
+                    hook: started.hook,
+                    event: started.event,
+                    outcome: None,
+                    decision: Decision::None,
+                });
+            }
+            Body::HookEnded(ended) => {
+                let mut reports = receipt.hooks.iter_mut();
+                if let Some(report) = reports.find(|report| report.hook == ended.hook) {
+                    report.outcome = Some(ended.outcome);
+                    report.decision = ended.decision;
+                }
             }
             Body::ResetBegan(order) if order.op == op => {
                 receipt.source = order.source;

@@ -8,8 +8,16 @@ use crate::message::Block;
 /// As long as a title gets, in characters.
 const LONGEST: usize = 60;
 
-/// The title that a conversation's first events give it.
+/// The title that a conversation's first events give it: what a hook called it, or its first prompt.
 pub fn of_events(events: &[Event]) -> Option<String> {
+    let by_hook = events.iter().rev().find_map(|event| match &event.body {
+        Body::HookOutput(output) => of_text(output.answer.title.as_deref()?),
+        _ => None,
+    });
+    by_hook.or_else(|| of_prompts(events))
+}
+
+fn of_prompts(events: &[Event]) -> Option<String> {
     events.iter().find_map(|event| match &event.body {
         Body::Prompt(prompt) => prompt.blocks.iter().find_map(|block| match block {
             Block::Text { text } => of_text(text),

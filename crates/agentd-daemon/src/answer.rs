@@ -40,6 +40,10 @@ impl Trail {
                 self.turn = event.turn;
                 self.conversation = Some(event.conversation);
             }
+            Body::PromptBlocked(blocked) if blocked.prompt == self.prompt => {
+                self.turn = event.turn;
+                self.conversation = Some(event.conversation);
+            }
             Body::PromptsSetAside(aside) if aside.prompts.contains(&self.prompt) => {
                 self.set_aside = true;
             }

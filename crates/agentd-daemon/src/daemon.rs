@@ -3,6 +3,7 @@
 use crate::claims::Claims;
 use crate::clock;
 use crate::desk::Desk;
+use crate::hooks::Hooks;
 use crate::layout::Layout;
 use crate::problem::{Result, of_store};
 use crate::transcript::Transcripts;
@@ -29,6 +30,7 @@ pub struct Daemon {
     pub layout: Layout,
     pub store: Arc<dyn Store>,
     pub transcripts: Transcripts,
+    pub hooks: Hooks,
     /// What runs an agent: this very program.
     pub program: PathBuf,
     pub started_at: Timestamp,
@@ -93,6 +95,7 @@ impl Daemon {
             layout,
             store,
             transcripts,
+            hooks: Hooks::default(),
             program,
             started_at: clock::now(),
             orphan,
@@ -261,6 +264,10 @@ impl Daemon {
     pub fn has_brought(&self, agent: AgentId) -> bool {
         let envs = self.envs.lock().unwrap_or_else(PoisonError::into_inner);
         envs.contains_key(&agent)
+    }
+
+    pub fn own_env(&self) -> Arc<Env> {
+        Arc::clone(&self.own_env)
     }
 
     fn env_of(&self, agent: AgentId) -> Arc<Env> {

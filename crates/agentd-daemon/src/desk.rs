@@ -5,6 +5,7 @@
 
 use crate::claims::Claims;
 use crate::clock;
+use crate::hooks::observe;
 use crate::problem::{Result, of_store};
 use crate::supervisor::{Process, Starts};
 use crate::view;
@@ -52,6 +53,10 @@ pub struct Inner {
     pub reporting: bool,
     /// It is to have a process, though there is nothing to do.
     pub wanted: bool,
+    /// Hooks are told that it begins or goes on: no process before they have spoken.
+    pub held: u32,
+    /// What was written that hooks are to hear of.
+    pub noticed: Vec<Event>,
     /// Puts it to sleep in a while.
     pub sleeper: Option<AbortHandle>,
     /// What is in memory may not be what is on disk.
@@ -119,6 +124,8 @@ impl Desk {
                 resetting: false,
                 reporting: false,
                 wanted: false,
+                held: 0,
+                noticed: Vec::new(),
                 sleeper: None,
                 stale: false,
             }),
@@ -140,8 +147,9 @@ impl Desk {
     pub fn is_quiet(&self) -> bool {
         let inner = self.inner.try_lock();
         inner.is_ok_and(|inner| {
+            let is_idle = inner.process.is_none() && !inner.state.needs_process();
             let is_busy = inner.resetting || inner.reporting || inner.state.owes_report();
-            inner.process.is_none() && !is_busy && !inner.state.needs_process()
+            is_idle && !is_busy && inner.held == 0
         })
     }
 
@@ -223,12 +231,15 @@ impl Guard<'_> {
         self.append_in(None, lines).await
     }
 
-    /// The same, as a part of a turn.
+    /// The same for what belongs to a turn.
     pub async fn append_in(
         &mut self,
         turn: Option<TurnId>,
         lines: Vec<Line>,
     ) -> Result<Vec<Event>> {
+        if lines.is_empty() {
+            return Ok(Vec::new());
+        }
         let at = clock::now();
         let events = lines.into_iter();
         let events = events.map(|(conversation, body)| NewEvent {
@@ -313,6 +324,12 @@ impl Guard<'_> {
         let placed = placed(events, self.desk.id, first);
         for event in &placed {
             self.state.apply(event);
+        }
+        if placed
+            .iter()
+            .any(|event| observe::is_of_interest(event.kind()))
+        {
+            self.noticed.extend(placed.iter().cloned());
         }
         self.desk.changed();
         placed

@@ -5,6 +5,7 @@ mod agents;
 mod conversations;
 mod daemon;
 mod events;
+mod hooks;
 mod prompts;
 mod respond;
 mod tasks;
@@ -16,7 +17,7 @@ use agentd_process::failpoint;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::Method;
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post, put};
 use std::future::IntoFuture as _;
@@ -43,7 +44,11 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .route("/restore", post(verbs::restore))
         .route("/purge", post(verbs::purge))
         .route("/approvals/{approval}", post(verbs::decide))
-        .route_layer(from_fn(access::no_tools));
+        .route_layer(from_fn_with_state(Arc::clone(&daemon), access::no_tools));
+    let guarded_hooks = Router::new()
+        .route("/v1/hooks/test", post(hooks::test))
+        .route("/v1/hooks/trust", post(hooks::trust))
+        .route_layer(from_fn_with_state(Arc::clone(&daemon), access::no_tools));
     let verbs = Router::new()
         .route("/start", post(verbs::start))
         .route("/stop", post(verbs::stop))
@@ -75,6 +80,9 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .nest("/v1/agents/{name}", agent)
         .route("/v1/tasks", get(tasks::of_all))
         .route("/v1/tasks/{which}/stop", post(tasks::stop))
+        .route("/v1/hooks", get(hooks::list))
+        .route("/v1/hooks/check", post(hooks::check))
+        .merge(guarded_hooks)
         .route("/v1/events", get(events::of_all))
         .route(
             "/v1/import",

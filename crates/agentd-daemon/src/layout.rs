@@ -68,6 +68,36 @@ impl Layout {
             .join(task.to_string())
     }
 
+    /// Hooks that run, or of which nobody has seen the end: a folder each.
+    pub fn hooks(&self) -> PathBuf {
+        self.home.join("hooks")
+    }
+
+    pub fn hook_folder(&self, hook: agentd_core::id::HookId) -> PathBuf {
+        self.hooks().join(hook.to_string())
+    }
+
+    /// The user's own hooks.
+    pub fn user_hooks(&self) -> PathBuf {
+        self.home.join("hooks.json")
+    }
+
+    /// Which hooks of projects the user trusts.
+    pub fn trusted_hooks(&self) -> PathBuf {
+        self.home.join("trusted-hooks.json")
+    }
+
+    /// Variables that hooks leave for the tools of a conversation.
+    pub fn env_file(
+        &self,
+        agent: AgentId,
+        conversation: agentd_core::id::ConversationId,
+    ) -> PathBuf {
+        self.agent_folder(agent)
+            .join("env")
+            .join(conversation.to_string())
+    }
+
     /// What its process had to say besides.
     pub fn runtime_log(&self, agent: AgentId) -> PathBuf {
         self.agent_folder(agent).join("runtime.log")

@@ -6,6 +6,7 @@
 //! - `desk`: one agent at hand; everything that is written to its journal goes through it.
 //! - `supervisor`: the agents' processes.
 //! - `link`: what runtimes say and hear.
+//! - `hooks`: users' programs that hear of what happens.
 //! - `lifecycle`: what can be done to an agent, one file per verb.
 //! - `http`: the same over HTTP, one file per noun.
 
@@ -14,6 +15,7 @@ mod claims;
 mod clock;
 mod daemon;
 mod desk;
+mod hooks;
 mod http;
 pub mod layout;
 mod lifecycle;
@@ -29,6 +31,7 @@ use crate::layout::Layout;
 use crate::supervisor::end_process;
 use crate::transcript::Transcripts;
 use agentd_client::api::Env;
+use agentd_core::hook::HookEvent;
 use agentd_process::failpoint;
 use agentd_store::{Options, SqliteStore, Store};
 use std::ffi::OsString;
@@ -116,6 +119,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let follower = Arc::clone(&daemon);
     tokio::spawn(async move { follower.transcripts.follow(work).await });
     let linked = tokio::spawn(link::serve(Arc::clone(&daemon), links));
+    hooks::settle::settle_all(&daemon).await;
     if let Err(problem) = lifecycle::revive::revive(&daemon).await {
         tracing::error!(%problem, "not all agents could be looked at");
     }
@@ -128,19 +132,27 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     tokio::spawn(lifecycle::auto_reset::watch(Arc::clone(&daemon)));
     tracing::info!(home = %settings.home.display(), pid = std::process::id(), "ready");
 
+    let starter = Arc::clone(&daemon);
+    let started = serde_json::json!({"pid": std::process::id()});
+    tokio::spawn(async move {
+        hooks::observe::of_daemon(&starter, HookEvent::DaemonStart, started).await;
+    });
+
     let mut ending = daemon.ending();
-    loop {
+    let reason = loop {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break "signal",
+            _ = interrupt.recv() => break "signal",
             _ = hangup.recv() => {}
             _ = ending.wait_for(|ending| *ending != Ending::No) => {
                 stop_all(&daemon).await;
-                break;
+                break "stop";
             }
         }
-    }
+    };
     failpoint::hit("before", "leave");
+    let stopped = serde_json::json!({"reason": reason});
+    hooks::observe::of_daemon(&daemon, HookEvent::DaemonStop, stopped).await;
     daemon.end(Ending::Leaves);
     let _ended = served.await;
     let _ended = linked.await;

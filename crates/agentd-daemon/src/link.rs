@@ -6,9 +6,10 @@ use crate::lifecycle;
 use agentd_client::api;
 use agentd_core::draft::Change;
 use agentd_core::event::Event;
+use agentd_core::hook::Fire;
 use agentd_core::id::Seq;
 use agentd_core::link::{
-    Append, Asked, Down, Draft, Greeting, Hello, MAX_FRAME, Order, Refusal, Up, Welcome,
+    Append, Asked, Down, Draft, Greeting, Hello, MAX_FRAME, Order, Question, Refusal, Up, Welcome,
 };
 use agentd_process::{Identity, failpoint};
 use agentd_store::{DraftAck, DraftChunk, ReadQuery};
@@ -101,6 +102,15 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
             Up::Append(append) => take(&daemon, &desk, append, &down).await,
             Up::Draft(draft) => keep(&daemon, &desk, draft, &down).await,
             Up::Ask(asked) => answer(&daemon, &desk, asked, &down).await,
+            Up::Fire(fire) => {
+                tokio::spawn(tell(
+                    Arc::clone(&daemon),
+                    Arc::clone(&desk),
+                    *fire,
+                    down.clone(),
+                ));
+                true
+            }
             Up::Hello(_) => false,
         };
         if !went_well {
@@ -186,6 +196,7 @@ async fn greet(
         if !daemon.has_brought(desk.id) {
             daemon.supply(&mut guard, &has);
         }
+        lifecycle::subagents::supply(daemon, &guard, &has).await;
         guard.given = Some(has);
     } else {
         guard.given = Some(Arc::clone(&guard.env));
@@ -265,12 +276,27 @@ async fn answer(
     let (daemon, desk, down) = (Arc::clone(daemon), Arc::clone(desk), down.clone());
     tokio::spawn(async move {
         let n = asked.n;
+        let only_waits = matches!(asked.question, Question::Await { .. });
         let answer = lifecycle::subagents::answer(&daemon, &desk, asked.question);
-        if let Some(answer) = answer.await {
+        let answer = tokio::select! {
+            answer = answer => answer,
+            // What does something is done to its end, whoever hangs up.
+            () = down.closed(), if only_waits => None,
+        };
+        if let Some(answer) = answer {
             let _broken = down.send(Down::Answer { n, answer });
         }
     });
     true
+}
+
+/// Tells hooks what a runtime wants them to hear. Whoever asks again after a cut has the same answer.
+async fn tell(daemon: Arc<Daemon>, desk: Arc<Desk>, fire: Fire, down: mpsc::UnboundedSender<Down>) {
+    let id = fire.id;
+    let verdict = daemon.fire(&desk, fire).await;
+    // Under the lock: what was written before has been said before.
+    let _guard = desk.lock().await;
+    let _broken = down.send(Down::Fired { id, verdict });
 }
 
 async fn keep(

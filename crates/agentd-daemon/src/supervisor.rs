@@ -3,6 +3,7 @@
 
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
+use crate::hooks::observe;
 use crate::layout;
 use crate::lifecycle;
 use agentd_client::api::Env;
@@ -68,6 +69,8 @@ impl Daemon {
     /// Does what the agent's state calls for.
     pub fn mind(self: &Arc<Self>, desk: &Arc<Desk>, guard: &mut Guard<'_>) {
         self.transcripts.touched(desk.id);
+        let noticed = std::mem::take(&mut guard.noticed);
+        observe::written(self, desk, guard, &noticed);
         if self.is_ending() {
             return;
         }
@@ -94,7 +97,8 @@ impl Daemon {
         }
         Self::mind_env(guard);
         let is_wanted = guard.wanted && !guard.state.stopped && !guard.resetting;
-        let needs = guard.state.needs_process() || is_wanted;
+        let may = guard.held == 0 || guard.state.ends_turn();
+        let needs = (guard.state.needs_process() || is_wanted) && may;
         let is_done = guard.state.stopped && guard.state.turn.is_none();
         match &guard.process {
             None if needs && !guard.state.archived => {
@@ -224,6 +228,10 @@ async fn start(daemon: Arc<Daemon>, desk: Arc<Desk>) {
         guard.changed();
         return;
     }
+    if guard.starts.deaths > 0 {
+        let deaths = guard.starts.deaths;
+        observe::restarts(&daemon, &desk, &guard, "crash", deaths);
+    }
     failpoint::hit("before", "spawn");
     let spawned = spawn(&daemon, &desk);
     failpoint::hit("after", "spawn");
@@ -291,20 +299,22 @@ async fn watch(daemon: Arc<Daemon>, desk: Arc<Desk>, identity: Identity, child: 
         tracing::error!(agent = %desk.id, %error, "what a process left behind cannot be killed");
     }
     let mut guard = desk.lock().await;
-    let is_it = guard
+    let process = guard
         .process
-        .as_ref()
-        .is_some_and(|process| process.identity == Some(identity));
-    if !is_it {
-        return;
-    }
-    guard.process = None;
+        .take_if(|process| process.identity == Some(identity));
+    let Some(process) = process else { return };
     guard.down = None;
     guard.link.gone();
     let ended_well = match exit {
         Some(exit) => exit == Exit::Code(0),
         None => guard.state.at_rest,
     };
+    let reason = match (process.is_stopping, ended_well) {
+        (true, _) => "stopped",
+        (_, true) => "ended",
+        _ => "crashed",
+    };
+    observe::exited(&daemon, &desk, &guard, reason, exit);
     let lived = guard.starts.at.is_none_or(|at| at.elapsed() > LONG_LIFE);
     if ended_well || lived {
         guard.starts.deaths = 0;

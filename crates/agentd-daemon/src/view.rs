@@ -4,6 +4,7 @@ pub mod kin;
 
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
+use crate::hooks::sources;
 use crate::problem::{Result, of_store};
 use crate::title;
 use agentd_client::api::{
@@ -15,6 +16,7 @@ use agentd_core::state::Phase;
 use agentd_core::usage::Spent;
 use agentd_core::window::Window;
 use agentd_store::{AgentRow, ReadQuery};
+use std::path::Path;
 
 /// What there is to say of a turn that was given up.
 pub const LOST: &str = "its process died again and again without getting any further; ask it again, or \
@@ -82,6 +84,7 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
             text
         }
     };
+    agent.untrusted_hooks = untrusted(daemon, agent.cwd.as_deref());
     agent.summary = Some(text).filter(|text| !text.is_empty());
     agent.parent = kin::parent(daemon, desk).await;
     let asked = kin::approvals(daemon, desk).await;
@@ -99,6 +102,12 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
         Reason::Noted => last_note(daemon, desk.id, agent.head).await,
     };
     Ok(agent)
+}
+
+fn untrusted(daemon: &Daemon, cwd: Option<&str>) -> Option<String> {
+    let source = sources::of_project(daemon, Path::new(cwd?))?;
+    let path = source.path.filter(|_| !source.is_trusted)?;
+    Some(path.display().to_string())
 }
 
 enum Reason {
@@ -195,6 +204,7 @@ fn of(guard: &Guard<'_>) -> Agent {
         children: kin::children(state),
         archived: state.archived,
         stopped: state.stopped,
+        untrusted_hooks: None,
     }
 }
 

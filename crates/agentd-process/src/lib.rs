@@ -33,7 +33,7 @@ pub use boot::boot_id;
 pub use child::{Child, Exit};
 pub use error::{Error, Result};
 pub use identity::Identity;
-pub use inside::is_in_task;
+pub use inside::{Around, is_in_task, task_around};
 pub use reap::{adopt_orphans, kill_orphans, reap_orphans};
 pub use signal::{Delivery, Signal, signal, signal_group};
 pub use start::{Own, Start};

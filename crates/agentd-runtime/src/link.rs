@@ -4,13 +4,16 @@
 //! answered; whoever appends only waits a little longer.
 
 mod asking;
+mod hooks;
 mod journal;
 mod wire;
 
 pub use asking::Asking;
+pub use hooks::LinkHooks;
 pub use journal::LinkJournal;
 
 use agentd_core::event::{Event, NewEvent};
+use agentd_core::hook::{Fire, Verdict};
 use agentd_core::id::{AgentId, RuntimeId, TryId};
 use agentd_core::link::{Answer, Draft, Order, Question, Refusal, Welcome};
 use std::path::PathBuf;
@@ -41,6 +44,7 @@ enum Ask {
     Append(Vec<NewEvent>, Option<TryId>),
     Draft(Draft),
     Question(Question, oneshot::Sender<Answer>),
+    Fire(Box<Fire>, oneshot::Sender<Verdict>),
 }
 
 /// What comes of it, in the journal's order.
@@ -56,7 +60,9 @@ enum Heard {
 }
 
 /// Asks the daemon for the agent.
-pub async fn join(options: Options) -> Result<(Welcome, LinkJournal, Asking), JoinError> {
+pub async fn join(
+    options: Options,
+) -> Result<(Welcome, LinkJournal, LinkHooks, Asking), JoinError> {
     let (asks, asked) = mpsc::unbounded_channel();
     // Not one that keeps the link alive: that is for the journal.
     let asking = Asking::new(asks.downgrade());
@@ -65,8 +71,9 @@ pub async fn join(options: Options) -> Result<(Welcome, LinkJournal, Asking), Jo
     loop {
         match hears.recv().await {
             Some(Heard::Woken(welcome)) => {
+                let hooks = LinkHooks::new(asks.clone());
                 let journal = LinkJournal::new(asks, hears);
-                return Ok((*welcome, journal, asking));
+                return Ok((*welcome, journal, hooks, asking));
             }
             Some(Heard::Refused(why)) => return Err(JoinError::Refused(why)),
             Some(Heard::Gone(why)) => return Err(JoinError::Gone(why)),

@@ -16,7 +16,7 @@ use agentd_core::message::{Block, CallOutcome, ToolCall, Wire};
 use agentd_core::recover::CallFact;
 use agentd_core::state::{AgentState, StartedCall};
 use agentd_core::time::Timestamp;
-use agentd_core::turn::{Consent, Finished, Policy, Prepared};
+use agentd_core::turn::{Consent, Finished, Hooks, Policy, Prepared};
 use agentd_core::window::Window;
 use agentd_runtime::driver::{
     Command, Driver, Ended, Folded, Journal, JournalError, Observed, Parts, Tools,
@@ -237,6 +237,7 @@ impl Bench {
             journal,
             provider,
             tools,
+            hooks: None,
             observer,
             clock,
         };
@@ -257,6 +258,7 @@ impl Bench {
             parallel: BTreeSet::from(["shell".to_owned()]),
             max_failures: 4,
             missing_key: None,
+            hooks: Hooks::None,
         }
     }
 

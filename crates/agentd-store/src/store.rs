@@ -44,13 +44,8 @@ pub trait Store: Send + Sync + 'static {
     /// A page of one agent's events.
     async fn read(&self, query: ReadQuery) -> Result<Page>;
 
-    /// Where the turns of a conversation ended, in order, up to some event.
-    async fn turn_ends(
-        &self,
-        agent: AgentId,
-        conversation: ConversationId,
-        through: Seq,
-    ) -> Result<Vec<Event>>;
+    /// Where turns of a conversation ended, in order.
+    async fn turn_ends(&self, query: TurnQuery) -> Result<TurnEnds>;
 
     /// A page of all agents' events, in the order they were committed.
     async fn read_all(&self, after: Cursor, limit: usize) -> Result<GlobalPage>;
@@ -222,6 +217,31 @@ impl ReadQuery {
             turn: None,
         }
     }
+}
+
+/// Which of the turns that ended in a conversation, up to some event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnQuery {
+    pub agent: AgentId,
+    pub conversation: ConversationId,
+    pub through: Seq,
+    pub which: Turns,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turns {
+    /// So many, the last of them.
+    Newest(usize),
+    /// 0 for the first.
+    Nth(usize),
+    Id(TurnId),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnEnds {
+    pub events: Vec<Event>,
+    /// How many there are in all.
+    pub total: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]

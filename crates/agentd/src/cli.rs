@@ -2,9 +2,9 @@
 
 use crate::commands::{
     agent, apply, approve, checkpoint, compact, completions, config, r#continue, conversations,
-    create, daemon, demo, deny, edit, export, fork, import, interrupt, list, logs, purge, rename,
-    replay, reset, restart, restore, rewind, rm, run, runtime, send, set, show, start, status,
-    stop, tasks, verify, wait,
+    create, daemon, demo, deny, edit, export, fork, hooks, import, interrupt, list, logs, purge,
+    rename, replay, reset, restart, restore, rewind, rm, run, runtime, send, set, show, start,
+    status, stop, tasks, verify, wait,
 };
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -57,6 +57,7 @@ pub enum Verb {
     Edit(edit::Args),
     Set(set::Args),
     Apply(apply::Args),
+    Hooks(hooks::Args),
     Rename(rename::Args),
     Export(export::Args),
     Import(import::Args),

@@ -5,11 +5,13 @@ use crate::clock;
 use crate::error::{Error, Exit};
 use crate::providers;
 use crate::setup::{self, Surroundings};
+use agentd_core::environment::variables;
 use agentd_core::event::PauseReason;
 use agentd_core::id::{AgentId, RuntimeId};
 use agentd_daemon::layout::{Layout, Seat};
 use agentd_runtime::driver::{Command, Driver, Folded, JournalError, Parts};
 use agentd_runtime::link::{self, JoinError, Options};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -29,7 +31,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         runtime,
         orphan,
     };
-    let (welcome, journal, asking) = tokio::select! {
+    let (welcome, journal, hooks, asking) = tokio::select! {
         joined = link::join(options) => joined.map_err(|error| not_joined(&error))?,
         () = terminated(&mut signals) => return Ok(()),
     };
@@ -44,9 +46,15 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     };
     let surroundings = Surroundings::of(welcome.env);
     let catalog = providers::catalog()?;
-    let spec = &folded.state.spec;
+    let mut spec = (*folded.state.spec).clone();
+    if let Some(conversation) = folded.state.tree.current() {
+        // What hooks left for the tools of this conversation.
+        let file = layout.env_file(agent, conversation);
+        let left = std::fs::read_to_string(file).unwrap_or_default();
+        spec.env.extend(variables(&left));
+    }
     let asking = Some(asking);
-    let ready = setup::ready(&catalog, spec, None, &folder, &surroundings, asking)?;
+    let ready = setup::ready(&catalog, &spec, None, &folder, &surroundings, asking)?;
     let has_key = ready.policy.missing_key.is_none();
     let paused = folded.state.turn.as_ref().and_then(|turn| turn.paused);
     let after = folded.state.after();
@@ -54,6 +62,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         journal: Box::new(journal),
         provider: ready.provider,
         tools: ready.tools,
+        hooks: Some(Arc::new(hooks)),
         // Whoever watches asks the daemon.
         observer: Box::new(|_| {}),
         clock: clock::now,

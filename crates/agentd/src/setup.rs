@@ -6,7 +6,7 @@ use agentd_core::catalog::{Catalog, Choice};
 use agentd_core::event::Context;
 use agentd_core::id::BootId;
 use agentd_core::spec::{AgentSpec, Thinking};
-use agentd_core::turn::Policy;
+use agentd_core::turn::{Hooks, Policy};
 use agentd_process::failpoint;
 use agentd_process::task::{Limits, ShimProgram};
 use agentd_runtime::link::Asking;
@@ -136,6 +136,7 @@ pub fn ready(
         parallel: tools.parallel(),
         max_failures: MAX_FAILURES,
         missing_key,
+        hooks: Hooks::None,
     };
     Ok(Ready {
         provider,

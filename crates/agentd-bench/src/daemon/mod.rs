@@ -9,6 +9,8 @@ mod house;
 mod many;
 mod startup;
 
+pub use house::House;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -54,18 +56,18 @@ enum Part {
 }
 
 /// What every part needs.
-struct Bed {
-    folder: Folder,
-    runtime: Runtime,
-    long: bool,
+pub struct Bed {
+    pub folder: Folder,
+    pub runtime: Runtime,
+    pub long: bool,
     /// `agentd`.
-    program: PathBuf,
-    model: FakeModel,
+    pub program: PathBuf,
+    pub model: FakeModel,
 }
 
 impl Bed {
     /// One of two sizes.
-    fn size<T>(&self, short: T, long: T) -> T {
+    pub fn size<T>(&self, short: T, long: T) -> T {
         if self.long { long } else { short }
     }
 }
@@ -115,7 +117,7 @@ fn measure(bed: &Bed, only: &[Part]) -> Result<Vec<Line>> {
 }
 
 /// A line that is still to be measured.
-fn line(what: String, floor_is: String, unit: Unit, aim: Option<Aim>) -> Line {
+pub fn line(what: String, floor_is: String, unit: Unit, aim: Option<Aim>) -> Line {
     Line {
         what,
         floor_is,

@@ -116,4 +116,7 @@ pub struct EndedTurn {
     pub at: Seq,
     pub ended_at: Timestamp,
     pub status: TurnStatus,
+    /// It answered nobody: it was there for a compaction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compacts: bool,
 }

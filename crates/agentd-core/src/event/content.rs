@@ -1,7 +1,8 @@
 //! What was said. Purge may take these bodies, and no others.
 
 use super::Position;
-use crate::id::{CallId, PromptId, Seq, TryId};
+use crate::hook::Answer;
+use crate::id::{CallId, HookId, PromptId, Seq, TryId};
 use crate::message::{Block, CallOutcome, Wire};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -118,4 +119,19 @@ pub struct Note {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<Seq>,
     pub text: String,
+}
+
+/// What a hook had to say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HookOutput {
+    pub hook: HookId,
+    #[serde(flatten)]
+    pub answer: Answer,
+}
+
+/// A hook gave a call other arguments than the model did. It runs with these.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallRevised {
+    pub call: CallId,
+    pub arguments: serde_json::Map<String, Value>,
 }

@@ -129,6 +129,7 @@ kinds! {
         PromptsTaken = "prompts_taken" v 1,
         PromptsSetAside = "prompts_set_aside" v 1,
         PromptsRequeued = "prompts_requeued" v 1,
+        PromptBlocked = "prompt_blocked" v 1,
         TurnStarted = "turn_started" v 1,
         TurnPaused = "turn_paused" v 1,
         TurnContinued = "turn_continued" v 1,
@@ -146,6 +147,8 @@ kinds! {
         ApprovalRequested = "approval_requested" v 1,
         ApprovalAnswered = "approval_answered" v 1,
         ApprovalWithdrawn = "approval_withdrawn" v 1,
+        HookStarted = "hook_started" v 1,
+        HookEnded = "hook_ended" v 1,
         CompactionAsked = "compaction_asked" v 1,
         Compacted = "compacted" v 1,
         Purged = "purged" v 1,
@@ -160,6 +163,8 @@ kinds! {
         Summary = "summary" v 1,
         Context = "context" v 1,
         Note = "note" v 1,
+        HookOutput = "hook_output" v 1,
+        CallRevised = "call_revised" v 1,
     }
 }
 
@@ -210,6 +215,12 @@ impl Body {
             Self::Prompt(prompt) => &prompt.blocks,
             Self::MessageAdded(message) => &message.blocks,
             Self::ResultAdded(result) => &result.blocks,
+            Self::HookOutput(output) => {
+                let answer = &output.answer;
+                let texts = [&answer.context, &answer.reason, &answer.message];
+                out.extend(texts.into_iter().flatten().cloned());
+                return out;
+            }
             Self::Notice(Notice { text, .. })
             | Self::Summary(Summary { text, .. })
             | Self::Instruction(Instruction { text })

@@ -7,6 +7,7 @@
 mod agent;
 mod content;
 mod conversation;
+mod hook;
 mod kinds;
 mod prompt;
 mod reset;
@@ -17,6 +18,7 @@ mod turn;
 pub use agent::*;
 pub use content::*;
 pub use conversation::*;
+pub use hook::*;
 pub use kinds::{Body, Class, DecodeError, Kind};
 pub use prompt::*;
 pub use reset::*;

@@ -96,6 +96,8 @@ fn what_was_said_is_content_and_nothing_else_is() {
         "summary",
         "context",
         "note",
+        "hook_output",
+        "call_revised",
     ];
     assert_eq!(content, expected);
 }

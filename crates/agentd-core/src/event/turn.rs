@@ -174,6 +174,8 @@ pub enum FailureClass {
     Rejected,
     /// The model declined to answer.
     Refused,
+    /// A hook refused the prompt.
+    Blocked,
 }
 
 impl FailureClass {

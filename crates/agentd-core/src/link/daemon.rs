@@ -30,7 +30,7 @@ pub struct Daemon {
 impl Daemon {
     /// Somebody has connected. `state` is the agent as it is now.
     pub fn hello(&mut self, hello: &Hello, state: &AgentState) -> Greeting {
-        if hello.v != VERSION {
+        if hello.v == 0 || hello.v > VERSION {
             return Greeting::Refuse(Refusal::Version);
         }
         let Some(seen) = hello.seen else {

@@ -12,14 +12,15 @@ pub use daemon::{Daemon, Greeting};
 pub use runtime::{Did, Runtime};
 
 use crate::event::{Event, NewEvent, SubagentOutcome};
-use crate::id::{AgentId, CallId, Incarnation, RuntimeId, Seq, TryId};
+use crate::hook::{Fire, Verdict};
+use crate::id::{AgentId, CallId, FireId, Incarnation, RuntimeId, Seq, TryId};
 use crate::state::AgentState;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version that this build speaks.
-pub const VERSION: u32 = 1;
+/// The version that this build speaks. The second one has hooks; a runtime of the first is still heard.
+pub const VERSION: u32 = 2;
 /// What one thing that is said may hold: an append with all of a tool's output in it, or an agent's window.
 pub const MAX_FRAME: usize = 256 * 1024 * 1024;
 
@@ -31,6 +32,8 @@ pub enum Up {
     Append(Append),
     Draft(Draft),
     Ask(Asked),
+    /// Something that hooks are to hear of.
+    Fire(Box<Fire>),
 }
 
 impl Up {
@@ -41,6 +44,7 @@ impl Up {
             Self::Append(_) => "append",
             Self::Draft(_) => "draft",
             Self::Ask(_) => "ask",
+            Self::Fire(_) => "fire",
         }
     }
 }
@@ -169,6 +173,11 @@ pub enum Down {
         n: u64,
         answer: Answer,
     },
+    /// What hooks say. What they had written to the journal has come before.
+    Fired {
+        id: FireId,
+        verdict: Verdict,
+    },
     Refused {
         why: Refusal,
     },
@@ -185,6 +194,7 @@ impl Down {
             Self::Events { .. } => "events",
             Self::Order { .. } => "order",
             Self::Answer { .. } => "answer",
+            Self::Fired { .. } => "fired",
             Self::Refused { .. } => "refused",
         }
     }

@@ -5,7 +5,8 @@ use super::{
     Answer, Append, Asked, Down, Draft, Hello, Order, Question, Refusal, Seen, Up, VERSION, Welcome,
 };
 use crate::event::{Event, NewEvent, placed};
-use crate::id::{AgentId, Incarnation, RuntimeId, TryId};
+use crate::hook::{Fire, Verdict};
+use crate::id::{AgentId, FireId, Incarnation, RuntimeId, TryId};
 use std::collections::BTreeMap;
 
 /// What comes of something that was said.
@@ -19,6 +20,8 @@ pub enum Did {
     /// The append that was asked for is durable; its events have arrived before this.
     Appended,
     Drafted,
+    /// What hooks say.
+    Fired(FireId, Verdict),
     Told(Order),
     /// That question is answered.
     Answered(u64, Answer),
@@ -40,6 +43,8 @@ pub struct Runtime {
     drafting: Option<Draft>,
     asks: u64,
     asking: BTreeMap<u64, Question>,
+    /// What hooks have not answered yet.
+    firing: BTreeMap<FireId, Fire>,
     /// Hello was answered on the connection that there is.
     is_greeted: bool,
 }
@@ -56,6 +61,7 @@ impl Runtime {
             drafting: None,
             asks: 0,
             asking: BTreeMap::new(),
+            firing: BTreeMap::new(),
             is_greeted: false,
         }
     }
@@ -127,6 +133,12 @@ impl Runtime {
         }))
     }
 
+    /// As many as there are at a time.
+    pub fn fire(&mut self, fire: Fire) -> Vec<Did> {
+        self.firing.insert(fire.id, fire.clone());
+        self.say(Up::Fire(Box::new(fire)))
+    }
+
     /// What cannot be said now is said after the greeting.
     fn say(&self, up: Up) -> Vec<Did> {
         match self.is_greeted {
@@ -159,7 +171,8 @@ impl Runtime {
                 }
                 let again = self.appending.clone().map(Up::Append);
                 let draft = self.drafting.clone().map(Up::Draft);
-                did.extend(again.into_iter().chain(draft).map(Did::Send));
+                let fires = self.firing.values().cloned().map(Box::new).map(Up::Fire);
+                did.extend(again.into_iter().chain(draft).chain(fires).map(Did::Send));
                 let asking = self.asking.iter();
                 let asking = asking.filter_map(|(n, question)| self.asked(*n, question.clone()));
                 did.extend(asking.map(Did::Send));
@@ -188,6 +201,10 @@ impl Runtime {
                     None => Vec::new(),
                 }
             }
+            Down::Fired { id, verdict } => match self.firing.remove(&id) {
+                Some(_) => vec![Did::Fired(id, verdict)],
+                None => Vec::new(),
+            },
             Down::Events { events } => self.arrived(events),
             Down::Order { order } => vec![Did::Told(order)],
             Down::Answer { n, answer } => match self.asking.remove(&n) {

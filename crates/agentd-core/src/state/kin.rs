@@ -189,7 +189,7 @@ impl AgentState {
         if !self.errand.as_ref().is_some_and(|it| is_it(it.prompt)) {
             return;
         }
-        let is_reset = self.resets.under_way().is_some();
+        let is_reset = self.ends_turn() && self.resets.under_way().is_some();
         self.end_errand(match status {
             TurnStatus::Interrupted if is_reset => SubagentOutcome::Reset,
             TurnStatus::Completed => SubagentOutcome::Completed,
@@ -207,6 +207,23 @@ impl AgentState {
         if self.inbox.waiting().any(is_it) {
             self.end_errand(SubagentOutcome::Interrupted);
         }
+    }
+
+    /// A hook refused a prompt.
+    pub(super) fn errand_blocked(&mut self, prompt: PromptId) {
+        if self.errand.as_ref().is_some_and(|it| it.prompt == prompt) {
+            self.end_errand(SubagentOutcome::Failed);
+        }
+    }
+
+    /// Whether the turn under way is what a parent waits for.
+    pub fn is_on_errand(&self) -> bool {
+        let turn = self.turn.as_ref();
+        let is_it = |errand: &Errand| {
+            let is_under_way = errand.outcome.is_none();
+            is_under_way && turn.is_some_and(|turn| turn.prompts.contains(&errand.prompt))
+        };
+        self.errand.as_ref().is_some_and(is_it)
     }
 
     /// Prompts were sealed with a conversation.

@@ -6,9 +6,11 @@
 
 mod auto_reset;
 mod compactions;
+mod hooks;
 mod inbox;
 mod kin;
 mod phase;
+mod process;
 mod reset;
 mod spending;
 mod tasks;
@@ -16,6 +18,7 @@ mod tree;
 mod turn;
 
 pub use compactions::{CompactionOutcome, Compactions};
+pub use hooks::{Firing, Hooks, Run};
 pub use inbox::{Inbox, Queued};
 pub use kin::{Child, Children, EndedChild, Errand};
 pub use phase::Phase;
@@ -25,7 +28,9 @@ pub use tasks::{Approval, Approvals, EndedTask, Task, Tasks};
 pub use tree::{Conversation, Lineage, Segment, Tree};
 pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
 
-use crate::event::{After, Body, Event, FailCause, Mode, ResetStep, SubagentOutcome, TurnStatus};
+use crate::event::{
+    After, Body, Event, FailCause, FailureClass, Mode, ResetStep, SubagentOutcome, TurnStatus,
+};
 use crate::id::{AgentId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use crate::time::Timestamp;
@@ -63,6 +68,7 @@ pub struct AgentState {
     /// The newest incarnation has ended by itself.
     pub at_rest: bool,
     pub resets: Resets,
+    pub hooks: Hooks,
     pub tree: Tree,
     pub inbox: Inbox,
     pub turn: Option<Turn>,
@@ -100,6 +106,7 @@ impl AgentState {
             incarnation: Incarnation::default(),
             at_rest: true,
             resets: Resets::default(),
+            hooks: Hooks::default(),
             tree: Tree::default(),
             inbox: Inbox::default(),
             turn: None,
@@ -163,34 +170,8 @@ impl AgentState {
     /// What went wrong in a conversation that was left is no trouble of this one.
     fn is_trouble(&self, turn: &EndedTurn) -> bool {
         matches!(turn.status, TurnStatus::Failed | TurnStatus::Lost)
+            && turn.failure != Some(FailureClass::Blocked)
             && Some(turn.conversation) == self.tree.current()
-    }
-
-    /// Whether there is something to do that needs a process.
-    pub fn needs_process(&self) -> bool {
-        if self.resets.under_way().is_some() || self.stopped {
-            // The turn is to end, and only a process can end it as it should.
-            return self.turn.is_some();
-        }
-        let has_work = match &self.turn {
-            Some(_) => !self.waits_for_somebody(),
-            None => self.has_asked() && self.reset_due().is_none(),
-        };
-        has_work && self.failed.is_none()
-    }
-
-    /// Somebody has asked for something that has not begun.
-    fn has_asked(&self) -> bool {
-        self.inbox.waiting().len() > 0 || self.compactions.asked().is_some()
-    }
-
-    /// What a process that takes the agent over now comes after.
-    pub const fn after(&self) -> After {
-        match (self.incarnation.0, self.at_rest) {
-            (0, _) => After::Start,
-            (_, true) => After::Restart,
-            (_, false) => After::Crash,
-        }
     }
 
     /// How often the pointer has moved: what compare-and-swap compares.
@@ -270,7 +251,12 @@ impl AgentState {
             Body::ConversationSealed(body) => self.tree.seal(event, body),
             Body::PointerMoved(body) => {
                 self.tasks.told(body.to);
-                self.tree.move_pointer(body)
+                let after = self.last_turn.as_ref().map(|turn| turn.id);
+                let is_known = self.tree.move_pointer(body);
+                if is_known {
+                    self.resets.refuse(event, after);
+                }
+                is_known
             }
             Body::CheckpointSet(body) => self.tree.label(event, body),
             Body::ResetBegan(body) => self.resets.begin(event, body),
@@ -321,6 +307,10 @@ impl AgentState {
                 self.inbox.set_aside(&body.prompts)
             }
             Body::PromptsRequeued(body) => self.inbox.requeue(&body.prompts),
+            Body::PromptBlocked(body) => {
+                self.errand_blocked(body.prompt);
+                self.inbox.take(&[body.prompt])
+            }
 
             Body::TurnStarted(body) => self.start_turn(event, body),
             Body::TurnEnded(body) => self.end_turn(event, body),
@@ -364,6 +354,12 @@ impl AgentState {
             Body::ApprovalAnswered(body) => self.approvals.answer(body),
             Body::ApprovalWithdrawn(body) => self.approvals.withdraw(body.approval),
 
+            Body::HookStarted(body) => {
+                self.hooks.start(event, body);
+                true
+            }
+            Body::HookEnded(body) => self.end_hook(event, body),
+
             Body::Quarantined(_) => true,
 
             // What was said is the window's business.
@@ -375,6 +371,8 @@ impl AgentState {
             | Body::Summary(_)
             | Body::Context(_)
             | Body::Note(_)
+            | Body::HookOutput(_)
+            | Body::CallRevised(_)
             | Body::Gone(_) => true,
         }
     }

@@ -1,5 +1,6 @@
 //! The reset under way, and how the latest ones went.
 
+use super::AgentState;
 use crate::event::{
     Event, ResetBegan, ResetEnded, ResetRefusal, ResetStep, ResetStepped, ResetWithdrawn,
 };
@@ -47,7 +48,8 @@ pub struct Resets {
     /// Where the agent itself asked for one, at the end of its turn.
     #[serde(default)]
     scheduled: Option<Seq>,
-    /// When one that nobody had asked for was refused, and after which turn.
+    /// When one that nobody had asked for was refused, or what it left was taken up again, and after which
+    /// turn.
     #[serde(default)]
     refused: Option<(Timestamp, Option<TurnId>)>,
 }
@@ -84,6 +86,11 @@ impl Resets {
 
     pub(super) fn refused_at(&self) -> Option<Timestamp> {
         self.refused.map(|(at, _)| at)
+    }
+
+    /// Somebody wants the conversation as it is, after that turn: another reason is needed to leave it.
+    pub(super) const fn refuse(&mut self, event: &Event, after: Option<TurnId>) {
+        self.refused = Some((event.at, after));
     }
 
     pub(super) const fn schedule(&mut self, event: &Event) {
@@ -125,7 +132,7 @@ impl Resets {
     ) -> bool {
         let source = self.under_way().map(|reset| reset.order.source);
         if source.is_some_and(|source| !source.is_user()) {
-            self.refused = Some((event.at, after));
+            self.refuse(event, after);
         }
         let (ended, why) = (event.seq, body.why);
         self.close(body.op, |began| Outcome::Withdrawn { began, ended, why })
@@ -149,5 +156,18 @@ impl Resets {
             self.over.pop_front();
         }
         true
+    }
+}
+
+impl AgentState {
+    /// Nothing new begins while somebody makes another conversation the current one, or wants none at all.
+    pub fn is_held_back(&self) -> bool {
+        self.stopped || self.resets.under_way().is_some() || self.reset_due().is_some()
+    }
+
+    /// Whether a turn under way is to end. A reset asks hooks first, which may refuse it.
+    pub fn ends_turn(&self) -> bool {
+        let reset = self.resets.under_way();
+        self.stopped || reset.is_some_and(|reset| reset.done >= Some(ResetStep::PreReset))
     }
 }

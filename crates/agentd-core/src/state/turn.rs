@@ -36,6 +36,8 @@ pub struct Turn {
     /// Crashes since the last progress (a finished message or result).
     pub crashes: u32,
     pub paused: Option<PauseReason>,
+    /// How often hooks have kept it from ending, one time after the other.
+    pub stops_refused: u32,
     pub spent: Spent,
 }
 
@@ -140,6 +142,7 @@ impl AgentState {
             last_failure: None,
             crashes: 0,
             paused: None,
+            stops_refused: 0,
             spent: Spent::default(),
         });
         // One that answers nobody is not counted.

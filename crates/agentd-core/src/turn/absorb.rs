@@ -1,5 +1,6 @@
 //! What each input changes.
 
+use super::hooks::Shortened;
 use super::{Backoff, Finished, Input, LiveCall, Machine, Prepared};
 use crate::budget::charge_without_usage;
 use crate::draft::Reply;
@@ -94,6 +95,15 @@ impl Machine {
             // One that comes late, from a turn that was interrupted, ends no other wait.
             Input::BackoffOver if self.live.backoff != Backoff::Waiting => {}
             Input::BackoffOver => self.live.backoff = Backoff::None,
+            Input::Fired { id, verdict } => {
+                if self.live.asked.take_if(|asked| *asked == id).is_some() {
+                    self.live.heard = Some((id, verdict));
+                }
+            }
+            Input::Halt(reason) => {
+                self.live.halted = Some(reason);
+                self.want_interrupt();
+            }
             Input::Interrupt => self.want_interrupt(),
             Input::Continue => self.live.go_on = true,
             Input::Stop => {
@@ -113,18 +123,34 @@ impl Machine {
             self.window.apply(event);
         }
         match &event.body {
-            Body::PromptQueued(queued) if queued.mode == PromptMode::Interrupt => {
+            // During a reset it is meant for the next conversation.
+            Body::PromptQueued(queued)
+                if queued.mode == PromptMode::Interrupt && !self.agent.is_held_back() =>
+            {
                 self.want_interrupt();
             }
-            Body::ResetBegan(_) | Body::AgentStopped(_) => self.want_interrupt(),
+            Body::ResetStepped(_) | Body::AgentStopped(_) if self.agent.ends_turn() => {
+                self.want_interrupt();
+            }
             Body::TurnStarted(_) => self.live.starting = false,
-            Body::Summary(_) => self.live.overflowed = false,
+            Body::Summary(summary) => {
+                self.live.overflowed = false;
+                self.live.shortened = Some(Shortened {
+                    at: event.seq,
+                    text: summary.text.clone(),
+                    is_told: false,
+                });
+            }
             Body::TurnEnded(_) => {
                 self.live.interrupting = false;
                 self.live.backoff = Backoff::None;
                 self.live.overflowed = false;
                 self.live.compaction_failed = false;
                 self.live.forgiven = false;
+                self.live.asked = None;
+                self.live.heard = None;
+                self.live.shortened = None;
+                self.live.halted = None;
             }
             _ => {}
         }

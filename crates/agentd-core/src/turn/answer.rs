@@ -35,6 +35,18 @@ impl Machine {
             Ok(chosen) => chosen,
             Err(class) => return self.fail(class),
         };
+        if purpose == Purpose::Compact {
+            match self.may_compact(self.compaction_cut()) {
+                Err(wait) => return wait,
+                Ok(None) => {}
+                Ok(Some(reason)) if self.compacts() => return self.refuse(reason),
+                Ok(Some(_)) => {
+                    // As one that would not help: not tried again in this turn.
+                    self.live.compaction_failed = true;
+                    return Move::Append;
+                }
+            }
+        }
         let granted = budget::grant(
             &self.agent,
             moment.at,
@@ -152,6 +164,10 @@ impl Machine {
     pub(super) fn compact(&mut self, moment: &Moment<'_>) -> Move {
         let turn = self.agent.turn.as_ref();
         let is_made = turn.is_some_and(|turn| turn.compacted);
+        if is_made && let Some(told) = self.after_compaction() {
+            return told;
+        }
+        let turn = self.agent.turn.as_ref();
         if is_made || self.compaction_cut().is_none() {
             return self.complete();
         }

@@ -38,16 +38,20 @@ impl Machine {
             let result = recover::result(&call, CallOutcome::Interrupted, blocks);
             self.live.backlog.extend(result);
         }
+        let (cause, who) = match &self.live.halted {
+            Some(reason) => (
+                NoticeCause::Hook,
+                format!("A hook ended this turn: {reason}"),
+            ),
+            None => {
+                let who = "The user interrupted this turn.".to_owned();
+                (NoticeCause::Interrupted, who)
+            }
+        };
         if !self.compacts() {
-            let text = "The user interrupted this turn. Do not go on with it unless asked to; answer \
-                        the next message.";
-            self.live.backlog.push(
-                Notice {
-                    cause: NoticeCause::Interrupted,
-                    text: text.to_owned(),
-                }
-                .into(),
-            );
+            let rest = "Do not go on with it unless asked to; answer the next message.";
+            let text = format!("{who} {rest}");
+            self.live.backlog.push(Notice { cause, text }.into());
         }
         self.end_turn(TurnEnded::with(TurnStatus::Interrupted))
     }

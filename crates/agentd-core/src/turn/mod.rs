@@ -13,6 +13,7 @@
 mod absorb;
 mod answer;
 mod ending;
+mod hooks;
 mod plan;
 mod tools;
 
@@ -24,7 +25,8 @@ use crate::event::{
     Body, Context, Event, FailureClass, NewEvent, Position, StopReason, TaskExit, TaskStarted,
     ToolStarted,
 };
-use crate::id::{CallId, ConversationId, Seq, TaskId, TryId, TurnId};
+use crate::hook::{Fire, Verdict};
+use crate::id::{CallId, ConversationId, FireId, Seq, TaskId, TryId, TurnId};
 use crate::message::{Block, CallOutcome, ToolCall};
 use crate::request::Request;
 use crate::state::{AgentState, StartedCall};
@@ -48,6 +50,15 @@ pub struct Policy {
     pub max_failures: u32,
     /// The model cannot be asked before somebody brings its key; what to tell them.
     pub missing_key: Option<String>,
+    pub hooks: Hooks,
+}
+
+/// Whether somebody runs hooks for this agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hooks {
+    #[default]
+    None,
+    Asked,
 }
 
 /// The moment, and a source of new ids: neither is to be had in this crate.
@@ -104,6 +115,13 @@ pub enum Input {
     },
     /// The wait that [`Effect::Backoff`] asked for is over.
     BackoffOver,
+    /// What the hooks say to [`Effect::Fire`].
+    Fired {
+        id: FireId,
+        verdict: Verdict,
+    },
+    /// A hook of a call wants the turn to end now, for this reason.
+    Halt(String),
     /// The user wants the turn to end now.
     Interrupt,
     /// Take up the turn that ended as `limited`, or the one that is paused.
@@ -186,6 +204,10 @@ pub enum Effect {
     CancelTool {
         call: CallId,
     },
+    /// Tell the hooks, and wait for what they say. Asked again by another process, it has the same answer.
+    Fire {
+        fire: Box<Fire>,
+    },
     /// Wait a little (longer with each failure, with jitter) before the next try.
     Backoff {
         failures: u32,
@@ -232,6 +254,12 @@ struct Live {
     /// Requests of this incarnation so far.
     tries: u64,
     backoff: Backoff,
+    /// The hooks were asked this.
+    asked: Option<FireId>,
+    heard: Option<(FireId, Verdict)>,
+    shortened: Option<hooks::Shortened>,
+    /// Why a hook has the turn end.
+    halted: Option<String>,
     interrupting: bool,
     stopping: bool,
     stopped: bool,
@@ -279,7 +307,7 @@ impl Machine {
         let last_failure = agent.turn.as_ref().and_then(|turn| turn.last_failure);
         let live = Live {
             calls: calls.collect(),
-            interrupting: agent.turn.is_some() && plan::is_held_back(&agent),
+            interrupting: agent.turn.is_some() && agent.ends_turn(),
             overflowed: last_failure == Some(FailureClass::ContextOverflow),
             ..Live::default()
         };

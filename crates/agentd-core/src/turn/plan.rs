@@ -1,12 +1,11 @@
 //! What the state calls for next.
 
-use super::{Effect, Live, Machine, Moment};
+use super::{Effect, Hooks, Live, Machine, Moment};
 use crate::event::{
     Body, NewEvent, PromptMode, PromptsTaken, TurnContinued, TurnStarted, TurnStatus,
 };
 use crate::id::{CallId, TurnId};
 use crate::kin;
-use crate::state::AgentState;
 
 /// What one look at the state came to.
 pub(super) enum Move {
@@ -15,11 +14,6 @@ pub(super) enum Move {
     Do(Vec<Effect>),
     /// Wait for the next input.
     Wait,
-}
-
-/// Nothing new begins while somebody makes another conversation the current one, or wants none at all.
-pub(super) fn is_held_back(agent: &AgentState) -> bool {
-    agent.stopped || agent.resets.under_way().is_some() || agent.reset_due().is_some()
 }
 
 impl Machine {
@@ -87,8 +81,11 @@ impl Machine {
         if self.tell_of_tasks() {
             return Move::Append;
         }
-        if !self.live.stopping && self.take_steering() {
-            return Move::Append;
+        if let Some(joined) = self.take_steering() {
+            return joined;
+        }
+        if let Some(told) = self.after_compaction() {
+            return told;
         }
         if self.window.awaits_answer() {
             return if self.live.stopping {
@@ -100,12 +97,12 @@ impl Machine {
         match last_failure {
             // What there is of the last try is no answer.
             Some(class) => self.fail(class),
-            None => self.complete(),
+            None => self.wrap_up(),
         }
     }
 
     fn between_turns(&mut self, moment: &mut Moment<'_>, resumes: Option<TurnId>) -> Move {
-        if self.live.stopping || is_held_back(&self.agent) {
+        if self.live.stopping || self.agent.is_held_back() {
             return Move::Wait;
         }
         if self.tell_of_tasks() {
@@ -129,14 +126,23 @@ impl Machine {
         if resumes.is_none() && next.is_none() {
             return Move::Wait;
         }
+        // Hooks are asked about it before the turn begins.
+        let taken = match next.filter(|_| resumes.is_none()) {
+            Some(prompt) => match self.judge(None, prompt) {
+                Ok(verdict) => Some((prompt, verdict)),
+                Err(wait) => return wait,
+            },
+            None => None,
+        };
         self.live.next_turn = Some(TurnId::new((moment.new_id)()));
         self.live.starting = true;
         let compacts = None;
         let started = TurnStarted { resumes, compacts };
         self.live.backlog.push(started.into());
-        if let (None, Some(prompt)) = (resumes, next) {
-            let prompts = vec![prompt];
-            self.live.backlog.push(PromptsTaken { prompts }.into());
+        if let Some((prompt, verdict)) = taken
+            && let Some(reason) = self.submit(prompt, verdict)
+        {
+            return self.refuse(reason);
         }
         Move::Append
     }
@@ -157,17 +163,19 @@ impl Machine {
     }
 
     /// Prompts that join the turn at this boundary.
-    fn take_steering(&mut self) -> bool {
-        let waiting = self.agent.inbox.waiting();
-        let prompts: Vec<_> = waiting
-            .filter(|queued| queued.mode == PromptMode::Steer)
-            .map(|queued| queued.prompt)
-            .collect();
-        if prompts.is_empty() {
-            return false;
+    fn take_steering(&mut self) -> Option<Move> {
+        if self.live.stopping {
+            return None;
+        }
+        let joining = self.waiting();
+        let joining = joining.filter(|queued| queued.mode == PromptMode::Steer);
+        let prompts: Vec<_> = joining.map(|queued| queued.prompt).collect();
+        let first = *prompts.first()?;
+        if self.policy.hooks == Hooks::Asked {
+            return Some(self.steer(first));
         }
         self.live.backlog.push(PromptsTaken { prompts }.into());
-        true
+        Some(Move::Append)
     }
 
     fn append(&mut self, moment: &Moment<'_>) -> Effect {

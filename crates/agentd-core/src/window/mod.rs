@@ -7,9 +7,9 @@ mod skeleton;
 
 pub use skeleton::{MissingEvent, Skeleton};
 
-use crate::event::{Body, Context, Event, MessageStatus, Position, Tool};
+use crate::event::{Body, CallRevised, Context, Event, MessageStatus, Position, Tool};
 use crate::id::{CallId, PromptId, TurnId};
-use crate::message::{Block, ToolCall, ToolResult};
+use crate::message::{Arguments, Block, ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -58,6 +58,8 @@ pub struct Window {
     awaits: bool,
     /// Calls of the newest reply that have no result yet.
     open: Vec<CallId>,
+    /// Those of them that run with other arguments than the model gave.
+    revised: BTreeMap<CallId, Located<ToolCall>>,
 }
 
 impl Window {
@@ -83,13 +85,33 @@ impl Window {
         self.tools.as_ref().map_or(&[], |tools| &tools.value)
     }
 
-    /// The calls of the newest reply that still have no result, in order.
+    /// The calls of the newest reply that still have no result, in order, as they are to run.
     pub fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
-        self.newest_reply()
-            .into_iter()
-            .flatten()
-            .filter_map(Block::as_call)
-            .filter(|call| self.open.contains(&call.id))
+        let open = self.said_calls();
+        open.map(|call| match self.revised.get(&call.id) {
+            Some(revised) => &revised.value,
+            None => call,
+        })
+    }
+
+    /// The same as the model has them.
+    fn said_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        let reply = self.newest_reply().into_iter().flatten();
+        let calls = reply.filter_map(Block::as_call);
+        calls.filter(|call| self.open.contains(&call.id))
+    }
+
+    fn revise(&mut self, source: Position, body: &CallRevised) {
+        let said = self.said_calls().find(|call| call.id == body.call);
+        let Some(mut call) = said.cloned() else {
+            return;
+        };
+        call.arguments = Arguments::Object(body.arguments.clone());
+        let located = Located {
+            source,
+            value: call,
+        };
+        self.revised.insert(body.call.clone(), located);
     }
 
     pub fn has_open_calls(&self) -> bool {
@@ -185,6 +207,7 @@ impl Window {
                 self.awaits = true;
                 self.push(event, event.position(), Entry::Notice(body.text.clone()));
             }
+            Body::CallRevised(body) => self.revise(event.position(), body),
             Body::CompactionAsked(_) => self.instruction = None,
             Body::Instruction(body) => {
                 self.instruction = Some(Located {
@@ -217,11 +240,13 @@ impl Window {
                     .filter_map(Block::as_call)
                     .map(|call| call.id.clone())
                     .collect();
+                self.revised.clear();
             }
             Entry::Result(result) => {
                 if let Some(index) = self.open.iter().position(|id| *id == result.call) {
                     self.open.remove(index);
                 }
+                self.revised.remove(&result.call);
             }
             _ => {}
         }
@@ -266,6 +291,7 @@ impl Window {
         self.items.extend(kept);
         let still_there: Vec<CallId> = self.call_ids().cloned().collect();
         self.open.retain(|id| still_there.contains(id));
+        self.revised.retain(|id, _| still_there.contains(id));
     }
 }
 

@@ -16,6 +16,7 @@ pub struct Skeleton {
     instruction: Option<Position>,
     awaits: bool,
     open: Vec<CallId>,
+    revised: Vec<Position>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +53,7 @@ impl Window {
             instruction: self.instruction.as_ref().map(|it| it.source),
             awaits: self.awaits,
             open: self.open.clone(),
+            revised: self.revised.values().map(|call| call.source).collect(),
         }
     }
 
@@ -102,6 +104,12 @@ impl Window {
                 value: context.tools.clone(),
             });
         }
+        for source in &skeleton.revised {
+            let Body::CallRevised(revised) = body(*source)? else {
+                return Err(MissingEvent(*source));
+            };
+            window.revise(*source, revised);
+        }
         if let Some(source) = skeleton.instruction {
             let Body::Instruction(instruction) = body(source)? else {
                 return Err(MissingEvent(source));
@@ -120,9 +128,10 @@ impl Skeleton {
     pub fn sources(&self) -> impl Iterator<Item = Position> {
         let items = self.items.iter().map(|bone| bone.source);
         let pending = self.pending.iter().map(|(_, source)| *source);
+        let revised = self.revised.iter().copied();
         let rest = self.context.into_iter().chain(self.tools);
         let rest = rest.chain(self.instruction);
-        items.chain(pending).chain(rest)
+        items.chain(pending).chain(revised).chain(rest)
     }
 }
 

@@ -2,12 +2,17 @@
 //! own tools. That is a guard, not a boundary: tools run as the same user.
 
 use super::respond::Fault;
+use crate::daemon::Daemon;
+use crate::hooks::run;
 use agentd_client::{Kind, Problem};
+use agentd_core::id::AgentId;
+use agentd_process::Around;
 use axum::extract::connect_info::Connected;
-use axum::extract::{ConnectInfo, Request};
+use axum::extract::{ConnectInfo, RawPathParams, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use axum::serve::{IncomingStream, Listener};
+use std::sync::Arc;
 use tokio::net::{UnixListener, UnixStream};
 
 /// Whoever is at the other end.
@@ -48,23 +53,53 @@ impl Connected<IncomingStream<'_, Own>> for Peer {
     }
 }
 
-/// Lets people and their programs pass, and tools not.
+/// Lets people and their programs pass, and tools not. A hook passes, but not to its own agent: whoever told
+/// it something waits for it.
 pub async fn no_tools(
+    State(daemon): State<Arc<Daemon>>,
     ConnectInfo(peer): ConnectInfo<Peer>,
+    path: RawPathParams,
     request: Request,
     next: Next,
 ) -> Result<Response, Fault> {
-    // One that is gone already may have been anybody.
-    let is_tool = match peer.pid {
-        Some(pid) => agentd_process::is_in_task(pid).unwrap_or(true),
-        None => true,
-    };
-    if is_tool {
-        let what = "an agent's tools may not do that";
-        let problem = Problem::new(Kind::Refused, what)
-            .because("the request comes from a process that an agent started, or that is gone")
-            .next("do it from a terminal of your own");
-        return Err(problem.into());
+    let name = path.iter().find(|(key, _)| *key == "name");
+    let name = name.map(|(_, name)| name.to_owned());
+    match (who(&daemon, peer), name) {
+        (Who::Person, _) => {}
+        (Who::Hook(own), Some(name)) => {
+            let asked = daemon.find_any(&name).await?;
+            if asked == own {
+                let what = format!("a hook of `{name}` runs, and asks this of `{name}` itself");
+                let problem = Problem::new(Kind::Conflict, what);
+                return Err(problem.next("do it when the hook has ended").into());
+            }
+        }
+        (Who::Tool, _) | (Who::Hook(_), None) => {
+            let what = "an agent's tools may not do that";
+            let problem = Problem::new(Kind::Refused, what)
+                .because("the request comes from a process that an agent started, or that is gone")
+                .next("do it from a terminal of your own");
+            return Err(problem.into());
+        }
     }
     Ok(next.run(request).await)
+}
+
+enum Who {
+    Person,
+    Tool,
+    /// One of this agent's hooks, or whatever that started.
+    Hook(AgentId),
+}
+
+fn who(daemon: &Daemon, peer: Peer) -> Who {
+    // One that is gone already may have been anybody.
+    let around = peer.pid.map(agentd_process::task_around);
+    match around {
+        Some(Ok(Around::None)) => Who::Person,
+        Some(Ok(Around::Task(folder))) if folder.starts_with(daemon.layout.hooks()) => {
+            run::owner(&folder).map_or(Who::Tool, Who::Hook)
+        }
+        _ => Who::Tool,
+    }
 }

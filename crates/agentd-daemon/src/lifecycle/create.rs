@@ -2,6 +2,7 @@
 
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::hooks::session;
 use crate::lifecycle::send;
 use crate::problem::Result;
 use agentd_client::api::Create;
@@ -54,6 +55,7 @@ pub async fn create(daemon: &Arc<Daemon>, create: Create) -> Result<(AgentId, Op
     if let (Some(prompt), Some(accepted)) = (prompt, accepted) {
         daemon.remember(prompt, accepted.seq);
     }
+    session::begins(daemon, &desk, &mut guard, "startup", None);
     daemon.mind(&desk, &mut guard);
     Ok((id, prompt))
 }

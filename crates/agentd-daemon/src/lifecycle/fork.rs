@@ -5,6 +5,7 @@ use super::{create, place};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
+use crate::hooks::session;
 use crate::problem::{Result, of_refusal};
 use agentd_client::api::Fork;
 use agentd_client::{Kind, Problem};
@@ -60,6 +61,8 @@ pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<Desk>, ask: Fork) -> Result
         daemon.forget(id).await;
         return Err(problem);
     }
+    let begun_from = Some(place.conversation);
+    session::begins(daemon, &desk, &mut guard, "fork", begun_from);
     daemon.mind(&desk, &mut guard);
     Ok(Made {
         agent: id,

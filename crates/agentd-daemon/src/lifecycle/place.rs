@@ -7,12 +7,14 @@ use agentd_client::{Kind, Problem};
 use agentd_core::event::Body;
 use agentd_core::id::{ConversationId, Seq};
 use agentd_core::place::{self, Place, TurnName};
-use agentd_core::state::{AgentState, Conversation};
+use agentd_core::state::{AgentState, Conversation, Segment};
 use agentd_core::window::Window;
-use agentd_store::ReadQuery;
+use agentd_store::{ReadQuery, TurnEnds, TurnQuery, Turns};
 
 /// Events behind a place that are looked at before the whole window is.
 const LOOK: usize = 32;
+/// Turns of one conversation that are listed.
+const SHOWN: usize = 500;
 
 /// The place that is called so in a conversation: by a label, or by a turn that has ended.
 pub async fn find(
@@ -28,16 +30,46 @@ pub async fn find(
     let Some(name) = TurnName::parse(called) else {
         return Err(nowhere(state, conversation, "no label", called));
     };
-    let ended = ended_turns(daemon, state, conversation.id).await?;
-    let found = ended.iter().find(|turn| match name {
-        TurnName::Id(id) => turn.id == id,
-        TurnName::Number(number) => turn.number == number,
-    });
-    let found = found.ok_or_else(|| nowhere(state, conversation, "no turn that ended", called))?;
-    Ok(Place {
-        conversation: found.conversation,
-        at: found.at,
-    })
+    let found = turn(daemon, state, conversation.id, name).await?;
+    found.ok_or_else(|| nowhere(state, conversation, "no turn that ended", called))
+}
+
+/// Where a turn that the conversation shows ended.
+async fn turn(
+    daemon: &Daemon,
+    state: &AgentState,
+    conversation: ConversationId,
+    name: TurnName,
+) -> Result<Option<Place>> {
+    let lineage = state.tree.lineage(state.id, conversation, Seq(u64::MAX));
+    let mut before = 0;
+    for segment in lineage.segments {
+        let which = match name {
+            TurnName::Id(id) => Turns::Id(id),
+            TurnName::Number(number) if number > before => Turns::Nth(number - before - 1),
+            TurnName::Number(_) => return Ok(None),
+        };
+        let ends = ends(daemon, segment, which).await?;
+        if let Some(event) = ends.events.first() {
+            return Ok(Some(Place {
+                conversation: segment.conversation,
+                at: event.seq,
+            }));
+        }
+        before += ends.total;
+    }
+    Ok(None)
+}
+
+async fn ends(daemon: &Daemon, segment: Segment, which: Turns) -> Result<TurnEnds> {
+    let query = TurnQuery {
+        agent: segment.agent,
+        conversation: segment.conversation,
+        through: segment.through,
+        which,
+    };
+    let ends = daemon.store.turn_ends(query).await;
+    ends.map_err(|error| of_store(&error))
 }
 
 fn known(state: &AgentState, conversation: ConversationId) -> Result<&Conversation> {
@@ -55,8 +87,8 @@ fn nowhere(state: &AgentState, conversation: &Conversation, what: &str, called: 
     Problem::new(Kind::NotFound, what).next(next)
 }
 
-/// The turns that a conversation shows and that are over, oldest first; those of another agent, which it
-/// was forked from, are not among them.
+/// The turns that a conversation shows and that are over, oldest first, of each of its branches the newest;
+/// those of another agent, which it was forked from, are not among them.
 pub async fn ended_turns(
     daemon: &Daemon,
     state: &AgentState,
@@ -64,23 +96,24 @@ pub async fn ended_turns(
 ) -> Result<Vec<EndedTurn>> {
     let lineage = state.tree.lineage(state.id, conversation, Seq(u64::MAX));
     let mut turns = Vec::new();
+    let mut before = 0;
     for segment in lineage.segments {
-        let (conversation, through) = (segment.conversation, segment.through);
-        let ends = daemon.store.turn_ends(state.id, conversation, through);
-        for event in ends.await.map_err(|error| of_store(&error))? {
-            if let (Body::TurnEnded(ended), Some(id)) = (&event.body, event.turn)
-                && !ended.compacts
-            {
+        let TurnEnds { events, total } = ends(daemon, segment, Turns::Newest(SHOWN)).await?;
+        let first = before + total.saturating_sub(events.len()) + 1;
+        for (number, event) in (first..).zip(events) {
+            if let (Body::TurnEnded(ended), Some(id)) = (&event.body, event.turn) {
                 turns.push(EndedTurn {
-                    number: turns.len() + 1,
+                    number,
                     id,
-                    conversation,
+                    conversation: segment.conversation,
                     at: event.seq,
                     ended_at: event.at,
                     status: ended.status,
+                    compacts: ended.compacts,
                 });
             }
         }
+        before += total;
     }
     Ok(turns)
 }

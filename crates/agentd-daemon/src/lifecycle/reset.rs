@@ -1,6 +1,8 @@
 //! Another conversation becomes the current one: reset, undo, redo. Core says what comes next; whatever is
 //! done is on record before the next thing, so this goes on after any crash where it was.
 
+mod hooks;
+
 use super::{GRACE, check_generation, end_background, kill, place, quiet};
 use crate::clock;
 use crate::daemon::Daemon;
@@ -80,11 +82,14 @@ pub async fn over(daemon: &Daemon, desk: &Desk, op: OpId) -> Result<Receipt> {
     let outcome = desk.until(|guard| guard.state.resets.outcome(op)).await;
     match outcome {
         Outcome::Ended { began, ended, .. } => receipt(daemon, desk, op, (began, ended)).await,
-        Outcome::Withdrawn { why, .. } => Err(withdrawn(desk, why).await),
+        Outcome::Withdrawn { why, began, ended } => {
+            let reason = hooks::reason(daemon, desk, began, ended).await;
+            Err(withdrawn(desk, why, reason).await)
+        }
     }
 }
 
-async fn withdrawn(desk: &Desk, why: ResetRefusal) -> Problem {
+async fn withdrawn(desk: &Desk, why: ResetRefusal, reason: Option<String>) -> Problem {
     let name = desk.lock().await.state.name.clone();
     match why {
         ResetRefusal::StillActive => {
@@ -92,7 +97,14 @@ async fn withdrawn(desk: &Desk, why: ResetRefusal) -> Problem {
             let problem = Problem::new(Kind::Unavailable, what);
             problem.next("try again in a moment, or --force")
         }
-        ResetRefusal::Hook => Problem::new(Kind::Refused, "a hook refused the reset"),
+        ResetRefusal::Hook => {
+            let problem = Problem::new(Kind::Refused, "a hook refused the reset");
+            let problem = problem.next("--skip-hooks passes it by");
+            match reason {
+                Some(reason) => problem.because(reason),
+                None => problem,
+            }
+        }
         ResetRefusal::NoTarget => {
             Problem::new(Kind::Conflict, "there is no conversation to go to any more")
         }
@@ -136,7 +148,10 @@ async fn carry_out(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
         let mut guard = desk.lock().await;
         match reset::next(&guard.state) {
             Next::Nothing => return Ok(()),
-            Next::Hooks(step) => step_done(&mut guard, step).await?,
+            Next::Hooks(step) => {
+                drop(guard);
+                hooks::step(daemon, desk, step).await?;
+            }
             Next::Stop => {
                 drop(guard);
                 stop(daemon, desk).await?;
@@ -156,12 +171,12 @@ async fn carry_out(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
     }
 }
 
-async fn step_done(guard: &mut Guard<'_>, step: ResetStep) -> Result<()> {
+pub async fn step_done(guard: &mut Guard<'_>, step: ResetStep) -> Result<()> {
     let line = reset::stepped(&guard.state, step);
     guard.append(line.into_iter().collect()).await.map(drop)
 }
 
-async fn withdraw(desk: &Desk, why: ResetRefusal) -> Result<()> {
+pub async fn withdraw(desk: &Desk, why: ResetRefusal) -> Result<()> {
     let mut guard = desk.lock().await;
     let line = reset::withdraw(&guard.state, why);
     guard.append(line.into_iter().collect()).await.map(drop)
@@ -210,7 +225,8 @@ async fn switch(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
         }
         _ => Window::default(),
     };
-    let new = ConversationId::new(clock::new_id());
+    let new = reset::target(&guard.state);
+    let new = new.unwrap_or_else(|| ConversationId::new(clock::new_id()));
     match reset::switch(&guard.state, &window, &seen, new) {
         Ok(lines) if failpoint::mutant("reset_in_two") => {
             // A mistake of the lab's: what should be one transaction is one for each event.

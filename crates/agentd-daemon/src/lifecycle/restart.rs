@@ -3,6 +3,7 @@
 use super::{GRACE, kill};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
+use crate::hooks::{observe, session};
 use crate::problem::Result;
 use crate::supervisor::end_process;
 use agentd_client::api::Restart;
@@ -18,6 +19,8 @@ pub async fn restart(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Restart) -> Re
         if guard.state.stopped || guard.state.failed.is_some() {
             guard.note([AgentStarted {}.into()]).await?;
         }
+        // They are told when the process is gone.
+        guard.held += 1;
         end_process(&mut guard);
         let before = guard.process.as_ref().and_then(|process| process.identity);
         // Before it is gone: whoever sees it go starts the next one.
@@ -25,13 +28,19 @@ pub async fn restart(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Restart) -> Re
         daemon.mind(desk, &mut guard);
         before
     };
-    let Some(before) = before else { return Ok(()) };
-    let gone = desk.within(grace, |guard| {
-        let now = guard.process.as_ref().and_then(|process| process.identity);
-        (now != Some(before)).then_some(())
-    });
-    if gone.await.is_none() {
-        kill(desk).await;
+    if let Some(before) = before {
+        let gone = desk.within(grace, |guard| {
+            let now = guard.process.as_ref().and_then(|process| process.identity);
+            (now != Some(before)).then_some(())
+        });
+        if gone.await.is_none() {
+            kill(desk).await;
+        }
     }
+    let mut guard = desk.lock().await;
+    observe::restarts(daemon, desk, &guard, "restart", 0);
+    session::goes_on(daemon, desk, &mut guard, None);
+    guard.held -= 1;
+    daemon.mind(desk, &mut guard);
     Ok(())
 }

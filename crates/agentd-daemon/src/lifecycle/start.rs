@@ -3,6 +3,7 @@
 use super::{GRACE, quiet};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
+use crate::hooks::session;
 use crate::problem::Result;
 use agentd_client::api::Start;
 use agentd_client::{Kind, Problem};
@@ -25,7 +26,9 @@ pub async fn start(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start) -> Resu
     daemon.supply(&mut guard, &start.env);
     guard.starts.forgive();
     if guard.state.stopped || guard.state.failed.is_some() {
-        guard.note([AgentStarted {}.into()]).await?;
+        let events = guard.note([AgentStarted {}.into()]).await?;
+        let at = events.first().map(|event| event.seq);
+        session::goes_on(daemon, desk, &mut guard, at);
     }
     guard.wanted = true;
     daemon.mind(desk, &mut guard);

@@ -4,6 +4,7 @@
 use super::{GRACE, end_background, kill, quiet};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
+use crate::hooks::session;
 use crate::problem::Result;
 use agentd_client::api::{Ended, Stop};
 use agentd_client::{Kind, Problem};
@@ -12,14 +13,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub async fn stop(daemon: &Arc<Daemon>, desk: &Arc<Desk>, stop: Stop) -> Result<Ended> {
-    {
+    let stopped = {
         let mut guard = desk.lock().await;
         guard.wanted = false;
-        if !guard.state.stopped {
-            guard.note([AgentStopped {}.into()]).await?;
-        }
+        let events = match guard.state.stopped {
+            true => Vec::new(),
+            false => guard.note([AgentStopped {}.into()]).await?,
+        };
         daemon.mind(desk, &mut guard);
-    }
+        events.first().map(|event| event.seq)
+    };
     let grace = stop.grace_ms.map_or(GRACE, Duration::from_millis);
     if quiet(daemon, desk, grace).await.is_err() {
         kill(desk).await;
@@ -27,6 +30,9 @@ pub async fn stop(daemon: &Arc<Daemon>, desk: &Arc<Desk>, stop: Stop) -> Result<
             let what = "the agent does not run any more, but its turn has not ended";
             Problem::new(Kind::Unavailable, what).next("try again in a moment")
         })?;
+    }
+    if let Some(at) = stopped {
+        session::ends(daemon, desk, "stop", at).await;
     }
     match stop.kill_background {
         true => end_background(daemon, desk).await,

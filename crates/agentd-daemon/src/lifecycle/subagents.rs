@@ -6,26 +6,26 @@
 //!
 //! Locks are taken from the parent to the child, never the other way.
 
+mod report;
+
+pub use report::{deleted, report};
+
 use super::{archive, stop};
-use crate::answer;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
+use crate::hooks::session;
 use crate::problem::Result;
-use agentd_client::api::{Archive, Stop};
+use agentd_client::api::{Archive, Env, Stop};
 use agentd_client::{Kind, Problem};
-use agentd_core::event::{Body, ParentTold, SpecSet, SubagentOf, SubagentOutcome};
-use agentd_core::id::{AgentId, CallId, ConversationId, PromptId};
+use agentd_core::event::{SubagentOf, SubagentOutcome};
+use agentd_core::hook::{Fire, Occasion};
+use agentd_core::id::{AgentId, CallId, ConversationId, FireId, PromptId};
 use agentd_core::kin::{self, Hire, Report};
 use agentd_core::link::{Answer, Question};
-use agentd_core::state::Errand;
 use agentd_core::usage::Spent;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// Until a report that could not be written is tried again.
-const AGAIN: Duration = Duration::from_secs(1);
 
 /// Answers what a process asks about the subagent of one of its calls. None where it cannot be answered now:
 /// the process asks again on its next connection.
@@ -89,8 +89,7 @@ async fn hire(daemon: &Arc<Daemon>, desk: &Arc<Desk>, order: Order) -> Result<An
             Err(refused) => return Ok(refuse(&refused)),
         },
         None => {
-            let is_called_off = guard.state.stopped || guard.state.resets.under_way().is_some();
-            if is_called_off {
+            if guard.state.ends_turn() {
                 return Ok(Answer::NotThere);
             }
             let mut hire = match kin::hire(&guard.state, order.kind.as_deref()) {
@@ -115,7 +114,15 @@ async fn hire(daemon: &Arc<Daemon>, desk: &Arc<Desk>, order: Order) -> Result<An
             (agent, hire)
         }
     };
+    let kind = order.kind.clone();
+    let occasion = Occasion::subagent_start(&hire.name, kind.as_deref(), order.background);
     make(daemon, &guard, child, &hire, order).await?;
+    let id = FireId::of(occasion.event, &[child.as_bytes()]);
+    let fire = Fire {
+        turn: Some(turn),
+        ..Fire::new(id, occasion)
+    };
+    daemon.tell(desk, fire);
     Ok(Answer::Hired { name: hire.name })
 }
 
@@ -165,6 +172,8 @@ async fn make(
         daemon.forget(child).await;
         return Err(problem);
     }
+    let began_from = parent.state.tree.current();
+    session::begins(daemon, &desk, &mut guard, "startup", began_from);
     daemon.mind(&desk, &mut guard);
     Ok(())
 }
@@ -179,7 +188,7 @@ async fn ended(daemon: &Arc<Daemon>, desk: &Arc<Desk>, child: AgentId) -> Result
         .await;
     // What it said is in its own journal, and stays there.
     let (text, error) = match daemon.desk(child).await {
-        Ok(child) => last_words(daemon, &child).await,
+        Ok(child) => report::last_words(daemon, &child).await,
         Err(_) => (String::new(), None),
     };
     Ok(Answer::Ended {
@@ -188,21 +197,6 @@ async fn ended(daemon: &Arc<Daemon>, desk: &Arc<Desk>, child: AgentId) -> Result
         text,
         error,
     })
-}
-
-async fn last_words(daemon: &Daemon, desk: &Desk) -> (String, Option<String>) {
-    let prompt = {
-        let guard = desk.lock().await;
-        guard.state.errand.as_ref().map(|errand| errand.prompt)
-    };
-    let Some(prompt) = prompt else {
-        return Default::default();
-    };
-    match answer::answer(daemon, desk, prompt, Duration::ZERO).await {
-        Ok(answer) => (answer.text, answer.error),
-        // Its words were purged.
-        Err(_) => Default::default(),
-    }
 }
 
 /// Ends a subagent in the foreground, and says how it ended.
@@ -234,7 +228,7 @@ fn end<'a>(
                 text: String::new(),
                 error: None,
             };
-            return note(daemon, desk, child, &report).await;
+            return report::note(daemon, desk, child, &report).await;
         };
         stop::stop(daemon, &child_desk, how).await?;
         desk.until(|guard| is_over(guard).then_some(())).await;
@@ -280,91 +274,21 @@ pub fn archive_all<'a>(daemon: &'a Arc<Daemon>, desk: &'a Arc<Desk>) -> BoxFutur
     })
 }
 
-/// A subagent is being removed: its parent is told before anything else happens to it.
-pub async fn deleted(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
-    let errand = desk.lock().await.state.errand.clone();
-    match errand {
-        Some(errand) if errand.outcome.is_none() => {
-            let report = report_of(daemon, desk, SubagentOutcome::Deleted).await?;
-            tell(daemon, desk.id, &errand, &report).await
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Tells the parent of a subagent that is over, once, however often it is tried.
-pub async fn report(daemon: Arc<Daemon>, desk: Arc<Desk>) {
-    while let Err(problem) = try_report(&daemon, &desk).await {
-        tracing::error!(agent = %desk.id, %problem, "its parent is not told");
-        if daemon.is_ending() {
-            break;
-        }
-        // tidy: polls until the journal can be written again
-        tokio::time::sleep(AGAIN).await;
-    }
-    let mut guard = desk.lock().await;
-    guard.reporting = false;
-    daemon.mind(&desk, &mut guard);
-}
-
-async fn try_report(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
-    let errand = {
-        let guard = desk.lock().await;
-        let errand = guard.state.errand.clone();
-        errand.filter(|_| guard.state.owes_report())
+/// Those that work for an agent get what it was given, where they have nothing: their process and the daemon
+/// may have died, and its own may not.
+pub async fn supply(daemon: &Arc<Daemon>, parent: &Guard<'_>, env: &Env) {
+    let working: Vec<AgentId> = {
+        let running = parent.state.children.running();
+        running.map(|(agent, _)| *agent).collect()
     };
-    let Some(errand) = errand else { return Ok(()) };
-    if let Some(outcome) = errand.outcome {
-        let report = report_of(daemon, desk, outcome).await?;
-        tell(daemon, desk.id, &errand, &report).await?;
+    for agent in working {
+        if daemon.has_brought(agent) {
+            continue;
+        }
+        if let Ok(desk) = daemon.desk(agent).await {
+            let mut guard = desk.lock().await;
+            daemon.supply(&mut guard, env);
+            daemon.mind(&desk, &mut guard);
+        }
     }
-    desk.lock().await.note([ParentTold {}.into()]).await?;
-    Ok(())
-}
-
-/// How it ended, and what it has spent; its lease is over with that.
-async fn report_of(daemon: &Daemon, desk: &Desk, outcome: SubagentOutcome) -> Result<Report> {
-    let (text, error) = last_words(daemon, desk).await;
-    let mut guard = desk.lock().await;
-    if let Some(spec) = kin::closed(&guard.state) {
-        let spec = Box::new(spec);
-        guard.note([SpecSet { spec }.into()]).await?;
-    }
-    Ok(Report {
-        outcome,
-        spent: guard.state.subtree_spent(),
-        text,
-        error: error.filter(|_| outcome != SubagentOutcome::Completed),
-    })
-}
-
-async fn tell(
-    daemon: &Arc<Daemon>,
-    child: AgentId,
-    errand: &Errand,
-    report: &Report,
-) -> Result<()> {
-    let parent = match daemon.desk(errand.parent).await {
-        Ok(parent) => parent,
-        // It was imported without its parent: there is nobody to tell.
-        Err(problem) if problem.kind == Kind::NotFound => return Ok(()),
-        Err(problem) => return Err(problem),
-    };
-    note(daemon, &parent, child, report).await
-}
-
-async fn note(
-    daemon: &Arc<Daemon>,
-    parent: &Arc<Desk>,
-    child: AgentId,
-    report: &Report,
-) -> Result<()> {
-    let mut guard = parent.lock().await;
-    let prompt = PromptId::new(clock::new_id());
-    let bodies: Option<Vec<Body>> = kin::ended(&guard.state, child, report, prompt);
-    if let Some(bodies) = bodies {
-        guard.note(bodies).await?;
-        daemon.mind(parent, &mut guard);
-    }
-    Ok(())
 }

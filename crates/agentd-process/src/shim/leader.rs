@@ -12,10 +12,23 @@ use std::io::{self, Seek as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
-/// Starts it. Its two streams are one pipe, so that what they hold stays in order.
-pub fn start(order: &Order, folder: &Folder, cgroup: Option<&Cgroup>) -> Result<(Identity, Pump)> {
+/// Starts it. Its two streams are one pipe, so that what they hold stays in order, unless they are to be
+/// kept apart.
+pub fn start(
+    order: &Order,
+    folder: &Folder,
+    cgroup: Option<&Cgroup>,
+) -> Result<(Identity, Vec<Pump>)> {
     let (reader, writer) = io::pipe().map_err(no_streams)?;
-    let pump = Pump::new(reader, &folder.output(), order)?;
+    let mut pumps = vec![Pump::new(reader, &folder.output(), order)?];
+    let errors = match order.errors_apart {
+        true => {
+            let (reader, writer) = io::pipe().map_err(no_streams)?;
+            pumps.push(Pump::new(reader, &folder.errors(), order)?);
+            writer
+        }
+        false => writer.try_clone().map_err(no_streams)?,
+    };
     let mut command = Command::new(&order.program);
     command
         .args(&order.args)
@@ -23,8 +36,8 @@ pub fn start(order: &Order, folder: &Folder, cgroup: Option<&Cgroup>) -> Result<
         .envs(&order.env)
         .current_dir(&order.cwd)
         .stdin(stdin(order).map_err(no_streams)?)
-        .stdout(writer.try_clone().map_err(no_streams)?)
-        .stderr(writer)
+        .stdout(writer)
+        .stderr(errors)
         .process_group(0);
     confine(&mut command, order, cgroup);
     let mut child = command.spawn().map_err(|source| Error::CannotStart {
@@ -32,7 +45,7 @@ pub fn start(order: &Order, folder: &Folder, cgroup: Option<&Cgroup>) -> Result<
         source,
     })?;
     match Identity::of(child.id()) {
-        Ok(identity) => Ok((identity, pump)),
+        Ok(identity) => Ok((identity, pumps)),
         // It was not started, then: nobody may say so of one that runs.
         Err(error) => {
             child

@@ -103,7 +103,7 @@ fn task(
         });
     }
     let begin = Instant::now();
-    let (leader, pump) = match start(order, folder, me, cgroup) {
+    let (leader, pumps) = match start(order, folder, me, cgroup) {
         Ok(started) => started,
         Err(error) => {
             return Ok(Exit {
@@ -118,7 +118,7 @@ fn task(
         order,
         signals,
         leader,
-        pump,
+        pumps,
         cgroup,
         begin,
     };
@@ -131,7 +131,7 @@ fn start(
     folder: &Folder,
     me: Identity,
     cgroup: Option<&Cgroup>,
-) -> Result<(Identity, Pump)> {
+) -> Result<(Identity, Vec<Pump>)> {
     let mut running = Running {
         shim: me,
         leader: None,
@@ -140,9 +140,9 @@ fn start(
     };
     // Before the program runs: should we be killed right after, the cgroup is known.
     write(&folder.running(), &running)?;
-    let (leader, pump) = leader::start(order, folder, cgroup)?;
+    let (leader, pumps) = leader::start(order, folder, cgroup)?;
     running.leader = Some(leader);
     // It runs, so there is no way back: without this it is found by our session.
     drop(write(&folder.running(), &running));
-    Ok((leader, pump))
+    Ok((leader, pumps))
 }

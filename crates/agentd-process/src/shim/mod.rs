@@ -13,7 +13,8 @@ mod tree;
 mod watch;
 
 use crate::signal::Signal;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 /// What makes a program a shim, as its first argument; the second one is the task's folder.
@@ -39,7 +40,14 @@ pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
 
 /// Whether the process is a shim, as its arguments tell.
 pub(crate) fn is_shim(pid: u32) -> bool {
-    let args = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    args.split(|byte| *byte == 0)
-        .any(|arg| arg == ARGUMENT.as_bytes())
+    folder_of(pid).is_some()
+}
+
+/// The folder of its task, where the process is a shim.
+pub(crate) fn folder_of(pid: u32) -> Option<PathBuf> {
+    let args = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let mut args = args.split(|byte| *byte == 0);
+    args.find(|arg| *arg == ARGUMENT.as_bytes())?;
+    let folder = args.next().unwrap_or_default();
+    Some(PathBuf::from(OsStr::from_bytes(folder)))
 }

@@ -17,7 +17,8 @@ pub struct Watch<'a> {
     pub order: &'a Order,
     pub signals: &'a mut Signals,
     pub leader: Identity,
-    pub pump: Pump,
+    /// What it writes: the output first.
+    pub pumps: Vec<Pump>,
     pub cgroup: Option<&'a Cgroup>,
     pub begin: Instant,
 }
@@ -68,10 +69,18 @@ impl Watch<'_> {
                 until = Some(ending.go_on(now));
             }
             self.wait(until)?;
-            self.pump.some();
+            for pump in &mut self.pumps {
+                pump.some();
+            }
         }
         exit.duration_ms = millis(self.begin.elapsed());
-        (exit.output_bytes, exit.dropped_bytes) = self.pump.finish();
+        for (n, pump) in self.pumps.into_iter().enumerate() {
+            let (kept, dropped) = pump.finish();
+            exit.dropped_bytes += dropped;
+            if n == 0 {
+                exit.output_bytes = kept;
+            }
+        }
         if let Some(status) = status {
             exit.code = status.exit_status();
             exit.signal = status.terminating_signal();
@@ -99,7 +108,8 @@ impl Watch<'_> {
 
     /// Until something happens, or the time comes.
     fn wait(&self, until: Option<Instant>) -> Result<()> {
-        let sources = self.signals.sources().into_iter().chain(self.pump.source());
+        let outputs = self.pumps.iter().filter_map(Pump::source);
+        let sources = self.signals.sources().into_iter().chain(outputs);
         let mut sources: Vec<PollFd<'_>> = sources
             .map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN))
             .collect();

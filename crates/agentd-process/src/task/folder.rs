@@ -42,6 +42,10 @@ impl Folder {
         self.path.join("output")
     }
 
+    pub fn errors(&self) -> PathBuf {
+        self.path.join("errors")
+    }
+
     pub fn exit(&self) -> PathBuf {
         self.path.join("exit")
     }

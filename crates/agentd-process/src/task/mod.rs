@@ -4,7 +4,8 @@
 //!
 //! - `claim`: whoever wins it decides whether the task runs. The shim holds it locked for its life.
 //! - `running`: who the shim and the program are.
-//! - `output`: what the task wrote, both streams in the order of arrival.
+//! - `output`: what the task wrote, both streams in the order of arrival; or one of them, and `errors` the
+//!   other, where the order says so.
 //! - `exit`: how it ended. Only where this is there it has.
 
 mod claim;
@@ -78,6 +79,11 @@ impl Task {
     /// Where its output is; nothing is there before it is started.
     pub fn output_path(&self) -> PathBuf {
         self.folder.output()
+    }
+
+    /// Where its standard error is, if that is kept apart.
+    pub fn errors_path(&self) -> PathBuf {
+        self.folder.errors()
     }
 
     pub const fn shim(&self) -> Identity {

@@ -26,6 +26,9 @@ pub struct Order {
     /// A foreground task is over when its program is, and whatever that left behind is ended. A
     /// background task is over when all that it started is.
     pub foreground: bool,
+    /// What it writes to its standard error is kept by itself, in the file `errors`.
+    #[serde(default)]
+    pub errors_apart: bool,
     /// None is an empty input.
     pub stdin: Option<String>,
     /// Secrets: wherever one is in the output, a mark is written instead. One of less than 8 bytes is

@@ -60,3 +60,15 @@ fn closed_streams_do_not_end_a_task() {
     std::fs::write(stage.cwd().join("go"), "").unwrap();
     assert_eq!(stage.exit(&task).code, Some(4));
 }
+
+#[test]
+fn the_streams_are_kept_apart_where_the_order_says_so() {
+    let stage = Stage::new();
+    let mut order = stage.script("echo out; echo err >&2; echo more");
+    order.errors_apart = true;
+    let (exit, output) = stage.run(&order);
+    assert_eq!(output, "out\nmore\n");
+    assert_eq!(exit.output_bytes, output.len() as u64);
+    let errors = std::fs::read_to_string(stage.dir().join("errors")).unwrap();
+    assert_eq!(errors, "err\n");
+}

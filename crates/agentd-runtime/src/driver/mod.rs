@@ -2,20 +2,22 @@
 //! it. It decides nothing.
 
 mod backoff;
+mod hooks;
 mod mutants;
 mod request;
 mod seams;
 mod tools;
 mod wake;
 
-pub use seams::{Heard, Journal, JournalError, Observed, Observer, Tools};
+pub use seams::{Heard, Hooks, Journal, JournalError, Observed, Observer, Tools};
 pub use wake::{Folded, Parts};
 
 use crate::provider::Failure;
 use crate::provider::Provider;
 use agentd_core::draft::Delta;
 use agentd_core::event::{Body, Event, IncarnationEnded, NewEvent, TaskExit};
-use agentd_core::id::{CallId, TaskId, TryId};
+use agentd_core::hook::Verdict;
+use agentd_core::id::{CallId, FireId, TaskId, TryId};
 use agentd_core::link::Order;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
@@ -62,6 +64,9 @@ enum Happening {
     Finished(CallId, Finished),
     TaskEnded(TaskId, TaskExit, String),
     BackoffOver,
+    Fired(FireId, Verdict),
+    /// A hook wants the turn to end, for this reason.
+    Halt(String),
 }
 
 /// One awake agent.
@@ -70,6 +75,7 @@ pub struct Driver {
     journal: Box<dyn Journal>,
     provider: Provider,
     tools: Arc<dyn Tools>,
+    hooks: Option<Arc<dyn Hooks>>,
     observer: Observer,
     clock: fn() -> Timestamp,
     effects: VecDeque<Effect>,
@@ -94,6 +100,7 @@ impl Driver {
             journal: parts.journal,
             provider: parts.provider,
             tools: parts.tools,
+            hooks: parts.hooks,
             observer: parts.observer,
             clock: parts.clock,
             effects: VecDeque::new(),
@@ -196,6 +203,8 @@ impl Driver {
             Happening::TaskEnded(task, exit, text) => {
                 self.step(Input::TaskEnded { task, exit, text });
             }
+            Happening::Fired(id, verdict) => self.step(Input::Fired { id, verdict }),
+            Happening::Halt(reason) => self.step(Input::Halt(reason)),
             Happening::BackoffOver => {
                 self.waiting = None;
                 self.step(Input::BackoffOver);
@@ -234,6 +243,7 @@ impl Driver {
                 self.run_tool(call, started);
             }
             Effect::CancelTool { call } => self.cancel_tool(&call),
+            Effect::Fire { fire } => self.fire(*fire),
             Effect::Backoff {
                 failures,
                 at_least_ms,

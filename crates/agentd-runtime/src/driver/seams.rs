@@ -2,6 +2,7 @@
 
 use agentd_core::draft::Delta;
 use agentd_core::event::{Event, NewEvent, TaskExit};
+use agentd_core::hook::{Fire, Verdict};
 use agentd_core::id::{BootId, TaskId, TryId};
 use agentd_core::link::Order;
 use agentd_core::message::ToolCall;
@@ -84,6 +85,13 @@ pub trait Tools: Send + Sync + 'static {
 
     /// Waits until a background task is over; says how it ended, and what to tell the model.
     async fn task_ended(&self, task: TaskId, boot: BootId) -> (TaskExit, String);
+}
+
+/// Who is told of what happens, and may have a say in it.
+#[async_trait]
+pub trait Hooks: Send + Sync + 'static {
+    /// What they have written to the journal has arrived before this returns.
+    async fn fire(&self, fire: Fire) -> Verdict;
 }
 
 /// Something that is on disk by now.

@@ -1,31 +1,36 @@
 //! Calls and tasks that are under way.
 
-use super::{Driver, Happening};
+use super::{Driver, Happening, hooks};
 use agentd_core::id::{BootId, CallId, TaskId};
 use agentd_core::message::ToolCall;
 use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Input};
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::watch;
 
 impl Driver {
     pub(super) fn prepare_tool(&mut self, call: ToolCall, consent: Consent) {
         self.preparing += 1;
         let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
+        let around = self.around();
         tokio::spawn(async move {
-            let prepared = tools.prepare(&call, consent).await;
+            let id = call.id.clone();
+            let (prepared, halt) = hooks::prepare(&*tools, around, call, consent).await;
             // The driver has gone: then so has the turn.
-            let _gone = happened.send(Happening::Prepared(call.id, prepared));
+            let _gone = happened.send(Happening::Prepared(id, prepared));
+            let _gone = halt.map(|reason| happened.send(Happening::Halt(reason)));
         });
     }
 
     pub(super) fn run_tool(&mut self, call: ToolCall, started: StartedCall) {
         let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
         let cancelled = self.cancelled(&call.id);
+        let around = self.around();
         tokio::spawn(async move {
-            let id = call.id.clone();
-            let finished = tools.run(call, started, cancelled).await;
-            let _gone = happened.send(Happening::Finished(id, finished));
+            let (begin, known) = (Instant::now(), call.clone());
+            let finished = tools.run(call, started, cancelled.clone()).await;
+            hooks::finish(around, known, finished, begin, cancelled, &happened).await;
         });
     }
 
@@ -33,10 +38,11 @@ impl Driver {
     pub(super) fn resume_tool(&mut self, call: ToolCall, started: StartedCall) {
         let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
         let cancelled = self.cancelled(&call.id);
+        let around = self.around();
         tokio::spawn(async move {
-            let id = call.id.clone();
-            let finished = tools.resume(call, started, cancelled).await;
-            let _gone = happened.send(Happening::Finished(id, finished));
+            let (begin, known) = (Instant::now(), call.clone());
+            let finished = tools.resume(call, started, cancelled.clone()).await;
+            hooks::finish(around, known, finished, begin, cancelled, &happened).await;
         });
     }
 

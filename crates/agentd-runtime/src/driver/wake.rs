@@ -1,7 +1,7 @@
 //! Waking an agent: what a process before this one left is found out and written down, then the turn
 //! goes on.
 
-use super::{Driver, Journal, JournalError, Observed, Observer, Tools};
+use super::{Driver, Hooks, Journal, JournalError, Observed, Observer, Tools};
 use crate::provider::Provider;
 use agentd_core::draft::{self, Reply};
 use agentd_core::event::After;
@@ -10,7 +10,7 @@ use agentd_core::message::ToolCall;
 use agentd_core::recover::{self, CallFact, Facts};
 use agentd_core::state::{AgentState, Applied, StartedCall};
 use agentd_core::time::Timestamp;
-use agentd_core::turn::{Machine, Policy};
+use agentd_core::turn::{self, Machine, Policy};
 use agentd_core::window::Window;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,6 +20,8 @@ pub struct Parts {
     pub journal: Box<dyn Journal>,
     pub provider: Provider,
     pub tools: Arc<dyn Tools>,
+    /// None where there are none, as without a daemon.
+    pub hooks: Option<Arc<dyn Hooks>>,
     pub observer: Observer,
     pub clock: fn() -> Timestamp,
 }
@@ -67,9 +69,13 @@ impl Driver {
     pub async fn wake(
         mut folded: Folded,
         after: After,
-        policy: Policy,
+        mut policy: Policy,
         mut parts: Parts,
     ) -> Result<Self, JournalError> {
+        policy.hooks = match parts.hooks {
+            Some(_) => turn::Hooks::Asked,
+            None => turn::Hooks::None,
+        };
         let started = folded.started();
         let mut calls = BTreeMap::new();
         for (call, started) in &started {

@@ -1,10 +1,12 @@
 //! The connection: made, kept, made again.
 
 use super::{Ask, Heard, Options};
+use agentd_core::hook::Verdict;
+use agentd_core::id::FireId;
 use agentd_core::link::{Answer, Did, Down, MAX_FRAME, Runtime, Up};
 use agentd_process::failpoint;
 use futures_util::{SinkExt as _, StreamExt as _};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
@@ -28,6 +30,8 @@ struct Wire {
     heard: mpsc::UnboundedSender<Heard>,
     /// Who waits for which answer.
     asking: BTreeMap<u64, oneshot::Sender<Answer>>,
+    /// Who waits for what hooks say.
+    firing: HashMap<FireId, Vec<oneshot::Sender<Verdict>>>,
 }
 
 pub async fn run(
@@ -36,11 +40,12 @@ pub async fn run(
     heard: mpsc::UnboundedSender<Heard>,
 ) {
     let link = Runtime::new(options.agent, options.runtime);
-    let asking = BTreeMap::new();
+    let (asking, firing) = (BTreeMap::new(), HashMap::new());
     let mut wire = Wire {
         link,
         heard,
         asking,
+        firing,
     };
     let mut alone_since = Instant::now();
     loop {
@@ -113,6 +118,10 @@ impl Wire {
                         self.asking.insert(n, reply);
                         did
                     }
+                    Some(Ask::Fire(fire, tell)) => {
+                        self.firing.entry(fire.id).or_default().push(tell);
+                        self.link.fire(*fire)
+                    }
                     None => return Over::Done,
                 },
             };
@@ -135,6 +144,12 @@ impl Wire {
                 Did::Arrived(events) => Heard::Arrived(events),
                 Did::Appended => Heard::Appended,
                 Did::Drafted => Heard::Drafted,
+                Did::Fired(id, verdict) => {
+                    for tell in self.firing.remove(&id).unwrap_or_default() {
+                        let _nobody_waits = tell.send(verdict.clone());
+                    }
+                    continue;
+                }
                 Did::Told(order) => Heard::Told(order),
                 Did::Answered(n, answer) => {
                     if let Some(reply) = self.asking.remove(&n) {

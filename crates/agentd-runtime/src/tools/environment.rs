@@ -1,12 +1,8 @@
 //! What a tool's process finds in its environment.
 
+use agentd_core::environment::is_handed_on;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-
-/// What is handed on where the caller has it; never a key.
-const HANDED_ON: &[&str] = &[
-    "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER",
-];
 
 /// The whole environment of tools: what may be handed on of the caller's own, and what the spec adds
 /// or replaces.
@@ -17,7 +13,7 @@ pub fn allowed_env(
     let mut all = BTreeMap::new();
     for (name, value) in own {
         if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
-            && (HANDED_ON.contains(&name) || name.starts_with("LC_"))
+            && is_handed_on(name)
         {
             all.insert(name.to_owned(), value.to_owned());
         }

@@ -228,6 +228,7 @@ impl Arguments {
             grace_ms: GRACE_MS,
             output_limit_bytes: desk.kept_bytes,
             foreground: !self.is_background(),
+            errors_apart: false,
             stdin: None,
             redact: desk.secrets.values(),
             lab: desk.lab.clone(),

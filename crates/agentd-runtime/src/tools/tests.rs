@@ -197,6 +197,7 @@ fn subagents_can_be_started_where_there_are_kinds_or_the_tool_is_named() {
 #[test]
 fn every_schema_is_of_an_object_that_takes_nothing_else() {
     let mut stage = Stage::new();
+    stage.options.may_reset = true;
     stage.options.tools = Some(all(None).iter().map(|tool| tool.name().into()).collect());
     let about = Some("Finds faults".to_owned());
     stage.options.subagents = Some(Kinds(vec![("reviewer".to_owned(), about)]));
@@ -360,6 +361,7 @@ async fn a_secret_gets_out_in_no_answer() {
 #[tokio::test]
 async fn a_read_only_call_that_was_cut_off_is_not_done() {
     let mut stage = Stage::new();
+    stage.options.may_reset = true;
     stage.options.tools = Some(all(None).iter().map(|tool| tool.name().into()).collect());
     let started = StartedCall {
         tool: String::new(),

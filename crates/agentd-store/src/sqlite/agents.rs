@@ -275,10 +275,10 @@ impl Filter {
 /// Whose silence ends next, the first first.
 pub fn idle_resets(journal: &Connection, limit: usize) -> Result<Vec<(AgentId, Timestamp)>> {
     let mut statement = journal.prepare_cached(
-        "SELECT id, idle_reset_at FROM agent WHERE idle_reset_at IS NOT NULL
-         ORDER BY idle_reset_at LIMIT ?1",
+        "SELECT id, idle_reset_at FROM agent WHERE idle_reset_at > ?1
+         ORDER BY idle_reset_at LIMIT ?2",
     )?;
-    let rows = statement.query_map([limit as i64], |row| {
+    let rows = statement.query_map([i64::MIN, limit as i64], |row| {
         let at = Timestamp::from_millis(row.get(1)?);
         Ok((AgentId::from_bytes(row.get(0)?), at))
     })?;

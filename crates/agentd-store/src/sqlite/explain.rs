@@ -152,6 +152,17 @@ async fn looks(store: &SqliteStore) {
         store.usage(Some(agent(n))).await.unwrap();
     }
     store.usage(None).await.unwrap();
+    store.idle_resets(5).await.unwrap();
+    let turn = TurnId::from_bytes([3; 16]);
+    for which in [Turns::Newest(3), Turns::Nth(1), Turns::Id(turn)] {
+        let query = TurnQuery {
+            agent: agent(1),
+            conversation: conversation(1),
+            through: Seq(9),
+            which,
+        };
+        store.turn_ends(query).await.unwrap();
+    }
     store.read_all(Cursor(4), 5).await.unwrap();
     store.find("agent-1").await.unwrap();
     for agent in [None, Some(agent(1))] {

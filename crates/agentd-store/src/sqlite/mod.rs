@@ -182,15 +182,10 @@ impl Store for SqliteStore {
         self.read_page(query).await
     }
 
-    async fn turn_ends(
-        &self,
-        agent: AgentId,
-        conversation: ConversationId,
-        through: Seq,
-    ) -> Result<Vec<Event>> {
+    async fn turn_ends(&self, query: TurnQuery) -> Result<TurnEnds> {
         self.inner
             .readers
-            .run(move |db| read::turn_ends(&db.journal, agent, conversation, through))
+            .run(move |db| read::turn_ends(&db.journal, &query))
             .await
     }
 

@@ -3,8 +3,7 @@
 use super::row::{BEHIND, COLUMNS, IdParam, StoredEvent, existing_agent_num, sql_seq};
 use crate::error::Result;
 use crate::store::*;
-use agentd_core::event::Event;
-use agentd_core::id::{AgentId, ConversationId, Seq};
+use agentd_core::id::AgentId;
 use rusqlite::{Connection, params};
 
 /// Events on one page at the most.
@@ -41,26 +40,38 @@ pub fn page(journal: &Connection, query: &ReadQuery) -> Result<Page> {
 }
 
 /// By an index of its own: a rewind to a turn does not read the history.
-pub fn turn_ends(
-    journal: &Connection,
-    agent: AgentId,
-    conversation: ConversationId,
-    through: Seq,
-) -> Result<Vec<Event>> {
-    let num = existing_agent_num(journal, agent)?;
-    let sql = format!(
-        "SELECT {COLUMNS} FROM event WHERE agent = ?1 AND conversation = ?2
-             AND kind = 'turn_ended' AND seq <= ?3
-         ORDER BY seq"
-    );
+pub fn turn_ends(journal: &Connection, query: &TurnQuery) -> Result<TurnEnds> {
+    const OF: &str = "FROM event WHERE agent = ?1 AND conversation = ?2 AND kind = 'turn_ended'
+                      AND seq <= ?3";
+    let num = existing_agent_num(journal, query.agent)?;
+    let conversation = IdParam(query.conversation.as_bytes());
+    let through = sql_seq(query.through);
+    let total: i64 = journal
+        .prepare_cached(&format!("SELECT count(*) {OF}"))?
+        .query_row(params![num, conversation, through], |row| row.get(0))?;
+    let total = usize::try_from(total).unwrap_or_default();
+    let (skip, limit, turn) = match query.which {
+        Turns::Newest(limit) => (total.saturating_sub(limit), limit, None),
+        Turns::Nth(n) => (n, 1, None),
+        Turns::Id(turn) => (0, 1, Some(turn)),
+    };
+    let is_it = turn.map_or("", |_| "AND turn = ?6");
+    let sql = format!("SELECT {COLUMNS} {OF} {is_it} ORDER BY seq LIMIT ?4 OFFSET ?5");
     let mut statement = journal.prepare_cached(&sql)?;
-    let conversation = IdParam(conversation.as_bytes());
-    let mut rows = statement.query(params![num, conversation, sql_seq(through)])?;
+    let (limit, skip) = (limit as i64, skip as i64);
+    let mut rows = match &turn {
+        Some(turn) => {
+            let turn = IdParam(turn.as_bytes());
+            statement.query(params![num, conversation, through, limit, skip, turn])?
+        }
+        None => statement.query(params![num, conversation, through, limit, skip])?,
+    };
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
-        events.push(StoredEvent::read_of(row, agent)?.decode(journal, agent)?);
+        let stored = StoredEvent::read_of(row, query.agent)?;
+        events.push(stored.decode(journal, query.agent)?);
     }
-    Ok(events)
+    Ok(TurnEnds { events, total })
 }
 
 pub fn global_page(journal: &Connection, after: Cursor, limit: usize) -> Result<GlobalPage> {

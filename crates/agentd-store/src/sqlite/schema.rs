@@ -156,7 +156,8 @@ pub const JOURNAL: &[Migration] = &[
     ",
     // 3: where turns ended is looked up, not searched for; so is whose silence ends next.
     "
-    CREATE INDEX event_turn_ended ON event (agent, conversation, seq) WHERE kind = 'turn_ended';
+    CREATE INDEX event_turn_ended ON event (agent, conversation, seq, turn)
+        WHERE kind = 'turn_ended';
 
     ALTER TABLE agent ADD COLUMN idle_reset_at INTEGER;
     CREATE INDEX agent_idle_reset ON agent (idle_reset_at) WHERE idle_reset_at IS NOT NULL;

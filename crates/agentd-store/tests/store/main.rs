@@ -17,6 +17,7 @@ mod list;
 mod migrations;
 mod model;
 mod ownership;
+mod places;
 mod portable;
 mod purge;
 mod search;

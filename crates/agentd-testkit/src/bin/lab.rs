@@ -1,16 +1,16 @@
 //! The lab as a program: `agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC]
-//! [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both and runs it.
+//! [--mutants] [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both and runs it.
 
 use agentd_testkit::lab::engine::{self, Options, Results};
 use agentd_testkit::lab::spec::Spec;
 use agentd_testkit::lab::worker::Outcome;
-use agentd_testkit::lab::{report, scenario, tool, worker};
+use agentd_testkit::lab::{caught, report, scenario, tool, worker};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "use: agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC] \
-                     [--width N] [--json]";
+                     [--mutants] [--width N] [--json]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -43,6 +43,7 @@ fn work(args: &[String]) -> io::Result<bool> {
 struct Order {
     options: Options,
     repeat: Option<Spec>,
+    mutants: bool,
     json: bool,
 }
 
@@ -60,6 +61,18 @@ fn lab(args: &[String]) -> io::Result<bool> {
             "{done:>4}/{total} {took:>6} ms  {verdict:<8} {spec}"
         );
     };
+    if order.mutants {
+        let all = caught::run(&options, &progress).map_err(io::Error::other)?;
+        let is_good = all.iter().all(caught::Caught::is_caught);
+        // They went wrong on purpose.
+        let _gone = std::fs::remove_dir_all(&options.folder);
+        let mut out = io::stdout().lock();
+        match order.json {
+            true => writeln!(out, "{}", caught::json(&all))?,
+            false => write!(out, "{}", caught::text(&all))?,
+        }
+        return Ok(is_good);
+    }
     let results = match order.repeat {
         Some(spec) => Results {
             outcomes: engine::all(&options, vec![spec], &progress),
@@ -93,6 +106,7 @@ fn order(args: &[String]) -> io::Result<Order> {
             folder: engine::folder()?,
         },
         repeat: None,
+        mutants: false,
         json: false,
     };
     let mut args = args.iter();
@@ -109,6 +123,7 @@ fn order(args: &[String]) -> io::Result<Order> {
             "--quick" => order.options.long = false,
             "--long" => order.options.long = true,
             "--json" => order.json = true,
+            "--mutants" => order.mutants = true,
             "--seed" => order.options.seed = number(value()?)?,
             "--width" => {
                 order.options.width = usize::try_from(number(value()?)?).unwrap_or(1);

@@ -53,7 +53,7 @@ pub const ALL: [Mutant; 9] = [
     Mutant {
         name: "draft_not_flushed",
         about: "a draft that is shown and not flushed",
-        run: "interrupt,seed=1,fault=runtime@after-draft#3=KILL",
+        run: "standard,seed=1,fault=runtime@after-draft=KILL",
         promise: "P5",
     },
     Mutant {

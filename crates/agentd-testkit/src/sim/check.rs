@@ -52,7 +52,7 @@ impl Sim {
         let machine = self.runtime.as_ref().and_then(RuntimeProcess::machine);
         let agent = machine.expect("only a machine sends").agent();
         assert!(!agent.stopped, "a stopped agent sends");
-        assert!(agent.resets.under_way().is_none(), "sent during a reset");
+        assert!(!agent.ends_turn(), "sent during a reset");
         let current = agent.tree.current().expect("a conversation");
         if request.purpose == Purpose::Answer {
             let window = self.kept.window_at(current, agent.head);

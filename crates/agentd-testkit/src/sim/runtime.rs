@@ -9,7 +9,7 @@ use agentd_core::link::{Did, Down, Order, Runtime, Welcome};
 use agentd_core::message::{Block, CallOutcome, Wire};
 use agentd_core::recover::{CallFact, Facts, recover};
 use agentd_core::state::AgentState;
-use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Policy};
+use agentd_core::turn::{Effect, Finished, Hooks, Input, Machine, Moment, Policy};
 use agentd_core::window::Window;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -59,6 +59,7 @@ fn policy() -> Policy {
         parallel: BTreeSet::from(["shell".to_owned()]),
         max_failures: 3,
         missing_key: None,
+        hooks: Hooks::None,
     }
 }
 
@@ -100,6 +101,7 @@ impl Sim {
                         streaming.is_drafting = false;
                     }
                 }
+                Did::Fired(id, verdict) => self.input(Input::Fired { id, verdict }),
                 Did::Told(Order::Interrupt) => self.input(Input::Interrupt),
                 Did::Told(Order::Continue) => self.input(Input::Continue),
                 Did::Told(Order::Stop) => self.input(Input::Stop),
@@ -301,6 +303,7 @@ impl Sim {
                     }
                 }
                 Effect::Backoff { .. } => runtime.is_backing_off = true,
+                Effect::Fire { .. } => panic!("there are no hooks here"),
                 Effect::Reload { .. } => panic!("the pointer moved under a process"),
                 Effect::Stopped => self.rest(),
             }

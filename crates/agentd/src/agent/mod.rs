@@ -133,6 +133,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
         journal: Box::new(journal),
         provider: ready.provider,
         tools: ready.tools,
+        hooks: None,
         observer: session::observer(seen),
         clock: crate::clock::now,
     };
@@ -229,6 +230,7 @@ async fn leave(
             journal: Box::new(folder.journal(fence, &folded)),
             provider: ready.provider,
             tools: ready.tools,
+            hooks: None,
             observer,
             clock: crate::clock::now,
         };

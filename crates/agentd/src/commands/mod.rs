@@ -16,6 +16,7 @@ pub mod deny;
 pub mod edit;
 pub mod export;
 pub mod fork;
+pub mod hooks;
 pub mod import;
 pub mod interrupt;
 pub mod list;
@@ -64,6 +65,7 @@ pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
         Verb::Edit(args) => edit::run(&args, out).await,
         Verb::Export(args) => export::run(&args, out).await,
         Verb::Fork(args) => fork::run(&args, out).await,
+        Verb::Hooks(args) => hooks::run(&args, out).await,
         Verb::Import(args) => import::run(&args, out).await,
         Verb::Interrupt(args) => interrupt::run(&args, out).await,
         Verb::List(args) => list::run(&args, out).await,

@@ -44,7 +44,7 @@ pub struct Args {
     /// End what does not end by itself within the grace
     #[arg(long)]
     force: bool,
-    /// Ask no hook
+    /// Do not ask PreReset hooks, which may refuse
     #[arg(long)]
     skip_hooks: bool,
     /// End its background tasks too

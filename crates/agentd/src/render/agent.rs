@@ -62,6 +62,9 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
         format!("{} ({turns}), {}", current.ordinal, current.id)
     });
     let last_turn = agent.last_turn.as_ref();
+    let untrusted = agent.untrusted_hooks.as_ref();
+    let untrusted = untrusted
+        .map(|path| format!("passed over: {path} is not trusted as it is (agentd hooks trust)"));
     let some = |text: &str| Some(text.to_owned());
     let many = |n: u64| (n > 0).then(|| n.to_string());
     let listed = |items: Vec<String>| (!items.is_empty()).then(|| items.join("\n"));
@@ -72,6 +75,7 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
         ("mode", Some(word(agent.mode))),
         ("phase", some(agent.phase.name())),
         ("error", agent.error.clone()),
+        ("hooks", untrusted),
         ("archived", agent.archived.then(|| "yes".to_owned())),
         ("process", Some(process)),
         ("provider", agent.provider.clone()),

@@ -26,7 +26,11 @@ pub fn list(one: &OneConversation, now: Timestamp) -> Vec<String> {
         .ended
         .iter()
         .map(|turn| {
-            let (number, id, status) = (turn.number, turn.id, word(turn.status));
+            let (number, id) = (turn.number, turn.id);
+            let status = match turn.compacts {
+                true => format!("compaction, {}", word(turn.status)),
+                false => word(turn.status),
+            };
             format!(
                 "{number}  {id}  {status}  {}",
                 time::ago(turn.ended_at, now)

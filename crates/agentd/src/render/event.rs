@@ -3,7 +3,8 @@
 use crate::output::{BAD, HEADING, QUIET};
 use crate::printer::shortened;
 use crate::render::{count, time, word};
-use agentd_core::event::{Body, Event, MessageStatus, ResetTo, TurnStatus};
+use agentd_core::event::{Body, Event, HookOutcome, MessageStatus, ResetTo, TurnStatus};
+use agentd_core::hook::Decision;
 use agentd_core::message::Block;
 use serde_json::Value;
 
@@ -102,6 +103,25 @@ pub fn told(event: &Event) -> Option<String> {
         Body::Instruction(instruction) => quiet(&format!("({})", instruction.text)),
         Body::ResetWithdrawn(withdrawn) => {
             format!("the reset was withdrawn: {}", word(withdrawn.why))
+        }
+        Body::HookStarted(started) => quiet(&format!("hook {} runs", started.event)),
+        Body::HookEnded(ended) => match (ended.outcome, ended.decision) {
+            (HookOutcome::Ran, Decision::None) => return None,
+            (HookOutcome::Ran, decision) => quiet(&format!("the hook says {}", word(decision))),
+            (outcome, _) => format!("{BAD}the hook: {}{BAD:#}", word(outcome)),
+        },
+        Body::HookOutput(output) => {
+            let answer = &output.answer;
+            let said = [&answer.message, &answer.warning, &answer.reason];
+            let said: Vec<_> = said.into_iter().flatten().map(String::as_str).collect();
+            match said.is_empty() {
+                true => return None,
+                false => quiet(&format!("[hook: {}]", said.join("\n"))),
+            }
+        }
+        Body::CallRevised(revised) => {
+            let arguments = Value::Object(revised.arguments.clone()).to_string();
+            quiet(&format!("· a hook changed it to {}", shortened(&arguments)))
         }
         Body::PromptsSetAside(aside) => {
             let prompts = count(aside.prompts.len() as u64, "prompt");

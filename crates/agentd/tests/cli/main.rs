@@ -21,6 +21,7 @@ mod deny;
 mod edit;
 mod export;
 mod fork;
+mod hooks;
 mod import;
 mod interrupt;
 mod list;

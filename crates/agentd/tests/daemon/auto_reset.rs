@@ -111,6 +111,17 @@ fn over_a_size_before_the_next_prompt_is_taken() {
     let all = house.block(house.client().conversations("coder")).unwrap();
     assert_eq!(all.conversations[1].id, next.conversation);
     assert_eq!(all.conversations.len(), 3);
+    // Taken back, it stays so until something more is said.
+    let undo = Reset {
+        step: Some(Direction::Undo),
+        ..Reset::default()
+    };
+    let receipt = house.block(house.client().reset("coder", &undo)).unwrap();
+    assert_eq!(receipt.new, next.conversation);
+    assert_eq!(house.show("coder").phase, Phase::Idle);
+    assert_eq!(house.count("coder", Kind::ResetBegan), 3);
+    house.completed("coder", "do: say three");
+    until_reset(&house, 4);
     house.requests();
 }
 

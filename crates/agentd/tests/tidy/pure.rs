@@ -25,9 +25,11 @@ const IMPURE: &[&[&str]] = &[
 const IMPURE_CRATES: &[&str] = &["getrandom", "libc", "rand", "rustix", "tokio"];
 
 const CORE_DEPENDENCIES: &[&str] = &[
+    "regex",
     "serde",
     "serde-saphyr",
     "serde_json",
+    "sha2",
     "strsim",
     "thiserror",
     "toml",

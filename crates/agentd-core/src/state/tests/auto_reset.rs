@@ -157,3 +157,35 @@ fn by_its_own_wish_at_the_end_of_the_turn() {
     withdraw(&mut journal, op, 9_000);
     assert_eq!(journal.state().reset_due(), None, "once");
 }
+
+/// Undo would otherwise be undone at once.
+#[test]
+fn a_conversation_that_was_taken_up_again_is_left_alone() {
+    let mut journal = with(AutoReset {
+        idle_ms: Some(1_000),
+        over_tokens: Some(100),
+        ..AutoReset::default()
+    });
+    turn(&mut journal, 1, 5_000, 100);
+    let (old, new) = (journal.conversation, fixture::conversation(9));
+    journal.conversation = new;
+    journal.begin(BeginSource::Reset, Some(old), None);
+    assert_eq!(
+        journal.state().auto_reset(ms(i64::MAX)),
+        None,
+        "nothing was said in it"
+    );
+    journal.conversation = old;
+    journal.at = ms(20_000);
+    let (direction, op) = (Direction::Undo, None);
+    journal.push(PointerMoved {
+        to: old,
+        direction,
+        op,
+    });
+    let state = journal.state();
+    assert_eq!(state.reset_due(), None);
+    assert_eq!(state.idle_reset_at(), Some(ms(21_000)));
+    turn(&mut journal, 2, 22_000, 100);
+    assert_eq!(journal.state().reset_due(), Some(ResetSource::ContextSize));
+}

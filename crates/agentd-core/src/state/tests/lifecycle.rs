@@ -70,6 +70,8 @@ fn a_turn_that_is_to_end_needs_a_process_even_where_the_agent_is_to_have_none() 
     journal.push(TurnPaused { reason });
     assert!(!journal.state().needs_process(), "it waits for somebody");
     journal.push(began(1));
+    assert!(!journal.state().needs_process(), "hooks are asked first");
+    journal.push(stepped(1, ResetStep::PreReset));
     let state = journal.state();
     assert_eq!(
         (state.phase(), state.needs_process()),

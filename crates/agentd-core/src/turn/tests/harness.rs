@@ -14,7 +14,7 @@ use crate::message::{Block, CallOutcome, Wire};
 use crate::recover::{CallFact, Facts, recover};
 use crate::request::Request;
 use crate::spec::AgentSpec;
-use crate::turn::{Effect, Finished, Input, Machine, Moment, Policy, Prepared};
+use crate::turn::{Effect, Finished, Hooks, Input, Machine, Moment, Policy, Prepared};
 use crate::usage::Usage;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use uuid::Uuid;
@@ -159,6 +159,7 @@ impl Rig {
             parallel: BTreeSet::from(["read".to_owned()]),
             max_failures: 3,
             missing_key: None,
+            hooks: Hooks::None,
         };
         let (state, window) = (journal.state(), journal.window());
         let mut rig = Self {

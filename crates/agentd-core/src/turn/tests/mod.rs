@@ -6,6 +6,7 @@ mod budget;
 mod compact_asked;
 mod compaction;
 mod harness;
+mod hooks;
 mod interrupt;
 mod interrupt_race;
 mod output;

@@ -11,7 +11,13 @@ const A: &str = "call_1_1_0";
 const CLOSED: &str = "append notice interrupted, turn_ended interrupted, checkpoint_set";
 const OP: OpId = OpId::from_bytes([9; 16]);
 
-fn reset() -> Body {
+/// It has begun, and no hook refused it.
+fn reset() -> Vec<Body> {
+    let step = ResetStep::PreReset;
+    vec![began(), ResetStepped { op: OP, step }.into()]
+}
+
+fn began() -> Body {
     ResetBegan {
         op: OP,
         to: ResetTo::Fresh,
@@ -37,8 +43,9 @@ fn stop() -> Body {
 }
 
 /// What holds the agent back, and what lets it go on.
-fn both() -> [(Body, Body); 2] {
-    [(reset(), withdrawn()), (stop(), AgentStarted {}.into())]
+fn both() -> [(Vec<Body>, Body); 2] {
+    let started = AgentStarted {}.into();
+    [(reset(), withdrawn()), (vec![stop()], started)]
 }
 
 #[track_caller]
@@ -52,7 +59,7 @@ fn is_interrupted(rig: &Rig) {
 fn a_reply_that_streams_is_let_go_of_and_the_next_prompt_waits() {
     for (held, free) in both() {
         let mut rig = Rig::asked();
-        rig.write(vec![held]).does(["cancel 1.1"]);
+        rig.write(held).does(["cancel 1.1"]);
         let partial = text("half a sen");
         rig.on(Act::Cancelled { partial }).does([
             "append request_ended interrupted, message interrupted (ends 1.1)",
@@ -67,12 +74,28 @@ fn a_reply_that_streams_is_let_go_of_and_the_next_prompt_waits() {
     }
 }
 
+/// DESIGN §6, step 1: a hook may refuse, and then nothing has been stopped.
+#[test]
+fn while_hooks_are_asked_the_turn_goes_on_and_new_prompts_wait() {
+    let mut rig = Rig::asked();
+    rig.write(vec![began()]).does([]);
+    rig.prompt_as(PromptMode::Steer, "or not?").does([]);
+    rig.prompt_as(PromptMode::Interrupt, "now!").does([]);
+    assert!(rig.machine.agent().needs_process());
+    rig.on(says("done")).does([
+        "append request_ended completed, message complete (ends 1.1)",
+        "append turn_ended completed, checkpoint_set",
+    ]);
+    assert!(!rig.machine.agent().needs_process());
+    rig.write(vec![withdrawn()]).ends_with("send 1.2");
+}
+
 #[test]
 fn a_tool_that_runs_is_told_to_end() {
     for (held, _) in both() {
         let mut rig = Rig::called(&["shell"]);
         rig.on(allowed(A));
-        rig.write(vec![held]).does(["cancel call_1_1_0"]);
+        rig.write(held).does(["cancel call_1_1_0"]);
         rig.on(finishes(A, CallOutcome::Interrupted))
             .does(["append tool_ended call_1_1_0 interrupted, result", CLOSED]);
         is_interrupted(&rig);
@@ -85,7 +108,7 @@ fn a_question_that_waits_is_withdrawn() {
         let mut rig = Rig::called(&["shell"]);
         rig.on(prepared(A, Prepared::Ask));
         assert_eq!(rig.machine.agent().approvals.waiting().count(), 1);
-        rig.write(vec![held]).does([
+        rig.write(held).does([
             "append tool_ended call_1_1_0 interrupted, result, notice interrupted, turn_ended interrupted, checkpoint_set",
         ]);
         assert_eq!(rig.machine.agent().approvals.waiting().count(), 0);
@@ -100,7 +123,7 @@ fn a_turn_whose_start_is_on_its_way_ends_before_anything_is_sent() {
         rig.holding = true;
         rig.prompt("hi")
             .does(["append turn_started, prompts_taken"]);
-        rig.write(vec![held]).does([]);
+        rig.write(held).does([]);
         rig.commit().does([CLOSED]);
         rig.commit().does([]);
         is_interrupted(&rig);
@@ -117,7 +140,7 @@ fn a_request_that_is_on_its_way_to_the_journal_never_leaves() {
             .does(["append turn_started, prompts_taken"]);
         rig.commit().does(["append context"]);
         rig.commit().does(["append request_sent 1.1"]);
-        rig.write(vec![held]).does([]);
+        rig.write(held).does([]);
         rig.commit().does(["append request_ended interrupted, notice interrupted, turn_ended interrupted, checkpoint_set (ends 1.1)"]);
         rig.commit().does([]);
         is_interrupted(&rig);
@@ -132,7 +155,7 @@ fn a_turn_that_ends_by_itself_meanwhile_has_ended_well() {
     rig.on(says("done"));
     rig.commit()
         .does(["append turn_ended completed, checkpoint_set"]);
-    rig.write(vec![reset()]).does([]);
+    rig.write(reset()).does([]);
     rig.commit().does([]);
     let last = rig.machine.agent().last_turn.as_ref().unwrap();
     assert_eq!(last.status, TurnStatus::Completed);
@@ -141,7 +164,7 @@ fn a_turn_that_ends_by_itself_meanwhile_has_ended_well() {
 #[test]
 fn an_idle_agent_is_held_back_and_stops_when_it_is_told_to() {
     let mut rig = Rig::new();
-    rig.write(vec![reset()]).does([]);
+    rig.write(reset()).does([]);
     rig.prompt("hi").does([]);
     rig.give(Input::Stop).does(["stopped"]);
 }
@@ -166,7 +189,9 @@ fn a_process_that_comes_after_a_crash_ends_the_turn_and_does_not_go_on_with_it()
     for (held, free) in both() {
         let mut rig = Rig::asked();
         rig.journal.turn = None;
-        rig.journal.push(held);
+        for body in held {
+            rig.journal.push(body);
+        }
         rig.crash().does([
             "append incarnation_began, request_ended lost (ends 1.1)",
             CLOSED,
@@ -184,7 +209,7 @@ fn a_turn_that_waits_after_a_crash_ends_too() {
     let reason = PauseReason::Crash;
     rig.write(vec![TurnPaused { reason }.into()]);
     rig.on(says("done"));
-    rig.write(vec![reset()]).ends_with(CLOSED);
+    rig.write(reset()).ends_with(CLOSED);
     is_interrupted(&rig);
 }
 

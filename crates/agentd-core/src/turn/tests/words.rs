@@ -16,6 +16,7 @@ pub fn effect(effect: &Effect) -> String {
         },
         Effect::RunTool { call, .. } => format!("run {}", call.id),
         Effect::CancelTool { call } => format!("cancel {call}"),
+        Effect::Fire { fire } => format!("fire {} {}", fire.occasion.event, fire.id),
         Effect::Backoff {
             failures,
             at_least_ms,

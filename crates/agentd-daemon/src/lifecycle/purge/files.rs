@@ -18,7 +18,8 @@ pub async fn remove(
     running: &[agentd_core::id::TaskId],
 ) -> io::Result<()> {
     let outputs = daemon.layout.agent_folder(agent).join("outputs");
-    let mut paths: Vec<PathBuf> = Vec::new();
+    // What hooks left: variables for tools, and words that were too long.
+    let mut paths: Vec<PathBuf> = vec![daemon.layout.env_file(agent, conversation)];
     let mut at = Seq::ZERO;
     loop {
         let query = ReadQuery {
@@ -28,6 +29,9 @@ pub async fn remove(
         let page = daemon.store.read(query).await.map_err(io::Error::other)?;
         for event in &page.events {
             at = event.seq;
+            if let Body::HookStarted(started) = &event.body {
+                paths.push(outputs.join(format!("hook-{}.txt", started.hook)));
+            }
             if let Body::ToolStarted(started) = &event.body {
                 let task = started.task.filter(|task| !running.contains(task));
                 paths.extend(task.map(|task| daemon.layout.task_folder(agent, task)));

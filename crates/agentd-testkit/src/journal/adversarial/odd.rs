@@ -2,6 +2,7 @@
 
 use super::{IDS, Writer};
 use agentd_core::event::*;
+use agentd_core::hook::{self, HookEvent, Layer};
 use agentd_core::id::*;
 use agentd_core::message::CallOutcome;
 
@@ -63,10 +64,55 @@ impl Writer {
                 incarnation: Incarnation(1),
             }
             .into(),
-            15..19 => self.odd_reset(which),
+            15..=18 => self.odd_reset(which),
+            20..=23 => self.odd_hook(which, call),
             _ => Body::Gone(Kind::Prompt),
         };
         self.push(body);
+    }
+
+    /// A hook that was never started, or has ended before; another call than there is.
+    fn odd_hook(&self, which: usize, call: CallId) -> Body {
+        let (hook, fire) = (HookId::from_bytes([6; 16]), FireId::from_bytes([7; 16]));
+        match which {
+            20 => HookStarted {
+                hook,
+                fire,
+                event: HookEvent::Stop,
+                layer: Layer::User,
+                handler: "h".into(),
+                way: HookWay::Command,
+                is_async: false,
+                fails_closed: false,
+                boot: None,
+                op: None,
+                call: Some(call),
+            }
+            .into(),
+            21 => HookEnded {
+                hook,
+                fire,
+                outcome: HookOutcome::Unknown,
+                exit: None,
+                timed_out: false,
+                decision: hook::Decision::Deny,
+                has_words: true,
+                duration_ms: 0,
+            }
+            .into(),
+            22 => {
+                let arguments = [("a".to_owned(), 1.into())].into_iter().collect();
+                CallRevised { call, arguments }.into()
+            }
+            _ => PromptBlocked {
+                prompt: self
+                    .prompts
+                    .last()
+                    .copied()
+                    .unwrap_or(PromptId::from_bytes([8; 16])),
+            }
+            .into(),
+        }
     }
 
     /// A step of a reset that may never have begun.

@@ -8,7 +8,7 @@ use agentd_core::message::{Block, CallOutcome, Wire};
 use agentd_core::recover::{CallFact, Facts, recover};
 use agentd_core::state::AgentState;
 use agentd_core::time::Timestamp;
-use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Policy};
+use agentd_core::turn::{Effect, Finished, Hooks, Input, Machine, Moment, Policy};
 use agentd_core::window::Window;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -147,7 +147,7 @@ impl World {
                 Effect::Backoff { .. } => self.backing_off = true,
                 Effect::Stopped => self.rest(),
                 // The next process takes over once the reset is through.
-                Effect::Reload { .. } => {}
+                Effect::Reload { .. } | Effect::Fire { .. } => {}
             }
         }
     }
@@ -161,5 +161,6 @@ pub(super) fn policy(wire: Wire, window: u64) -> Policy {
         parallel: BTreeSet::from(["shell".to_owned()]),
         max_failures: 3,
         missing_key: None,
+        hooks: Hooks::None,
     }
 }

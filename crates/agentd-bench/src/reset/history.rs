@@ -1,0 +1,44 @@
+//! After a long history and after a short one, with the same window, in one home.
+
+use agentd_store::{Options, SqliteStore};
+use anyhow::{Result, ensure};
+
+use super::{lines, times};
+use crate::daemon::{Bed, House};
+use crate::history;
+use crate::report::Line;
+
+/// Each ends right behind a compaction, with a window of [`FEW`].
+const MANY: usize = 100_040;
+const MANY_SHORT: usize = 10_040;
+const FEW: usize = 10;
+
+pub fn run(bed: &Bed) -> Result<Vec<Line>> {
+    let messages = bed.size(MANY_SHORT, MANY);
+    let mut house = House::new(bed)?;
+    {
+        let store = SqliteStore::open(Options::new(house.home()))?;
+        let long = house.block(history::write(&store, "long", messages))?;
+        let short = house.block(history::write(&store, "short", FEW))?;
+        ensure!(long == short, "the windows differ: {long} and {short}");
+    }
+    house.start()?;
+    for name in ["long", "short"] {
+        house.block(house.client().set_spec(name, &house.spec()))?;
+    }
+    let mut lines = lines(
+        &format!("{messages} messages"),
+        &format!("{FEW} messages, same window"),
+    );
+    for round in 0..bed.size(21, 41) {
+        let last = (messages / 2).to_string();
+        let ours = times(&house, "long", &last, &format!("long-{round}"))?;
+        let last = (FEW / 2).to_string();
+        let floor = times(&house, "short", &last, &format!("short-{round}"))?;
+        for (line, (ours, floor)) in lines.iter_mut().zip(ours.into_iter().zip(floor)) {
+            line.ours.push(ours);
+            line.floor.push(floor);
+        }
+    }
+    Ok(lines.into())
+}

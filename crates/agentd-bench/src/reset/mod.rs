@@ -1,0 +1,113 @@
+//! `agentd-bench reset`: reset, undo, rewind and fork of an idle agent, in a home with many agents beside one
+//! with a few, and after a long history beside a short one. Nothing is copied, so neither should matter.
+
+mod history;
+mod many;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use agentd_client::api::{Archive, Fork, Reset, Rewind};
+use agentd_core::event::Direction;
+use agentd_testkit::model::FakeModel;
+use anyhow::{Context, Result};
+use tokio::runtime::Runtime;
+
+use crate::daemon::{Bed, House, line};
+use crate::folder::Folder;
+use crate::report::{self, Aim, Line, Unit};
+use crate::turn::agent;
+use crate::turn::peer::micros_since;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// 10,000 agents and 100,000 messages, and more rounds
+    #[arg(long)]
+    long: bool,
+    /// Print JSON, with every round in it
+    #[arg(long)]
+    json: bool,
+    /// Keep the homes here, on the disk to be measured [default: the system's temporary folder]
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// The program to be measured [default: the agentd beside this program]
+    #[arg(long, value_name = "PATH")]
+    agentd: Option<PathBuf>,
+}
+
+/// What is timed, in this order; each leaves the agent where it was.
+const ASKS: [&str; 4] = ["reset", "undo", "rewind to a turn", "fork"];
+const AIM: Aim = Aim::AtMost(1.5);
+
+pub fn run(args: &Args) -> Result<()> {
+    let bed = Bed {
+        folder: Folder::new(args.folder.as_deref())?,
+        runtime: Runtime::new().context("cannot start the runtime")?,
+        long: args.long,
+        program: agent::program(args.agentd.as_deref())?,
+        model: FakeModel::start().context("cannot start the model server")?,
+    };
+    bed.folder.announce();
+    let start = Instant::now();
+    eprintln!("Measuring many agents…");
+    let mut lines = many::run(&bed)?;
+    eprintln!("Measuring a long history…");
+    lines.extend(history::run(&bed)?);
+    report::Run {
+        bench: "reset",
+        long: args.long,
+        file_system: &bed.folder.file_system,
+        took: start.elapsed(),
+    }
+    .print(args.json, &lines);
+    if !args.long && !args.json {
+        println!("\nShort form: --long takes 10,000 agents and 100,000 messages.");
+    }
+    Ok(())
+}
+
+/// A line for each of [`ASKS`], still to be measured.
+fn lines(with: &str, beside: &str) -> [Line; 4] {
+    ASKS.map(|what| {
+        let what = format!("{what}, {with}");
+        line(what, beside.to_owned(), Unit::Microseconds, Some(AIM))
+    })
+}
+
+/// One of each, to an agent that somebody has just looked at. `turn` is a turn of its first conversation.
+fn times(house: &House<'_>, name: &str, turn: &str, fork_as: &str) -> Result<[f64; 4]> {
+    let client = house.client();
+    let shown = house.block(client.agent(name))?;
+    let first = shown.conversation.context("it has a conversation")?.id;
+    let reset = |step| -> Result<f64> {
+        let ask = Reset {
+            step,
+            ..Reset::default()
+        };
+        let start = Instant::now();
+        house.block(client.reset(name, &ask))?;
+        Ok(micros_since(start))
+    };
+    let (fresh, undone) = (reset(None)?, reset(Some(Direction::Undo))?);
+    let rewind = Rewind {
+        to: turn.to_owned(),
+        conversation: Some(first),
+        ..Rewind::default()
+    };
+    let start = Instant::now();
+    house.block(client.rewind(name, &rewind))?;
+    let rewound = micros_since(start);
+    reset(Some(Direction::Undo))?;
+    let fork = Fork {
+        name: fork_as.to_owned(),
+        at: Some(turn.to_owned()),
+        conversation: Some(first),
+        ..Fork::default()
+    };
+    let start = Instant::now();
+    house.block(client.fork(name, &fork))?;
+    let forked = micros_since(start);
+    // It is put away again, so that a few stay a few.
+    house.block(client.archive(fork_as, &Archive::default()))?;
+    Ok([fresh, undone, rewound, forked])
+}

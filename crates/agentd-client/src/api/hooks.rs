@@ -1,0 +1,124 @@
+//! Hooks, as the API has them.
+
+use agentd_core::event::HookOutcome;
+use agentd_core::hook::{Answer, HookEvent, Layer, OnFailure, Problem, Verdict};
+use agentd_core::spec::Runtime;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// `GET /v1/hooks`: whose hooks. With neither, the user's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HooksQuery {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// A project's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookList {
+    pub sources: Vec<HookSource>,
+    pub hooks: Vec<HookLine>,
+}
+
+/// A file, or an agent's settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookSource {
+    pub layer: Layer,
+    pub path: Option<String>,
+    /// Of its content.
+    pub hash: Option<String>,
+    pub trusted: bool,
+    pub problems: Vec<Problem>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookLine {
+    pub event: HookEvent,
+    pub matcher: String,
+    pub layer: Layer,
+    /// The command line, or the address.
+    pub run: String,
+    pub timeout_ms: u64,
+    #[serde(rename = "async")]
+    pub is_async: bool,
+    pub on_failure: OnFailure,
+    pub state: HookState,
+    pub can_block: bool,
+    /// The kinds of agents to which it can happen.
+    pub runtimes: Vec<Runtime>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookState {
+    Active,
+    /// It does not run before somebody has trusted its file as it is.
+    Untrusted,
+    /// The same is in a layer before, and runs once.
+    Repeated,
+}
+
+/// `POST /v1/hooks/check`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckHooks {
+    /// A hooks file.
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckedHooks {
+    /// Handlers that would run.
+    pub handlers: u64,
+    pub problems: Vec<Problem>,
+    pub ok: bool,
+}
+
+/// `POST /v1/hooks/test`: runs what would run. Nothing is written to any journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TestHooks {
+    pub event: HookEvent,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Instead of those of the sample.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub fields: Map<String, Value>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TestedHooks {
+    /// What each has read, but for the name that it knows a tool by.
+    pub input: Value,
+    pub runs: Vec<TestedHook>,
+    pub verdict: Verdict,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TestedHook {
+    pub layer: Layer,
+    pub run: String,
+    pub outcome: HookOutcome,
+    pub exit: Option<i32>,
+    pub timed_out: bool,
+    pub duration_ms: u64,
+    pub answer: Answer,
+}
+
+/// `POST /v1/hooks/trust`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrustHooks {
+    /// The project's folder.
+    pub cwd: String,
+    /// Only if its content is still this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// False takes it back.
+    pub trusted: bool,
+}

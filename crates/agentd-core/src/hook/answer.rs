@@ -1,0 +1,255 @@
+//! What one handler says: by its exit status, by what it prints, or by JSON.
+
+use super::event::HookEvent;
+use super::occasion::Occasion;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What is taken of a handler's context; the rest is in a file.
+pub const CONTEXT_CHARACTERS: usize = 10_000;
+/// What is taken of a reason or a warning.
+const REASON_CHARACTERS: usize = 2_000;
+
+/// How a handler ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended<'a> {
+    Code(i32),
+    /// A signal, or a place to call that was not there.
+    Failed(&'a str),
+    TimedOut,
+}
+
+/// In the order of what prevails.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    #[default]
+    None,
+    Allow,
+    Ask,
+    /// Somebody will answer later; the call waits.
+    Defer,
+    /// The call is refused, the prompt, the end of the turn, the reset.
+    Deny,
+}
+
+/// What a handler says. All but the decision is somebody's words.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Answer {
+    pub decision: Decision,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// For the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_input: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_output: Option<String>,
+    /// The turn is to end, for this reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// A prompt to begin with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_prompt: Option<String>,
+    /// For the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// What went wrong with it, for the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+}
+
+impl Answer {
+    /// Whether there is anything in it that somebody said.
+    pub fn has_words(&self) -> bool {
+        let silent = Self {
+            decision: self.decision,
+            ..Self::default()
+        };
+        *self != silent
+    }
+
+    fn warn(text: String) -> Self {
+        Self {
+            warning: Some(text),
+            ..Self::default()
+        }
+    }
+}
+
+/// Reads what a program left. `fails_closed`: its failure is a no.
+pub fn read(
+    occasion: &Occasion,
+    ended: Ended<'_>,
+    stdout: &str,
+    stderr: &str,
+    fails_closed: bool,
+) -> Answer {
+    let event = occasion.event;
+    let said = || first(stderr.trim(), REASON_CHARACTERS);
+    let failed = |what: String| {
+        let mut answer = Answer::warn(what.clone());
+        if fails_closed && event.can_block() {
+            answer.decision = Decision::Deny;
+            answer.reason = Some(what);
+        }
+        answer
+    };
+    match ended {
+        Ended::Code(2) if event.can_block() => {
+            let reason = match said() {
+                text if text.is_empty() => format!("a {event} hook said no"),
+                text => text,
+            };
+            Answer {
+                decision: Decision::Deny,
+                reason: Some(reason),
+                ..Answer::default()
+            }
+        }
+        Ended::Code(0) => match object(stdout) {
+            Object::Some(map) => of_json(occasion, &map),
+            Object::Bad(why) => Answer::warn(format!("what the hook printed is no JSON: {why}")),
+            Object::None => {
+                let plain = stdout.trim();
+                let is_context = event.takes_plain_context() && !plain.is_empty();
+                Answer {
+                    context: is_context.then(|| plain.to_owned()),
+                    ..Answer::default()
+                }
+            }
+        },
+        Ended::Code(code) => match object(stdout) {
+            Object::Some(map) => of_json(occasion, &map),
+            _ => failed(match said() {
+                text if text.is_empty() => format!("the hook ended with exit code {code}"),
+                text => format!("the hook ended with exit code {code}: {text}"),
+            }),
+        },
+        Ended::Failed(why) => failed(format!("the hook failed: {why}")),
+        Ended::TimedOut => failed("the hook ran out of time".to_owned()),
+    }
+}
+
+/// Reads what a service answered.
+pub fn read_http(occasion: &Occasion, status: u16, body: &str, fails_closed: bool) -> Answer {
+    match status {
+        200..=299 => read(occasion, Ended::Code(0), body, "", fails_closed),
+        _ => {
+            let why = format!("HTTP status {status}");
+            read(occasion, Ended::Failed(&why), body, "", fails_closed)
+        }
+    }
+}
+
+/// The context as it is taken; `rest` says where all of it is.
+pub fn capped(text: &str, rest: &str) -> Option<String> {
+    if text.chars().count() <= CONTEXT_CHARACTERS {
+        return None;
+    }
+    let kept = first(text, CONTEXT_CHARACTERS);
+    Some(format!("{kept}\n[The rest is in the file {rest}]"))
+}
+
+fn first(text: &str, characters: usize) -> String {
+    text.chars().take(characters).collect()
+}
+
+enum Object {
+    None,
+    Some(Map<String, Value>),
+    Bad(String),
+}
+
+/// What begins with a brace is meant as JSON.
+fn object(stdout: &str) -> Object {
+    let text = stdout.trim();
+    if !text.starts_with('{') {
+        return Object::None;
+    }
+    match serde_json::from_str(text) {
+        Ok(map) => Object::Some(map),
+        Err(error) => Object::Bad(error.to_string()),
+    }
+}
+
+fn of_json(occasion: &Occasion, map: &Map<String, Value>) -> Answer {
+    let event = occasion.event;
+    let text = |map: &Map<String, Value>, key: &str| {
+        let text = map.get(key).and_then(Value::as_str);
+        text.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let mut answer = Answer {
+        reason: text(map, "reason"),
+        message: text(map, "systemMessage"),
+        ..Answer::default()
+    };
+    if map.get("continue") == Some(&Value::Bool(false)) {
+        let reason = text(map, "stopReason");
+        answer.stop = Some(reason.unwrap_or_else(|| format!("a {event} hook ended the turn")));
+    }
+    answer.decision = match map.get("decision").and_then(Value::as_str) {
+        Some("block" | "deny") if event.can_block() => Decision::Deny,
+        Some("approve" | "allow") if event.is_about_leave() => Decision::Allow,
+        _ => Decision::None,
+    };
+    let specific = map.get("hookSpecificOutput").and_then(Value::as_object);
+    if let Some(specific) = specific {
+        match text(specific, "hookEventName") {
+            Some(name) if name != event.name() => {
+                let what = format!("its `hookSpecificOutput` is about {name}, not {event}");
+                answer.warning = Some(what);
+            }
+            _ => of_specific(occasion, specific, &text, &mut answer),
+        }
+    }
+    answer
+}
+
+fn of_specific(
+    occasion: &Occasion,
+    specific: &Map<String, Value>,
+    text: &impl Fn(&Map<String, Value>, &str) -> Option<String>,
+    answer: &mut Answer,
+) {
+    let event = occasion.event;
+    answer.context = text(specific, "additionalContext");
+    if event.is_about_leave() {
+        let of_request = specific.get("decision").and_then(Value::as_object);
+        let behaviour = of_request.and_then(|decision| text(decision, "behavior"));
+        let decision = text(specific, "permissionDecision").or(behaviour);
+        answer.decision = match decision.as_deref() {
+            Some("allow") => Decision::Allow,
+            Some("deny") => Decision::Deny,
+            Some("ask") => Decision::Ask,
+            Some("defer") => Decision::Defer,
+            _ => answer.decision,
+        };
+        let reason = text(specific, "permissionDecisionReason");
+        let message = of_request.and_then(|decision| text(decision, "message"));
+        answer.reason = reason.or(message).or(answer.reason.take());
+        let input = specific.get("updatedInput");
+        let input = input.or(of_request.and_then(|decision| decision.get("updatedInput")));
+        answer.updated_input = input.and_then(Value::as_object).cloned();
+    }
+    if event == HookEvent::PostToolUse {
+        answer.updated_output = match specific.get("updatedToolOutput") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(other) => Some(other.to_string()),
+        };
+    }
+    let keeps_title = matches!(occasion.source(), Some("clear" | "compact"));
+    if event == HookEvent::UserPromptSubmit || (event == HookEvent::SessionStart && !keeps_title) {
+        answer.title = text(specific, "sessionTitle");
+    }
+    if event == HookEvent::SessionStart {
+        answer.initial_prompt = text(specific, "initialUserMessage");
+    }
+}

@@ -1,0 +1,321 @@
+//! A hooks file: what can be used of it, and what is wrong with the rest. Nothing in it is ever fatal: a file
+//! that was written for another tool may hold what we do not know.
+
+use super::event::HookEvent;
+use super::matcher::Matcher;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// The longest that a handler may ask for.
+const LONGEST_MS: u64 = 24 * 3_600_000;
+
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    pub groups: Vec<Group>,
+    pub problems: Vec<Problem>,
+}
+
+/// Handlers of one event behind one matcher.
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub event: HookEvent,
+    /// As it was written.
+    pub pattern: String,
+    pub matcher: Matcher,
+    pub handlers: Vec<Handler>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handler {
+    #[serde(flatten)]
+    pub run: Run,
+    /// None is the event's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Nobody waits for it, and it decides nothing.
+    #[serde(default, rename = "async")]
+    pub is_async: bool,
+    #[serde(default)]
+    pub on_failure: OnFailure,
+}
+
+/// What is run. The same in two layers is run once.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Run {
+    Command {
+        command: String,
+        /// With these it is a program; without, a line for the shell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        args: Option<Vec<String>>,
+    },
+    Http {
+        url: String,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, String>,
+    },
+}
+
+impl Run {
+    /// For people.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Command { command, args } => {
+                let args = args.iter().flatten();
+                let words = std::iter::once(command).chain(args);
+                words.cloned().collect::<Vec<_>>().join(" ")
+            }
+            Self::Http { url, .. } => url.clone(),
+        }
+    }
+}
+
+/// What a handler's failure means: that it ran out of time, could not be run, or ended otherwise than the
+/// contract has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    #[default]
+    GoOn,
+    Block,
+}
+
+/// Something in a file that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    pub severity: Severity,
+    /// Where, as in `hooks.PreToolUse[0].matcher`.
+    pub at: String,
+    pub what: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// It is passed over, and all works.
+    Warning,
+    /// Something does not run that was meant to.
+    Error,
+}
+
+impl Config {
+    pub fn parse(text: &str) -> Self {
+        match serde_json::from_str(text) {
+            Ok(value) => Self::of_file(&value),
+            Err(error) => {
+                let mut config = Self::default();
+                config.error("", format!("it is no JSON: {error}"), None);
+                config
+            }
+        }
+    }
+
+    /// A whole file, with its events under `hooks`.
+    pub fn of_file(value: &Value) -> Self {
+        let mut config = Self::default();
+        match value.get("hooks") {
+            Some(hooks) => config.events(hooks),
+            None => {
+                let hint = r#"a hooks file is {"hooks": {"PreToolUse": [...]}}"#;
+                config.error("", "there is no `hooks`".to_owned(), Some(hint.to_owned()));
+            }
+        }
+        config
+    }
+
+    /// The events alone, as in an agent's spec; or a whole file.
+    pub fn of_spec(value: &Value) -> Self {
+        let mut config = Self::default();
+        match value {
+            Value::Null => {}
+            _ => config.events(value.get("hooks").unwrap_or(value)),
+        }
+        config
+    }
+
+    pub fn has_errors(&self) -> bool {
+        let mut problems = self.problems.iter();
+        problems.any(|problem| problem.severity == Severity::Error)
+    }
+
+    fn error(&mut self, at: &str, what: String, hint: Option<String>) {
+        self.problem(Severity::Error, at, what, hint);
+    }
+
+    fn warn(&mut self, at: &str, what: String) {
+        self.problem(Severity::Warning, at, what, None);
+    }
+
+    fn problem(&mut self, severity: Severity, at: &str, what: String, hint: Option<String>) {
+        let at = at.to_owned();
+        self.problems.push(Problem {
+            severity,
+            at,
+            what,
+            hint,
+        });
+    }
+
+    fn events(&mut self, hooks: &Value) {
+        let Some(events) = hooks.as_object() else {
+            let what = "`hooks` is to be an object of events".to_owned();
+            return self.error("hooks", what, None);
+        };
+        for (name, groups) in events {
+            let at = format!("hooks.{name}");
+            let Some(event) = HookEvent::parse(name) else {
+                let hint = HookEvent::nearest(name).map(|near| format!("did you mean `{near}`?"));
+                self.error(&at, format!("there is no event `{name}`"), hint);
+                continue;
+            };
+            let Some(groups) = groups.as_array() else {
+                let what = "it is to be a list of {\"matcher\", \"hooks\"}".to_owned();
+                self.error(&at, what, None);
+                continue;
+            };
+            for (n, group) in groups.iter().enumerate() {
+                self.group(event, &format!("{at}[{n}]"), group);
+            }
+        }
+    }
+
+    fn group(&mut self, event: HookEvent, at: &str, group: &Value) {
+        let pattern = match group.get("matcher") {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(_) => {
+                let what = "it is to be a text".to_owned();
+                return self.error(&format!("{at}.matcher"), what, None);
+            }
+        };
+        let matcher = match Matcher::parse(&pattern) {
+            Ok(matcher) => matcher,
+            Err(why) => {
+                let what = format!("`{pattern}` is no regular expression: {why}");
+                return self.error(&format!("{at}.matcher"), what, None);
+            }
+        };
+        if event.subject().is_none() && !matches!(matcher, Matcher::All) {
+            self.warn(
+                &format!("{at}.matcher"),
+                format!("{event} has nothing to match; its handlers always run"),
+            );
+        }
+        let Some(list) = group.get("hooks").and_then(Value::as_array) else {
+            let what = "there is no list of `hooks`".to_owned();
+            return self.error(at, what, None);
+        };
+        let mut handlers = Vec::new();
+        for (n, handler) in list.iter().enumerate() {
+            let at = format!("{at}.hooks[{n}]");
+            match handler.as_object() {
+                Some(map) => handlers.extend(self.handler(&at, map)),
+                None => self.error(&at, "it is to be an object".to_owned(), None),
+            }
+        }
+        self.groups.push(Group {
+            event,
+            pattern,
+            matcher,
+            handlers,
+        });
+    }
+
+    fn handler(&mut self, at: &str, map: &Map<String, Value>) -> Option<Handler> {
+        let run = match self.run(at, map) {
+            Ok(run) => run,
+            Err((what, hint)) => {
+                self.error(at, what, hint);
+                return None;
+            }
+        };
+        let on_failure = match map.get("onFailure").and_then(Value::as_str) {
+            Some("block") => OnFailure::Block,
+            _ => OnFailure::GoOn,
+        };
+        let known = [
+            "type",
+            "command",
+            "args",
+            "url",
+            "headers",
+            "timeout",
+            "async",
+            "onFailure",
+        ];
+        for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
+            self.warn(
+                &format!("{at}.{key}"),
+                "it is not known, and passed over".to_owned(),
+            );
+        }
+        Some(Handler {
+            run,
+            timeout_ms: self.timeout(at, map),
+            is_async: map.get("async").and_then(Value::as_bool).unwrap_or(false),
+            on_failure,
+        })
+    }
+
+    fn timeout(&mut self, at: &str, map: &Map<String, Value>) -> Option<u64> {
+        let given = map.get("timeout")?;
+        match given.as_f64() {
+            Some(seconds) if seconds > 0.0 => {
+                let ms = (seconds * 1000.0).min(LONGEST_MS as f64);
+                Some(ms.max(1.0) as u64)
+            }
+            _ => {
+                let what = format!("`{given}` is no number of seconds");
+                self.error(&format!("{at}.timeout"), what, None);
+                None
+            }
+        }
+    }
+
+    fn run(&self, at: &str, map: &Map<String, Value>) -> Result<Run, (String, Option<String>)> {
+        let text = |key: &str| {
+            let text = map.get(key).and_then(Value::as_str);
+            let text = text.filter(|text| !text.trim().is_empty());
+            text.map(str::to_owned)
+                .ok_or_else(|| (format!("it has no `{key}`"), None))
+        };
+        match map.get("type").and_then(Value::as_str) {
+            Some("command") | None => Ok(Run::Command {
+                command: text("command")?,
+                args: texts(map.get("args")).ok_or_else(|| {
+                    let what = format!("`args` of {at} is to be a list of texts");
+                    (what, None)
+                })?,
+            }),
+            Some("http") => {
+                let headers = map.get("headers").and_then(Value::as_object);
+                let headers = headers.into_iter().flatten();
+                let headers = headers
+                    .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+                Ok(Run::Http {
+                    url: text("url")?,
+                    headers: headers.collect(),
+                })
+            }
+            Some(other) => {
+                let hint = "there are `command` and `http`".to_owned();
+                Err((format!("there is no type `{other}`"), Some(hint)))
+            }
+        }
+    }
+}
+
+/// None where it is something else than a list of texts; a list that is not there is fine.
+fn texts(value: Option<&Value>) -> Option<Option<Vec<String>>> {
+    match value {
+        None | Some(Value::Null) => Some(None),
+        Some(Value::Array(list)) => {
+            let texts = list.iter().map(|one| one.as_str().map(str::to_owned));
+            texts.collect::<Option<Vec<_>>>().map(Some)
+        }
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,72 @@
+//! The files that there are, one over the other, and which of their handlers run.
+
+use super::config::{Config, Handler, OnFailure};
+use super::event::HookEvent;
+use super::fire::digest;
+use super::occasion::Occasion;
+use serde::{Deserialize, Serialize};
+
+/// Where a handler comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layer {
+    User,
+    Spec,
+    Project,
+}
+
+/// A handler that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    pub layer: Layer,
+    pub handler: Handler,
+    /// A name for it that says nothing of what is in it.
+    pub digest: String,
+    /// The tool by the name that the matcher knows it by.
+    pub tool_name: Option<String>,
+}
+
+impl Chosen {
+    pub fn time_limit_ms(&self, event: HookEvent) -> u64 {
+        self.handler.timeout_ms.unwrap_or(event.time_limit_ms())
+    }
+
+    pub const fn blocks_on_failure(&self) -> bool {
+        matches!(self.handler.on_failure, OnFailure::Block)
+    }
+}
+
+/// The handlers that an occasion calls for, each once, in the order of the layers.
+pub fn chosen(layers: &[(Layer, Config)], occasion: &Occasion) -> Vec<Chosen> {
+    let mut chosen: Vec<Chosen> = Vec::new();
+    for (layer, config) in layers {
+        let groups = config.groups.iter();
+        for group in groups.filter(|group| group.event == occasion.event) {
+            let subject = occasion.subject();
+            let name = match subject {
+                Some(tool) if occasion.event.is_about_a_tool() => group.matcher.name_of(tool),
+                Some(subject) => group.matcher.matches(subject).then_some(subject),
+                None => Some(""),
+            };
+            let Some(name) = name else { continue };
+            for handler in &group.handlers {
+                if chosen.iter().any(|known| known.handler.run == handler.run) {
+                    continue;
+                }
+                chosen.push(Chosen {
+                    layer: *layer,
+                    digest: name_of(handler),
+                    handler: handler.clone(),
+                    tool_name: occasion.event.is_about_a_tool().then(|| name.to_owned()),
+                });
+            }
+        }
+    }
+    chosen
+}
+
+fn name_of(handler: &Handler) -> String {
+    // A handler is made of texts and numbers: there is always a JSON of it.
+    let text = serde_json::to_string(&handler.run).unwrap_or_default();
+    digest(&[text.as_bytes()]).chars().take(12).collect()
+}

@@ -1,0 +1,288 @@
+//! The contract, as users' files and programs know it.
+
+use super::*;
+use crate::event::{HookOutcome, ResetSource};
+use serde_json::{Value, json};
+
+fn config(text: Value) -> Config {
+    Config::of_file(&text)
+}
+
+fn one(event: &str, matcher: &str, command: &str) -> Config {
+    config(json!({"hooks": {event: [
+        {"matcher": matcher, "hooks": [{"type": "command", "command": command}]}
+    ]}}))
+}
+
+fn answer(event: HookEvent, code: i32, stdout: &str, stderr: &str) -> Answer {
+    let occasion = Occasion::sample(event);
+    read(&occasion, Ended::Code(code), stdout, stderr, false)
+}
+
+#[test]
+fn matchers_are_lists_of_names_or_regular_expressions() {
+    for (pattern, yes, no) in [
+        ("", "anything", None),
+        ("*", "anything", None),
+        ("shell", "shell", Some("shells")),
+        ("write_file|edit_file", "edit_file", Some("file")),
+        ("startup, clear", "clear", Some("resume")),
+        ("^mcp__", "mcp__x", Some("x_mcp__")),
+        ("file$", "read_file", Some("file_read")),
+    ] {
+        let matcher = Matcher::parse(pattern).unwrap();
+        assert!(matcher.matches(yes), "{pattern}");
+        assert!(!no.is_some_and(|no| matcher.matches(no)), "{pattern}");
+    }
+    assert!(Matcher::parse("(").is_err());
+}
+
+#[test]
+fn a_tool_is_known_by_the_names_that_others_have_for_it() {
+    let layers = [(Layer::User, one("PreToolUse", "Bash", "check"))];
+    let chosen = chosen(&layers, &Occasion::sample(HookEvent::PreToolUse));
+    assert_eq!(chosen.len(), 1);
+    assert_eq!(chosen[0].tool_name.as_deref(), Some("Bash"));
+    let input = Occasion::sample(HookEvent::PreToolUse);
+    let input = input.input(&Setting::default(), chosen[0].tool_name.as_deref());
+    assert_eq!(input["tool_name"], "Bash");
+    assert_eq!(input["tool_input"]["command"], "echo hello");
+}
+
+#[test]
+fn the_same_handler_from_two_layers_runs_once() {
+    let layers = [
+        (Layer::User, one("SessionStart", "startup", "a")),
+        (Layer::Spec, one("SessionStart", "", "a")),
+        (Layer::Project, one("SessionStart", "", "b")),
+    ];
+    let chosen = chosen(&layers, &Occasion::session_start("startup", None, None));
+    let shown: Vec<_> = chosen
+        .iter()
+        .map(|one| (one.layer, one.handler.run.shown()))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            (Layer::User, "a".to_owned()),
+            (Layer::Project, "b".to_owned())
+        ]
+    );
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_said_and_the_rest_of_it_works() {
+    let config = config(json!({"hooks": {
+        "PreToolUs": [],
+        "Stop": [{"hooks": [{"type": "command", "command": "ok", "timeout": 1.5, "statusMessage": "x"}]}],
+        "PreToolUse": [{"matcher": "(", "hooks": []}, {"hooks": [{"type": "prompt", "prompt": "x"}]}],
+    }}));
+    let hint = config
+        .problems
+        .iter()
+        .find_map(|problem| problem.hint.clone());
+    assert_eq!(hint.as_deref(), Some("did you mean `PreToolUse`?"));
+    assert!(config.has_errors());
+    let handlers: Vec<_> = config
+        .groups
+        .iter()
+        .flat_map(|group| &group.handlers)
+        .collect();
+    assert_eq!(handlers.len(), 1);
+    assert_eq!(handlers[0].timeout_ms, Some(1500));
+    let at: Vec<_> = config
+        .problems
+        .iter()
+        .map(|problem| problem.at.as_str())
+        .collect();
+    assert!(at.contains(&"hooks.PreToolUse[0].matcher"), "{at:?}");
+    assert!(
+        at.contains(&"hooks.Stop[0].hooks[0].statusMessage"),
+        "{at:?}"
+    );
+    for text in [
+        "",
+        "[]",
+        "{",
+        "{}",
+        r#"{"hooks": 5}"#,
+        r#"{"hooks": {"Stop": [5]}}"#,
+    ] {
+        assert!(Config::parse(text).has_errors(), "{text}");
+    }
+}
+
+#[test]
+fn exit_2_blocks_where_the_event_can_be_blocked_and_json_does_not_help() {
+    let allow = r#"{"decision": "approve"}"#;
+    let no = answer(HookEvent::PreToolUse, 2, allow, "not that\n");
+    assert_eq!(
+        (no.decision, no.reason.as_deref()),
+        (Decision::Deny, Some("not that"))
+    );
+    for event in HookEvent::ALL {
+        let is_no = answer(event, 2, "", "no").decision == Decision::Deny;
+        assert_eq!(is_no, event.can_block(), "{event}");
+    }
+}
+
+#[test]
+fn other_exits_are_warnings_unless_there_is_json() {
+    let warned = answer(HookEvent::PreToolUse, 1, "text", "broke");
+    assert_eq!(warned.decision, Decision::None);
+    assert!(warned.warning.unwrap().contains("broke"));
+    let deny = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
+        "permissionDecisionReason": "because"}}"#;
+    let denied = answer(HookEvent::PreToolUse, 1, deny, "");
+    assert_eq!(
+        (denied.decision, denied.reason.as_deref()),
+        (Decision::Deny, Some("because"))
+    );
+    let occasion = Occasion::sample(HookEvent::PreToolUse);
+    assert_eq!(
+        read(&occasion, Ended::TimedOut, "", "", false).decision,
+        Decision::None
+    );
+    assert_eq!(
+        read(&occasion, Ended::TimedOut, "", "", true).decision,
+        Decision::Deny
+    );
+}
+
+#[test]
+fn plain_words_are_context_for_two_events_only() {
+    for event in HookEvent::ALL {
+        let context = answer(event, 0, "it is Monday\n", "").context;
+        assert_eq!(context.is_some(), event.takes_plain_context(), "{event}");
+    }
+    let bad = answer(HookEvent::SessionStart, 0, "{not json", "");
+    assert!(bad.context.is_none() && bad.warning.is_some());
+}
+
+#[test]
+fn json_says_the_rest() {
+    let said = answer(
+        HookEvent::SessionStart,
+        0,
+        &json!({
+            "continue": false, "stopReason": "enough", "systemMessage": "hello, user",
+            "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "c",
+                "sessionTitle": "t", "initialUserMessage": "go"}
+        })
+        .to_string(),
+        "",
+    );
+    assert_eq!(said.stop.as_deref(), Some("enough"));
+    assert_eq!(said.message.as_deref(), Some("hello, user"));
+    assert_eq!(said.context.as_deref(), Some("c"));
+    assert_eq!(said.title.as_deref(), Some("t"));
+    assert_eq!(said.initial_prompt.as_deref(), Some("go"));
+    let clear = Occasion::session_start("clear", None, None);
+    let text = r#"{"hookSpecificOutput": {"sessionTitle": "t"}}"#;
+    assert_eq!(read(&clear, Ended::Code(0), text, "", false).title, None);
+    let other = r#"{"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": "c"}}"#;
+    assert!(
+        answer(HookEvent::SessionStart, 0, other, "")
+            .context
+            .is_none()
+    );
+    let text = r#"{"hookSpecificOutput": {"updatedToolOutput": {"a": 1}}}"#;
+    let replaced = answer(HookEvent::PostToolUse, 0, text, "").updated_output;
+    assert_eq!(replaced.as_deref(), Some(r#"{"a":1}"#));
+    let text = r#"{"hookSpecificOutput": {"decision": {"behavior": "allow", "updatedInput": {"command": "ls"}}}}"#;
+    let allowed = answer(HookEvent::PermissionRequest, 0, text, "");
+    assert_eq!(allowed.decision, Decision::Allow);
+    assert_eq!(allowed.updated_input.unwrap()["command"], "ls");
+}
+
+#[test]
+fn the_strictest_prevails() {
+    let of = |decision: Decision, reason: &str| {
+        let reason = Some(reason.to_owned());
+        let answer = Answer {
+            decision,
+            reason,
+            ..Answer::default()
+        };
+        (HookOutcome::Ran, answer)
+    };
+    let all = [
+        of(Decision::Allow, "a"),
+        of(Decision::Deny, "b"),
+        of(Decision::Ask, "c"),
+        of(Decision::Deny, "d"),
+        of(Decision::Defer, "e"),
+    ];
+    let verdict = Verdict::of(HookEvent::PreToolUse, all);
+    assert_eq!(verdict.decision, Decision::Deny);
+    assert_eq!(verdict.reason.as_deref(), Some("b\nd"));
+    let unknown = Verdict::of(
+        HookEvent::PreToolUse,
+        [
+            of(Decision::Allow, "a"),
+            (HookOutcome::Unknown, Answer::default()),
+        ],
+    );
+    assert_eq!(unknown.decision, Decision::Ask);
+    assert_eq!(Verdict::unheard(HookEvent::Stop), Verdict::default());
+}
+
+#[test]
+fn a_long_context_is_cut_and_says_where_the_rest_is() {
+    assert_eq!(capped(&"ä".repeat(CONTEXT_CHARACTERS), "f"), None);
+    let cut = capped(&"ä".repeat(CONTEXT_CHARACTERS + 1), "/x/y").unwrap();
+    assert!(cut.starts_with("ä") && cut.ends_with("/x/y]"));
+    assert_eq!(cut.matches('ä').count(), CONTEXT_CHARACTERS);
+}
+
+#[test]
+fn an_input_says_where_and_what() {
+    let setting = Setting {
+        session_id: Some("s".into()),
+        transcript_path: Some("/t".into()),
+        cwd: "/w".into(),
+        agent: Some(("coder".into(), "id".into())),
+        generation: Some(3),
+        turn: None,
+        op: Some("op".into()),
+        background_tasks: vec![json!({"id": "t1"})],
+    };
+    let input = Occasion::pre_reset("clear", ResetSource::User, Some("why")).input(&setting, None);
+    assert_eq!(
+        input,
+        json!({"session_id": "s", "transcript_path": "/t", "cwd": "/w", "hook_event_name": "PreReset",
+            "permission_mode": "default", "source": "clear", "by": "user", "reason": "why", "op": "op",
+            "agentd": {"schema": 1, "agent": "coder", "agent_id": "id", "generation": 3, "turn": null, "op": "op"}})
+    );
+    let input = Occasion::session_start("clear", None, Some("p".into())).input(&setting, None);
+    assert_eq!(input["background_tasks"][0]["id"], "t1");
+    assert_eq!(input["parent_session_id"], "p");
+}
+
+#[test]
+fn an_id_follows_from_what_it_is_about() {
+    use crate::id::{AgentId, ConversationId, FireId, OpId};
+    let (agent, op) = (AgentId::from_bytes([1; 16]), OpId::from_bytes([2; 16]));
+    let first = Fire::of_op(
+        agent,
+        op,
+        Occasion::pre_reset("clear", ResetSource::User, None),
+    );
+    let again = Fire::of_op(
+        agent,
+        op,
+        Occasion::pre_reset("clear", ResetSource::User, Some("x")),
+    );
+    assert_eq!(first.id, again.id);
+    assert_ne!(
+        first.id,
+        Fire::of_op(agent, op, Occasion::session_end("clear", None)).id
+    );
+    assert_ne!(
+        FireId::of(HookEvent::Stop, &[b"ab", b"c"]),
+        FireId::of(HookEvent::Stop, &[b"a", b"bc"])
+    );
+    let new = ConversationId::of_op(agent, op);
+    assert_eq!(new.uuid().get_version_num(), 7);
+    assert_eq!(new, ConversationId::of_op(agent, op));
+}

@@ -1,0 +1,76 @@
+//! What all handlers of an occasion say together.
+
+use super::answer::{Answer, Decision};
+use super::event::HookEvent;
+use crate::event::HookOutcome;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The strictest decision prevails; words are put together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Verdict {
+    pub decision: Decision,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_input: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_prompt: Option<String>,
+}
+
+impl Verdict {
+    /// What those say that were waited for.
+    pub fn of(event: HookEvent, answers: impl IntoIterator<Item = (HookOutcome, Answer)>) -> Self {
+        let mut verdict = Self::default();
+        for (outcome, answer) in answers {
+            verdict.hear(event, outcome, answer);
+        }
+        verdict
+    }
+
+    /// Nobody can be asked.
+    pub fn unheard(event: HookEvent) -> Self {
+        Self::of(event, [(HookOutcome::Unknown, Answer::default())])
+    }
+
+    pub fn is_no(&self) -> bool {
+        self.decision == Decision::Deny
+    }
+
+    fn hear(&mut self, event: HookEvent, outcome: HookOutcome, mut answer: Answer) {
+        if outcome != HookOutcome::Ran && event == HookEvent::PreToolUse {
+            // It may have been about to say no: somebody else has to.
+            answer.decision = answer.decision.max(Decision::Ask);
+            let reason = "nobody knows what a hook would have said of this call";
+            answer.reason.get_or_insert_with(|| reason.to_owned());
+        }
+        if answer.decision > self.decision {
+            self.reason = answer.reason;
+        } else if answer.decision == self.decision {
+            join(&mut self.reason, answer.reason);
+        }
+        self.decision = self.decision.max(answer.decision);
+        join(&mut self.context, answer.context);
+        join(&mut self.stop, answer.stop);
+        self.updated_input = answer.updated_input.or(self.updated_input.take());
+        self.updated_output = answer.updated_output.or(self.updated_output.take());
+        self.title = answer.title.or(self.title.take());
+        self.initial_prompt = answer.initial_prompt.or(self.initial_prompt.take());
+    }
+}
+
+fn join(known: &mut Option<String>, more: Option<String>) {
+    *known = match (known.take(), more) {
+        (Some(known), Some(more)) => Some(format!("{known}\n{more}")),
+        (known, more) => known.or(more),
+    };
+}

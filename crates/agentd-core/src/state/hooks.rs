@@ -1,0 +1,139 @@
+//! Hooks that have been told of something: what runs, and what became of the latest ones.
+
+use super::AgentState;
+use crate::event::{Event, HookEnded, HookOutcome, HookStarted};
+use crate::hook::{Decision, HookEvent};
+use crate::id::{ConversationId, FireId, HookId, Seq, TurnId};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// What is remembered of what is over: told of an older one again, hooks would run again.
+const KEPT: usize = 128;
+
+/// One thing that hooks were told of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Firing {
+    pub id: FireId,
+    pub event: HookEvent,
+    pub conversation: ConversationId,
+    pub turn: Option<TurnId>,
+    pub runs: Vec<Run>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    pub started: HookStarted,
+    /// None while it runs.
+    pub ended: Option<Ended>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    pub outcome: HookOutcome,
+    pub decision: Decision,
+    /// Where its words are.
+    pub words: Option<Seq>,
+}
+
+impl Firing {
+    /// Whether everybody has answered whose answer counts.
+    pub fn is_answered(&self) -> bool {
+        let mut counts = self.runs.iter().filter(|run| !run.started.is_async);
+        counts.all(|run| run.ended.is_some())
+    }
+
+    fn is_over(&self) -> bool {
+        self.runs.iter().all(|run| run.ended.is_some())
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hooks {
+    known: VecDeque<Firing>,
+}
+
+impl Hooks {
+    pub fn get(&self, fire: FireId) -> Option<&Firing> {
+        self.known.iter().rev().find(|firing| firing.id == fire)
+    }
+
+    /// Those of which something runs, or of which nobody knows yet.
+    pub fn open(&self) -> impl Iterator<Item = &Firing> {
+        self.known.iter().filter(|firing| !firing.is_over())
+    }
+
+    /// The run of this id, where it has not ended.
+    pub fn running(&self, hook: HookId) -> Option<(&Firing, &Run)> {
+        self.open().find_map(|firing| {
+            let run = firing.runs.iter().find(|run| run.started.hook == hook)?;
+            run.ended.is_none().then_some((firing, run))
+        })
+    }
+
+    pub(super) fn start(&mut self, event: &Event, body: &HookStarted) {
+        let run = Run {
+            started: body.clone(),
+            ended: None,
+        };
+        match self.known.iter_mut().find(|firing| firing.id == body.fire) {
+            Some(firing) => firing.runs.push(run),
+            None => self.known.push_back(Firing {
+                id: body.fire,
+                event: body.event,
+                conversation: event.conversation,
+                turn: event.turn,
+                runs: vec![run],
+            }),
+        }
+        while self.known.len() > KEPT {
+            let Some(at) = self.known.iter().position(Firing::is_over) else {
+                break;
+            };
+            self.known.remove(at);
+        }
+    }
+
+    /// None where it is not known, or has ended before. A turn, where it keeps that from ending and no
+    /// other one of the same firing has.
+    fn end(&mut self, event: &Event, body: &HookEnded) -> Option<Kept> {
+        let mut firings = self.known.iter_mut();
+        let firing = firings.find(|firing| firing.id == body.fire)?;
+        let is_first = !firing.runs.iter().any(|run| {
+            let ended = run.ended.as_ref();
+            ended.is_some_and(|ended| ended.decision == Decision::Deny)
+        });
+        let mut runs = firing.runs.iter_mut();
+        let run = runs.find(|run| run.started.hook == body.hook && run.ended.is_none())?;
+        run.ended = Some(Ended {
+            outcome: body.outcome,
+            decision: body.decision,
+            words: body.has_words.then(|| Seq(event.seq.0.saturating_sub(1))),
+        });
+        let says_no = body.decision == Decision::Deny && !run.started.is_async;
+        let keeps_turn = matches!(firing.event, HookEvent::Stop | HookEvent::SubagentStop);
+        match says_no && is_first && keeps_turn {
+            true => Some(Kept::Turn(firing.turn)),
+            false => Some(Kept::Nothing),
+        }
+    }
+}
+
+/// What the end of a run has kept from ending.
+enum Kept {
+    Nothing,
+    Turn(Option<TurnId>),
+}
+
+impl AgentState {
+    pub(super) fn end_hook(&mut self, event: &Event, body: &HookEnded) -> bool {
+        let Some(kept) = self.hooks.end(event, body) else {
+            return false;
+        };
+        if let (Kept::Turn(of), Some(turn)) = (kept, &mut self.turn)
+            && of == Some(turn.id)
+        {
+            turn.stops_refused = turn.stops_refused.saturating_add(1);
+        }
+        true
+    }
+}

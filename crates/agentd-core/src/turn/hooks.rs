@@ -1,0 +1,191 @@
+//! Where hooks are asked in the course of a turn, and what their answer changes. A call's own hooks are asked
+//! by whoever prepares and runs it.
+
+use super::plan::Move;
+use super::{Effect, Hooks, Machine};
+use crate::event::{
+    FailureClass, Note, Notice, NoticeCause, Position, PromptBlocked, PromptsTaken, TurnEnded,
+    TurnStatus,
+};
+use crate::hook::{Fire, Occasion, Verdict};
+use crate::id::{PromptId, Seq, TurnId};
+use crate::state::Queued;
+
+/// So often hooks may keep a turn from ending, one time after the other.
+const MAX_STOPS_REFUSED: u32 = 8;
+
+/// A summary that hooks have not heard of yet.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Shortened {
+    pub at: Seq,
+    pub text: String,
+    /// That it is over was told; the conversation has not begun anew yet.
+    pub is_told: bool,
+}
+
+impl Machine {
+    /// What the hooks say. Where they have not said it yet: the question, or the wait for its answer.
+    fn hear(&mut self, fire: Fire) -> Result<Verdict, Move> {
+        if self.policy.hooks == Hooks::None {
+            return Ok(Verdict::default());
+        }
+        if let Some((_, verdict)) = self.live.heard.take_if(|(id, _)| *id == fire.id) {
+            return Ok(verdict);
+        }
+        if self.live.asked == Some(fire.id) {
+            return Err(Move::Wait);
+        }
+        self.live.asked = Some(fire.id);
+        let fire = Box::new(fire);
+        Err(Move::Do(vec![Effect::Fire { fire }]))
+    }
+
+    /// The prompts that this conversation may take: not those that wait for the next one.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &Queued> {
+        let reset = self.agent.resets.under_way().map(|reset| reset.began);
+        let waiting = self.agent.inbox.waiting();
+        waiting.filter(move |queued| reset.is_none_or(|began| queued.seq < began))
+    }
+
+    /// A hook does not want what the turn is for.
+    pub(super) fn refuse(&mut self, reason: String) -> Move {
+        self.live.backlog.push(note(reason));
+        self.end_turn(TurnEnded {
+            failure: Some(FailureClass::Blocked),
+            ..TurnEnded::with(TurnStatus::Failed)
+        })
+    }
+
+    /// One that joins the turn.
+    pub(super) fn steer(&mut self, prompt: PromptId) -> Move {
+        let Some(turn) = self.agent.turn.as_ref().map(|turn| turn.id) else {
+            return Move::Wait;
+        };
+        match self.judge(Some(turn), prompt) {
+            Err(wait) => wait,
+            Ok(verdict) => {
+                let refused = self.submit(prompt, verdict);
+                self.live.backlog.extend(refused.map(note));
+                Move::Append
+            }
+        }
+    }
+
+    /// What hooks say of a prompt, before anybody takes it.
+    pub(super) fn judge(
+        &mut self,
+        turn: Option<TurnId>,
+        prompt: PromptId,
+    ) -> Result<Verdict, Move> {
+        let blocks = self.window.pending(prompt).unwrap_or_default();
+        let occasion = Occasion::user_prompt_submit(blocks);
+        self.hear(Fire {
+            turn,
+            ..Fire::of_prompt(prompt, occasion)
+        })
+    }
+
+    /// Takes a prompt, unless a hook refuses it: then its reason is returned.
+    pub(super) fn submit(&mut self, prompt: PromptId, verdict: Verdict) -> Option<String> {
+        if verdict.is_no() || verdict.stop.is_some() {
+            self.live.backlog.push(PromptBlocked { prompt }.into());
+            let reason = verdict.reason.or(verdict.stop).unwrap_or_default();
+            return Some(format!("a hook refused the prompt: {reason}"));
+        }
+        self.tell(verdict.context);
+        let prompts = vec![prompt];
+        self.live.backlog.push(PromptsTaken { prompts }.into());
+        None
+    }
+
+    /// The model has answered: the turn is over, unless a hook wants it to go on.
+    pub(super) fn wrap_up(&mut self) -> Move {
+        let Some(turn) = &self.agent.turn else {
+            return Move::Wait;
+        };
+        let (id, n, refused) = (turn.id, turn.iterations, turn.stops_refused);
+        let (is_active, text) = (refused > 0, self.window.last_text());
+        let occasion = match self.agent.is_on_errand() {
+            true => Occasion::subagent_stop(&self.agent.name, "completed", is_active, &text),
+            false => Occasion::stop(is_active, &text),
+        };
+        match self.hear(Fire::of_turn(id, u64::from(n), occasion)) {
+            Err(wait) => wait,
+            // What it said now is counted already.
+            Ok(verdict)
+                if verdict.is_no() && verdict.stop.is_none() && refused <= MAX_STOPS_REFUSED =>
+            {
+                let reason = verdict.reason.unwrap_or_default();
+                let more = verdict.context.map(|context| format!("\n{context}"));
+                let more = more.unwrap_or_default();
+                self.tell(Some(format!("A hook wants you to go on: {reason}{more}")));
+                Move::Append
+            }
+            Ok(_) => self.complete(),
+        }
+    }
+
+    /// Why hooks do not let the conversation be shortened; none where they do.
+    pub(super) fn may_compact(&mut self, cut: Option<Position>) -> Result<Option<String>, Move> {
+        let Some(turn) = self.agent.turn.as_ref().map(|turn| turn.id) else {
+            return Ok(None);
+        };
+        let at = cut.map_or(0, |cut| cut.seq.0);
+        let occasion = Occasion::pre_compact(self.trigger(), self.window.instruction());
+        let verdict = self.hear(Fire::of_turn(turn, at, occasion))?;
+        if !verdict.is_no() && verdict.stop.is_none() {
+            return Ok(None);
+        }
+        let reason = verdict.reason.or(verdict.stop).unwrap_or_default();
+        Ok(Some(format!("a hook refused to compact: {reason}")))
+    }
+
+    /// Who wants it shorter.
+    fn trigger(&self) -> &'static str {
+        match self.compacts() {
+            true => "manual",
+            false => "auto",
+        }
+    }
+
+    /// It was shortened: hooks hear of that, and that it goes on anew.
+    pub(super) fn after_compaction(&mut self) -> Option<Move> {
+        let turn = self.agent.turn.as_ref()?.id;
+        let shortened = self.live.shortened.clone()?;
+        let at = shortened.at.0;
+        if !shortened.is_told {
+            let occasion = Occasion::post_compact(self.trigger(), &shortened.text);
+            if let Err(wait) = self.hear(Fire::of_turn(turn, at, occasion)) {
+                return Some(wait);
+            }
+            let is_told = true;
+            self.live.shortened = Some(Shortened {
+                is_told,
+                ..shortened
+            });
+        }
+        let model = self.policy.context.model.clone();
+        let occasion = Occasion::session_start("compact", Some(&model), None);
+        match self.hear(Fire::of_turn(turn, at, occasion)) {
+            Err(wait) => Some(wait),
+            Ok(verdict) => {
+                self.live.shortened = None;
+                let is_said = verdict.context.is_some();
+                self.tell(verdict.context);
+                is_said.then_some(Move::Append)
+            }
+        }
+    }
+
+    /// What hooks have for the model.
+    fn tell(&mut self, context: Option<String>) {
+        let cause = NoticeCause::Hook;
+        let notice = context.map(|text| Notice { cause, text }.into());
+        self.live.backlog.extend(notice);
+    }
+}
+
+fn note(text: String) -> crate::event::Body {
+    let about = None;
+    Note { about, text }.into()
+}

@@ -1,0 +1,128 @@
+//! Hooks in the course of a turn: asked before a prompt is taken, a turn ends, or a conversation is shortened.
+
+use super::harness::{Rig, says};
+use crate::event::*;
+use crate::hook::{Decision, Verdict};
+use crate::id::FireId;
+use crate::turn::{Hooks, Input};
+
+fn rig() -> Rig {
+    Rig::with(|_, policy| policy.hooks = Hooks::Asked)
+}
+
+fn no(reason: &str) -> Verdict {
+    Verdict {
+        decision: Decision::Deny,
+        reason: Some(reason.to_owned()),
+        ..Verdict::default()
+    }
+}
+
+fn fire(seen: super::harness::Seen) -> FireId {
+    let last = seen.0.last().expect("something is done").clone();
+    let mut words = last.split(' ');
+    assert_eq!(words.next(), Some("fire"), "{last}");
+    words.nth(1).expect("an id").parse().expect("an id")
+}
+
+#[test]
+fn a_prompt_is_taken_once_the_hooks_have_heard_of_it() {
+    let mut rig = rig();
+    let id = fire(rig.prompt("hi"));
+    assert!(rig.machine.agent().turn.is_none());
+    // Whoever takes over asks the same.
+    assert_eq!(fire(rig.crash()), id);
+    let verdict = Verdict {
+        context: Some("it is Monday".to_owned()),
+        ..Verdict::default()
+    };
+    let fired = |verdict| Input::Fired { id, verdict };
+    rig.give(fired(verdict)).does([
+        "append turn_started, notice hook, prompts_taken",
+        "append context",
+        "append request_sent 3.1",
+        "send 3.1",
+    ]);
+    let request = format!("{:?}", rig.sent[0].1);
+    assert!(request.contains("it is Monday"), "{request}");
+    // Said twice, it counts once.
+    rig.give(fired(no("late"))).does([]);
+}
+
+#[test]
+fn a_prompt_that_is_refused_is_never_seen_and_no_trouble() {
+    let mut rig = rig();
+    let id = fire(rig.prompt("the password is xyzzy"));
+    let verdict = no("no passwords");
+    rig.give(Input::Fired { id, verdict }).does([
+        "append turn_started, prompt_blocked, note, turn_ended failed blocked, checkpoint_set",
+    ]);
+    let agent = rig.machine.agent();
+    assert_eq!(agent.phase(), crate::state::Phase::Idle);
+    assert_eq!(agent.inbox.waiting().len(), 0);
+    let id = fire(rig.prompt("hi"));
+    let verdict = Verdict::default();
+    rig.give(Input::Fired { id, verdict }).ends_with("send 2.1");
+    assert!(!format!("{:?}", rig.sent[0].1).contains("xyzzy"));
+}
+
+#[test]
+fn a_turn_goes_on_where_a_hook_wants_it_to() {
+    let mut rig = rig();
+    let id = fire(rig.prompt("hi"));
+    let verdict = Verdict::default();
+    rig.give(Input::Fired { id, verdict });
+    let id = fire(rig.on(says("done")));
+    let verdict = no("the tests fail");
+    rig.give(Input::Fired { id, verdict }).does([
+        "append notice hook",
+        "append request_sent 2.2",
+        "send 2.2",
+    ]);
+    let again = fire(rig.on(says("now they work")));
+    assert_ne!(again, id);
+    let verdict = Verdict::default();
+    let id = again;
+    rig.give(Input::Fired { id, verdict })
+        .does(["append turn_ended completed, checkpoint_set"]);
+}
+
+#[test]
+fn an_interrupt_does_not_wait_for_hooks() {
+    let mut rig = rig();
+    let id = fire(rig.prompt("hi"));
+    let verdict = Verdict::default();
+    rig.give(Input::Fired { id, verdict });
+    let id = fire(rig.on(says("done")));
+    rig.give(Input::Interrupt)
+        .does(["append notice interrupted, turn_ended interrupted, checkpoint_set"]);
+    let verdict = no("too late");
+    rig.give(Input::Fired { id, verdict }).does([]);
+}
+
+/// A stop or a reset leaves the prompt where it was: it waits, or is set aside.
+#[test]
+fn a_stop_leaves_the_prompt_that_hooks_were_asked_about() {
+    let mut rig = rig();
+    fire(rig.prompt("hi"));
+    rig.write(vec![AgentStopped {}.into()]).does([]);
+    rig.give(Input::Stop).does(["stopped"]);
+    assert_eq!(rig.machine.agent().inbox.waiting().len(), 1);
+}
+
+#[test]
+fn a_hook_of_a_call_can_end_the_turn() {
+    let mut rig = Rig::called(&["shell"]);
+    rig.give(Input::Halt("enough".to_owned())).does([
+        "append tool_ended call_1_1_0 interrupted, result, notice hook, turn_ended interrupted, checkpoint_set",
+    ]);
+    let notice = rig
+        .journal
+        .events
+        .iter()
+        .find_map(|event| match &event.body {
+            Body::Notice(notice) => Some(notice.text.clone()),
+            _ => None,
+        });
+    assert!(notice.unwrap().contains("enough"));
+}

@@ -1,0 +1,261 @@
+//! One handler: a command under a shim, or a service over HTTP.
+
+mod http;
+
+use super::Done;
+use crate::daemon::Daemon;
+use crate::layout;
+use agentd_client::api::Env;
+use agentd_core::environment::{is_handed_on, is_secret};
+use agentd_core::event::HookOutcome;
+use agentd_core::hook::{Answer, Chosen, Ended, Occasion, Run, Setting, read};
+use agentd_core::id::{AgentId, BootId, HookId};
+use agentd_process::task::{self, Exit, Found, Limits, Order, ShimProgram};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use uuid::Uuid;
+
+/// How long a handler may take to end once its time is over, before it is killed with all that it started.
+const GRACE_MS: u64 = 500;
+/// What is kept of each of its streams.
+const KEPT_BYTES: u64 = 1024 * 1024;
+/// In its folder: whose it is.
+const OWNER: &str = "agent";
+
+/// One handler that is to run.
+pub struct Job {
+    pub hook: HookId,
+    /// None where it is about the daemon.
+    pub agent: Option<AgentId>,
+    pub folder: PathBuf,
+    pub occasion: Occasion,
+    pub chosen: Chosen,
+    pub input: String,
+    pub env: BTreeMap<String, String>,
+    pub secrets: Vec<String>,
+    pub cwd: PathBuf,
+}
+
+impl Job {
+    /// Whoever comes next finds it there.
+    pub fn make_folder(&self) {
+        let owner = self
+            .agent
+            .map(|agent| agent.to_string())
+            .unwrap_or_default();
+        let made = layout::private(&self.folder)
+            .and_then(|()| std::fs::write(self.folder.join(OWNER), owner));
+        if let Err(error) = made {
+            tracing::warn!(folder = %self.folder.display(), %error, "a hook has no folder");
+        }
+    }
+
+    pub fn remove_folder(&self) {
+        remove(&self.folder);
+    }
+}
+
+pub fn remove(folder: &Path) {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(folder = %folder.display(), %error, "what a hook left stays");
+        }
+        _ => {}
+    }
+}
+
+/// Whose hook has this folder.
+pub fn owner(folder: &Path) -> Option<AgentId> {
+    let text = std::fs::read_to_string(folder.join(OWNER)).ok()?;
+    text.trim().parse().ok()
+}
+
+pub async fn run(daemon: &Daemon, job: &Job) -> Done {
+    match &job.chosen.handler.run {
+        Run::Command { command, args } => {
+            let args = args.as_deref();
+            command_run(job, command, args).await
+        }
+        Run::Http { url, headers } => http::run(daemon, job, url, headers).await,
+    }
+}
+
+async fn command_run(job: &Job, command: &str, args: Option<&[String]>) -> Done {
+    let begin = Instant::now();
+    let order = order(job, command, args);
+    let found = match task::start(&ShimProgram::default(), &job.folder, &order).await {
+        Ok(task) => task.ended().await,
+        Err(error) => Err(error),
+    };
+    let fails_closed = job.chosen.blocks_on_failure();
+    let mut done = match found {
+        Ok(found) => of_found(&job.occasion, fails_closed, &job.folder, found),
+        Err(error) => not_run(&job.occasion, fails_closed, &error.to_string()),
+    };
+    if done.duration_ms == 0 {
+        done.duration_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+    }
+    done
+}
+
+fn order(job: &Job, command: &str, args: Option<&[String]>) -> Order {
+    let (program, args) = match args {
+        Some(args) => (find_program(command, job), args.to_vec()),
+        None => (shell(), vec!["-c".to_owned(), command.to_owned()]),
+    };
+    Order {
+        program,
+        args,
+        env: job.env.clone(),
+        cwd: job.cwd.clone(),
+        time_limit_ms: Some(job.chosen.time_limit_ms(job.occasion.event)),
+        grace_ms: GRACE_MS,
+        output_limit_bytes: KEPT_BYTES,
+        foreground: true,
+        errors_apart: true,
+        stdin: Some(job.input.clone()),
+        redact: job.secrets.clone(),
+        lab: None,
+        limits: Limits::default(),
+    }
+}
+
+fn shell() -> PathBuf {
+    let bash = Path::new("/bin/bash");
+    match bash.exists() {
+        true => bash.to_owned(),
+        false => PathBuf::from("/bin/sh"),
+    }
+}
+
+/// As a shell would find it: a path as it is, a name in `PATH`.
+fn find_program(name: &str, job: &Job) -> PathBuf {
+    if name.contains('/') {
+        return job.cwd.join(name);
+    }
+    let path = job.env.get("PATH").map_or("", String::as_str);
+    let mut found = path.split(':').map(|folder| Path::new(folder).join(name));
+    let found = found.find(|file| file.is_absolute() && file.is_file());
+    found.unwrap_or_else(|| Path::new("/").join(name))
+}
+
+/// What is known of one that was started, here or by an earlier daemon.
+pub fn of_found(occasion: &Occasion, fails_closed: bool, folder: &Path, found: Found) -> Done {
+    match found {
+        Found::Ended(exit) => of_exit(occasion, fails_closed, folder, &exit),
+        Found::NeverStarted => not_run(occasion, fails_closed, "it was never started"),
+        Found::Running(_) | Found::Unknown => Done {
+            outcome: HookOutcome::Unknown,
+            exit: None,
+            timed_out: false,
+            answer: Answer {
+                warning: Some("nobody knows what became of the hook".to_owned()),
+                ..Answer::default()
+            },
+            duration_ms: 0,
+        },
+    }
+}
+
+pub fn not_run(occasion: &Occasion, fails_closed: bool, why: &str) -> Done {
+    Done {
+        outcome: HookOutcome::NotRun,
+        exit: None,
+        timed_out: false,
+        answer: read(occasion, Ended::Failed(why), "", "", fails_closed),
+        duration_ms: 0,
+    }
+}
+
+fn of_exit(occasion: &Occasion, fails_closed: bool, folder: &Path, exit: &Exit) -> Done {
+    if let Some(error) = &exit.error {
+        return not_run(occasion, fails_closed, error);
+    }
+    let text = |name: &str| {
+        let bytes = std::fs::read(folder.join(name)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let signal = exit
+        .signal
+        .map(|signal| format!("signal {signal} ended it"));
+    let ended = match (exit.timed_out, exit.code) {
+        (true, _) => Ended::TimedOut,
+        (false, Some(code)) => Ended::Code(code),
+        (false, None) => Ended::Failed(signal.as_deref().unwrap_or("it was stopped")),
+    };
+    let (stdout, stderr) = (text("output"), text("errors"));
+    Done {
+        outcome: HookOutcome::Ran,
+        exit: exit.code,
+        timed_out: exit.timed_out,
+        answer: read(occasion, ended, &stdout, &stderr, fails_closed),
+        duration_ms: exit.duration_ms,
+    }
+}
+
+pub fn boot() -> Option<BootId> {
+    let boot = agentd_process::boot_id().ok()?;
+    Uuid::parse_str(boot.trim()).ok().map(BootId::new)
+}
+
+/// Where it runs: where the agent works, or at home where there is no such folder.
+pub fn work_folder(cwd: Option<&str>, home: &Path) -> PathBuf {
+    let cwd = cwd.map(PathBuf::from).filter(|cwd| cwd.is_dir());
+    cwd.unwrap_or_else(|| home.to_owned())
+}
+
+/// The whole environment of a handler: never a key.
+pub fn environment(
+    callers: &Env,
+    spec: &BTreeMap<String, String>,
+    home: &Path,
+    setting: &Setting,
+    env_file: Option<&Path>,
+) -> BTreeMap<String, String> {
+    let handed_on = callers.iter().filter(|(name, _)| is_handed_on(name));
+    let mut env: BTreeMap<String, String> = handed_on
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    env.extend(spec.clone());
+    env.entry("PATH".to_owned())
+        .or_insert_with(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
+    let mut put = |names: &[&str], value: String| {
+        for name in names {
+            env.insert((*name).to_owned(), value.clone());
+        }
+    };
+    put(&["AGENTD_HOME"], home.display().to_string());
+    put(
+        &["AGENTD_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
+        setting.cwd.clone(),
+    );
+    if let Some((name, _)) = &setting.agent {
+        put(&["AGENTD_AGENT"], name.clone());
+    }
+    if let Some(session) = &setting.session_id {
+        put(
+            &["AGENTD_CONVERSATION", "CLAUDE_CODE_SESSION_ID"],
+            session.clone(),
+        );
+    }
+    if let Some(file) = env_file {
+        if let Some(folder) = file.parent()
+            && let Err(error) = layout::private(folder)
+        {
+            tracing::warn!(%error, "hooks cannot leave variables");
+        }
+        put(
+            &["AGENTD_ENV_FILE", "CLAUDE_ENV_FILE"],
+            file.display().to_string(),
+        );
+    }
+    env
+}
+
+/// What is not kept of what it prints.
+pub fn secrets(callers: &Env) -> Vec<String> {
+    let secret = callers.iter().filter(|(name, _)| is_secret(name));
+    secret.map(|(_, value)| value.clone()).collect()
+}

@@ -1,0 +1,73 @@
+//! A handler that is a service: it gets what a program would read, and answers what one would print.
+
+use super::{Done, Job};
+use crate::daemon::Daemon;
+use agentd_core::event::HookOutcome;
+use agentd_core::hook::{Ended, read, read_http};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// The most that is taken of an answer.
+const LARGEST: usize = 1024 * 1024;
+
+pub async fn run(
+    daemon: &Daemon,
+    job: &Job,
+    url: &str,
+    headers: &BTreeMap<String, String>,
+) -> Done {
+    let begin = Instant::now();
+    let limit = Duration::from_millis(job.chosen.time_limit_ms(job.occasion.event));
+    let asked = tokio::time::timeout(limit, ask(daemon, job, url, headers)).await;
+    let fails_closed = job.chosen.blocks_on_failure();
+    let (occasion, failed) = (&job.occasion, |ended: Ended<'_>| {
+        read(&job.occasion, ended, "", "", fails_closed)
+    });
+    let (exit, answer) = match &asked {
+        Err(_) => (None, failed(Ended::TimedOut)),
+        Ok(Err(error)) => (None, failed(Ended::Failed(error))),
+        Ok(Ok((status, body))) => {
+            let answer = read_http(occasion, *status, body, fails_closed);
+            (Some(i32::from(*status)), answer)
+        }
+    };
+    Done {
+        outcome: HookOutcome::Ran,
+        exit,
+        timed_out: asked.is_err(),
+        answer,
+        duration_ms: u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+async fn ask(
+    daemon: &Daemon,
+    job: &Job,
+    url: &str,
+    headers: &BTreeMap<String, String>,
+) -> Result<(u16, String), String> {
+    let client = daemon.hooks.client.get_or_init(|| {
+        // Whoever was first has chosen the same.
+        let _chosen = rustls::crypto::ring::default_provider().install_default();
+        reqwest::Client::builder().build().ok()
+    });
+    let client = client.as_ref().ok_or("there is no way to call a service")?;
+    let mut request = client
+        .post(url)
+        .header("content-type", "application/json")
+        .body(job.input.clone());
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let words = |error: reqwest::Error| error.to_string();
+    let mut response = request.send().await.map_err(words)?;
+    let status = response.status().as_u16();
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(words)? {
+        if body.len() + chunk.len() > LARGEST {
+            return Err(format!("its answer has more than {LARGEST} bytes"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok((status, String::from_utf8_lossy(&body).into_owned()))
+}

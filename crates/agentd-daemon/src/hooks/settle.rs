@@ -1,0 +1,105 @@
+//! Hooks that an earlier daemon started: whatever became of them is found out, and never guessed.
+
+use super::{Done, record, run};
+use crate::daemon::Daemon;
+use crate::desk::Desk;
+use agentd_core::event::{HookOutcome, HookWay};
+use agentd_core::hook::{Answer, Occasion};
+use agentd_core::id::{FireId, HookId};
+use agentd_core::state;
+use agentd_process::task::{self, Found};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// All that were told of one thing, and are not known to have ended.
+pub async fn settle(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: FireId, occasion: &Occasion) {
+    let firing = desk.lock().await.state.hooks.get(fire).cloned();
+    let runs = firing.map(|firing| firing.runs).unwrap_or_default();
+    let mut waited = Vec::new();
+    for run in runs.into_iter().filter(|run| run.ended.is_none()) {
+        let is_async = run.started.is_async;
+        let (daemon, desk) = (Arc::clone(daemon), Arc::clone(desk));
+        let occasion = occasion.clone();
+        let running = tokio::spawn(async move { find_out(&daemon, &desk, &run, &occasion).await });
+        if !is_async {
+            waited.push(running);
+        }
+    }
+    for running in waited {
+        if let Err(error) = running.await {
+            tracing::error!(agent = %desk.id, %error, "a hook is not looked for");
+        }
+    }
+}
+
+async fn find_out(daemon: &Arc<Daemon>, desk: &Arc<Desk>, run: &state::Run, occasion: &Occasion) {
+    let started = &run.started;
+    let folder = daemon.layout.hook_folder(started.hook);
+    let done = match started.way {
+        // The one who called is gone, and so is the answer.
+        HookWay::Http => Done {
+            outcome: HookOutcome::Unknown,
+            exit: None,
+            timed_out: false,
+            answer: Answer::default(),
+            duration_ms: 0,
+        },
+        HookWay::Command => {
+            let boot = started.boot.map(|boot| boot.to_string());
+            let place = folder.clone();
+            let find = move || task::find(&place, boot.as_deref());
+            let found = match tokio::task::spawn_blocking(find).await {
+                Ok(Ok(Found::Running(running))) => running.ended().await,
+                Ok(found) => found,
+                Err(_) => Ok(Found::Unknown),
+            };
+            let found = found.unwrap_or(Found::Unknown);
+            run::of_found(occasion, started.fails_closed, &folder, found)
+        }
+    };
+    record::end(daemon, desk, started.hook, done).await;
+    run::remove(&folder);
+}
+
+/// What is left of an earlier daemon's hooks, by what is left on disk.
+pub async fn settle_all(daemon: &Arc<Daemon>) {
+    let Ok(entries) = std::fs::read_dir(daemon.layout.hooks()) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let hook = name.to_str().and_then(|name| name.parse::<HookId>().ok());
+        let Some(hook) = hook else { continue };
+        let (daemon, folder) = (Arc::clone(daemon), entry.path());
+        tokio::spawn(async move {
+            let agent = run::owner(&folder);
+            let desk = match agent {
+                Some(agent) => daemon.desk(agent).await.ok(),
+                None => None,
+            };
+            let Some(desk) = desk else {
+                return leave_if_running(&folder);
+            };
+            let known = {
+                let guard = desk.lock().await;
+                let known = guard.state.hooks.running(hook);
+                known.map(|(firing, run)| (firing.event, run.clone()))
+            };
+            match known {
+                Some((event, run)) => {
+                    let occasion = Occasion::new(event, Value::Null);
+                    find_out(&daemon, &desk, &run, &occasion).await;
+                }
+                // Nothing of it is on record: it never began, or is over.
+                None => leave_if_running(&folder),
+            }
+        });
+    }
+}
+
+fn leave_if_running(folder: &std::path::Path) {
+    match task::find(folder, None) {
+        Ok(Found::Running(_)) => {}
+        _ => run::remove(folder),
+    }
+}

@@ -1,0 +1,189 @@
+//! What would run, what is wrong with it, and a try.
+
+use super::run::{self, Job};
+use super::sources::{self, Source};
+use super::trust;
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::problem::Result;
+use agentd_client::api::{
+    CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks, TestedHook,
+    TestedHooks, TrustHooks,
+};
+use agentd_client::{Kind, Problem};
+use agentd_core::hook::{Config, Layer, Occasion, Setting, Verdict, chosen};
+use agentd_core::id::HookId;
+use agentd_core::spec::{AgentSpec, Runtime};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Whose hooks are meant.
+struct Whose {
+    spec: AgentSpec,
+    cwd: PathBuf,
+    agent: Option<(String, String)>,
+    env: Arc<agentd_client::api::Env>,
+}
+
+async fn whose(daemon: &Daemon, agent: Option<&str>, cwd: Option<&str>) -> Result<Whose> {
+    let home = daemon.layout.home();
+    let Some(name) = agent else {
+        return Ok(Whose {
+            spec: AgentSpec::default(),
+            cwd: run::work_folder(cwd, home),
+            agent: None,
+            env: daemon.own_env(),
+        });
+    };
+    let desk = daemon.any(name).await?;
+    let guard = desk.lock().await;
+    let spec = (*guard.state.spec).clone();
+    Ok(Whose {
+        cwd: run::work_folder(cwd.or(spec.cwd.as_deref()), home),
+        agent: Some((guard.state.name.clone(), guard.state.id.to_string())),
+        env: Arc::clone(&guard.env),
+        spec,
+    })
+}
+
+pub async fn list(daemon: &Daemon, query: &HooksQuery) -> Result<HookList> {
+    let whose = whose(daemon, query.agent.as_deref(), query.cwd.as_deref()).await?;
+    let sources = sources::of_agent(daemon, &whose.spec, &whose.cwd);
+    let mut hooks: Vec<HookLine> = Vec::new();
+    for source in &sources {
+        for group in &source.config.groups {
+            for handler in &group.handlers {
+                let shown = handler.run.shown();
+                let is_known = hooks.iter().any(|known| {
+                    let is_same = known.event == group.event && known.run == shown;
+                    is_same && known.state == HookState::Active && known.matcher == group.pattern
+                });
+                let runtimes = [Runtime::Native, Runtime::Acp, Runtime::Command];
+                let limit = handler.timeout_ms.unwrap_or(group.event.time_limit_ms());
+                hooks.push(HookLine {
+                    event: group.event,
+                    matcher: group.pattern.clone(),
+                    layer: source.layer,
+                    run: shown,
+                    timeout_ms: limit,
+                    is_async: handler.is_async,
+                    on_failure: handler.on_failure,
+                    state: match (source.is_trusted, is_known) {
+                        (false, _) => HookState::Untrusted,
+                        (true, true) => HookState::Repeated,
+                        (true, false) => HookState::Active,
+                    },
+                    can_block: group.event.can_block(),
+                    runtimes: runtimes
+                        .into_iter()
+                        .filter(|runtime| group.event.can_fire_for(*runtime))
+                        .collect(),
+                });
+            }
+        }
+    }
+    let sources = sources.iter().map(shown).collect();
+    Ok(HookList { sources, hooks })
+}
+
+fn shown(source: &Source) -> HookSource {
+    HookSource {
+        layer: source.layer,
+        path: source.path.as_ref().map(|path| path.display().to_string()),
+        hash: source.hash.clone(),
+        trusted: source.is_trusted,
+        problems: source.config.problems.clone(),
+    }
+}
+
+pub fn check(text: &str) -> CheckedHooks {
+    let config = Config::parse(text);
+    let handlers = config.groups.iter().map(|group| group.handlers.len());
+    CheckedHooks {
+        handlers: handlers.sum::<usize>() as u64,
+        ok: !config.has_errors(),
+        problems: config.problems,
+    }
+}
+
+/// Runs what would run, and writes nothing.
+pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
+    let whose = whose(daemon, ask.agent.as_deref(), ask.cwd.as_deref()).await?;
+    let mut occasion = Occasion::sample(ask.event);
+    occasion.fields.extend(ask.fields);
+    let sources = sources::of_agent(daemon, &whose.spec, &whose.cwd).into_iter();
+    let layers: Vec<(Layer, Config)> = sources.filter_map(Source::usable).collect();
+    let setting = Setting {
+        session_id: Some(clock::new_id().to_string()),
+        cwd: whose.cwd.display().to_string(),
+        agent: whose.agent.clone(),
+        ..Setting::default()
+    };
+    let home = daemon.layout.home();
+    let mut running = Vec::new();
+    for chosen in chosen(&layers, &occasion) {
+        let hook = HookId::new(clock::new_id());
+        let job = Job {
+            hook,
+            agent: None,
+            folder: daemon.layout.hook_folder(hook),
+            input: occasion
+                .input(&setting, chosen.tool_name.as_deref())
+                .to_string(),
+            occasion: occasion.clone(),
+            env: run::environment(&whose.env, &whose.spec.env, home, &setting, None),
+            secrets: run::secrets(&whose.env),
+            cwd: whose.cwd.clone(),
+            chosen,
+        };
+        job.make_folder();
+        let daemon = Arc::clone(daemon);
+        running.push(tokio::spawn(async move {
+            let done = run::run(&daemon, &job).await;
+            job.remove_folder();
+            TestedHook {
+                layer: job.chosen.layer,
+                run: job.chosen.handler.run.shown(),
+                outcome: done.outcome,
+                exit: done.exit,
+                timed_out: done.timed_out,
+                duration_ms: done.duration_ms,
+                answer: done.answer,
+            }
+        }));
+    }
+    let mut runs = Vec::new();
+    for one in running {
+        let failed = |_| Problem::new(Kind::Internal, "a hook could not be tried");
+        runs.push(one.await.map_err(failed)?);
+    }
+    let answers = runs.iter().map(|run| (run.outcome, run.answer.clone()));
+    Ok(TestedHooks {
+        input: occasion.input(&setting, None),
+        verdict: Verdict::of(ask.event, answers),
+        runs,
+    })
+}
+
+/// Trusts a project's hooks as they are now, or takes that back.
+pub fn set_trust(daemon: &Daemon, ask: &TrustHooks) -> Result<HookSource> {
+    let cwd = Path::new(&ask.cwd);
+    let Some(source) = sources::of_project(daemon, cwd) else {
+        let path = sources::project_file(cwd);
+        let what = format!("there is no {}", path.display());
+        return Err(Problem::new(Kind::NotFound, what));
+    };
+    if ask.hash.is_some() && ask.hash != source.hash {
+        let what = "the file is not what you have seen";
+        return Err(Problem::new(Kind::Conflict, what).next("look at it again"));
+    }
+    let hash = source.hash.as_deref().filter(|_| ask.trusted);
+    let path = sources::project_file(cwd);
+    trust::set(&daemon.layout, &path, hash).map_err(|error| {
+        Problem::new(Kind::Unavailable, "that cannot be written down").because(error)
+    })?;
+    Ok(HookSource {
+        trusted: ask.trusted,
+        ..shown(&source)
+    })
+}

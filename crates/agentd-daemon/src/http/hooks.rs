@@ -1,0 +1,36 @@
+//! Hooks: which there are, what is wrong with them, a try, and whom the user trusts.
+
+use super::respond::{Answer, Body, Query, Said, to_its_end};
+use crate::daemon::Daemon;
+use crate::hooks::trial;
+use agentd_client::api::{
+    CheckHooks, CheckedHooks, HookList, HookSource, HooksQuery, TestHooks, TestedHooks, TrustHooks,
+};
+use axum::extract::State;
+use std::sync::Arc;
+
+pub async fn list(
+    State(daemon): State<Arc<Daemon>>,
+    Query(query): Query<HooksQuery>,
+) -> Answer<HookList> {
+    Ok(Said(trial::list(&daemon, &query).await?))
+}
+
+pub async fn check(Body(body): Body<CheckHooks>) -> Answer<CheckedHooks> {
+    Ok(Said(trial::check(&body.text)))
+}
+
+pub async fn test(
+    State(daemon): State<Arc<Daemon>>,
+    Body(body): Body<TestHooks>,
+) -> Answer<TestedHooks> {
+    let done = to_its_end(async move { trial::test(&daemon, body).await });
+    Ok(Said(done.await?))
+}
+
+pub async fn trust(
+    State(daemon): State<Arc<Daemon>>,
+    Body(body): Body<TrustHooks>,
+) -> Answer<HookSource> {
+    Ok(Said(trial::set_trust(&daemon, &body)?))
+}

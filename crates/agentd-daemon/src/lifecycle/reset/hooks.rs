@@ -1,0 +1,86 @@
+//! The steps of a reset that are hooks': asked, told, and heard, each once.
+
+use super::{step_done, withdraw};
+use crate::daemon::Daemon;
+use crate::desk::Desk;
+pub use crate::hooks::record::reason;
+use crate::hooks::session;
+use crate::problem::Result;
+use agentd_core::event::{Body, ResetRefusal, ResetStep, ResetTo};
+use agentd_core::hook::{Fire, Occasion};
+use agentd_core::id::Seq;
+use agentd_core::reset;
+use agentd_core::state::Reset;
+use agentd_store::ReadQuery;
+use std::sync::Arc;
+
+pub async fn step(daemon: &Arc<Daemon>, desk: &Arc<Desk>, step: ResetStep) -> Result<()> {
+    let (under_way, target, model) = {
+        let guard = desk.lock().await;
+        let under_way = guard.state.resets.under_way().cloned();
+        let target = reset::target(&guard.state);
+        (under_way, target, guard.state.spec.model.clone())
+    };
+    let Some(under_way) = under_way else {
+        return Ok(());
+    };
+    let order = &under_way.order;
+    let source = reset::source(order.to);
+    let of_op = |occasion| Fire::of_op(desk.id, order.op, occasion);
+    match step {
+        ResetStep::PreReset if order.skip_hooks => {}
+        ResetStep::PreReset => {
+            let reason = reason_given(daemon, desk, &under_way).await;
+            let fire = of_op(Occasion::pre_reset(source, order.source, reason.as_deref()));
+            let verdict = daemon.fire(desk, fire).await;
+            if verdict.is_no() || verdict.stop.is_some() {
+                return withdraw(desk, ResetRefusal::Hook).await;
+            }
+        }
+        ResetStep::SessionEnd => {
+            let next = target.map(|target| target.to_string());
+            let fire = Fire {
+                conversation: Some(under_way.old),
+                ..of_op(Occasion::session_end(source, next))
+            };
+            let _late = daemon.fire_within(desk, fire, session::PATIENCE).await;
+        }
+        ResetStep::SessionStart => {
+            let parent = Some(under_way.old.to_string());
+            let source = match order.to {
+                ResetTo::Fresh => "clear",
+                ResetTo::Rewind { .. } => "fork",
+                // It has begun before, and what hooks said then is in it.
+                ResetTo::Undo | ResetTo::Redo => {
+                    return step_done(&mut desk.lock().await, step).await;
+                }
+            };
+            let fire = of_op(Occasion::session_start(source, model.as_deref(), parent));
+            let bodies = session::opening(daemon, desk, fire).await;
+            return opened(desk, bodies).await;
+        }
+        ResetStep::Stop | ResetStep::Switch => {}
+    }
+    step_done(&mut desk.lock().await, step).await
+}
+
+/// What hooks said is in the commit that says that they have.
+async fn opened(desk: &Desk, bodies: Vec<Body>) -> Result<()> {
+    let mut guard = desk.lock().await;
+    let Some(current) = guard.state.tree.current() else {
+        return Ok(());
+    };
+    let mut lines: Vec<_> = bodies.into_iter().map(|body| (current, body)).collect();
+    lines.extend(reset::stepped(&guard.state, ResetStep::SessionStart));
+    guard.append(lines).await.map(drop)
+}
+
+/// Why somebody wanted it, in their words: they stand right behind its beginning.
+async fn reason_given(daemon: &Daemon, desk: &Desk, under_way: &Reset) -> Option<String> {
+    let query = ReadQuery::all(desk.id, Seq(under_way.began.0), 1);
+    let page = daemon.store.read(query).await.ok()?;
+    page.events.into_iter().find_map(|event| match event.body {
+        Body::Note(note) => Some(note.text),
+        _ => None,
+    })
+}

@@ -1,0 +1,135 @@
+//! Hooks around a call: asked before it is prepared, and heard when it has ended.
+
+use super::{Driver, Happening, Hooks, Tools};
+use agentd_core::hook::{Decision, Fire, HookEvent, Occasion, Verdict};
+use agentd_core::id::TurnId;
+use agentd_core::message::{Arguments, Block, CallOutcome, ToolCall};
+use agentd_core::turn::{Consent, Finished, Prepared};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::{mpsc, watch};
+
+/// Whom to ask about the calls of which turn; none where there is nobody.
+pub(super) type Around = Option<(Arc<dyn Hooks>, TurnId)>;
+
+impl Driver {
+    pub(super) fn around(&self) -> Around {
+        let turn = self.machine.agent().turn.as_ref()?.id;
+        Some((Arc::clone(self.hooks.as_ref()?), turn))
+    }
+
+    pub(super) fn fire(&self, fire: Fire) {
+        let Some(hooks) = self.hooks.clone() else {
+            return;
+        };
+        let happened = self.happened.clone();
+        tokio::spawn(async move {
+            let id = fire.id;
+            let verdict = hooks.fire(fire).await;
+            let _gone = happened.send(Happening::Fired(id, verdict));
+        });
+    }
+}
+
+/// Whether a call may begin, by the hooks and by the rules; and why the turn is to end, where a hook says so.
+pub(super) async fn prepare(
+    tools: &dyn Tools,
+    around: Around,
+    mut call: ToolCall,
+    consent: Consent,
+) -> (Prepared, Option<String>) {
+    // They were asked before the user was.
+    let Some((hooks, turn)) = around.filter(|_| consent == Consent::NotAsked) else {
+        return (tools.prepare(&call, consent).await, None);
+    };
+    let fire = |event, call: &ToolCall| {
+        let occasion = Occasion::before_call(event, call);
+        Fire::of_call(turn, &call.id, occasion)
+    };
+    let before = hooks.fire(fire(HookEvent::PreToolUse, &call)).await;
+    if before.is_no() || before.stop.is_some() {
+        return (refused(&before), before.stop);
+    }
+    revise(&mut call, &before);
+    let consent = match before.decision {
+        Decision::Allow => Consent::Given,
+        _ => Consent::NotAsked,
+    };
+    let prepared = tools.prepare(&call, consent).await;
+    let is_asked = match before.decision {
+        Decision::Ask | Decision::Defer => matches!(prepared, Prepared::Run(_) | Prepared::Ask),
+        _ => matches!(prepared, Prepared::Ask),
+    };
+    if !is_asked {
+        return (prepared, None);
+    }
+    let asked = hooks.fire(fire(HookEvent::PermissionRequest, &call)).await;
+    revise(&mut call, &asked);
+    match asked.decision {
+        Decision::Deny => (refused(&asked), asked.stop),
+        Decision::Allow => (tools.prepare(&call, Consent::Given).await, asked.stop),
+        _ => (Prepared::Ask, asked.stop),
+    }
+}
+
+fn revise(call: &mut ToolCall, verdict: &Verdict) {
+    if let Some(arguments) = &verdict.updated_input {
+        call.arguments = Arguments::Object(arguments.clone());
+    }
+}
+
+fn refused(verdict: &Verdict) -> Prepared {
+    let reason = verdict.reason.as_ref().or(verdict.stop.as_ref());
+    let reason = reason.map(|reason| format!(": {reason}"));
+    let text = format!(
+        "A hook refused this call; nothing was run{}",
+        reason.unwrap_or_else(|| ".".to_owned())
+    );
+    Prepared::Refuse {
+        outcome: CallOutcome::Denied,
+        blocks: vec![Block::text(text)],
+    }
+}
+
+/// Hands over what a call came to, once the hooks have heard it. What was interrupted waits for nobody.
+pub(super) async fn finish(
+    around: Around,
+    call: ToolCall,
+    mut finished: Finished,
+    begin: Instant,
+    mut cancelled: watch::Receiver<bool>,
+    happened: &mpsc::UnboundedSender<Happening>,
+) {
+    let mut halt = None;
+    if let Some((hooks, turn)) = around {
+        let ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let occasion = Occasion::after_call(&call, finished.outcome, &finished.blocks, ms);
+        let fire = Fire::of_call(turn, &call.id, occasion);
+        if finished.outcome == CallOutcome::Interrupted {
+            tokio::spawn(async move { hooks.fire(fire).await });
+        } else {
+            tokio::select! {
+                biased;
+                verdict = hooks.fire(fire) => halt = heard(&mut finished, verdict),
+                _ = cancelled.wait_for(|cancelled| *cancelled) => {}
+            }
+        }
+    }
+    let _gone = happened.send(Happening::Finished(call.id, finished));
+    let _gone = halt.map(|reason| happened.send(Happening::Halt(reason)));
+}
+
+/// What hooks have to say of a result stands in it.
+fn heard(finished: &mut Finished, verdict: Verdict) -> Option<String> {
+    if let Some(text) = verdict.updated_output.clone() {
+        finished.blocks = vec![Block::text(text)];
+    }
+    if verdict.is_no() {
+        let reason = verdict.reason.unwrap_or_default();
+        finished
+            .blocks
+            .push(Block::text(format!("A hook objects: {reason}")));
+    }
+    finished.blocks.extend(verdict.context.map(Block::text));
+    verdict.stop
+}

@@ -1,0 +1,101 @@
+//! Whether the lab can fail: each mistake that the product makes on purpose breaks the promise it should, and
+//! the same run without the mistake breaks none.
+
+use super::engine::{self, Options, Progress};
+use super::mutants::{self, Mutant};
+use super::spec::Spec;
+use super::worker::Outcome;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// What became of one mutant.
+#[derive(Debug)]
+pub struct Caught {
+    pub mutant: Mutant,
+    /// The promises that were broken, by the mutant.
+    pub by: BTreeSet<String>,
+    /// What the same run says without it: nothing, it is hoped.
+    pub without: Outcome,
+    pub spec: Spec,
+}
+
+impl Caught {
+    pub fn is_caught(&self) -> bool {
+        self.by.contains(self.mutant.promise) && self.without.violations.is_empty()
+    }
+}
+
+/// Runs each of them, with its mistake and without.
+pub fn run(options: &Options, progress: Progress<'_>) -> Result<Vec<Caught>, String> {
+    let mut specs = Vec::new();
+    for mutant in mutants::ALL {
+        let spec = mutant.spec()?;
+        let without = Spec {
+            mutants: Vec::new(),
+            ..spec.clone()
+        };
+        specs.push((mutant, spec, without));
+    }
+    let both = specs
+        .iter()
+        .flat_map(|(_, spec, without)| [spec.clone(), without.clone()]);
+    let outcomes = engine::all(options, both.collect(), progress);
+    let of = |spec: &Spec| {
+        let found = outcomes
+            .iter()
+            .find(|outcome| outcome.spec == spec.to_string());
+        found.cloned().unwrap_or_default()
+    };
+    let caught = specs.into_iter().map(|(mutant, spec, without)| {
+        let by = of(&spec).violations.into_iter();
+        Caught {
+            mutant,
+            by: by.map(|violation| violation.promise).collect(),
+            without: of(&without),
+            spec,
+        }
+    });
+    Ok(caught.collect())
+}
+
+pub fn text(all: &[Caught]) -> String {
+    let mut out = String::new();
+    let _fits = writeln!(
+        out,
+        "{:<20} {:<42} {:<10} caught by",
+        "mutant", "what it does", "verdict"
+    );
+    for one in all {
+        let verdict = if one.is_caught() { "caught" } else { "MISSED" };
+        let by: Vec<&str> = one.by.iter().map(String::as_str).collect();
+        let (name, about) = (one.mutant.name, one.mutant.about);
+        let _fits = writeln!(out, "{name:<20} {about:<42} {verdict:<10} {}", by.join(" "));
+        if !one.is_caught() {
+            let _fits = writeln!(
+                out,
+                "  expected {}; again: {}",
+                one.mutant.promise,
+                one.spec.repeat()
+            );
+        }
+        for violation in &one.without.violations {
+            let _fits = writeln!(
+                out,
+                "  without it: {} {}",
+                violation.promise, violation.what
+            );
+        }
+    }
+    let caught = all.iter().filter(|one| one.is_caught()).count();
+    let _fits = writeln!(out, "{caught} of {} mistakes caught", all.len());
+    out
+}
+
+pub fn json(all: &[Caught]) -> Value {
+    let each = all.iter().map(|one| {
+        json!({"mutant": one.mutant.name, "about": one.mutant.about, "expected": one.mutant.promise,
+               "by": one.by, "caught": one.is_caught(), "repeat": one.spec.repeat()})
+    });
+    each.collect()
+}

@@ -1,0 +1,367 @@
+//! `agentd hooks`.
+
+use crate::complete;
+use crate::connect;
+use crate::error::{Error, Exit};
+use crate::output::Output;
+use crate::render::table::{Head, table};
+use crate::render::{count, word};
+use agentd_client::api::{
+    CheckHooks, HookLine, HookList, HookSource, HooksQuery, TestHooks, TestedHooks, TrustHooks,
+};
+use agentd_core::hook::{HookEvent, Problem, Severity};
+use clap::Subcommand;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd hooks list coder                  What would run for an agent, and what would not
+  agentd hooks check .agentd/hooks.json    What is wrong with a file
+  agentd hooks test PreToolUse --agent coder --set tool_input='{\"command\":\"make\"}'
+  agentd hooks trust                       Let this folder's hooks run, as they are now
+
+Hooks are programs of yours that hear of what happens to an agent, and may have a say in it. They stand in \
+hooks.json in the state folder, under `hooks:` in an agent's file, and in .agentd/hooks.json in the folder \
+that an agent works in; those of a folder run only once you have trusted them as they are.";
+
+/// Show, check, try and trust hooks
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Show the hooks that there are: yours, an agent's, a folder's
+    #[command(
+        after_help = "Examples:\n  agentd hooks list\n  agentd hooks list coder --json | jq '.hooks[] | select(.state == \"untrusted\")'"
+    )]
+    List {
+        /// The agent [default: those of this folder]
+        #[arg(add = complete::agents())]
+        name: Option<String>,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what is wrong with a hooks file
+    #[command(
+        after_help = "Examples:\n  agentd hooks check\n  agentd hooks check .agentd/hooks.json\n\nExit: 0 all of it runs, 1 something does not."
+    )]
+    Check {
+        /// The file [default: yours, and this folder's]
+        file: Option<PathBuf>,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run the hooks of an event on a sample, and say what they decide; nothing is recorded
+    #[command(
+        after_help = "Examples:\n  agentd hooks test SessionStart\n  agentd hooks test PreToolUse --agent coder --set tool_name=read_file"
+    )]
+    Test {
+        /// The event, as in a hooks file
+        event: String,
+        /// The agent whose hooks are run [default: those of this folder]
+        #[arg(long, value_name = "NAME", add = complete::agents())]
+        agent: Option<String>,
+        /// Something else than the sample says; JSON, or a text
+        #[arg(long, value_name = "FIELD=VALUE")]
+        set: Vec<String>,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let a folder's hooks run, as they are now
+    #[command(after_help = "Examples:\n  agentd hooks trust\n  agentd hooks trust ~/src/project")]
+    Trust {
+        /// The folder [default: this one]
+        folder: Option<PathBuf>,
+        /// Only if the file still has this content, as `agentd hooks list --json` has it
+        #[arg(long, value_name = "HASH")]
+        hash: Option<String>,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let a folder's hooks run no more
+    #[command(after_help = "Examples:\n  agentd hooks untrust ~/src/project")]
+    Untrust {
+        /// The folder [default: this one]
+        folder: Option<PathBuf>,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    match &args.verb {
+        Verb::List { name, json } => list(name.as_deref(), *json, out).await,
+        Verb::Check { file, json } => check(file.as_deref(), *json, out).await,
+        Verb::Test {
+            event,
+            agent,
+            set,
+            json,
+        } => test(event, agent.clone(), set, *json, out).await,
+        Verb::Trust { folder, hash, json } => {
+            trust(folder.as_deref(), hash.clone(), Trusted::Yes, *json, out).await
+        }
+        Verb::Untrust { folder, json } => {
+            trust(folder.as_deref(), None, Trusted::No, *json, out).await
+        }
+    }
+}
+
+/// This folder, or that one, whole.
+fn folder(given: Option<&Path>) -> Result<String, Error> {
+    let given = given.unwrap_or(Path::new("."));
+    let whole = std::fs::canonicalize(given).map_err(|error| {
+        let what = format!("{} is no folder", given.display());
+        Error::new(Exit::Usage, what).because(error)
+    })?;
+    Ok(whole.display().to_string())
+}
+
+async fn find(name: Option<&str>) -> Result<HookList, Error> {
+    let query = HooksQuery {
+        agent: name.map(str::to_owned),
+        cwd: match name {
+            Some(_) => None,
+            None => Some(folder(None)?),
+        },
+    };
+    Ok(connect::client().await?.hooks(&query).await?)
+}
+
+async fn list(name: Option<&str>, json: bool, out: &mut Output) -> Result<(), Error> {
+    let list = find(name).await?;
+    if json {
+        return out.json(&list);
+    }
+    if list.hooks.is_empty() {
+        out.line("no hooks")?;
+    }
+    let rows: Vec<_> = list.hooks.iter().map(row).collect();
+    let head = [
+        Head::Kept("EVENT"),
+        Head::Spare("MATCHER", 2),
+        Head::Spare("FROM", 3),
+        Head::Kept("STATE"),
+        Head::Spare("AGENTS", 1),
+        Head::Kept("RUNS"),
+    ];
+    if !rows.is_empty() {
+        for line in table(&head, &rows, out.width()) {
+            out.line(line)?;
+        }
+    }
+    for source in &list.sources {
+        if let (Some(path), false) = (&source.path, source.trusted) {
+            out.line(format_args!("{path} is not trusted as it is"))?;
+            out.line("  next: look at it, then `agentd hooks trust` in its folder")?;
+        }
+        tell(source, out)?;
+    }
+    Ok(())
+}
+
+fn row(hook: &HookLine) -> Vec<String> {
+    let matcher = match hook.matcher.as_str() {
+        "" => "*",
+        matcher => matcher,
+    };
+    let agents = match hook.runtimes.len() {
+        3 => "all".to_owned(),
+        _ => {
+            let words: Vec<_> = hook.runtimes.iter().map(word).collect();
+            words.join(", ")
+        }
+    };
+    vec![
+        hook.event.to_string(),
+        matcher.to_owned(),
+        word(hook.layer),
+        word(hook.state),
+        agents,
+        hook.run.clone(),
+    ]
+}
+
+fn tell(source: &HookSource, out: &mut Output) -> Result<(), Error> {
+    let of = source.path.as_deref().unwrap_or("the agent's own");
+    for problem in &source.problems {
+        out.line(format_args!("{of}: {}", said(problem)))?;
+    }
+    Ok(())
+}
+
+fn said(problem: &Problem) -> String {
+    let severity = word(problem.severity);
+    let at = match problem.at.as_str() {
+        "" => String::new(),
+        at => format!("{at}: "),
+    };
+    let hint = problem.hint.as_ref().map(|hint| format!("; {hint}"));
+    format!(
+        "{severity}: {at}{}{}",
+        problem.what,
+        hint.unwrap_or_default()
+    )
+}
+
+async fn check(file: Option<&Path>, json: bool, out: &mut Output) -> Result<(), Error> {
+    let Some(file) = file else {
+        return check_all(json, out).await;
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        let what = format!("{} cannot be read", file.display());
+        Error::new(Exit::Usage, what).because(error)
+    })?;
+    let client = connect::client().await?;
+    let checked = client.check_hooks(&CheckHooks { text }).await?;
+    if json {
+        out.json(&checked)?;
+    } else {
+        for problem in &checked.problems {
+            out.line(said(problem))?;
+        }
+        let handlers = count(checked.handlers, "handler");
+        out.line(format_args!("{}: {handlers}", file.display()))?;
+    }
+    verdict(checked.ok)
+}
+
+async fn check_all(json: bool, out: &mut Output) -> Result<(), Error> {
+    let list = find(None).await?;
+    if json {
+        out.json(&list.sources)?;
+    } else {
+        for source in &list.sources {
+            tell(source, out)?;
+            let path = source.path.as_deref().unwrap_or_default();
+            out.line(format_args!("{path}: checked"))?;
+        }
+        if list.sources.is_empty() {
+            out.line("no hooks")?;
+        }
+    }
+    let mut problems = list.sources.iter().flat_map(|source| &source.problems);
+    verdict(!problems.any(|problem| problem.severity == Severity::Error))
+}
+
+fn verdict(is_good: bool) -> Result<(), Error> {
+    match is_good {
+        true => Ok(()),
+        false => Err(Error::new(
+            Exit::Failed,
+            "something does not run that was meant to",
+        )),
+    }
+}
+
+async fn test(
+    event: &str,
+    agent: Option<String>,
+    set: &[String],
+    json: bool,
+    out: &mut Output,
+) -> Result<(), Error> {
+    let Some(event) = HookEvent::parse(event) else {
+        let error = Error::new(Exit::Usage, format!("there is no event `{event}`"));
+        return Err(match HookEvent::nearest(event) {
+            Some(near) => error.next(format!("did you mean `{near}`?")),
+            None => error.next("docs/hooks.md has all of them"),
+        });
+    };
+    let mut fields = Map::new();
+    for pair in set {
+        let Some((field, value)) = pair.split_once('=') else {
+            let what = format!("`{pair}` is no FIELD=VALUE");
+            return Err(Error::new(Exit::Usage, what));
+        };
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+        fields.insert(field.to_owned(), value);
+    }
+    let ask = TestHooks {
+        event,
+        cwd: match agent {
+            Some(_) => None,
+            None => Some(folder(None)?),
+        },
+        agent,
+        fields,
+    };
+    let tested = connect::client().await?.test_hooks(&ask).await?;
+    match json {
+        true => out.json(&tested),
+        false => print(&tested, out),
+    }
+}
+
+fn print(tested: &TestedHooks, out: &mut Output) -> Result<(), Error> {
+    if tested.runs.is_empty() {
+        return out.line("no hook hears of it");
+    }
+    for run in &tested.runs {
+        let exit = run.exit.map(|code| format!(", exit {code}"));
+        out.line(format_args!(
+            "{} ({}): {}{}, {} ms",
+            run.run,
+            word(run.layer),
+            word(run.outcome),
+            exit.unwrap_or_default(),
+            run.duration_ms
+        ))?;
+        if let Some(warning) = &run.answer.warning {
+            out.line(format_args!("  {warning}"))?;
+        }
+    }
+    let verdict = &tested.verdict;
+    let said = [
+        ("decision", Some(word(verdict.decision))),
+        ("reason", verdict.reason.clone()),
+        ("for the model", verdict.context.clone()),
+        ("ends the turn", verdict.stop.clone()),
+    ];
+    for (what, text) in said {
+        if let Some(text) = text {
+            out.line(format_args!("{what}: {text}"))?;
+        }
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trusted {
+    Yes,
+    No,
+}
+
+async fn trust(
+    given: Option<&Path>,
+    hash: Option<String>,
+    trusted: Trusted,
+    json: bool,
+    out: &mut Output,
+) -> Result<(), Error> {
+    let ask = TrustHooks {
+        cwd: folder(given)?,
+        hash,
+        trusted: trusted == Trusted::Yes,
+    };
+    let source = connect::client().await?.trust_hooks(&ask).await?;
+    if json {
+        return out.json(&source);
+    }
+    let path = source.path.as_deref().unwrap_or_default();
+    match trusted {
+        Trusted::Yes => out.line(format_args!("{path} is trusted as it is now"))?,
+        Trusted::No => out.line(format_args!("{path} is not trusted any more"))?,
+    }
+    tell(&source, out)
+}

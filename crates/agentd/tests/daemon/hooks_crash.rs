@@ -1,0 +1,107 @@
+//! The daemon dies while a hook is told: what became of it is found out, and never guessed.
+
+use crate::hooks_stage::*;
+use crate::house::{House, kill, until};
+use agentd_client::api::Status;
+use agentd_core::event::HookOutcome;
+use agentd_core::hook::HookEvent;
+use agentd_core::state::Phase;
+use rustix::process::Signal;
+use serde_json::json;
+
+const SLOW: &str = "echo asked >> effects; until test -e go; do sleep 0.02; done";
+
+fn call(command: &str) -> String {
+    let call = json!({"command": command});
+    format!("do: call shell {call} ;; say done")
+}
+
+#[test]
+fn one_that_ran_on_has_run_and_its_answer_counts() {
+    let house = House::new();
+    let deny = format!("{SLOW}; echo 'not that' >&2; exit 2");
+    user(&house, &file(&[("PreToolUse", command(&deny))]));
+    house.create("coder");
+    let sent = house.send("coder", &call("echo ran >> effects"));
+    until("the hook", || (house.effects().len() == 1).then_some(()));
+    house.kill_daemon();
+    std::fs::write(house.work().join("go"), "").unwrap();
+    house.start_daemon();
+    assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
+    assert_eq!(house.effects(), ["asked"], "asked once, and it said no");
+    let ended = until_ended(&house, "coder", HookEvent::PreToolUse);
+    assert_eq!((ended.outcome, ended.exit), (HookOutcome::Ran, Some(2)));
+    assert!(last_request(&house).to_string().contains("not that"));
+    house.verify();
+}
+
+/// HOOKS.md: a PreToolUse hook whose outcome is unknown means *ask*.
+#[test]
+fn one_that_was_killed_with_the_daemon_is_unknown_and_the_user_is_asked() {
+    let house = House::new();
+    user(&house, &file(&[("PreToolUse", command(SLOW))]));
+    house.create("coder");
+    house.send("coder", &call("echo ran >> effects"));
+    until("the hook", || (house.effects().len() == 1).then_some(()));
+    house.kill_daemon();
+    let folder = house.home().join("hooks").display().to_string();
+    for (pid, arguments) in house.processes() {
+        if arguments.contains(&folder) {
+            kill(pid, Signal::KILL);
+        }
+    }
+    house.start_daemon();
+    let ended = until_ended(&house, "coder", HookEvent::PreToolUse);
+    assert_eq!(ended.outcome, HookOutcome::Unknown);
+    until("a question", || {
+        (house.show("coder").phase == Phase::AwaitingApproval).then_some(())
+    });
+    assert_eq!(house.effects(), ["asked"]);
+}
+
+#[test]
+fn one_that_had_not_begun_never_does() {
+    let house = House::empty();
+    user(
+        &house,
+        &file(&[("PreToolUse", command("echo asked >> effects"))]),
+    );
+    let stage = house.home().join("stage");
+    std::fs::create_dir(&stage).unwrap();
+    house.daemon_env("AGENTD_FAILPOINT", "after-hook_started");
+    house.daemon_env("AGENTD_FAILPOINT_DIR", &stage.display().to_string());
+    house.start_daemon();
+    house.create("coder");
+    house.send("coder", &call("echo ran >> effects"));
+    until("the place", || stage.join("at").exists().then_some(()));
+    house.kill_daemon();
+    house.daemon_env("AGENTD_FAILPOINT", "");
+    house.start_daemon();
+    let ended = until_ended(&house, "coder", HookEvent::PreToolUse);
+    assert_eq!(ended.outcome, HookOutcome::NotRun);
+    until("a question", || {
+        (house.show("coder").phase == Phase::AwaitingApproval).then_some(())
+    });
+    assert_eq!(house.effects().len(), 0);
+}
+
+/// Nobody waits for it, and nobody runs the agent: it is found all the same.
+#[test]
+fn one_of_an_agent_at_rest_is_found_by_what_is_on_disk() {
+    let house = House::new();
+    let mut spec = house.spec();
+    spec.idle_ms = 20;
+    user(&house, &file(&[("SessionEnd", command(SLOW))]));
+    house.create_with("coder", spec);
+    reset(&house, "coder", &Default::default()).unwrap();
+    house.kill_daemon();
+    house.start_daemon();
+    std::fs::write(house.work().join("go"), "").unwrap();
+    let folder = house.home().join("hooks");
+    until("its end", || {
+        (std::fs::read_dir(&folder).unwrap().count() == 0).then_some(())
+    });
+    let ended = until_ended(&house, "coder", HookEvent::SessionEnd);
+    assert_eq!(ended.outcome, HookOutcome::Ran);
+    assert_eq!(house.effects(), ["asked"]);
+}

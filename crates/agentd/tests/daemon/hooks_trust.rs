@@ -1,0 +1,203 @@
+//! A project's hooks run once somebody has trusted them as they are; and hooks that are services.
+
+use crate::hooks_stage::*;
+use crate::house::{House, until};
+use agentd_client::api::{HookState, HooksQuery, TestHooks, TrustHooks};
+use agentd_client::{Error, Kind as ProblemKind};
+use agentd_core::event::HookOutcome;
+use agentd_core::hook::{Decision, HookEvent, Layer};
+use serde_json::json;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
+fn trust(house: &House, trusted: bool) {
+    let ask = TrustHooks {
+        cwd: house.work().display().to_string(),
+        hash: None,
+        trusted,
+    };
+    house.block(house.client().trust_hooks(&ask)).unwrap();
+}
+
+#[test]
+fn a_projects_hooks_run_once_they_are_trusted_as_they_are() {
+    let house = House::new();
+    project(&house, &file(&[("UserPromptSubmit", keep_and("true"))]));
+    house.create("coder");
+    house.completed("coder", "do: say one");
+    assert_eq!(heard(&house).len(), 0);
+    let file_of = house.work().join(".agentd/hooks.json");
+    let shown = house.show("coder").untrusted_hooks;
+    assert_eq!(shown.as_deref(), file_of.to_str());
+    assert!(
+        house.log().contains("hooks are passed over"),
+        "{}",
+        house.log()
+    );
+    trust(&house, true);
+    house.completed("coder", "do: say two");
+    assert_eq!(heard(&house).len(), 1);
+    assert_eq!(house.show("coder").untrusted_hooks, None);
+    // Another content is another file.
+    project(
+        &house,
+        &file(&[("UserPromptSubmit", keep_and("echo changed"))]),
+    );
+    house.completed("coder", "do: say three");
+    assert_eq!(heard(&house).len(), 1);
+    trust(&house, true);
+    house.kill_daemon();
+    house.start_daemon();
+    house.completed("coder", "do: say four");
+    assert_eq!(heard(&house).len(), 2);
+    trust(&house, false);
+    house.completed("coder", "do: say five");
+    assert_eq!(heard(&house).len(), 2);
+}
+
+#[test]
+fn trust_is_for_what_was_seen() {
+    let house = House::new();
+    project(&house, &file(&[]));
+    let ask = TrustHooks {
+        cwd: house.work().display().to_string(),
+        hash: Some("of another content".to_owned()),
+        trusted: true,
+    };
+    let problem = house.block(house.client().trust_hooks(&ask)).unwrap_err();
+    let Error::Problem(problem) = problem else {
+        panic!("{problem}")
+    };
+    assert_eq!(problem.kind, ProblemKind::Conflict);
+}
+
+#[test]
+fn layers_are_listed_and_the_same_handler_runs_once() {
+    let house = House::new();
+    let same = keep_and("true");
+    user(&house, &file(&[("Stop", same.clone())]));
+    project(
+        &house,
+        &file(&[("Stop", same.clone()), ("PreToolUse", command("true"))]),
+    );
+    trust(&house, true);
+    let mut spec = house.spec();
+    spec.hooks = json!({"Stop": [{"hooks": [same]}]});
+    house.create_with("coder", spec);
+    house.completed("coder", "do: say one");
+    assert_eq!(heard(&house).len(), 1);
+    let query = HooksQuery {
+        agent: Some("coder".to_owned()),
+        cwd: None,
+    };
+    let list = house.block(house.client().hooks(&query)).unwrap();
+    let lines: Vec<_> = list
+        .hooks
+        .iter()
+        .map(|it| (it.event, it.layer, it.state))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            (HookEvent::Stop, Layer::User, HookState::Active),
+            (HookEvent::Stop, Layer::Spec, HookState::Repeated),
+            (HookEvent::PreToolUse, Layer::Project, HookState::Active),
+            (HookEvent::Stop, Layer::Project, HookState::Repeated),
+        ]
+    );
+    assert_eq!(list.hooks[0].runtimes.len(), 3);
+    assert_eq!(list.hooks[2].runtimes.len(), 1);
+}
+
+/// A service that answers one request with this.
+fn service(status: &str, body: String) -> (String, std::thread::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let status = status.to_owned();
+    let served = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut text = Vec::new();
+        let mut chunk = [0; 4096];
+        loop {
+            let read = stream.read(&mut chunk).unwrap();
+            text.extend_from_slice(&chunk[..read]);
+            let said = String::from_utf8_lossy(&text).into_owned();
+            let length = said.to_lowercase();
+            let length = length.split("content-length: ").nth(1);
+            let length = length.and_then(|rest| rest.lines().next()?.trim().parse::<usize>().ok());
+            let begin = said.find("\r\n\r\n").map(|at| at + 4);
+            if let (Some(length), Some(begin)) = (length, begin)
+                && text.len() >= begin + length
+            {
+                break;
+            }
+        }
+        let head = format!(
+            "HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all((head + &body).as_bytes()).unwrap();
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    (format!("http://{address}/hook"), served)
+}
+
+#[test]
+fn a_service_hears_the_same_and_says_the_same() {
+    let house = House::new();
+    let deny = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
+        "permissionDecisionReason": "says the service"}});
+    let (url, served) = service("200 OK", deny.to_string());
+    let handler = json!({"type": "http", "url": url, "headers": {"x-who": "agentd"}});
+    user(&house, &file(&[("PreToolUse", handler)]));
+    house.create("coder");
+    let call = json!({"command": "echo ran >> effects"});
+    house.completed("coder", &format!("do: call shell {call} ;; say done"));
+    let request = served.join().unwrap();
+    assert!(
+        request.contains("x-who: agentd") && request.contains("PreToolUse"),
+        "{request}"
+    );
+    assert_eq!(house.effects().len(), 0);
+    assert!(
+        last_request(&house)
+            .to_string()
+            .contains("says the service")
+    );
+    // One that is not there is a warning.
+    house.completed("coder", &format!("do: call shell {call} ;; say done"));
+    assert_eq!(house.effects(), ["ran"]);
+}
+
+#[test]
+fn a_try_runs_what_would_run_and_writes_nothing() {
+    let house = House::new();
+    user(
+        &house,
+        &file(&[("PreToolUse", keep_and("echo 'not this' >&2; exit 2"))]),
+    );
+    house.create("coder");
+    let head = house.show("coder").head;
+    let fields = json!({"tool_name": "shell", "tool_input": {"command": "make"}});
+    let ask = TestHooks {
+        event: HookEvent::PreToolUse,
+        agent: Some("coder".to_owned()),
+        cwd: None,
+        fields: fields.as_object().unwrap().clone(),
+    };
+    let tested = house.block(house.client().test_hooks(&ask)).unwrap();
+    assert_eq!(tested.verdict.decision, Decision::Deny);
+    assert_eq!(tested.verdict.reason.as_deref(), Some("not this"));
+    assert_eq!(
+        (tested.runs[0].outcome, tested.runs[0].exit),
+        (HookOutcome::Ran, Some(2))
+    );
+    assert_eq!(heard(&house)[0]["tool_input"]["command"], "make");
+    assert_eq!(house.show("coder").head, head);
+    until("nothing left", || {
+        let left = std::fs::read_dir(house.home().join("hooks"))
+            .unwrap()
+            .count();
+        (left == 0).then_some(())
+    });
+}
