@@ -54,7 +54,7 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         ),
         tests(setting),
         // Behind the tests, which have built what it runs.
-        plain("lab", 6, &["xtask", "lab", "--quick"]),
+        plain("lab", 6, &["xtask", "lab", "--quick", "--mutants"]),
         Suite {
             runner: Some(Runner::CargoTest),
             ..plain("doctests", 3, &["test", "--workspace", "--doc"])

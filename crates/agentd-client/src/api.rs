@@ -2,6 +2,7 @@
 
 mod archive;
 mod compact;
+mod daemon;
 mod events;
 mod hooks;
 mod kin;
@@ -10,6 +11,7 @@ mod tree;
 
 pub use archive::{Archive, Archived, Ended, Purge, Purged};
 pub use compact::{Compact, Compacted};
+pub use daemon::Daemon;
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
 pub use hooks::{
     CheckHooks, CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks,
@@ -364,18 +366,4 @@ pub struct Answered {
 #[serde(deny_unknown_fields)]
 pub struct Rename {
     pub to: String,
-}
-
-/// `GET /v1/daemon`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Daemon {
-    pub version: String,
-    pub pid: u32,
-    pub home: String,
-    pub started_at: Timestamp,
-    pub agents: u64,
-    /// Processes that run agents.
-    pub awake: u64,
-    /// Bytes of memory that it has.
-    pub memory: u64,
 }

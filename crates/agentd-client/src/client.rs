@@ -1,5 +1,6 @@
 //! The typed client: one method for each thing that can be asked.
 
+mod hooks;
 mod tasks;
 
 use crate::api::*;
@@ -126,22 +127,6 @@ impl Client {
         self.post(&of(name, "/prompts"), send).await
     }
 
-    pub async fn hooks(&self, query: &HooksQuery) -> Result<HookList, Error> {
-        self.get(&with_query("/v1/hooks", query)?).await
-    }
-
-    pub async fn check_hooks(&self, check: &CheckHooks) -> Result<CheckedHooks, Error> {
-        self.post("/v1/hooks/check", check).await
-    }
-
-    pub async fn test_hooks(&self, test: &TestHooks) -> Result<TestedHooks, Error> {
-        self.post("/v1/hooks/test", test).await
-    }
-
-    pub async fn trust_hooks(&self, trust: &TrustHooks) -> Result<HookSource, Error> {
-        self.post("/v1/hooks/trust", trust).await
-    }
-
     /// Where a prompt is; waits so long for it to be over.
     pub async fn answer(
         &self,
@@ -250,12 +235,12 @@ impl Client {
         Ok(Events::new(response.into_body()))
     }
 
-    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         let response = self.ask(Method::GET, path, None).await?;
         read(&whole(response).await?)
     }
 
-    async fn post<T: DeserializeOwned>(
+    pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
         body: &(impl Serialize + Sync),
@@ -329,7 +314,7 @@ fn of(name: &str, rest: &str) -> String {
     format!("/v1/agents/{}{rest}", escaped(name))
 }
 
-fn with_query(path: &str, query: &impl Serialize) -> Result<String, Error> {
+pub(crate) fn with_query(path: &str, query: &impl Serialize) -> Result<String, Error> {
     let query = serde_json::to_value(query).map_err(strange)?;
     let fields = query.as_object().into_iter().flatten();
     let mut path = path.to_owned();

@@ -343,7 +343,13 @@ impl Guard<'_> {
     }
 
     pub fn order(&self, order: Order) {
-        self.tell(Down::Order { order });
+        self.tell(Down::Order { order, turn: None });
+    }
+
+    /// One that is about this turn, and no other.
+    pub fn order_turn(&self, order: Order, turn: TurnId) {
+        let turn = Some(turn);
+        self.tell(Down::Order { order, turn });
     }
 
     pub fn changed(&self) {

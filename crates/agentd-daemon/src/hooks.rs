@@ -19,9 +19,11 @@ use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::Result;
+use crate::title;
 use agentd_core::event::{CallRevised, HookOutcome, HookStarted, HookWay};
-use agentd_core::hook::{Answer, Chosen, Fire, Layer, Run, Setting, Verdict, chosen};
+use agentd_core::hook::{Answer, Chosen, Fire, HookEvent, Layer, Run, Setting, Verdict, chosen};
 use agentd_core::id::{BootId, CallId, ConversationId, FireId, HookId};
+use agentd_process::failpoint;
 use run::Job;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -188,8 +190,9 @@ async fn begin(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Ve
         (scene.conversation, started.into())
     });
     let mut guard = desk.lock().await;
+    failpoint::hit("before", "hook_started");
     guard.append_in(fire.turn, lines.collect()).await?;
-    agentd_process::failpoint::hit("after", "hook_started");
+    failpoint::hit("after", "hook_started");
     daemon.transcripts.touched(desk.id);
     Ok(jobs)
 }
@@ -243,6 +246,12 @@ async fn scene(daemon: &Daemon, desk: &Desk, fire: &Fire) -> Option<Scene> {
         .tasks
         .running()
         .map(|(id, task)| json!({"id": id, "tool": task.tool, "started_at": task.started_at}));
+    let is_start = fire.occasion.event == HookEvent::SessionStart;
+    let session_title = match (is_start, &state.spec.title) {
+        (true, Some(title)) => Some(title.clone()),
+        (true, None) => title::of(daemon, state, conversation).await,
+        _ => None,
+    };
     let turn = fire.turn.or(state.turn.as_ref().map(|turn| turn.id));
     let setting = Setting {
         session_id: Some(conversation.to_string()),
@@ -252,10 +261,10 @@ async fn scene(daemon: &Daemon, desk: &Desk, fire: &Fire) -> Option<Scene> {
         generation: Some(state.generation()),
         turn: turn.map(|turn| turn.to_string()),
         op: fire.op.map(|op| op.to_string()),
+        session_title,
         background_tasks: tasks.collect(),
     };
-    let env_file = (fire.occasion.event == agentd_core::hook::HookEvent::SessionStart)
-        .then(|| daemon.layout.env_file(desk.id, conversation));
+    let env_file = is_start.then(|| daemon.layout.env_file(desk.id, conversation));
     let env = run::environment(
         &guard.env,
         &state.spec.env,

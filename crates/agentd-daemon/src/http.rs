@@ -135,6 +135,7 @@ fn noun(method: &Method, path: &str) -> &'static str {
     let about = third.or(first).unwrap_or_default();
     match NOUNS.into_iter().find(|noun| *noun == about) {
         Some("prompts") if method == Method::GET => "answer",
+        Some("daemon") if method == Method::POST => "daemon_stop",
         Some(noun) => noun,
         None => "other",
     }

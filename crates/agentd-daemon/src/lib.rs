@@ -21,6 +21,7 @@ pub mod layout;
 mod lifecycle;
 mod link;
 mod problem;
+mod sockets;
 mod supervisor;
 mod title;
 mod transcript;
@@ -36,11 +37,9 @@ use agentd_process::failpoint;
 use agentd_store::{Options, SqliteStore, Store};
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long the agents' processes may take to end with the daemon.
@@ -104,7 +103,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     options.points = failpoint::folder().map(|_| failpoint::hit_of as agentd_store::Points);
     options.mutants = failpoint::folder().map(|_| failpoint::mutant as agentd_store::Mutants);
     let store = SqliteStore::open(options)?;
-    let links = listen(&layout.link_socket())?;
+    let links = sockets::listen(&layout.link_socket())?;
     let store: Arc<dyn Store> = Arc::new(store);
     let (transcripts, work) = Transcripts::new(layout.clone(), Arc::clone(&store));
     let daemon = Arc::new(Daemon::new(
@@ -125,8 +124,9 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     }
     failpoint::hit("after", "revival");
     // Last of all: whoever is answered finds everything in its place.
-    let api = listen(&layout.api_socket())?;
+    let api = sockets::listen(&layout.api_socket())?;
     let served = tokio::spawn(http::serve(Arc::clone(&daemon), api));
+    tokio::spawn(sockets::mind(Arc::clone(&daemon), layout.clone()));
     tokio::spawn(reap());
     tokio::spawn(rest(Arc::clone(&daemon)));
     tokio::spawn(lifecycle::auto_reset::watch(Arc::clone(&daemon)));
@@ -141,13 +141,16 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let mut ending = daemon.ending();
     let reason = loop {
         tokio::select! {
-            _ = terminate.recv() => break "signal",
-            _ = interrupt.recv() => break "signal",
-            _ = hangup.recv() => {}
+            // First of all: whoever asked for it has heard that the agents' processes end too, and a
+            // signal that comes at the same time takes nothing of that back.
+            biased;
             _ = ending.wait_for(|ending| *ending != Ending::No) => {
                 stop_all(&daemon).await;
                 break "stop";
             }
+            _ = terminate.recv() => break "signal",
+            _ = interrupt.recv() => break "signal",
+            _ = hangup.recv() => {}
         }
     };
     failpoint::hit("before", "leave");
@@ -162,21 +165,6 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     }
     tracing::info!("ended");
     Ok(())
-}
-
-/// A socket that nobody else may speak to. Whoever left an old one there is gone: we hold the lock.
-fn listen(path: &Path) -> Result<UnixListener, Error> {
-    let what = format!("{} cannot be listened at", path.display());
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(io_error(what)(error));
-        }
-        _ => {}
-    }
-    let listener = UnixListener::bind(path).map_err(io_error(what.clone()))?;
-    let private = std::fs::Permissions::from_mode(0o600);
-    std::fs::set_permissions(path, private).map_err(io_error(what))?;
-    Ok(listener)
 }
 
 /// Ends the agents' processes, each with what it has in hand; their turns go on when they run again.

@@ -230,7 +230,7 @@ async fn start(daemon: Arc<Daemon>, desk: Arc<Desk>) {
     }
     if guard.starts.deaths > 0 {
         let deaths = guard.starts.deaths;
-        observe::restarts(&daemon, &desk, &guard, "crash", deaths);
+        observe::restarts(&daemon, &desk, "crash", deaths);
     }
     failpoint::hit("before", "spawn");
     let spawned = spawn(&daemon, &desk);
@@ -314,7 +314,7 @@ async fn watch(daemon: Arc<Daemon>, desk: Arc<Desk>, identity: Identity, child: 
         (_, true) => "ended",
         _ => "crashed",
     };
-    observe::exited(&daemon, &desk, &guard, reason, exit);
+    observe::exited(&daemon, &desk, reason, exit);
     let lived = guard.starts.at.is_none_or(|at| at.elapsed() > LONG_LIFE);
     if ended_well || lived {
         guard.starts.deaths = 0;

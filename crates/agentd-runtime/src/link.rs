@@ -14,7 +14,7 @@ pub use journal::LinkJournal;
 
 use agentd_core::event::{Event, NewEvent};
 use agentd_core::hook::{Fire, Verdict};
-use agentd_core::id::{AgentId, RuntimeId, TryId};
+use agentd_core::id::{AgentId, RuntimeId, TryId, TurnId};
 use agentd_core::link::{Answer, Draft, Order, Question, Refusal, Welcome};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -53,7 +53,7 @@ enum Heard {
     Arrived(Vec<Event>),
     Appended,
     Drafted,
-    Told(Order),
+    Told(Order, Option<TurnId>),
     Refused(Refusal),
     /// There is no daemon, and will be none.
     Gone(String),

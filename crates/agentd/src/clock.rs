@@ -1,6 +1,7 @@
 //! The time and new ids: what the libraries are not allowed to make up.
 
 use agentd_core::time::Timestamp;
+use agentd_process::failpoint;
 use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
@@ -9,7 +10,7 @@ pub fn now() -> Timestamp {
         Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
         Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
     };
-    Timestamp::from_millis(millis)
+    Timestamp::from_millis(millis.saturating_add(failpoint::clock_off_ms()))
 }
 
 pub fn new_id() -> Uuid {

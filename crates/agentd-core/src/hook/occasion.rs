@@ -27,6 +27,8 @@ pub struct Setting {
     pub generation: Option<u64>,
     pub turn: Option<String>,
     pub op: Option<String>,
+    /// What the conversation is called; told when it begins or goes on.
+    pub session_title: Option<String>,
     /// Told where the event has a place for them.
     pub background_tasks: Vec<Value>,
 }
@@ -174,6 +176,9 @@ impl Occasion {
             self.event,
             HookEvent::SessionStart | HookEvent::Stop | HookEvent::SubagentStop
         );
+        if self.event == HookEvent::SessionStart {
+            put("session_title", json!(setting.session_title));
+        }
         if tells_tasks {
             put("background_tasks", json!(setting.background_tasks));
         }

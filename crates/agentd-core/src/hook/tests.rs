@@ -245,6 +245,7 @@ fn an_input_says_where_and_what() {
         generation: Some(3),
         turn: None,
         op: Some("op".into()),
+        session_title: Some("t".into()),
         background_tasks: vec![json!({"id": "t1"})],
     };
     let input = Occasion::pre_reset("clear", ResetSource::User, Some("why")).input(&setting, None);
@@ -257,6 +258,7 @@ fn an_input_says_where_and_what() {
     let input = Occasion::session_start("clear", None, Some("p".into())).input(&setting, None);
     assert_eq!(input["background_tasks"][0]["id"], "t1");
     assert_eq!(input["parent_session_id"], "p");
+    assert_eq!(input["session_title"], "t");
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub use runtime::{Did, Runtime};
 
 use crate::event::{Event, NewEvent, SubagentOutcome};
 use crate::hook::{Fire, Verdict};
-use crate::id::{AgentId, CallId, FireId, Incarnation, RuntimeId, Seq, TryId};
+use crate::id::{AgentId, CallId, FireId, Incarnation, RuntimeId, Seq, TryId, TurnId};
 use crate::state::AgentState;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -168,6 +168,9 @@ pub enum Down {
     },
     Order {
         order: Order,
+        /// The turn that is meant: by the time it is heard, another may be under way.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<TurnId>,
     },
     Answer {
         n: u64,

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::event::{Event, NewEvent, placed};
 use crate::hook::{Fire, Verdict};
-use crate::id::{AgentId, FireId, Incarnation, RuntimeId, TryId};
+use crate::id::{AgentId, FireId, Incarnation, RuntimeId, TryId, TurnId};
 use std::collections::BTreeMap;
 
 /// What comes of something that was said.
@@ -22,7 +22,8 @@ pub enum Did {
     Drafted,
     /// What hooks say.
     Fired(FireId, Verdict),
-    Told(Order),
+    /// Where it is about a turn, that turn alone is meant.
+    Told(Order, Option<TurnId>),
     /// That question is answered.
     Answered(u64, Answer),
     /// It is over.
@@ -206,7 +207,7 @@ impl Runtime {
                 None => Vec::new(),
             },
             Down::Events { events } => self.arrived(events),
-            Down::Order { order } => vec![Did::Told(order)],
+            Down::Order { order, turn } => vec![Did::Told(order, turn)],
             Down::Answer { n, answer } => match self.asking.remove(&n) {
                 Some(_) => vec![Did::Answered(n, answer)],
                 // Answered before, or nobody waits for it.

@@ -36,12 +36,6 @@ pub struct Ended {
 }
 
 impl Firing {
-    /// Whether everybody has answered whose answer counts.
-    pub fn is_answered(&self) -> bool {
-        let mut counts = self.runs.iter().filter(|run| !run.started.is_async);
-        counts.all(|run| run.ended.is_some())
-    }
-
     fn is_over(&self) -> bool {
         self.runs.iter().all(|run| run.ended.is_some())
     }

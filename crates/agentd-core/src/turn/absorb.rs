@@ -105,6 +105,11 @@ impl Machine {
                 self.want_interrupt();
             }
             Input::Interrupt => self.want_interrupt(),
+            Input::InterruptTurn(turn) => {
+                if self.agent.turn.as_ref().is_some_and(|it| it.id == turn) {
+                    self.want_interrupt();
+                }
+            }
             Input::Continue => self.live.go_on = true,
             Input::Stop => {
                 self.live.stopping = true;

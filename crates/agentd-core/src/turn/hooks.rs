@@ -77,7 +77,12 @@ impl Machine {
         turn: Option<TurnId>,
         prompt: PromptId,
     ) -> Result<Verdict, Move> {
-        let blocks = self.window.pending(prompt).unwrap_or_default();
+        let blocks = match self.window.pending(prompt) {
+            Some(blocks) => blocks,
+            // Its words come with the next event.
+            None if self.policy.hooks == Hooks::Asked => return Err(Move::Wait),
+            None => &[],
+        };
         let occasion = Occasion::user_prompt_submit(blocks);
         self.hear(Fire {
             turn,

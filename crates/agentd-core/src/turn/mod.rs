@@ -27,6 +27,7 @@ use crate::event::{
 };
 use crate::hook::{Fire, Verdict};
 use crate::id::{CallId, ConversationId, FireId, Seq, TaskId, TryId, TurnId};
+use crate::link::Order;
 use crate::message::{Block, CallOutcome, ToolCall};
 use crate::request::Request;
 use crate::state::{AgentState, StartedCall};
@@ -124,6 +125,8 @@ pub enum Input {
     Halt(String),
     /// The user wants the turn to end now.
     Interrupt,
+    /// The same for one turn; where that is over, nothing is interrupted.
+    InterruptTurn(TurnId),
     /// Take up the turn that ended as `limited`, or the one that is paused.
     Continue,
     /// Finish what is in hand, start nothing new: the turn goes on in another process, unless it
@@ -221,6 +224,18 @@ pub enum Effect {
     },
     /// Nothing is in hand any more, after [`Input::Stop`]: this machine is done.
     Stopped,
+}
+
+impl Input {
+    /// What an order of the daemon's comes to.
+    pub const fn of_order(order: Order, turn: Option<TurnId>) -> Self {
+        match (order, turn) {
+            (Order::Interrupt, Some(turn)) => Self::InterruptTurn(turn),
+            (Order::Interrupt, None) => Self::Interrupt,
+            (Order::Continue, _) => Self::Continue,
+            (Order::Stop, _) => Self::Stop,
+        }
+    }
 }
 
 /// What the machine has in its hands: all that a crash takes with it.

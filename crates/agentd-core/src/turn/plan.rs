@@ -97,6 +97,8 @@ impl Machine {
         match last_failure {
             // What there is of the last try is no answer.
             Some(class) => self.fail(class),
+            // Nor is one that an interrupt cut off, of which a crash left the end to us.
+            None if self.window.is_cut_off() => self.interrupt(),
             None => self.wrap_up(),
         }
     }

@@ -76,6 +76,12 @@ impl Window {
         self.awaits
     }
 
+    /// Whether the last thing in it is a reply that did not come whole.
+    pub fn is_cut_off(&self) -> bool {
+        let last = self.items.last().map(|item| &item.entry);
+        matches!(last, Some(Entry::Reply { status, .. }) if *status == MessageStatus::Interrupted)
+    }
+
     pub fn context(&self) -> Option<&Context> {
         self.context.as_ref().map(|context| &context.value)
     }

@@ -76,21 +76,14 @@ fn of_event(guard: &Guard<'_>, event: &Event, note: Option<&str>) -> Option<Fire
 }
 
 /// A process that ran the agent is gone.
-pub fn exited(
-    daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
-    guard: &Guard<'_>,
-    reason: &str,
-    exit: Option<Exit>,
-) {
+pub fn exited(daemon: &Arc<Daemon>, desk: &Arc<Desk>, reason: &str, exit: Option<Exit>) {
     let (code, signal) = match exit {
         Some(Exit::Code(code)) => (Some(code), None),
         Some(Exit::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
     let fields = json!({"reason": reason, "exit_code": code, "signal": signal});
-    let n = guard.state.incarnation.0.to_le_bytes();
-    let id = FireId::of(HookEvent::AgentExit, &[desk.id.as_bytes(), &n]);
+    let id = FireId::new(crate::clock::new_id());
     daemon.tell(
         desk,
         Fire::new(id, Occasion::new(HookEvent::AgentExit, fields)),
@@ -98,11 +91,9 @@ pub fn exited(
 }
 
 /// Another one takes its place.
-pub fn restarts(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &Guard<'_>, reason: &str, n: u32) {
+pub fn restarts(daemon: &Arc<Daemon>, desk: &Arc<Desk>, reason: &str, n: u32) {
     let fields = json!({"reason": reason, "attempt": n});
-    let parts = [guard.state.head.0.to_le_bytes(), u64::from(n).to_le_bytes()];
-    let parts = [desk.id.as_bytes().as_slice(), &parts[0], &parts[1]];
-    let id = FireId::of(HookEvent::AgentRestart, &parts);
+    let id = FireId::new(crate::clock::new_id());
     let occasion = Occasion::new(HookEvent::AgentRestart, fields);
     daemon.tell(desk, Fire::new(id, occasion));
 }

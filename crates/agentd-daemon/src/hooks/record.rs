@@ -8,6 +8,7 @@ use crate::problem::{Result, of_store};
 use agentd_core::event::{Body, HookEnded, HookOutcome, HookOutput};
 use agentd_core::hook::{Answer, Decision, capped};
 use agentd_core::id::{FireId, HookId, Seq};
+use agentd_process::failpoint;
 use agentd_store::ReadQuery;
 use std::sync::Arc;
 
@@ -41,7 +42,10 @@ pub async fn end(daemon: &Arc<Daemon>, desk: &Arc<Desk>, hook: HookId, mut done:
         duration_ms: done.duration_ms,
     };
     lines.push((conversation, ended.into()));
-    if let Err(problem) = guard.append_in(turn, lines).await {
+    failpoint::hit("before", "hook_ended");
+    let written = guard.append_in(turn, lines).await;
+    failpoint::hit("after", "hook_ended");
+    if let Err(problem) = written {
         tracing::error!(agent = %desk.id, %hook, %problem, "how a hook ended is not written");
     }
     daemon.transcripts.touched(desk.id);

@@ -117,7 +117,7 @@ fn order(job: &Job, command: &str, args: Option<&[String]>) -> Order {
         errors_apart: true,
         stdin: Some(job.input.clone()),
         redact: job.secrets.clone(),
-        lab: None,
+        lab: agentd_process::failpoint::folder().map(Path::to_owned),
         limits: Limits::default(),
     }
 }

@@ -54,9 +54,13 @@ fn start(guard: &Guard<'_>, source: &str, parent: Option<ConversationId>) -> Occ
 
 /// Holds the agent until the hooks have spoken. Where there are none, that is now.
 fn open(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>, fire: Fire) {
-    if !has_any(daemon, guard, &fire) {
-        return;
+    if has_any(daemon, guard, &fire) {
+        hold(daemon, desk, guard, fire);
     }
+}
+
+/// No process before these have spoken; what they say is the first thing that it sees.
+pub fn hold(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>, fire: Fire) {
     guard.held += 1;
     let (daemon, desk) = (Arc::clone(daemon), Arc::clone(desk));
     tokio::spawn(async move {

@@ -1,14 +1,16 @@
 //! Hooks that an earlier daemon started: whatever became of them is found out, and never guessed.
 
-use super::{Done, record, run};
+use super::{Done, record, run, session};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use agentd_core::event::{HookOutcome, HookWay};
-use agentd_core::hook::{Answer, Occasion};
+use agentd_core::hook::{Answer, Fire, HookEvent, Occasion};
 use agentd_core::id::{FireId, HookId};
 use agentd_core::state;
 use agentd_process::task::{self, Found};
 use serde_json::Value;
+use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 /// All that were told of one thing, and are not known to have ended.
@@ -61,43 +63,48 @@ async fn find_out(daemon: &Arc<Daemon>, desk: &Arc<Desk>, run: &state::Run, occa
     run::remove(&folder);
 }
 
-/// What is left of an earlier daemon's hooks, by what is left on disk.
+/// What is left of an earlier daemon's hooks, by what is left on disk. Agents that were about to begin do not
+/// before their hooks have spoken.
 pub async fn settle_all(daemon: &Arc<Daemon>) {
     let Ok(entries) = std::fs::read_dir(daemon.layout.hooks()) else {
         return;
     };
+    let mut begun = HashSet::new();
     for entry in entries.flatten() {
         let name = entry.file_name();
         let hook = name.to_str().and_then(|name| name.parse::<HookId>().ok());
         let Some(hook) = hook else { continue };
-        let (daemon, folder) = (Arc::clone(daemon), entry.path());
-        tokio::spawn(async move {
-            let agent = run::owner(&folder);
-            let desk = match agent {
-                Some(agent) => daemon.desk(agent).await.ok(),
-                None => None,
-            };
-            let Some(desk) = desk else {
-                return leave_if_running(&folder);
-            };
-            let known = {
-                let guard = desk.lock().await;
-                let known = guard.state.hooks.running(hook);
-                known.map(|(firing, run)| (firing.event, run.clone()))
-            };
-            match known {
-                Some((event, run)) => {
-                    let occasion = Occasion::new(event, Value::Null);
-                    find_out(&daemon, &desk, &run, &occasion).await;
-                }
-                // Nothing of it is on record: it never began, or is over.
-                None => leave_if_running(&folder),
+        let folder = entry.path();
+        let desk = match run::owner(&folder) {
+            Some(agent) => daemon.desk(agent).await.ok(),
+            None => None,
+        };
+        let Some(desk) = desk else {
+            leave_if_running(&folder);
+            continue;
+        };
+        let mut guard = desk.lock().await;
+        let known = guard.state.hooks.running(hook);
+        let Some((firing, run)) = known.map(|(firing, run)| (firing.clone(), run.clone())) else {
+            // Nothing of it is on record: it never began, or is over.
+            leave_if_running(&folder);
+            continue;
+        };
+        let occasion = Occasion::new(firing.event, Value::Null);
+        let is_of_reset = run.started.op.is_some();
+        if firing.event == HookEvent::SessionStart && firing.turn.is_none() && !is_of_reset {
+            if begun.insert(firing.id) {
+                session::hold(daemon, &desk, &mut guard, Fire::new(firing.id, occasion));
             }
-        });
+            continue;
+        }
+        drop(guard);
+        let daemon = Arc::clone(daemon);
+        tokio::spawn(async move { find_out(&daemon, &desk, &run, &occasion).await });
     }
 }
 
-fn leave_if_running(folder: &std::path::Path) {
+fn leave_if_running(folder: &Path) {
     match task::find(folder, None) {
         Ok(Found::Running(_)) => {}
         _ => run::remove(folder),

@@ -70,6 +70,8 @@ pub fn of_user(daemon: &Daemon) -> Vec<Source> {
 pub fn of_project(daemon: &Daemon, cwd: &Path) -> Option<Source> {
     let path = project_file(cwd);
     let text = read(&path)?;
+    // One file has one name, whichever way leads to it.
+    let path = std::fs::canonicalize(&path).unwrap_or(path);
     let hash = digest(&[text.as_bytes()]);
     Some(Source {
         layer: Layer::Project,

@@ -178,7 +178,8 @@ pub fn set_trust(daemon: &Daemon, ask: &TrustHooks) -> Result<HookSource> {
         return Err(Problem::new(Kind::Conflict, what).next("look at it again"));
     }
     let hash = source.hash.as_deref().filter(|_| ask.trusted);
-    let path = sources::project_file(cwd);
+    let path = source.path.clone();
+    let path = path.unwrap_or_else(|| sources::project_file(cwd));
     trust::set(&daemon.layout, &path, hash).map_err(|error| {
         Problem::new(Kind::Unavailable, "that cannot be written down").because(error)
     })?;

@@ -61,7 +61,7 @@ pub async fn interrupt(
 pub async fn restore(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Agent> {
     let done = to_its_end(async move {
         let desk = daemon.put_away(&name).await?;
-        lifecycle::restore::restore(&desk).await?;
+        lifecycle::restore::restore(&daemon, &desk).await?;
         view::agent(&daemon, &desk).await
     });
     Ok(Said(done.await?))

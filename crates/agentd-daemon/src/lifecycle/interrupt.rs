@@ -27,7 +27,8 @@ pub async fn interrupt(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
         let connection = guard.down.as_ref().map(|it| it.number);
         if runs && connection.is_some() && told != connection {
             // Once on each connection: an order that was on its way may have been lost with it.
-            guard.order(Order::Interrupt);
+            // And for this turn alone: it may end by itself before it hears it.
+            guard.order_turn(Order::Interrupt, turn);
             told = connection;
         }
         (!runs).then_some(())

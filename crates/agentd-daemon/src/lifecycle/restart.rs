@@ -38,7 +38,7 @@ pub async fn restart(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Restart) -> Re
         }
     }
     let mut guard = desk.lock().await;
-    observe::restarts(daemon, desk, &guard, "restart", 0);
+    observe::restarts(daemon, desk, "restart", 0);
     session::goes_on(daemon, desk, &mut guard, None);
     guard.held -= 1;
     daemon.mind(desk, &mut guard);

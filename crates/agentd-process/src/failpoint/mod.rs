@@ -21,6 +21,9 @@ use std::time::Duration;
 
 const POLL: Duration = Duration::from_millis(2);
 
+/// Sets the clock of everybody in the lab off, by so many milliseconds.
+pub const CLOCK_FILE: &str = "clock";
+
 static LAB: OnceLock<Lab> = OnceLock::new();
 
 #[derive(Debug)]
@@ -78,6 +81,16 @@ pub fn hit_of(when: &str, what: &str, which: &str) {
 pub fn mutant(name: &str) -> bool {
     let lab = LAB.get();
     lab.is_some_and(|lab| lab.plan.mutants.iter().any(|known| known == name))
+}
+
+/// By how many milliseconds the lab has set the clock of this process off: what the file
+/// [`CLOCK_FILE`] in its folder says.
+pub fn clock_off_ms() -> i64 {
+    let off = LAB.get().and_then(|lab| {
+        let text = std::fs::read_to_string(lab.folder.join(CLOCK_FILE)).ok()?;
+        text.trim().parse().ok()
+    });
+    off.unwrap_or(0)
 }
 
 impl Lab {

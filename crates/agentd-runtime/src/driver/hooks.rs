@@ -116,7 +116,9 @@ pub(super) async fn finish(
         }
     }
     let _gone = happened.send(Happening::Finished(call.id, finished));
-    let _gone = halt.map(|reason| happened.send(Happening::Halt(reason)));
+    if let Some(reason) = halt {
+        let _gone = happened.send(Happening::Halt(reason));
+    }
 }
 
 /// What hooks have to say of a result stands in it.

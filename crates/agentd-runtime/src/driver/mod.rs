@@ -18,7 +18,6 @@ use agentd_core::draft::Delta;
 use agentd_core::event::{Body, Event, IncarnationEnded, NewEvent, TaskExit};
 use agentd_core::hook::Verdict;
 use agentd_core::id::{CallId, FireId, TaskId, TryId};
-use agentd_core::link::Order;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
 use agentd_core::wire::stream::End;
@@ -178,9 +177,7 @@ impl Driver {
     fn heard(&mut self, heard: Heard) {
         match heard {
             Heard::Events(events) => self.feed(events),
-            Heard::Order(Order::Interrupt) => self.step(Input::Interrupt),
-            Heard::Order(Order::Continue) => self.step(Input::Continue),
-            Heard::Order(Order::Stop) => self.step(Input::Stop),
+            Heard::Order(order, turn) => self.step(Input::of_order(order, turn)),
         }
     }
 

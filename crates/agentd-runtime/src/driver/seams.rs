@@ -3,7 +3,7 @@
 use agentd_core::draft::Delta;
 use agentd_core::event::{Event, NewEvent, TaskExit};
 use agentd_core::hook::{Fire, Verdict};
-use agentd_core::id::{BootId, TaskId, TryId};
+use agentd_core::id::{BootId, TaskId, TryId, TurnId};
 use agentd_core::link::Order;
 use agentd_core::message::ToolCall;
 use agentd_core::recover::CallFact;
@@ -43,7 +43,8 @@ pub trait Journal: Send + 'static {
 pub enum Heard {
     /// What others have appended.
     Events(Vec<Event>),
-    Order(Order),
+    /// Where it is about a turn, that turn alone is meant.
+    Order(Order, Option<TurnId>),
 }
 
 /// The journal cannot be written: nothing may go on.

@@ -19,7 +19,9 @@ impl Driver {
             let (prepared, halt) = hooks::prepare(&*tools, around, call, consent).await;
             // The driver has gone: then so has the turn.
             let _gone = happened.send(Happening::Prepared(id, prepared));
-            let _gone = halt.map(|reason| happened.send(Happening::Halt(reason)));
+            if let Some(reason) = halt {
+                let _gone = happened.send(Happening::Halt(reason));
+            }
         });
     }
 

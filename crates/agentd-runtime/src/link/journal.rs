@@ -78,7 +78,9 @@ impl Journal for LinkJournal {
             match self.hear().await? {
                 Heard::Arrived(events) => placed.extend(events),
                 Heard::Appended => break,
-                Heard::Told(order) => self.held.push_back(driver::Heard::Order(order)),
+                Heard::Told(order, turn) => {
+                    self.held.push_back(driver::Heard::Order(order, turn));
+                }
                 _ => {}
             }
         }
@@ -105,7 +107,9 @@ impl Journal for LinkJournal {
             match self.hear().await? {
                 Heard::Drafted => break,
                 Heard::Arrived(events) => self.held.push_back(driver::Heard::Events(events)),
-                Heard::Told(order) => self.held.push_back(driver::Heard::Order(order)),
+                Heard::Told(order, turn) => {
+                    self.held.push_back(driver::Heard::Order(order, turn));
+                }
                 _ => {}
             }
         }
@@ -120,7 +124,7 @@ impl Journal for LinkJournal {
         loop {
             match self.hear().await? {
                 Heard::Arrived(events) => return Ok(driver::Heard::Events(events)),
-                Heard::Told(order) => return Ok(driver::Heard::Order(order)),
+                Heard::Told(order, turn) => return Ok(driver::Heard::Order(order, turn)),
                 _ => {}
             }
         }

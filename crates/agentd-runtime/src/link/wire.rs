@@ -150,7 +150,7 @@ impl Wire {
                     }
                     continue;
                 }
-                Did::Told(order) => Heard::Told(order),
+                Did::Told(order, turn) => Heard::Told(order, turn),
                 Did::Answered(n, answer) => {
                     if let Some(reply) = self.asking.remove(&n) {
                         let _nobody_waits = reply.send(answer);

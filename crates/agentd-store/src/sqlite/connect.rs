@@ -20,7 +20,11 @@ pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHan
 /// Opens the journal for writing, creating the file and its tables where they are missing. Every
 /// commit is on disk when it returns.
 pub fn journal(options: &Options) -> Result<Connection> {
-    writer(options, &options.journal(), "FULL", schema::JOURNAL)
+    let synchronous = match options.is_mutant("not_synced") {
+        true => "OFF",
+        false => "FULL",
+    };
+    writer(options, &options.journal(), synchronous, schema::JOURNAL)
 }
 
 /// The same for what is derived. That is a cache: one that cannot be read, or that a newer agentd

@@ -4,7 +4,7 @@
 use agentd_testkit::lab::engine::{self, Options, Results};
 use agentd_testkit::lab::spec::Spec;
 use agentd_testkit::lab::worker::Outcome;
-use agentd_testkit::lab::{caught, report, scenario, tool, worker};
+use agentd_testkit::lab::{below, caught, report, scenario, tool, worker};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
@@ -35,6 +35,7 @@ fn work(args: &[String]) -> io::Result<bool> {
         return Err(io::Error::other("worker FOLDER SPEC"));
     };
     let spec: Spec = spec.parse().map_err(io::Error::other)?;
+    below::ground::alone(&spec)?;
     let outcome = worker::run(Path::new(root), &spec).map_err(io::Error::other)?;
     writeln!(io::stdout(), "{}", serde_json::to_string(&outcome)?)?;
     Ok(true)
@@ -44,6 +45,8 @@ struct Order {
     options: Options,
     repeat: Option<Spec>,
     mutants: bool,
+    /// Besides the mutants, the runs themselves.
+    runs: bool,
     json: bool,
 }
 
@@ -64,14 +67,20 @@ fn lab(args: &[String]) -> io::Result<bool> {
     if order.mutants {
         let all = caught::run(&options, &progress).map_err(io::Error::other)?;
         let is_good = all.iter().all(caught::Caught::is_caught);
-        // They went wrong on purpose.
-        let _gone = std::fs::remove_dir_all(&options.folder);
+        if is_good {
+            // They went wrong on purpose.
+            std::fs::remove_dir_all(&options.folder)?;
+            std::fs::create_dir(&options.folder)?;
+        }
         let mut out = io::stdout().lock();
         match order.json {
             true => writeln!(out, "{}", caught::json(&all))?,
             false => write!(out, "{}", caught::text(&all))?,
         }
-        return Ok(is_good);
+        if !order.runs || !is_good {
+            engine::clear(&options.folder);
+            return Ok(is_good);
+        }
     }
     let results = match order.repeat {
         Some(spec) => Results {
@@ -107,6 +116,7 @@ fn order(args: &[String]) -> io::Result<Order> {
         },
         repeat: None,
         mutants: false,
+        runs: false,
         json: false,
     };
     let mut args = args.iter();
@@ -120,8 +130,8 @@ fn order(args: &[String]) -> io::Result<Order> {
                 .map_err(|error| usage(&error.to_string()))
         };
         match arg.as_str() {
-            "--quick" => order.options.long = false,
-            "--long" => order.options.long = true,
+            "--quick" => order.runs = true,
+            "--long" => (order.options.long, order.runs) = (true, true),
             "--json" => order.json = true,
             "--mutants" => order.mutants = true,
             "--seed" => order.options.seed = number(value()?)?,
@@ -130,8 +140,8 @@ fn order(args: &[String]) -> io::Result<Order> {
             }
             "--only" => {
                 let name = value()?;
-                if !scenario::ALL.iter().any(|known| known.name == name) {
-                    let names: Vec<&str> = scenario::ALL.iter().map(|known| known.name).collect();
+                let names = scenario::names();
+                if !names.contains(&name.as_str()) {
                     return Err(usage(&format!("there is {}", names.join(", "))));
                 }
                 order.options.only = Some(name.clone());

@@ -1,5 +1,6 @@
 //! Which runs there are, several at a time, and how they went.
 
+use super::below;
 use super::dice::Dice;
 use super::points::{self, Point};
 use super::spec::{Fault, Spec};
@@ -35,14 +36,22 @@ pub struct Results {
     pub points: Vec<(Point, u32)>,
     pub missed: Vec<Point>,
     pub took: Duration,
+    /// What this machine could not do, a line each.
+    pub skipped: Vec<String>,
 }
 
 impl Results {
-    pub fn kills(&self) -> usize {
+    pub fn faults(&self) -> usize {
         self.outcomes
             .iter()
             .map(|outcome| outcome.faults.len())
             .sum()
+    }
+
+    /// Those of them that nobody can hear.
+    pub fn kills(&self) -> usize {
+        let faults = self.outcomes.iter().flat_map(|outcome| &outcome.faults);
+        faults.filter(|(_, _, what)| what == "KILL").count()
     }
 
     pub fn is_green(&self) -> bool {
@@ -91,6 +100,9 @@ pub fn run(options: &Options, progress: Progress<'_>) -> io::Result<Results> {
             .into_iter()
             .filter(|spec| wants(&spec.scenario)),
     );
+    let (below, skipped) = below::specs(options.seed, if options.long { 60 } else { 1 });
+    specs.extend(below.into_iter().filter(|spec| wants(&spec.scenario)));
+    results.skipped = skipped;
     dice.shuffle(&mut specs);
     results.outcomes.extend(all(options, specs, progress));
     // A fault may have come to nothing because of one before it: then it has a run of its own.
@@ -113,7 +125,7 @@ pub fn run(options: &Options, progress: Progress<'_>) -> io::Result<Results> {
 /// stop a process for a while.
 fn standard(options: &Options, points: &[(Point, u32)], dice: &mut Dice) -> Vec<Spec> {
     let gentle = [Action::Term, Action::Int, Action::Stop];
-    let (kills, others) = if options.long { (16, 2) } else { (1, 0) };
+    let (kills, others) = if options.long { (16, 2) } else { (2, 0) };
     let mut specs = Vec::new();
     let mut hit = |actions: &[Action], in_one_run| {
         specs.extend(points::hit_each(

@@ -11,9 +11,11 @@
 //! - [`scenario`]: what is asked for, one file each.
 //! - [`check`]: reads what a run left behind, and says which promises were broken. It shares no code
 //!   with the product.
+//! - [`below`]: faults below the process: disk, power, clock, descriptors, memory.
 //! - [`report`], [`timeline`]: what people see; [`caught`]: whether the lab can fail.
 //! - [`tool`]: what agents run, which says that it ran.
 
+pub mod below;
 pub mod caught;
 pub mod check;
 pub mod clients;

@@ -53,7 +53,7 @@ pub const ALL: [Mutant; 9] = [
     Mutant {
         name: "draft_not_flushed",
         about: "a draft that is shown and not flushed",
-        run: "standard,seed=1,fault=runtime@after-draft=KILL",
+        run: "interrupt,seed=1,fault=runtime@after-draft#2=KILL",
         promise: "P5",
     },
     Mutant {

@@ -66,8 +66,11 @@ async fn connected(
                 }
                 line
             }
-            Item::Delta(delta) => json!({"at": at, "saw": "delta", "request": delta.request,
-                                         "text": delta.text, "type": "text"}),
+            Item::Delta(delta) => {
+                world.deltas.fetch_add(1, Ordering::Relaxed);
+                json!({"at": at, "saw": "delta", "request": delta.request,
+                                         "text": delta.text, "type": "text"})
+            }
             Item::CaughtUp => continue,
         };
         world.record.line(file, &line)?;

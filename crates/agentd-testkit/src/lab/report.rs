@@ -80,6 +80,9 @@ pub fn text(results: &Results) -> String {
             let _fits = writeln!(out, "  MISSED {}@{}", point.role.name(), point.name);
         }
     }
+    for line in &results.skipped {
+        let _fits = writeln!(out, "{line}");
+    }
     let wrong = results
         .outcomes
         .iter()
@@ -87,8 +90,9 @@ pub fn text(results: &Results) -> String {
         .count();
     let _fits = writeln!(
         out,
-        "{} runs, {} faults, {wrong} runs went wrong, {:.0} s",
+        "{} runs, {} faults, {} of them SIGKILL; {wrong} runs went wrong; {:.0} s",
         results.outcomes.len(),
+        results.faults(),
         results.kills(),
         results.took.as_secs_f64()
     );
@@ -149,8 +153,75 @@ pub fn json(results: &Results) -> Value {
         .filter(|outcome| !outcome.violations.is_empty())
         .collect();
     json!({
-        "green": results.is_green(), "runs": results.outcomes.len(), "faults": results.kills(),
+        "green": results.is_green(), "runs": results.outcomes.len(), "faults": results.faults(),
+        "kills": results.kills(),
         "points": results.points.len(), "missed": missed, "seconds": results.took.as_secs(),
         "table": table, "wrong": wrong,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::worker::Violation;
+
+    fn results() -> Results {
+        let fault = |what: &str| ("runtime".to_owned(), None, what.to_owned());
+        let good = Outcome {
+            spec: "standard,seed=1".to_owned(),
+            faults: vec![fault("KILL"), fault("KILL"), fault("STOP")],
+            ..Outcome::default()
+        };
+        let bad = Outcome {
+            spec: "crowd,seed=2,random=1".to_owned(),
+            faults: vec![fault("KILL")],
+            violations: vec![Violation {
+                promise: "P4".to_owned(),
+                agent: Some("ada".to_owned()),
+                what: "a tool ran twice".to_owned(),
+            }],
+            timeline: "   0.001  event    ada 1 agent_created\n".repeat(200),
+            ..Outcome::default()
+        };
+        Results {
+            outcomes: vec![good, bad],
+            ..Results::default()
+        }
+    }
+
+    #[test]
+    fn the_table_has_a_row_for_each_scenario_and_fault() {
+        let text = text(&results());
+        let row = |line: &str| {
+            text.lines()
+                .any(|known| known.split_whitespace().collect::<Vec<_>>().join(" ") == line)
+        };
+        assert!(row("standard KILL runtime 1 2 held"), "{text}");
+        assert!(row("standard STOP runtime 1 1 held"), "{text}");
+        assert!(row("crowd KILL runtime 1 1 1 WRONG"), "{text}");
+        assert!(
+            text.contains("2 runs, 4 faults, 3 of them SIGKILL; 1 runs went wrong"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_run_that_went_wrong_says_what_when_and_how_to_do_it_again() {
+        let results = results();
+        assert!(!results.is_green());
+        let text = text(&results);
+        assert!(text.contains("P4 (ada): a tool ran twice"), "{text}");
+        assert!(
+            text.contains("0.001  event    ada 1 agent_created"),
+            "{text}"
+        );
+        assert!(text.contains("and 80 lines more"), "{text}");
+        assert!(
+            text.contains("cargo xtask lab --repeat 'crowd,seed=2,random=1'"),
+            "{text}"
+        );
+        let json = json(&results);
+        assert_eq!((&json["green"], &json["kills"]), (&false.into(), &3.into()));
+        assert_eq!(json["wrong"][0]["violations"][0]["promise"], "P4");
+    }
 }

@@ -189,3 +189,45 @@ fn cut(text: &str) -> String {
         None => text.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+    use std::fs;
+
+    #[test]
+    fn everything_is_on_one_axis() {
+        let run = tempfile::tempdir().unwrap();
+        for folder in ["export", "clients"] {
+            fs::create_dir(run.path().join(folder)).unwrap();
+        }
+        let write = |file: &str, text: &str| fs::write(run.path().join(file), text).unwrap();
+        write(
+            "export/ada.jsonl",
+            r#"{"line":"event","seq":7,"at":1003,"kind":"message","body":{"a":1}}"#,
+        );
+        write(
+            "faults.jsonl",
+            r#"{"at":2000,"role":"runtime","pid":5,"what":"KILL","point":"before-x"}"#,
+        );
+        write(
+            "model.jsonl",
+            r#"{"at":1500,"n":1,"accepted":true,"finished":false,"body":{"messages":[1,2]},"violations":[]}"#,
+        );
+        write(
+            "clients/0.jsonl",
+            "{\"client\":\"cli\",\"args\":[\"send\",\"ada\"],\"at\":1}\n{\"at\":2500,\"saw\":\"exit\",\"code\":null,\"signal\":9}\n",
+        );
+        let timeline = of(run.path(), 1_000_000);
+        let lines: Vec<&str> = timeline.lines().map(str::trim).collect();
+        assert_eq!(
+            lines,
+            [
+                "0.001  request  1 of 2 messages, accepted, cut off []",
+                "0.002  fault    KILL of runtime 5 before-x",
+                "0.002  client   signal 9: send ada (since 0 ms)",
+                r#"0.003  event    ada 7 message {"a":1}"#,
+            ]
+        );
+    }
+}

@@ -35,6 +35,8 @@ pub struct World {
     pub agents: Mutex<Vec<(String, String)>>,
     /// What the scenario tells the checker.
     pub expects: Mutex<serde_json::Map<String, Value>>,
+    /// Pieces of text that readers have seen.
+    pub deltas: AtomicU32,
     /// All is quiet: readers have seen everything.
     pub is_at_rest: AtomicBool,
     /// The end has come: nobody needs to look any longer.
@@ -97,6 +99,7 @@ impl World {
             prompts: Mutex::default(),
             agents: Mutex::default(),
             expects: Mutex::default(),
+            deltas: AtomicU32::new(0),
             is_at_rest: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             program: own.with_file_name("agentd"),

@@ -78,7 +78,9 @@ impl Sim {
         let is_connected = |daemon: &super::DaemonProcess| daemon.side.is_connected();
         let is_connected = self.daemon.as_ref().is_some_and(is_connected);
         if is_connected {
-            self.send_down(&Down::Order { order });
+            let turn = self.kept.state().turn.as_ref().map(|turn| turn.id);
+            let turn = turn.filter(|_| order == Order::Interrupt);
+            self.send_down(&Down::Order { order, turn });
         }
         is_connected
     }

@@ -5,7 +5,7 @@ use crate::journal::context;
 use agentd_core::draft::{self, Reply};
 use agentd_core::event::{Event, IncarnationEnded, NewEvent};
 use agentd_core::id::{CallId, TryId};
-use agentd_core::link::{Did, Down, Order, Runtime, Welcome};
+use agentd_core::link::{Did, Down, Runtime, Welcome};
 use agentd_core::message::{Block, CallOutcome, Wire};
 use agentd_core::recover::{CallFact, Facts, recover};
 use agentd_core::state::AgentState;
@@ -102,9 +102,7 @@ impl Sim {
                     }
                 }
                 Did::Fired(id, verdict) => self.input(Input::Fired { id, verdict }),
-                Did::Told(Order::Interrupt) => self.input(Input::Interrupt),
-                Did::Told(Order::Continue) => self.input(Input::Continue),
-                Did::Told(Order::Stop) => self.input(Input::Stop),
+                Did::Told(order, turn) => self.input(Input::of_order(order, turn)),
                 // Somebody else has it: this one ends itself.
                 Did::Refused(_) => self.runtime_ends(),
                 Did::Answered(..) => {}

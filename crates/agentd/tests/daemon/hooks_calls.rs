@@ -238,7 +238,7 @@ fn after_a_call_it_may_add_to_the_output_or_replace_it() {
     );
     user(&house, &file(&[("PostToolUse", says(&other))]));
     reset(&house, "coder", &Default::default()).unwrap();
-    house.completed("coder", &call("echo 43 | tr 3 4"));
+    house.completed("coder", &call("expr 22 + 22"));
     let request = last_request(&house).to_string();
     assert!(
         request.contains("nothing to see") && !request.contains("44"),

@@ -6,6 +6,7 @@ use agentd_client::api::Status;
 use agentd_core::event::HookOutcome;
 use agentd_core::hook::HookEvent;
 use agentd_core::state::Phase;
+use agentd_process::failpoint::plan::Role;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -66,16 +67,12 @@ fn one_that_had_not_begun_never_does() {
         &house,
         &file(&[("PreToolUse", command("echo asked >> effects"))]),
     );
-    let stage = house.home().join("stage");
-    std::fs::create_dir(&stage).unwrap();
-    house.daemon_env("AGENTD_FAILPOINT", "after-hook_started");
-    house.daemon_env("AGENTD_FAILPOINT_DIR", &stage.display().to_string());
+    house.hold(Role::Daemon, "after-hook_started");
     house.start_daemon();
     house.create("coder");
     house.send("coder", &call("echo ran >> effects"));
-    until("the place", || stage.join("at").exists().then_some(()));
+    house.until_held();
     house.kill_daemon();
-    house.daemon_env("AGENTD_FAILPOINT", "");
     house.start_daemon();
     let ended = until_ended(&house, "coder", HookEvent::PreToolUse);
     assert_eq!(ended.outcome, HookOutcome::NotRun);
@@ -83,6 +80,29 @@ fn one_that_had_not_begun_never_does() {
         (house.show("coder").phase == Phase::AwaitingApproval).then_some(())
     });
     assert_eq!(house.effects().len(), 0);
+}
+
+/// An agent that was about to begin does not before its hooks have spoken, whichever daemon it is by then.
+#[test]
+fn what_opens_a_conversation_opens_it_under_another_daemon_too() {
+    let house = House::new();
+    let slow = format!("{SLOW}; echo the code word is swordfish");
+    user(&house, &file(&[("SessionStart", command(&slow))]));
+    house.create("coder");
+    let sent = house.send("coder", "do: say hello");
+    until("the hook", || (house.effects().len() == 1).then_some(()));
+    house.kill_daemon();
+    house.start_daemon();
+    assert!(house.requests().is_empty(), "it waits");
+    std::fs::write(house.work().join("go"), "").unwrap();
+    // Whoever made it has gone, and its key with the daemon.
+    let env = house.caller();
+    let start = agentd_client::api::Start { env };
+    house.block(house.client().start("coder", &start)).unwrap();
+    assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
+    assert_eq!(house.effects(), ["asked"]);
+    let first = last_request(&house)["messages"][0].to_string();
+    assert!(first.contains("swordfish"), "{first}");
 }
 
 /// Nobody waits for it, and nobody runs the agent: it is found all the same.

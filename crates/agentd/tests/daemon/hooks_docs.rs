@@ -57,7 +57,11 @@ fn the_reset_is_refused_while_the_file_is_there() {
     std::fs::write(house.work().join(".busy"), "").unwrap();
     let problem = reset(&house, "coder", &Default::default()).unwrap_err();
     assert!(
-        problem.to_string().contains("a release is under way"),
+        problem
+            .detail
+            .clone()
+            .unwrap_or_default()
+            .contains("a release is under way"),
         "{problem}"
     );
     std::fs::remove_file(house.work().join(".busy")).unwrap();

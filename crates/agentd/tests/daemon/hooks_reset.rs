@@ -108,7 +108,14 @@ fn one_that_refuses_leaves_everything_as_it_was() {
     house.until_kind("coder", Kind::RequestSent);
     let problem = reset(&house, "coder", &fresh()).unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Refused);
-    assert!(problem.to_string().contains("not on a Friday"), "{problem}");
+    assert!(
+        problem
+            .detail
+            .clone()
+            .unwrap_or_default()
+            .contains("not on a Friday"),
+        "{problem}"
+    );
     // The turn under way has not even been stopped.
     assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
     assert_eq!(house.show("coder").conversation.unwrap().ordinal, 1);
@@ -163,7 +170,14 @@ fn what_runs_out_of_time_is_ended_with_all_that_it_started() {
     // Where it says so, that is a no.
     user(&house, &file(&[("PreReset", closed)]));
     let problem = reset(&house, "coder", &fresh()).unwrap_err();
-    assert!(problem.to_string().contains("out of time"), "{problem}");
+    assert!(
+        problem
+            .detail
+            .clone()
+            .unwrap_or_default()
+            .contains("out of time"),
+        "{problem}"
+    );
 }
 
 #[test]

@@ -129,8 +129,13 @@ impl House {
 
     /// The first runtime that comes to this point holds still there.
     pub fn hold_runtime(&self, point: &str) {
+        self.hold(Role::Runtime, point);
+    }
+
+    /// The same for any kind of process.
+    pub fn hold(&self, role: Role, point: &str) {
         let plan = Plan {
-            rules: vec![Rule::hold(HOLD, Role::Runtime, point)],
+            rules: vec![Rule::hold(HOLD, role, point)],
             ..Plan::default()
         };
         plan.write(self.root.path()).unwrap();

@@ -98,6 +98,24 @@ fn a_process_that_is_about_to_get_the_key_is_left_alone() {
     assert_eq!(house.count("coder", Kind::IncarnationBegan), 2);
 }
 
+/// A SIGTERM that came as `daemon stop` was answered ended the daemon alone, and the agents' processes, of
+/// which the answer said that they end, went on.
+#[test]
+fn a_signal_takes_nothing_back_of_a_stop_that_was_answered() {
+    let house = House::empty();
+    plan(&house, "before-answer.daemon_stop", 1, Action::Term);
+    house.start_daemon();
+    house.create("coder");
+    house.completed("coder", "do: say hello");
+    let pid = until("a process", || house.pid("coder"));
+    let stopped = house.cli(&["daemon", "stop"]);
+    assert_eq!(stopped.status.code(), Some(0), "{stopped:?}");
+    until("the end of the agent's process", || {
+        crate::house::reap(pid);
+        (!std::path::Path::new(&format!("/proc/{pid}")).exists()).then_some(())
+    });
+}
+
 /// Somebody who sets the variable by mistake is told so, and nothing is started.
 #[test]
 fn outside_the_lab_its_switches_are_refused() {

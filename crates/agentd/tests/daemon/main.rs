@@ -32,6 +32,7 @@ mod purge;
 mod reset;
 mod reset_keeps;
 mod rewind;
+mod sockets;
 mod subagent_hooks;
 mod subagent_kills;
 mod subagents;

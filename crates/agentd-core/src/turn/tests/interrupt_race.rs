@@ -134,3 +134,16 @@ fn an_interrupting_prompt_during_an_interrupt_is_answered_next() {
     let last = rig.sent[1].1.messages.last().unwrap();
     assert_eq!(last.blocks, [Block::text("now this")]);
 }
+
+/// The lab: an interrupt that came as the turn ended by itself ended the next one, whose prompt had waited.
+#[test]
+fn an_interrupt_of_a_turn_that_is_over_leaves_the_next_one_alone() {
+    let mut rig = Rig::asked();
+    let first = rig.machine.agent().turn.as_ref().unwrap().id;
+    rig.prompt("next");
+    rig.on(says("done")).ends_with("send 1.2");
+    rig.give(Input::InterruptTurn(first)).does([]);
+    let second = rig.machine.agent().turn.as_ref().unwrap().id;
+    assert_ne!(first, second);
+    rig.give(Input::InterruptTurn(second)).does(["cancel 1.2"]);
+}

@@ -1,7 +1,7 @@
 //! The process dies at some point; recovery writes down what became of everything, and a machine that
 //! is built anew from the journal goes on where the old one was.
 
-use super::harness::{Rig, allowed, calls, fails, finishes, says, text};
+use super::harness::{Act, Rig, allowed, calls, fails, finishes, says, text};
 use crate::event::{After, Body, Decision, FailureClass, IncarnationBegan, TurnStatus};
 use crate::message::{Block, CallOutcome};
 use crate::recover::CallFact;
@@ -47,6 +47,24 @@ fn a_request_that_was_on_record_and_may_have_left_is_lost_and_asked_again() {
         "send 2.1",
     ]);
     assert_eq!(rig.sent[0].1.messages, rig.sent[1].1.messages);
+}
+
+/// The lab: a process died between the words that an interrupt had cut off and the turn's end, and the next
+/// one took those words for the answer.
+#[test]
+fn an_interrupt_whose_end_was_lost_in_a_crash_is_an_interrupt() {
+    let mut rig = Rig::asked();
+    rig.give(Input::Interrupt).does(["cancel 1.1"]);
+    rig.holding = true;
+    let partial = text("half a sen");
+    rig.on(Act::Cancelled { partial });
+    // The words are on record, the turn's end is not.
+    rig.commit();
+    rig.holding = false;
+    rig.crash()
+        .ends_with("append notice interrupted, turn_ended interrupted, checkpoint_set");
+    let last = rig.machine.agent().last_turn.as_ref().unwrap();
+    assert_eq!(last.status, TurnStatus::Interrupted);
 }
 
 /// Nobody knows what became of it: recovery says so first, and until then nothing is sent.

@@ -16,6 +16,8 @@ pub struct Story<'a> {
     pub calls: BTreeMap<&'a str, Call<'a>>,
     pub approvals: BTreeMap<&'a str, Approval<'a>>,
     pub tasks: BTreeMap<&'a str, Task<'a>>,
+    /// Hooks that have not ended.
+    pub hooks: Vec<&'a str>,
     pub resets: Vec<Reset<'a>>,
     pub incarnations: Vec<(u64, u64, &'a str)>,
     /// Which conversation became the current one, and where.
@@ -177,6 +179,7 @@ impl<'a> Story<'a> {
         let mut running: Vec<&str> = calls.filter_map(|call| call.task).collect();
         let background = self.tasks.iter().filter(|(_, task)| task.ended.is_empty());
         running.extend(background.map(|(id, _)| *id));
+        running.extend(&self.hooks);
         running
     }
 
@@ -202,6 +205,13 @@ impl<'a> Story<'a> {
             "prompts_taken" => {
                 let turn = event.turn.as_deref().unwrap_or_default();
                 each(Place::Taken, &|prompt| prompt.taken.push((event.seq, turn)));
+            }
+            // A hook refused it: its turn says so.
+            "prompt_blocked" => {
+                let turn = event.turn.as_deref().unwrap_or_default();
+                let prompt = self.prompts.entry(event.text("prompt")).or_default();
+                prompt.taken.push((event.seq, turn));
+                prompt.place = Place::Taken;
             }
             "prompts_set_aside" => each(Place::Aside, &|prompt| prompt.aside.push(event.seq)),
             "prompts_requeued" => each(Place::Waiting, &|prompt| prompt.requeued.push(event.seq)),
@@ -302,6 +312,8 @@ impl<'a> Story<'a> {
                 let task = self.tasks.entry(event.text("task")).or_default();
                 task.ended.push(event.seq);
             }
+            "hook_started" => self.hooks.push(event.text("hook")),
+            "hook_ended" => self.hooks.retain(|hook| *hook != event.text("hook")),
             "approval_requested" => {
                 let approval = self.approvals.entry(event.text("approval")).or_default();
                 approval.asked.push(event.seq);

@@ -2,9 +2,13 @@
 
 use super::shell;
 use crate::lab::reader;
+use crate::lab::rest::is_quiet;
 use crate::lab::world::{Result, World};
+use std::sync::atomic::Ordering;
 
 const AGENT: &str = "worker";
+/// Pieces of text that are seen before it is interrupted.
+const SOME: u32 = 3;
 
 pub fn run(world: &World) -> Result<()> {
     world.create(AGENT, "")?;
@@ -21,6 +25,11 @@ fn turns(world: &World) -> Result<()> {
     let words = "word ".repeat(200);
     let first = world.send(AGENT, &format!("do: slowly 25 {words}"), &[])?;
     let waits = world.send(AGENT, "do: say what waited is answered", &[])?;
+    world.until("some words", || {
+        let shown = world.look(AGENT)?;
+        let seen = world.deltas.load(Ordering::Relaxed);
+        (seen >= SOME || is_quiet(&shown)).then_some(())
+    })?;
     interrupt(world)?;
     world.answer(first)?;
     world.answer(waits)?;

@@ -12,6 +12,7 @@ mod resets;
 mod sleep;
 mod standard;
 
+use super::below;
 use super::world::{Result, Stuck, World};
 
 pub struct Scenario {
@@ -77,11 +78,20 @@ pub const ALL: [Scenario; 10] = [
 pub fn run(world: &World) -> Result<()> {
     let name = &world.spec.scenario;
     let found = ALL.iter().find(|scenario| scenario.name == name);
-    let scenario = found.ok_or_else(|| Stuck::Wrong(format!("no scenario {name}")))?;
-    (scenario.run)(world)
+    let run = found.map(|scenario| scenario.run);
+    let below = below::ALL.iter().find(|below| below.name == name);
+    let run = run.or(below.map(|below| below.run));
+    run.ok_or_else(|| Stuck::Wrong(format!("no scenario {name}")))?(world)
+}
+
+/// The names of all that there is.
+pub fn names() -> Vec<&'static str> {
+    let own = ALL.iter().map(|scenario| scenario.name);
+    own.chain(below::ALL.iter().map(|below| below.name))
+        .collect()
 }
 
 /// A call of the shell tool, as the fake model's script has it.
-fn shell(command: &str) -> String {
+pub(super) fn shell(command: &str) -> String {
     format!("call shell {}", serde_json::json!({"command": command}))
 }

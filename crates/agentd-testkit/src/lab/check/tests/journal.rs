@@ -91,6 +91,20 @@ fn what_waits_for_a_stopped_agent_waits_rightly() {
     });
 }
 
+#[test]
+fn a_prompt_that_a_hook_refused_is_told_as_failed() {
+    is_fine(|folder| {
+        let taken = folder.find("prompts_taken", "p-5");
+        folder.events.truncate(taken);
+        folder.insert(taken - 1, "prompt_blocked", json!({"prompt": "p-5"}));
+        let ended = json!({"status": "failed", "failure": "blocked"});
+        folder.insert(taken, "turn_ended", ended);
+        folder.model.pop();
+        let sent = folder.prompts.last_mut().unwrap();
+        (sent["status"], sent["exit"]) = (json!("failed"), json!(1));
+    });
+}
+
 // P3
 
 #[test]

@@ -1,0 +1,18 @@
+//! The daemon itself, as the API has it.
+
+use agentd_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// `GET /v1/daemon`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Daemon {
+    pub version: String,
+    pub pid: u32,
+    pub home: String,
+    pub started_at: Timestamp,
+    pub agents: u64,
+    /// Processes that run agents.
+    pub awake: u64,
+    /// Bytes of memory that it has.
+    pub memory: u64,
+}

@@ -1,0 +1,25 @@
+//! What can be asked about hooks.
+
+use super::{Client, with_query};
+use crate::api::{
+    CheckHooks, CheckedHooks, HookList, HookSource, HooksQuery, TestHooks, TestedHooks, TrustHooks,
+};
+use crate::error::Error;
+
+impl Client {
+    pub async fn hooks(&self, query: &HooksQuery) -> Result<HookList, Error> {
+        self.get(&with_query("/v1/hooks", query)?).await
+    }
+
+    pub async fn check_hooks(&self, check: &CheckHooks) -> Result<CheckedHooks, Error> {
+        self.post("/v1/hooks/check", check).await
+    }
+
+    pub async fn test_hooks(&self, test: &TestHooks) -> Result<TestedHooks, Error> {
+        self.post("/v1/hooks/test", test).await
+    }
+
+    pub async fn trust_hooks(&self, trust: &TrustHooks) -> Result<HookSource, Error> {
+        self.post("/v1/hooks/trust", trust).await
+    }
+}

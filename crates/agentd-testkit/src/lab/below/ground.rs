@@ -1,0 +1,155 @@
+//! What a run needs of the machine, and a disk of its own under the state folder. Mounts are made in a mount
+//! namespace of the run's own: when its last process is gone, so are they, loop devices included.
+
+use crate::lab::spec::Spec;
+use crate::lab::world::{Result, Stuck, World, lock};
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    Nothing,
+    Mounts,
+    LoopDevices,
+    Strace,
+}
+
+/// Says that the mount namespace is there.
+const ALONE: &str = "LAB_ALONE";
+
+impl Need {
+    /// What there is not.
+    pub fn missing(self) -> Option<String> {
+        match self {
+            Self::Nothing => None,
+            Self::Mounts => needs(&[("unshare", &["--mount", "true"])]),
+            Self::LoopDevices => {
+                let missing = needs(&[("unshare", &["--mount", "true"]), ("mkfs.ext4", &["-V"])]);
+                let has_loop = Path::new("/dev/loop-control").exists();
+                missing.or_else(|| (!has_loop).then(|| "there are no loop devices".to_owned()))
+            }
+            Self::Strace => needs(&[("strace", &["-o", "/dev/null", "true"])]).or_else(|| {
+                let is_root = rustix::process::getuid().is_root();
+                (!is_root).then(|| "only root may trace the daemon".to_owned())
+            }),
+        }
+    }
+}
+
+fn needs(commands: &[(&str, &[&str])]) -> Option<String> {
+    commands.iter().find_map(|(program, args)| {
+        let mut command = Command::new(program);
+        command.args(*args).stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        match command.status() {
+            Ok(status) if status.success() => None,
+            Ok(_) => Some(format!("`{program}` is not allowed here")),
+            Err(_) => Some(format!("there is no `{program}`")),
+        }
+    })
+}
+
+/// Where a run needs mounts: goes on in a mount namespace of its own. To be called before anything else.
+pub fn alone(spec: &Spec) -> std::io::Result<()> {
+    let mounts = matches!(
+        super::need(&spec.scenario),
+        Need::Mounts | Need::LoopDevices
+    );
+    if !mounts || std::env::var_os(ALONE).is_some() {
+        return Ok(());
+    }
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "--"]);
+    command
+        .arg(std::env::current_exe()?)
+        .args(std::env::args_os().skip(1));
+    Err(command.env(ALONE, "1").exec())
+}
+
+/// Starts somebody whom we wait for ourselves: nobody else is to bury it.
+pub fn spawn(world: &World, command: &mut Command) -> Result<Child> {
+    let mut waited_for = lock(&world.waited_for);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+    waited_for.insert(child.id());
+    Ok(child)
+}
+
+/// Waits for its end.
+pub fn wait(world: &World, child: Child) -> Result<Output> {
+    let pid = child.id();
+    let output = child.wait_with_output();
+    lock(&world.waited_for).remove(&pid);
+    Ok(output?)
+}
+
+/// Runs a command to its end; an error says what it said.
+pub fn run(world: &World, program: &str, args: &[&str]) -> Result<()> {
+    let child = spawn(
+        world,
+        Command::new(program).args(args).stderr(Stdio::piped()),
+    )?;
+    let output = wait(world, child)?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Err(Stuck::Wrong(format!("{program} {args:?}: {}", said.trim())))
+        }
+    }
+}
+
+fn text(path: &Path) -> Result<&str> {
+    let text = path.to_str();
+    text.ok_or_else(|| Stuck::Wrong(format!("{} is no text", path.display())))
+}
+
+/// Puts a small file system that is only in memory under the state folder.
+pub fn small(world: &World, size: &str) -> Result<()> {
+    let home = world.home();
+    let config = fs::read(home.join("config.toml"))?;
+    let size = format!("size={size}");
+    run(
+        world,
+        "mount",
+        &["-t", "tmpfs", "-o", &size, "lab", text(&home)?],
+    )?;
+    Ok(fs::write(home.join("config.toml"), config)?)
+}
+
+/// A disk in a file: ext4 on a loop device, under the state folder.
+pub struct Disk {
+    image: PathBuf,
+    folder: PathBuf,
+}
+
+impl Disk {
+    pub fn make(world: &World) -> Result<Self> {
+        let disk = Self {
+            image: world.root.join("disk.img"),
+            folder: world.home(),
+        };
+        fs::File::create(&disk.image)?.set_len(96 << 20)?;
+        run(world, "mkfs.ext4", &["-q", "-F", text(&disk.image)?])?;
+        let config = fs::read(disk.folder.join("config.toml"))?;
+        disk.mount(world)?;
+        fs::write(disk.folder.join("config.toml"), config)?;
+        // Whoever set the disk up has done so long before.
+        run(world, "sync", &["-f", text(&disk.folder)?])?;
+        Ok(disk)
+    }
+
+    pub fn mount(&self, world: &World) -> Result<()> {
+        run(
+            world,
+            "mount",
+            &["-o", "loop", text(&self.image)?, text(&self.folder)?],
+        )
+    }
+
+    /// Once nobody uses it any more.
+    pub fn unmount(&self, world: &World) -> Result<()> {
+        run(world, "umount", &[text(&self.folder)?])
+    }
+}

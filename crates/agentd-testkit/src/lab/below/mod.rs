@@ -1,0 +1,228 @@
+//! Faults below the process: a disk that is full, fails, is slow or is cut off from power; a clock that
+//! jumps; files, descriptors and memory that are gone. For each: whoever asks is told clearly, nothing that
+//! was acknowledged is lost, and all goes on when the fault is gone. The same checker judges these runs.
+//!
+//! - [`ground`]: a disk of its own under the state folder, and what a run needs of the machine.
+//! - The others: one fault each.
+
+mod clock;
+mod descriptors;
+mod full;
+pub mod ground;
+mod memory;
+mod power;
+mod readonly;
+mod socket;
+mod syscalls;
+mod torn;
+
+use super::clients::{PromptNumber, Ran};
+use super::processes;
+use super::reader;
+use super::spec::Spec;
+use super::world::{Prompted, Result, Stuck, World, lock};
+use ground::Need;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::sync::atomic::Ordering;
+
+/// One fault, as a scenario.
+pub struct Below {
+    pub name: &'static str,
+    pub about: &'static str,
+    need: Need,
+    pub run: fn(&World) -> Result<()>,
+}
+
+pub const ALL: [Below; 9] = [
+    Below {
+        name: "disk-full",
+        about: "no space left, with short writes on the way there",
+        need: Need::Mounts,
+        run: full::run,
+    },
+    Below {
+        name: "read-only",
+        about: "a state folder that cannot be written",
+        need: Need::Mounts,
+        run: readonly::run,
+    },
+    Below {
+        name: "syscalls",
+        about: "writes and syncs that fail, are interrupted or are slow",
+        need: Need::Strace,
+        run: syscalls::run,
+    },
+    Below {
+        name: "torn-tail",
+        about: "half of a write at the end of the log of the database",
+        need: Need::Nothing,
+        run: torn::run,
+    },
+    Below {
+        name: "no-socket",
+        about: "the sockets are deleted",
+        need: Need::Nothing,
+        run: socket::run,
+    },
+    Below {
+        name: "descriptors",
+        about: "the daemon has no descriptor left",
+        need: Need::Nothing,
+        run: descriptors::run,
+    },
+    Below {
+        name: "memory",
+        about: "an agent's process is at its memory limit",
+        need: Need::Nothing,
+        run: memory::run,
+    },
+    Below {
+        name: "clock",
+        about: "the clock jumps, back and forth",
+        need: Need::Nothing,
+        run: clock::run,
+    },
+    Below {
+        name: "power",
+        about: "the power is cut, and what is not on disk is gone",
+        need: Need::LoopDevices,
+        run: power::run,
+    },
+];
+
+/// The runs that this machine can carry out, and a line for each that it cannot.
+pub fn specs(seed: u64, rounds: u32) -> (Vec<Spec>, Vec<String>) {
+    let (mut specs, mut skipped) = (Vec::new(), Vec::new());
+    for below in ALL {
+        match below.need.missing() {
+            None => {
+                // Only where the power is cut does the moment count.
+                let times = if below.name == "power" { rounds } else { 1 };
+                let runs = (0..u64::from(times)).map(|n| Spec::new(below.name, seed + n));
+                specs.extend(runs);
+            }
+            Some(why) => skipped.push(format!("skipped: {} ({why})", below.name)),
+        }
+    }
+    (specs, skipped)
+}
+
+/// What a run of this scenario needs of the machine.
+pub fn need(scenario: &str) -> Need {
+    let found = ALL.into_iter().find(|below| below.name == scenario);
+    found.map_or(Need::Nothing, |below| below.need)
+}
+
+/// Notes that a fault begins, or is gone.
+fn fault(world: &World, whose: &str, what: &str) -> Result<()> {
+    let line = json!({"at": world.record.at(), "role": whose, "pid": 0, "what": what,
+                      "point": null, "nth": null});
+    Ok(world.record.line("faults.jsonl", &line)?)
+}
+
+/// Sends a prompt once, whatever comes of it.
+fn try_send(world: &World, agent: &str, text: &str) -> Result<(PromptNumber, Ran)> {
+    let number = {
+        let mut prompts = lock(&world.prompts);
+        let number = prompts.len();
+        prompts.push(Prompted {
+            at: world.record.at(),
+            agent: agent.to_owned(),
+            key: format!("key-{number}"),
+            text: text.to_owned(),
+            ..Prompted::default()
+        });
+        number
+    };
+    let key = format!("key-{number}");
+    let args = ["send", agent, "--no-wait", "--json", "--key", &key, text];
+    let ran = world.cli(agent, &args)?;
+    let sent = ran.json().unwrap_or_default();
+    if let (Some(prompt), Some(known)) = (
+        sent["prompt"].as_str(),
+        lock(&world.prompts).get_mut(number),
+    ) {
+        known.prompt = Some(prompt.to_owned());
+    }
+    Ok((number, ran))
+}
+
+/// That whoever asked was told: unavailable, in words that name the cause.
+fn told_clearly(ran: &Ran, words: &[&str]) -> Result<()> {
+    let said = ran.stderr.to_lowercase();
+    let is_clear = words.iter().any(|word| said.contains(word));
+    match ran.code == Some(4) && is_clear {
+        true => Ok(()),
+        false => Err(Stuck::Wrong(format!(
+            "exit {:?}, and not a word of {words:?}: {}",
+            ran.code, ran.stderr
+        ))),
+    }
+}
+
+/// That a prompt is answered as it should be.
+fn completed(world: &World, agent: &str, text: &str) -> Result<()> {
+    let status = world.ask(agent, text)?;
+    match status.as_str() {
+        "completed" => Ok(()),
+        other => Err(Stuck::Wrong(format!("`{text}` ended as {other}"))),
+    }
+}
+
+/// That the journal is whole, as the product itself sees it.
+fn verified(world: &World) -> Result<()> {
+    let ran = world.cli("", &["verify", "--json"])?;
+    match ran.code {
+        Some(0) => Ok(()),
+        _ => Err(Stuck::Wrong(format!(
+            "verify: {} {}",
+            ran.stdout, ran.stderr
+        ))),
+    }
+}
+
+/// Does something while somebody watches the agent, and then waits until all is quiet.
+fn watched(world: &World, agent: &str, what: impl FnOnce() -> Result<()>) -> Result<()> {
+    std::thread::scope(|scope| {
+        scope.spawn(|| reader::follow(world, agent));
+        let done = what().and_then(|()| world.rest(&[agent]));
+        world.is_at_rest.store(true, Ordering::Relaxed);
+        done
+    })
+}
+
+/// The processes of this role.
+fn pids(world: &World, role: &str) -> Vec<u32> {
+    let all = processes::descendants(&world.root);
+    let own = all.iter().filter(|it| it.role == role && it.is_alive());
+    own.map(|it| it.pid).collect()
+}
+
+/// The daemon's pid, once there is one.
+fn daemon(world: &World) -> Result<Pid> {
+    world.wake()?;
+    world.until("a daemon", || as_pid(*pids(world, "daemon").first()?))
+}
+
+fn as_pid(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
+}
+
+/// Kills the daemon and all runtimes, and waits until they are gone.
+fn kill_all(world: &World) -> Result<()> {
+    for role in ["daemon", "runtime"] {
+        for pid in pids(world, role) {
+            let line = json!({"at": world.record.at(), "role": role, "pid": pid, "what": "KILL",
+                              "point": Value::Null, "nth": Value::Null});
+            world.record.line("faults.jsonl", &line)?;
+            if let Some(pid) = as_pid(pid) {
+                let _gone = kill_process(pid, Signal::KILL);
+            }
+        }
+    }
+    world.until("the end of all", || {
+        let left = pids(world, "daemon").len() + pids(world, "runtime").len();
+        (left == 0).then_some(())
+    })
+}

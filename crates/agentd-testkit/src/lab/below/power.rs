@@ -1,0 +1,98 @@
+//! The power is cut: what is not on disk at that moment is gone, and all processes with it. The state folder
+//! is on an ext4 file system of its own, which the kernel is told to shut down at a random moment, without
+//! writing its journal out. Whatever was acknowledged is there after the next mount.
+
+use super::ground::Disk;
+use super::{completed, fault, verified, watched};
+use crate::lab::dice::Dice;
+use crate::lab::processes;
+use crate::lab::world::{Result, Stuck, World};
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const AGENT: &str = "worker";
+/// Cuts in one run.
+const CUTS: usize = 3;
+/// Prompts before each.
+const MOST: u32 = 15;
+/// The longest time from the first prompt to the cut, in milliseconds.
+const LONGEST: u64 = 1500;
+
+pub fn run(world: &World) -> Result<()> {
+    let disk = Disk::make(world)?;
+    world.create(AGENT, "")?;
+    watched(world, AGENT, || cuts(world, &disk))?;
+    verified(world)
+}
+
+fn cuts(world: &World, disk: &Disk) -> Result<()> {
+    let mut dice = Dice::new(world.spec.seed);
+    for _ in 0..CUTS {
+        let after = Duration::from_millis(50 + dice.below(LONGEST));
+        let is_cut = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let sender = scope.spawn(|| send_until(world, &is_cut));
+            // tidy: polls nothing; the moment is as good as any
+            std::thread::sleep(after);
+            let cut = cut(world);
+            is_cut.store(true, Ordering::Relaxed);
+            let back = cut.and_then(|()| end_all(world)).and_then(|()| {
+                world.until("an unmounted disk", || disk.unmount(world).ok())?;
+                disk.mount(world)
+            });
+            let sent = sender
+                .join()
+                .map_err(|_| Stuck::Wrong("a sender panicked".to_owned()))?;
+            back.and(sent)
+        })?;
+        completed(world, AGENT, "do: say there is light again")?;
+    }
+    Ok(())
+}
+
+/// Sends one prompt after the other, and waits for none.
+fn send_until(world: &World, is_cut: &AtomicBool) -> Result<()> {
+    let mut n = 0;
+    while !is_cut.load(Ordering::Relaxed) && n < MOST {
+        n += 1;
+        let text = format!("do: slowly 4 this is a long answer of many words to number {n}");
+        super::try_send(world, AGENT, &text)?;
+    }
+    Ok(())
+}
+
+/// From here on nothing reaches the disk.
+fn cut(world: &World) -> Result<()> {
+    fault(world, "disk", "power cut")?;
+    shut_down(&world.home()).map_err(Stuck::Io)
+}
+
+/// Everybody who worked on the disk is gone, as in a power cut.
+fn end_all(world: &World) -> Result<()> {
+    world.until("the end of all", || {
+        let all = processes::descendants(&world.root);
+        let alive: Vec<_> = all.iter().filter(|it| it.is_alive()).collect();
+        for one in &alive {
+            if let Some(pid) = super::as_pid(one.pid) {
+                let _gone = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+        }
+        alive.is_empty().then_some(())
+    })
+}
+
+/// `EXT4_IOC_SHUTDOWN`, with `EXT4_GOING_FLAGS_NOLOGFLUSH`.
+#[expect(unsafe_code, reason = "the system call has no safe name")]
+fn shut_down(folder: &Path) -> std::io::Result<()> {
+    const SHUTDOWN: rustix::ioctl::Opcode = rustix::ioctl::opcode::read::<u32>(b'X', 125);
+    const NO_LOG_FLUSH: u32 = 2;
+    let file = File::open(folder)?;
+    // SAFETY: the kernel reads four bytes at the address, which are there for the whole call.
+    unsafe {
+        let order = rustix::ioctl::Setter::<SHUTDOWN, u32>::new(NO_LOG_FLUSH);
+        rustix::ioctl::ioctl(&file, order)?;
+    }
+    Ok(())
+}

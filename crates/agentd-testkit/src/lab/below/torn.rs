@@ -1,0 +1,47 @@
+//! Half of a write at the end of the log of the database, as a crash of the machine leaves it: it was never
+//! acknowledged, and it is in nobody's way.
+
+use super::{completed, fault, kill_all, verified, watched};
+use crate::lab::dice::Dice;
+use crate::lab::world::{Result, World};
+use std::fs::{self, File};
+use std::io::Write as _;
+
+const AGENT: &str = "worker";
+/// A page and the head of its frame.
+const FRAME: usize = 8192 + 24;
+
+pub fn run(world: &World) -> Result<()> {
+    world.create(AGENT, "")?;
+    watched(world, AGENT, || turns(world))?;
+    verified(world)
+}
+
+fn turns(world: &World) -> Result<()> {
+    let mut dice = Dice::new(world.spec.seed);
+    for round in 0..4 {
+        completed(world, AGENT, &format!("do: say before number {round}"))?;
+        let words = "word ".repeat(40);
+        let under_way = world.send(AGENT, &format!("do: slowly 10 {words}"), &[])?;
+        kill_all(world)?;
+        for name in ["journal.db-wal", "derived.db-wal"] {
+            let path = world.home().join(name);
+            let log = fs::read(&path).unwrap_or_default();
+            let mut torn = match round % 2 {
+                // The beginning of what looks like the last frame, written again.
+                0 => log[log.len().saturating_sub(FRAME)..].to_vec(),
+                // What happened to be on the disk.
+                _ => (0..FRAME * 2).map(|_| dice.below(256) as u8).collect(),
+            };
+            torn.truncate(1 + dice.below(FRAME as u64 - 1) as usize);
+            File::options()
+                .append(true)
+                .create(true)
+                .open(&path)?
+                .write_all(&torn)?;
+        }
+        fault(world, "disk", "a torn tail")?;
+        world.answer(under_way)?;
+    }
+    completed(world, AGENT, "do: say after")
+}
