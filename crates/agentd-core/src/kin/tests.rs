@@ -205,7 +205,10 @@ fn outcome(journal: &Journal) -> Option<SubagentOutcome> {
 
 fn begin_turn(journal: &mut Journal) {
     journal.turn = Some(fixture::turn(1));
-    journal.push(TurnStarted { resumes: None });
+    journal.push(TurnStarted {
+        resumes: None,
+        compacts: None,
+    });
     let prompts = vec![fixture::prompt_id(1)];
     journal.push(PromptsTaken { prompts });
 }
@@ -264,6 +267,11 @@ fn a_reset_in_its_turn_is_told_as_one() {
         skip_hooks: false,
         grace_ms: 1,
         was_awake: true,
+        source: crate::event::ResetSource::User,
+    });
+    journal.push(crate::event::ResetStepped {
+        op: crate::id::OpId::from_bytes([1; 16]),
+        step: crate::event::ResetStep::PreReset,
     });
     journal.push(TurnEnded::with(TurnStatus::Interrupted));
     assert_eq!(outcome(&journal), Some(SubagentOutcome::Reset));
