@@ -1,11 +1,15 @@
 //! The words of the API, as JSON has them. Fields are added, and never change their meaning.
 
+mod archive;
 mod compact;
 mod daemon;
 mod events;
 mod hooks;
+mod kin;
+mod tasks;
 mod tree;
 
+pub use archive::{Archive, Archived, Ended, Purge, Purged};
 pub use compact::{Compact, Compacted};
 pub use daemon::Daemon;
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
@@ -13,6 +17,8 @@ pub use hooks::{
     CheckHooks, CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks,
     TestedHook, TestedHooks, TrustHooks,
 };
+pub use kin::{Child, Parent};
+pub use tasks::{Output, OutputQuery, Task, TaskState, Tasks};
 pub use tree::{Conversations, EndedTurn, Fork, Forked, OneConversation, Rewind};
 
 use agentd_core::event::{Decision, Direction, Mode, PromptMode, TurnStatus};
@@ -88,8 +94,15 @@ pub struct Agent {
     /// Why it waits or has failed, and what to do about it.
     pub error: Option<String>,
     pub queued: u64,
+    /// Those of its subagents as well.
     pub approvals: Vec<Approval>,
     pub tasks: Vec<TaskId>,
+    /// Whose subagent it is.
+    #[serde(default)]
+    pub parent: Option<Parent>,
+    /// The subagents that it has started, the newest last.
+    #[serde(default)]
+    pub children: Vec<Child>,
     pub archived: bool,
     pub stopped: bool,
     /// A hooks file of its project that is passed over: nobody has trusted it as it is.
@@ -145,6 +158,9 @@ pub struct Approval {
     pub id: ApprovalId,
     pub call: String,
     pub asked_at: Timestamp,
+    /// The subagent whose call it is; none where it is the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// `GET /v1/agents`
@@ -189,6 +205,9 @@ pub struct AgentLine {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub archived: bool,
+    /// Whose subagent it is.
+    #[serde(default)]
+    pub parent: Option<AgentId>,
 }
 
 /// `POST /v1/agents/{name}/prompts`
@@ -347,46 +366,4 @@ pub struct Answered {
 #[serde(deny_unknown_fields)]
 pub struct Rename {
     pub to: String,
-}
-
-/// `POST /v1/agents/{name}/archive`
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Archive {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// `POST /v1/agents/{name}/purge`
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Purge {
-    /// None for all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<ConversationId>,
-    /// Say what would go, and delete nothing.
-    #[serde(default)]
-    pub dry_run: bool,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Purged {
-    pub conversations: Vec<ConversationId>,
-    pub events: u64,
-    pub blobs: u64,
-}
-
-/// `GET /v1/agents/{name}/tasks`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tasks {
-    pub tasks: Vec<Task>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Task {
-    pub id: TaskId,
-    pub tool: String,
-    pub conversation: ConversationId,
-    pub started_at: Timestamp,
-    pub running: bool,
 }

@@ -1,6 +1,7 @@
 //! The typed client: one method for each thing that can be asked.
 
 mod hooks;
+mod tasks;
 
 use crate::api::*;
 use crate::error::{Error, Problem};
@@ -175,16 +176,12 @@ impl Client {
         whole(response).await
     }
 
-    pub async fn tasks(&self, name: &str) -> Result<Tasks, Error> {
-        self.get(&of(name, "/tasks")).await
-    }
-
     pub async fn rename(&self, name: &str, to: &str) -> Result<Agent, Error> {
         let to = to.to_owned();
         self.post(&of(name, "/rename"), &Rename { to }).await
     }
 
-    pub async fn archive(&self, name: &str, archive: &Archive) -> Result<Agent, Error> {
+    pub async fn archive(&self, name: &str, archive: &Archive) -> Result<Archived, Error> {
         self.post(&of(name, "/archive"), archive).await
     }
 

@@ -6,7 +6,7 @@
 use crate::event::{
     AgentCreated, BeginSource, Body, CheckpointSet, ConversationBegan, ConversationSealed,
     Direction, Mode, Notice, NoticeCause, Origin, PointerMoved, Prompt, PromptQueued,
-    PromptsRequeued, PromptsSetAside, SealReason, SpecSet,
+    PromptsRequeued, PromptsSetAside, SealReason, SpecSet, TaskExit,
 };
 use crate::id::{ConversationId, OpId, PromptId, Seq};
 use crate::place::Place;
@@ -109,6 +109,7 @@ pub fn step(
     if !back.is_empty() {
         lines.push((to, PromptsRequeued { prompts: back }.into()));
     }
+    lines.extend(ended_tasks(state, to).map(|told| (to, told)));
     lines.extend(carried_prompts(window, to, &along));
     Ok(lines)
 }
@@ -249,19 +250,56 @@ fn open(
     [(new, began.into()), (new, init.into())]
 }
 
-/// What the new conversation is told of the tasks that go on.
+/// What the new conversation is told of the tasks and subagents that go on.
 fn carried_tasks(state: &AgentState) -> Option<Body> {
     let tasks: Vec<String> = state
         .tasks
         .running()
         .map(|(id, task)| format!("{id} ({})", task.tool))
         .collect();
+    let subagents: Vec<&str> = state
+        .children
+        .running()
+        .map(|(_, child)| child.name.as_str())
+        .collect();
+    let mut parts = Vec::new();
+    if !tasks.is_empty() {
+        parts.push(format!(
+            "These background tasks were started in an earlier conversation and go on: {}.",
+            tasks.join(", ")
+        ));
+    }
+    if !subagents.is_empty() {
+        parts.push(format!(
+            "These subagents were started in an earlier conversation and go on in the background; their \
+             answers come as messages: {}.",
+            subagents.join(", ")
+        ));
+    }
     let cause = NoticeCause::TasksCarried;
+    let text = parts.join(" ");
+    (!parts.is_empty()).then(|| Notice { cause, text }.into())
+}
+
+/// What a conversation that becomes the current one again is told of the tasks that it knows and that
+/// have ended meanwhile.
+fn ended_tasks(state: &AgentState, to: ConversationId) -> Option<Body> {
+    let ended = state.tasks.untold(to).iter().map(|ended| {
+        let how = match ended.exit {
+            TaskExit::Code { code } => format!("exit code {code}"),
+            TaskExit::Signal { signal } => format!("signal {signal}"),
+            TaskExit::Unknown => "nobody saw how".to_owned(),
+        };
+        format!("{} ({}: {how})", ended.task, ended.tool)
+    });
+    let ended: Vec<String> = ended.collect();
+    let cause = NoticeCause::TaskEnded;
     let text = format!(
-        "These background tasks were started in an earlier conversation and go on: {}.",
-        tasks.join(", ")
+        "These background tasks ended while another conversation was the current one: {}. task_output \
+         still shows what they wrote.",
+        ended.join(", ")
     );
-    (!tasks.is_empty()).then(|| Notice { cause, text }.into())
+    (!ended.is_empty()).then(|| Notice { cause, text }.into())
 }
 
 #[cfg(test)]

@@ -75,6 +75,15 @@ pub fn grant(
             spent: state.spending.on_day_of(now),
             kinds: [LimitKind::DayTokens, LimitKind::DayCost, LimitKind::DayTime],
         },
+        Scope {
+            budget: &limits.subtree,
+            spent: state.subtree_spent(),
+            kinds: [
+                LimitKind::SubtreeTokens,
+                LimitKind::SubtreeCost,
+                LimitKind::SubtreeTime,
+            ],
+        },
     ];
     let mut output_tokens = max_output_tokens;
     for scope in &scopes {

@@ -10,6 +10,7 @@
 //! - [`begin`]: conversations begin, end and come back: create, reset, rewind, fork, undo.
 //! - [`recover`]: what to append after a crash.
 //! - [`turn`]: the machine that decides the next effect.
+//! - [`kin`]: subagents: who may start them, with what, and what is told of their end.
 //! - [`session`]: a conversation in one portable file; [`frame`]: prompts as programs hand them over.
 //! - [`link`]: what an agent's process and the daemon say to each other.
 //! - [`permission`]: whether a tool call may run.
@@ -27,6 +28,7 @@ pub mod event;
 pub mod frame;
 pub mod hook;
 pub mod id;
+pub mod kin;
 pub mod link;
 pub mod message;
 pub mod permission;

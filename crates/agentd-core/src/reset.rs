@@ -176,6 +176,9 @@ pub struct Receipt {
     pub killed: Killed,
     /// Background tasks that go on.
     pub kept: Vec<TaskId>,
+    /// Subagents that go on in the background.
+    #[serde(default)]
+    pub kept_subagents: Vec<String>,
     /// Prompts that are sealed with the old conversation.
     pub set_aside: Vec<PromptId>,
     pub hooks: Vec<HookReport>,
@@ -200,6 +203,8 @@ pub struct HookReport {
 pub struct Killed {
     pub calls: Vec<CallId>,
     pub tasks: Vec<TaskId>,
+    #[serde(default)]
+    pub subagents: Vec<String>,
 }
 
 /// The receipt of a reset that ended; `events` are those from its beginning to its end.
@@ -213,6 +218,7 @@ pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt
         new,
         killed: Killed::default(),
         kept: Vec::new(),
+        kept_subagents: Vec::new(),
         set_aside: Vec::new(),
         hooks: Vec::new(),
         undo: format!("agentd reset {} --undo", state.name),
@@ -224,6 +230,11 @@ pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt
                 receipt.killed.calls.push(ended.call.clone());
             }
             Body::TaskEnded(ended) => receipt.killed.tasks.push(ended.task),
+            Body::SubagentEnded(ended) => {
+                let child = state.children.get(ended.agent);
+                let name = child.map(|child| child.name.clone());
+                receipt.killed.subagents.extend(name);
+            }
             Body::PromptsSetAside(PromptsSetAside { prompts }) => {
                 receipt.set_aside.extend(prompts);
             }
@@ -253,6 +264,9 @@ pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt
     }
     let running = state.tasks.running();
     receipt.kept.extend(running.map(|(task, _)| *task));
+    let working = state.children.running();
+    let names = working.map(|(_, child)| child.name.clone());
+    receipt.kept_subagents.extend(names);
     Some(receipt)
 }
 

@@ -49,6 +49,8 @@ pub struct Inner {
     pub summary: Option<(Seq, String)>,
     /// A task carries the reset on.
     pub resetting: bool,
+    /// A task tells its parent how it ended.
+    pub reporting: bool,
     /// It is to have a process, though there is nothing to do.
     pub wanted: bool,
     /// Hooks are told that it begins or goes on: no process before they have spoken.
@@ -120,6 +122,7 @@ impl Desk {
                 appended: Default::default(),
                 summary: None,
                 resetting: false,
+                reporting: false,
                 wanted: false,
                 held: 0,
                 noticed: Vec::new(),
@@ -145,7 +148,8 @@ impl Desk {
         let inner = self.inner.try_lock();
         inner.is_ok_and(|inner| {
             let is_idle = inner.process.is_none() && !inner.state.needs_process();
-            is_idle && !inner.resetting && inner.held == 0
+            let is_busy = inner.resetting || inner.reporting || inner.state.owes_report();
+            is_idle && !is_busy && inner.held == 0
         })
     }
 

@@ -8,6 +8,7 @@ mod events;
 mod hooks;
 mod prompts;
 mod respond;
+mod tasks;
 mod verbs;
 
 use crate::daemon::{Daemon, left};
@@ -64,7 +65,8 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
             "/conversations/{which}/transcript",
             get(conversations::transcript),
         )
-        .route("/tasks", get(agents::tasks))
+        .route("/tasks", get(tasks::of_agent))
+        .route("/tasks/{task}/output", get(tasks::output))
         .route("/export", get(agents::export))
         .route("/events", get(events::of_agent))
         .route("/prompts", post(prompts::send))
@@ -76,6 +78,8 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .route("/v1/daemon/stop", post(daemon::stop))
         .route("/v1/agents", get(agents::list).post(agents::create))
         .nest("/v1/agents/{name}", agent)
+        .route("/v1/tasks", get(tasks::of_all))
+        .route("/v1/tasks/{which}/stop", post(tasks::stop))
         .route("/v1/hooks", get(hooks::list))
         .route("/v1/hooks/check", post(hooks::check))
         .merge(guarded_hooks)

@@ -21,12 +21,14 @@ pub mod send;
 pub mod set_spec;
 pub mod start;
 pub mod stop;
+pub mod subagents;
 pub mod tasks;
 
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
 use crate::problem::Result;
 use crate::supervisor::end_process;
+use agentd_client::api::Ended;
 use agentd_client::{Kind, Problem};
 use agentd_process::kill_tree;
 use std::sync::Arc;
@@ -69,6 +71,14 @@ pub async fn quiet(
         None
     });
     done.await.ok_or(StillActive)
+}
+
+/// Ends all that goes on in the background: subagents and tasks. No process runs the agent.
+pub async fn end_background(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<Ended> {
+    Ok(Ended {
+        subagents: subagents::end_all(daemon, desk).await?,
+        tasks: tasks::kill_all(daemon, desk).await?,
+    })
 }
 
 /// Ends the agent's process: asked to at first, killed then. What was in hand is found out by the next one.

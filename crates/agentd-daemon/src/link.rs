@@ -2,13 +2,14 @@
 
 use crate::daemon::{Daemon, left};
 use crate::desk::{Connection, Desk};
+use crate::lifecycle;
 use agentd_client::api;
 use agentd_core::draft::Change;
 use agentd_core::event::Event;
 use agentd_core::hook::Fire;
 use agentd_core::id::Seq;
 use agentd_core::link::{
-    Append, Down, Draft, Greeting, Hello, MAX_FRAME, Order, Refusal, Up, Welcome,
+    Append, Asked, Down, Draft, Greeting, Hello, MAX_FRAME, Order, Question, Refusal, Up, Welcome,
 };
 use agentd_process::{Identity, failpoint};
 use agentd_store::{DraftAck, DraftChunk, ReadQuery};
@@ -100,6 +101,7 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
         let went_well = match up {
             Up::Append(append) => take(&daemon, &desk, append, &down).await,
             Up::Draft(draft) => keep(&daemon, &desk, draft, &down).await,
+            Up::Ask(asked) => answer(&daemon, &desk, asked, &down).await,
             Up::Fire(fire) => {
                 tokio::spawn(tell(
                     Arc::clone(&daemon),
@@ -194,6 +196,7 @@ async fn greet(
         if !daemon.has_brought(desk.id) {
             daemon.supply(&mut guard, &has);
         }
+        lifecycle::subagents::supply(daemon, &guard, &has).await;
         guard.given = Some(has);
     } else {
         guard.given = Some(Arc::clone(&guard.env));
@@ -257,6 +260,34 @@ async fn take(
             false
         }
     }
+}
+
+/// Sees to a question; the answer may take its time, and is for this connection alone: on another one it is
+/// asked again. False where nobody may ask it any more.
+async fn answer(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    asked: Asked,
+    down: &mpsc::UnboundedSender<Down>,
+) -> bool {
+    if !desk.lock().await.link.may_write(asked.incarnation) {
+        return false;
+    }
+    let (daemon, desk, down) = (Arc::clone(daemon), Arc::clone(desk), down.clone());
+    tokio::spawn(async move {
+        let n = asked.n;
+        let only_waits = matches!(asked.question, Question::Await { .. });
+        let answer = lifecycle::subagents::answer(&daemon, &desk, asked.question);
+        let answer = tokio::select! {
+            answer = answer => answer,
+            // What does something is done to its end, whoever hangs up.
+            () = down.closed(), if only_waits => None,
+        };
+        if let Some(answer) = answer {
+            let _broken = down.send(Down::Answer { n, answer });
+        }
+    });
+    true
 }
 
 /// Tells hooks what a runtime wants them to hear. Whoever asks again after a cut has the same answer.

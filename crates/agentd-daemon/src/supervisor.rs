@@ -81,6 +81,13 @@ impl Daemon {
                 Arc::clone(desk),
             ));
         }
+        if guard.state.owes_report() && !guard.reporting {
+            guard.reporting = true;
+            tokio::spawn(lifecycle::subagents::report(
+                Arc::clone(self),
+                Arc::clone(desk),
+            ));
+        }
         if guard.state.reset_due().is_some() {
             let (daemon, desk) = (Arc::clone(self), Arc::clone(desk));
             tokio::spawn(async move { lifecycle::auto_reset::make(&daemon, &desk).await });

@@ -1,5 +1,7 @@
 //! An agent as the API shows it.
 
+pub mod kin;
+
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
 use crate::hooks::sources;
@@ -89,8 +91,18 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
     };
     agent.untrusted_hooks = untrusted(daemon, agent.cwd.as_deref());
     agent.summary = Some(text).filter(|text| !text.is_empty());
+    agent.parent = kin::parent(daemon, desk).await;
+    let asked = kin::approvals(daemon, desk).await;
+    let asking = asked.iter().find_map(|approval| approval.agent.clone());
+    agent.approvals.extend(asked);
     agent.error = match wants_reason {
-        Reason::None => None,
+        Reason::None => asking.map(|asking| {
+            let name = &agent.name;
+            format!(
+                "a call of its subagent {asking} waits for your leave: `agentd approve {name}`, or \
+                 `agentd deny {name}`"
+            )
+        }),
         Reason::Said(text) => Some(text),
         Reason::Noted => last_note(daemon, desk.id, agent.head).await,
     };
@@ -189,9 +201,12 @@ fn of(guard: &Guard<'_>) -> Agent {
                 id: *id,
                 call: approval.call.to_string(),
                 asked_at: approval.asked_at,
+                agent: None,
             })
             .collect(),
         tasks: state.tasks.running().map(|(id, _)| *id).collect(),
+        parent: None,
+        children: kin::children(state),
         archived: state.archived,
         stopped: state.stopped,
         untrusted_hooks: None,
@@ -223,5 +238,6 @@ pub async fn line(row: AgentRow, desk: Option<&Desk>) -> AgentLine {
         created_at: row.created_at,
         updated_at: row.updated_at,
         archived: row.archived,
+        parent: row.parent,
     }
 }

@@ -3,17 +3,19 @@
 //! A task holds the connection, makes it again whenever it breaks, and says again what was not
 //! answered; whoever appends only waits a little longer.
 
+mod asking;
 mod hooks;
 mod journal;
 mod wire;
 
+pub use asking::Asking;
 pub use hooks::LinkHooks;
 pub use journal::LinkJournal;
 
 use agentd_core::event::{Event, NewEvent};
 use agentd_core::hook::{Fire, Verdict};
 use agentd_core::id::{AgentId, RuntimeId, TryId, TurnId};
-use agentd_core::link::{Draft, Order, Refusal, Welcome};
+use agentd_core::link::{Answer, Draft, Order, Question, Refusal, Welcome};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -41,6 +43,7 @@ pub enum JoinError {
 enum Ask {
     Append(Vec<NewEvent>, Option<TryId>),
     Draft(Draft),
+    Question(Question, oneshot::Sender<Answer>),
     Fire(Box<Fire>, oneshot::Sender<Verdict>),
 }
 
@@ -57,8 +60,12 @@ enum Heard {
 }
 
 /// Asks the daemon for the agent.
-pub async fn join(options: Options) -> Result<(Welcome, LinkJournal, LinkHooks), JoinError> {
+pub async fn join(
+    options: Options,
+) -> Result<(Welcome, LinkJournal, LinkHooks, Asking), JoinError> {
     let (asks, asked) = mpsc::unbounded_channel();
+    // Not one that keeps the link alive: that is for the journal.
+    let asking = Asking::new(asks.downgrade());
     let (heard, mut hears) = mpsc::unbounded_channel();
     tokio::spawn(wire::run(options, asked, heard));
     loop {
@@ -66,7 +73,7 @@ pub async fn join(options: Options) -> Result<(Welcome, LinkJournal, LinkHooks),
             Some(Heard::Woken(welcome)) => {
                 let hooks = LinkHooks::new(asks.clone());
                 let journal = LinkJournal::new(asks, hears);
-                return Ok((*welcome, journal, hooks));
+                return Ok((*welcome, journal, hooks, asking));
             }
             Some(Heard::Refused(why)) => return Err(JoinError::Refused(why)),
             Some(Heard::Gone(why)) => return Err(JoinError::Gone(why)),

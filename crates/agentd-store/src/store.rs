@@ -1,9 +1,13 @@
 //! What every store must do, and the words it does it in.
 
+mod list;
+
+pub use list::{AgentCursor, AgentPage, AgentQuery, AgentRow, AgentSort};
+
 use crate::error::{Result, Unreadable};
-use agentd_core::event::{Event, Mode, NewEvent};
+use agentd_core::event::{Event, NewEvent};
 use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TryId, TurnId};
-use agentd_core::state::{AgentState, Conversation, Phase};
+use agentd_core::state::{AgentState, Conversation};
 use agentd_core::time::Timestamp;
 use agentd_core::usage::Spent;
 use agentd_core::window::Window;
@@ -69,6 +73,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// A page of the list of agents.
     async fn agents(&self, query: AgentQuery) -> Result<AgentPage>;
+
+    /// The agents that have background tasks, as far as their journals tell.
+    async fn with_tasks(&self) -> Result<Vec<AgentId>>;
 
     /// The agents that are to have a fresh conversation after a silence, and when; the first first.
     async fn idle_resets(&self, limit: usize) -> Result<Vec<(AgentId, Timestamp)>>;
@@ -260,59 +267,6 @@ pub struct Cursor(pub u64);
 pub struct GlobalPage {
     pub events: Vec<(Cursor, Event)>,
     pub next: Option<Cursor>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AgentQuery {
-    pub mode: Option<Mode>,
-    pub phase: Option<Phase>,
-    /// Archived agents instead of living ones.
-    pub archived: bool,
-    pub name_prefix: Option<String>,
-    pub sort: AgentSort,
-    pub limit: usize,
-    /// From [`AgentPage::next`].
-    pub after: Option<AgentCursor>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AgentSort {
-    /// Last used first.
-    #[default]
-    Recent,
-    Name,
-}
-
-/// Where a page of the list ends, by the order that it was asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentCursor {
-    Recent { updated_at: i64, row: i64 },
-    Name { name: String, row: i64 },
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct AgentPage {
-    pub agents: Vec<AgentRow>,
-    /// How many there are in all, so that a cut list never looks like loss.
-    pub total: u64,
-    pub next: Option<AgentCursor>,
-}
-
-/// One line of the list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AgentRow {
-    pub id: AgentId,
-    pub name: String,
-    pub mode: Mode,
-    pub phase: Phase,
-    pub archived: bool,
-    pub created_at: Timestamp,
-    /// To the second.
-    pub updated_at: Timestamp,
-    pub generation: u64,
-    pub conversations: u64,
-    pub spent: Spent,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

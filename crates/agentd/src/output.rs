@@ -56,6 +56,14 @@ impl Output {
             .map_err(|error| Error::of_output(&error))
     }
 
+    /// A piece of text, as it is.
+    pub fn piece(&mut self, text: &str) -> Result<(), Error> {
+        self.clear_progress()
+            .and_then(|()| self.stream.write_all(text.as_bytes()))
+            .and_then(|()| self.stream.flush())
+            .map_err(|error| Error::of_output(&error))
+    }
+
     /// One object on a line.
     pub fn json(&mut self, object: &impl Serialize) -> Result<(), Error> {
         match serde_json::to_string(object) {

@@ -31,7 +31,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         runtime,
         orphan,
     };
-    let (welcome, journal, hooks) = tokio::select! {
+    let (welcome, journal, hooks, asking) = tokio::select! {
         joined = link::join(options) => joined.map_err(|error| not_joined(&error))?,
         () = terminated(&mut signals) => return Ok(()),
     };
@@ -53,7 +53,8 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         let left = std::fs::read_to_string(file).unwrap_or_default();
         spec.env.extend(variables(&left));
     }
-    let ready = setup::ready(&catalog, &spec, None, &folder, &surroundings)?;
+    let asking = Some(asking);
+    let ready = setup::ready(&catalog, &spec, None, &folder, &surroundings, asking)?;
     let has_key = ready.policy.missing_key.is_none();
     let paused = folded.state.turn.as_ref().and_then(|turn| turn.paused);
     let after = folded.state.after();

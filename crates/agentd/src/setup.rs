@@ -9,8 +9,9 @@ use agentd_core::spec::{AgentSpec, Thinking};
 use agentd_core::turn::{Hooks, Policy};
 use agentd_process::failpoint;
 use agentd_process::task::{Limits, ShimProgram};
+use agentd_runtime::link::Asking;
 use agentd_runtime::provider::{self, Demo, Overrides, Provider};
-use agentd_runtime::tools::{Secrets, Toolbox, ToolboxOptions, allowed_env};
+use agentd_runtime::tools::{Kinds, Secrets, Toolbox, ToolboxOptions, allowed_env};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -61,6 +62,7 @@ pub fn ready(
     base_url: Option<String>,
     folder: &Path,
     surroundings: &Surroundings,
+    asking: Option<Asking>,
 ) -> Result<Ready, Error> {
     let refused = |what: &str| Error::new(Exit::Refused, what);
     let choice = catalog
@@ -108,6 +110,7 @@ pub fn ready(
         tools: spec.tools.clone(),
         may_reset: spec.auto_reset.by_tool,
         output_bytes: usize::try_from(spec.limits.tool_output_bytes).unwrap_or(usize::MAX),
+        kept_bytes: spec.limits.task_output_bytes,
         max_tasks: spec.limits.max_tasks as usize,
         task_limits: Limits {
             open_files: spec.limits.task_open_files,
@@ -122,6 +125,8 @@ pub fn ready(
         shim: ShimProgram::default(),
         lab: failpoint::folder().map(Path::to_owned),
         boot: boot()?,
+        subagents: (spec.limits.max_depth > 0).then(|| kinds(spec)),
+        asking,
     })
     .map_err(|error| refused("the tools cannot be set up").because(error))?;
     let policy = Policy {
@@ -138,6 +143,15 @@ pub fn ready(
         tools: Arc::new(tools),
         policy,
     })
+}
+
+fn kinds(spec: &AgentSpec) -> Kinds {
+    let kinds = spec.agents.iter();
+    Kinds(
+        kinds
+            .map(|(name, kind)| (name.clone(), kind.description.clone()))
+            .collect(),
+    )
 }
 
 fn context(choice: &Choice, spec: &AgentSpec, tools: &Toolbox, cwd: &Path) -> Context {

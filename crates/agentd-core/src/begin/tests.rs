@@ -149,6 +149,45 @@ fn tasks_that_go_on_are_told() {
     assert!(matches!(&item.entry, Entry::Notice(text) if text.contains("shell")));
 }
 
+/// A conversation that was left believes that its tasks run; when it is the current one again it is told
+/// once which have ended meanwhile.
+#[test]
+fn tasks_that_ended_meanwhile_are_told_after_undo_and_once() {
+    let task = crate::id::TaskId::from_bytes([5; 16]);
+    let mut journal = used();
+    journal.push(crate::event::TaskStarted {
+        task,
+        call: crate::id::CallId::new("a"),
+        tool: "shell".into(),
+        boot: crate::id::BootId::from_bytes([6; 16]),
+    });
+    let (state, window) = (journal.state(), journal.window());
+    let first = state.tree.current().unwrap();
+    let lines = reset(&state, &window, new(), Queue::SetAside, None).unwrap();
+    append(&mut journal, lines);
+    let exit = crate::event::TaskExit::Code { code: 7 };
+    journal.push(crate::event::TaskEnded { task, exit });
+    assert_eq!(journal.state().tasks.untold(first).len(), 1);
+    // Where it ended, it was told then.
+    assert_eq!(journal.state().tasks.untold(new()), []);
+    let told = |journal: &Journal| {
+        let items = journal.window().items().to_vec();
+        let is_it =
+            |entry: &Entry| matches!(entry, Entry::Notice(text) if text.contains("exit code 7"));
+        items.iter().filter(|item| is_it(&item.entry)).count()
+    };
+    let undo = step(&journal.state(), &journal.window(), Direction::Undo, None).unwrap();
+    append(&mut journal, undo);
+    assert_eq!(told(&journal), 1);
+    let redo = step(&journal.state(), &journal.window(), Direction::Redo, None).unwrap();
+    append(&mut journal, redo);
+    assert_eq!(told(&journal), 0);
+    let undo = step(&journal.state(), &journal.window(), Direction::Undo, None).unwrap();
+    append(&mut journal, undo);
+    assert_eq!(told(&journal), 1);
+    assert_eq!(journal.state().anomalies, 0);
+}
+
 /// The queue and what was set aside, by number.
 fn prompts(journal: &Journal) -> (Vec<PromptId>, Vec<PromptId>) {
     let state = journal.state();

@@ -123,7 +123,7 @@ fn the_tightest_limit_shortens_the_output() {
 #[test]
 fn each_scope_and_measure_names_its_own_limit() {
     type Case = (fn(&mut Limits), LimitKind);
-    let cases: [Case; 9] = [
+    let cases: [Case; 12] = [
         (|l| l.turn.tokens = Some(1), LimitKind::TurnTokens),
         (|l| l.turn.usd = Some(MicroUsd(1)), LimitKind::TurnCost),
         (|l| l.turn.wall_ms = Some(1), LimitKind::TurnTime),
@@ -142,6 +142,12 @@ fn each_scope_and_measure_names_its_own_limit() {
         (|l| l.day.tokens = Some(1), LimitKind::DayTokens),
         (|l| l.day.usd = Some(MicroUsd(1)), LimitKind::DayCost),
         (|l| l.day.wall_ms = Some(1), LimitKind::DayTime),
+        (|l| l.subtree.tokens = Some(1), LimitKind::SubtreeTokens),
+        (
+            |l| l.subtree.usd = Some(MicroUsd(1)),
+            LimitKind::SubtreeCost,
+        ),
+        (|l| l.subtree.wall_ms = Some(1), LimitKind::SubtreeTime),
     ];
     for (change, kind) in cases {
         let state = agent(limits(change), &[]);

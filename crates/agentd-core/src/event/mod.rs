@@ -11,6 +11,7 @@ mod hook;
 mod kinds;
 mod prompt;
 mod reset;
+mod subagent;
 mod tool;
 mod turn;
 
@@ -21,6 +22,7 @@ pub use hook::*;
 pub use kinds::{Body, Class, DecodeError, Kind};
 pub use prompt::*;
 pub use reset::*;
+pub use subagent::*;
 pub use tool::*;
 pub use turn::*;
 

@@ -89,6 +89,9 @@ pub enum LimitKind {
     DayTokens,
     DayCost,
     DayTime,
+    SubtreeTokens,
+    SubtreeCost,
+    SubtreeTime,
 }
 
 /// Everything the request holds is durable; it may leave now.

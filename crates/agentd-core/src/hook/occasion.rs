@@ -109,6 +109,12 @@ impl Occasion {
         Self::new(HookEvent::Stop, fields)
     }
 
+    /// A subagent begins; told to the hooks of its parent.
+    pub fn subagent_start(agent: &str, kind: Option<&str>, background: bool) -> Self {
+        let fields = json!({"subagent": agent, "kind": kind, "background": background});
+        Self::new(HookEvent::SubagentStart, fields)
+    }
+
     /// The end of a subagent; `outcome` is completed, failed, interrupted, limited, lost, reset or deleted.
     pub fn subagent_stop(agent: &str, outcome: &str, is_active: bool, last_message: &str) -> Self {
         let fields = json!({
@@ -216,7 +222,7 @@ impl Occasion {
             HookEvent::PostToolUseFailure => Self::after_call(&call, CallOutcome::Error, &said, 12),
             HookEvent::Stop => Self::stop(false, "hello"),
             HookEvent::StopFailure => Self::stop_failure("unavailable"),
-            HookEvent::SubagentStart => Self::new(event, json!({"subagent": "helper"})),
+            HookEvent::SubagentStart => Self::subagent_start("helper", None, false),
             HookEvent::SubagentStop => Self::subagent_stop("helper", "completed", false, "hello"),
             HookEvent::PreCompact => Self::pre_compact("manual", None),
             HookEvent::PostCompact => Self::post_compact("manual", "hello"),

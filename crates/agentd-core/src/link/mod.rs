@@ -11,9 +11,9 @@ mod runtime;
 pub use daemon::{Daemon, Greeting};
 pub use runtime::{Did, Runtime};
 
-use crate::event::{Event, NewEvent};
+use crate::event::{Event, NewEvent, SubagentOutcome};
 use crate::hook::{Fire, Verdict};
-use crate::id::{AgentId, FireId, Incarnation, RuntimeId, Seq, TryId, TurnId};
+use crate::id::{AgentId, CallId, FireId, Incarnation, RuntimeId, Seq, TryId, TurnId};
 use crate::state::AgentState;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,7 @@ pub enum Up {
     Hello(Hello),
     Append(Append),
     Draft(Draft),
+    Ask(Asked),
     /// Something that hooks are to hear of.
     Fire(Box<Fire>),
 }
@@ -42,6 +43,7 @@ impl Up {
             Self::Hello(_) => "hello",
             Self::Append(_) => "append",
             Self::Draft(_) => "draft",
+            Self::Ask(_) => "ask",
             Self::Fire(_) => "fire",
         }
     }
@@ -89,6 +91,55 @@ pub struct Draft {
     pub text: String,
 }
 
+/// A question whose answer may take its time. It means the same however often it is asked, by whichever
+/// process of the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub incarnation: Incarnation,
+    pub n: u64,
+    pub question: Question,
+}
+
+/// About the subagent of a call that is under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Question {
+    /// Start it, unless this call has started one.
+    Hire {
+        call: CallId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<String>,
+        prompt: String,
+        background: bool,
+    },
+    /// How does it end?
+    Await { call: CallId },
+    /// It is to end now. How does it?
+    Dismiss { call: CallId },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    Hired {
+        name: String,
+    },
+    /// In words for the model.
+    Refused {
+        why: String,
+    },
+    Ended {
+        name: String,
+        outcome: SubagentOutcome,
+        /// What it said last.
+        text: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// The call has started none.
+    NotThere,
+}
+
 /// What the daemon says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
@@ -121,6 +172,10 @@ pub enum Down {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<TurnId>,
     },
+    Answer {
+        n: u64,
+        answer: Answer,
+    },
     /// What hooks say. What they had written to the journal has come before.
     Fired {
         id: FireId,
@@ -141,6 +196,7 @@ impl Down {
             Self::Drafted { .. } => "drafted",
             Self::Events { .. } => "events",
             Self::Order { .. } => "order",
+            Self::Answer { .. } => "answer",
             Self::Fired { .. } => "fired",
             Self::Refused { .. } => "refused",
         }

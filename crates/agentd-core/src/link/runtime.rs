@@ -1,7 +1,9 @@
-//! The runtime's side: one append and one draft on the way, sent again after every cut until they are
-//! answered.
+//! The runtime's side: one append, one draft and any number of questions on the way, sent again after every
+//! cut until they are answered.
 
-use super::{Append, Down, Draft, Hello, Order, Refusal, Seen, Up, VERSION, Welcome};
+use super::{
+    Answer, Append, Asked, Down, Draft, Hello, Order, Question, Refusal, Seen, Up, VERSION, Welcome,
+};
 use crate::event::{Event, NewEvent, placed};
 use crate::hook::{Fire, Verdict};
 use crate::id::{AgentId, FireId, Incarnation, RuntimeId, TryId, TurnId};
@@ -22,6 +24,8 @@ pub enum Did {
     Fired(FireId, Verdict),
     /// Where it is about a turn, that turn alone is meant.
     Told(Order, Option<TurnId>),
+    /// That question is answered.
+    Answered(u64, Answer),
     /// It is over.
     Refused(Refusal),
     /// The other side makes no sense: let go of the connection and make a new one.
@@ -38,6 +42,8 @@ pub struct Runtime {
     appends: u64,
     appending: Option<Append>,
     drafting: Option<Draft>,
+    asks: u64,
+    asking: BTreeMap<u64, Question>,
     /// What hooks have not answered yet.
     firing: BTreeMap<FireId, Fire>,
     /// Hello was answered on the connection that there is.
@@ -54,6 +60,8 @@ impl Runtime {
             appends: 0,
             appending: None,
             drafting: None,
+            asks: 0,
+            asking: BTreeMap::new(),
             firing: BTreeMap::new(),
             is_greeted: false,
         }
@@ -103,6 +111,29 @@ impl Runtime {
         self.say(Up::Draft(draft))
     }
 
+    /// As many as there are; the number is the answer's.
+    pub fn ask(&mut self, question: Question) -> (u64, Vec<Did>) {
+        self.asks += 1;
+        let n = self.asks;
+        self.asking.insert(n, question.clone());
+        let did = self.asked(n, question).map(|up| self.say(up));
+        (n, did.unwrap_or_default())
+    }
+
+    /// Nobody waits for the answer any more.
+    pub fn forget(&mut self, n: u64) {
+        self.asking.remove(&n);
+    }
+
+    fn asked(&self, n: u64, question: Question) -> Option<Up> {
+        let incarnation = self.incarnation()?;
+        Some(Up::Ask(Asked {
+            incarnation,
+            n,
+            question,
+        }))
+    }
+
     /// As many as there are at a time.
     pub fn fire(&mut self, fire: Fire) -> Vec<Did> {
         self.firing.insert(fire.id, fire.clone());
@@ -143,6 +174,9 @@ impl Runtime {
                 let draft = self.drafting.clone().map(Up::Draft);
                 let fires = self.firing.values().cloned().map(Box::new).map(Up::Fire);
                 did.extend(again.into_iter().chain(draft).chain(fires).map(Did::Send));
+                let asking = self.asking.iter();
+                let asking = asking.filter_map(|(n, question)| self.asked(*n, question.clone()));
+                did.extend(asking.map(Did::Send));
                 did
             }
             Down::Appended { n, first } => {
@@ -174,6 +208,11 @@ impl Runtime {
             },
             Down::Events { events } => self.arrived(events),
             Down::Order { order, turn } => vec![Did::Told(order, turn)],
+            Down::Answer { n, answer } => match self.asking.remove(&n) {
+                Some(_) => vec![Did::Answered(n, answer)],
+                // Answered before, or nobody waits for it.
+                None => Vec::new(),
+            },
             Down::Refused { why } => vec![Did::Refused(why)],
             Down::Welcome(_) | Down::Resumed { .. } => vec![Did::Reconnect],
         }

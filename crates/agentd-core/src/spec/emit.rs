@@ -1,7 +1,7 @@
 //! A spec as a file again: the keys that differ from the default, in the order of the fields.
 
 use super::yaml::{Fields, Out, leaf};
-use super::{AgentSpec, AutoReset, Budget, Command, Limits, McpServer, Rule, file};
+use super::{AgentSpec, AutoReset, Budget, Command, Limits, McpServer, Rule, Subagent, file};
 
 impl AgentSpec {
     /// Writes the file that [`super::parse`] reads as this spec: `parse(to_markdown(s)) == s`, if
@@ -25,6 +25,7 @@ fn spec(spec: &AgentSpec) -> Fields {
         tools,
         permissions,
         mcp,
+        agents,
         limits: bounds,
         hooks,
         on_crash,
@@ -58,6 +59,11 @@ fn spec(spec: &AgentSpec) -> Fields {
         servers.push(name, Out::Map(server(item)));
     }
     out.put_map("mcp", servers);
+    let mut kinds = Fields::default();
+    for (name, item) in agents {
+        kinds.push(name, Out::Map(subagent(item)));
+    }
+    out.put_map("agents", kinds);
     out.put_map("limits", limits(bounds));
     out.put("hooks", hooks, &default.hooks);
     out.put("on_crash", on_crash, &default.on_crash);
@@ -129,6 +135,28 @@ fn server(server: &McpServer) -> Fields {
     out
 }
 
+fn subagent(subagent: &Subagent) -> Fields {
+    let Subagent {
+        description,
+        provider,
+        model,
+        tools,
+        thinking,
+        budget: bound,
+        system,
+    } = subagent;
+    let default = Subagent::default();
+    let mut out = Fields::default();
+    out.put("description", description, &default.description);
+    out.put("provider", provider, &default.provider);
+    out.put("model", model, &default.model);
+    out.put("tools", tools, &default.tools);
+    out.put("thinking", thinking, &default.thinking);
+    out.put_map("budget", budget(bound));
+    out.put("system", system, &default.system);
+    out
+}
+
 fn limits(limits: &Limits) -> Fields {
     let Limits {
         max_iterations,
@@ -138,8 +166,11 @@ fn limits(limits: &Limits) -> Fields {
         day,
         subtree,
         max_tasks,
+        max_children,
+        max_depth,
         max_queue,
         tool_output_bytes,
+        task_output_bytes,
         task_memory_bytes,
         task_processes,
         task_open_files,
@@ -157,11 +188,18 @@ fn limits(limits: &Limits) -> Fields {
     out.put_map("day", budget(day));
     out.put_map("subtree", budget(subtree));
     out.put("max_tasks", max_tasks, &default.max_tasks);
+    out.put("max_children", max_children, &default.max_children);
+    out.put("max_depth", max_depth, &default.max_depth);
     out.put("max_queue", max_queue, &default.max_queue);
     out.put(
         "tool_output_bytes",
         tool_output_bytes,
         &default.tool_output_bytes,
+    );
+    out.put(
+        "task_output_bytes",
+        task_output_bytes,
+        &default.task_output_bytes,
     );
     out.put("task_memory_bytes", task_memory_bytes, &None);
     out.put("task_processes", task_processes, &None);

@@ -25,10 +25,17 @@ pub struct Limits {
     pub subtree: Budget,
     /// Background tasks that run at the same time. Default: 16.
     pub max_tasks: u32,
+    /// Subagents that work at the same time. Default: 8.
+    pub max_children: u32,
+    /// Levels of subagents below it; 0 means that it can start none. Default: 1.
+    pub max_depth: u32,
     /// Prompts that wait for their turn. Default: 100.
     pub max_queue: u32,
     /// What the model sees of one tool's output, in bytes. Default: 32768.
     pub tool_output_bytes: u64,
+    /// What is kept of the output of one command, in bytes; what comes after that is dropped. Default:
+    /// 67108864.
+    pub task_output_bytes: u64,
     /// What one command may have in memory, in bytes: all of it together where it can have a cgroup,
     /// otherwise each of its processes. Default: no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,8 +59,11 @@ impl Default for Limits {
             day: Budget::default(),
             subtree: Budget::default(),
             max_tasks: 16,
+            max_children: 8,
+            max_depth: 1,
             max_queue: 100,
             tool_output_bytes: 32_768,
+            task_output_bytes: 67_108_864,
             task_memory_bytes: None,
             task_processes: None,
             task_open_files: None,

@@ -26,6 +26,7 @@ mod limits;
 mod model;
 mod path;
 mod scalar;
+mod subagent;
 mod tree;
 mod validate;
 mod yaml;
@@ -37,6 +38,7 @@ pub use limits::Limits;
 pub use model::{
     AgentSpec, Command, Contract, Decision, McpServer, OnCrash, Restart, Rule, Runtime, Thinking,
 };
+pub use subagent::Subagent;
 pub use validate::Problem;
 
 // The catalog reads its files by the same rules, and gives the same errors.

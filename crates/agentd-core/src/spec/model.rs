@@ -1,6 +1,6 @@
 //! The settings of an agent. Each field is a key of the front matter, all of them optional.
 
-use super::{AutoReset, Limits};
+use super::{AutoReset, Limits, Subagent};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -44,6 +44,10 @@ pub struct AgentSpec {
     /// The MCP servers whose tools it has, by a name of the user's choice. Default: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp: BTreeMap<String, McpServer>,
+    /// The kinds of subagents that it may start with the tool `agent`, by a name of the user's choice.
+    /// Default: none; with `agent` among its `tools` it may start others of its own kind.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, Subagent>,
     /// How far it may go. Default: see [`Limits`].
     pub limits: Limits,
     /// The agent's own hooks, as in a hooks file: an object, kept as it is. Default: null, none.
@@ -88,6 +92,7 @@ impl Default for AgentSpec {
             tools: None,
             permissions: Vec::new(),
             mcp: BTreeMap::new(),
+            agents: BTreeMap::new(),
             limits: Limits::default(),
             hooks: serde_json::Value::Null,
             on_crash: OnCrash::default(),

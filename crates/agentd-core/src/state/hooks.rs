@@ -104,7 +104,8 @@ impl Hooks {
             words: body.has_words.then(|| Seq(event.seq.0.saturating_sub(1))),
         });
         let says_no = body.decision == Decision::Deny && !run.started.is_async;
-        match says_no && is_first && firing.event == HookEvent::Stop {
+        let keeps_turn = matches!(firing.event, HookEvent::Stop | HookEvent::SubagentStop);
+        match says_no && is_first && keeps_turn {
             true => Some(Kept::Turn(firing.turn)),
             false => Some(Kept::Nothing),
         }

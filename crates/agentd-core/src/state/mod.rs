@@ -8,6 +8,8 @@ mod auto_reset;
 mod compactions;
 mod hooks;
 mod inbox;
+mod kin;
+mod phase;
 mod process;
 mod reset;
 mod spending;
@@ -18,13 +20,17 @@ mod turn;
 pub use compactions::{CompactionOutcome, Compactions};
 pub use hooks::{Firing, Hooks, Run};
 pub use inbox::{Inbox, Queued};
+pub use kin::{Child, Children, EndedChild, Errand};
+pub use phase::Phase;
 pub use reset::{Outcome, Reset, Resets};
 pub use spending::Spending;
-pub use tasks::{Approval, Approvals, Task, Tasks};
+pub use tasks::{Approval, Approvals, EndedTask, Task, Tasks};
 pub use tree::{Conversation, Lineage, Segment, Tree};
 pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
 
-use crate::event::{After, Body, Event, FailCause, FailureClass, Mode, ResetStep, TurnStatus};
+use crate::event::{
+    After, Body, Event, FailCause, FailureClass, Mode, ResetStep, SubagentOutcome, TurnStatus,
+};
 use crate::id::{AgentId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use crate::time::Timestamp;
@@ -40,42 +46,6 @@ pub enum Applied {
     Same,
     /// The pointer moved: load the window of the current conversation.
     PointerMoved,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    Idle,
-    Running,
-    Waiting,
-    AwaitingApproval,
-    Resetting,
-    Stopped,
-    Failed,
-}
-
-impl Phase {
-    pub const ALL: [Self; 7] = [
-        Self::Idle,
-        Self::Running,
-        Self::Waiting,
-        Self::AwaitingApproval,
-        Self::Resetting,
-        Self::Stopped,
-        Self::Failed,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Running => "running",
-            Self::Waiting => "waiting",
-            Self::AwaitingApproval => "awaiting_approval",
-            Self::Resetting => "resetting",
-            Self::Stopped => "stopped",
-            Self::Failed => "failed",
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,6 +75,11 @@ pub struct AgentState {
     pub last_turn: Option<EndedTurn>,
     pub tasks: Tasks,
     pub approvals: Approvals,
+    #[serde(default)]
+    pub children: Children,
+    /// What it was started for, where it is somebody's subagent.
+    #[serde(default)]
+    pub errand: Option<Errand>,
     #[serde(default)]
     pub compactions: Compactions,
     pub spending: Spending,
@@ -138,6 +113,8 @@ impl AgentState {
             last_turn: None,
             tasks: Tasks::default(),
             approvals: Approvals::default(),
+            children: Children::default(),
+            errand: None,
             compactions: Compactions::default(),
             spending: Spending::default(),
             anomalies: 0,
@@ -165,6 +142,10 @@ impl AgentState {
     pub fn phase(&self) -> Phase {
         if self.resets.under_way().is_some() || self.reset_due().is_some() {
             return Phase::Resetting;
+        }
+        // Its parent waits to hear of it: a daemon that comes anew looks after it.
+        if self.owes_report() && self.turn.is_none() {
+            return Phase::Running;
         }
         // Until its turn has ended it is still being stopped.
         if self.stopped && self.turn.is_none() {
@@ -221,6 +202,7 @@ impl AgentState {
             }
             Body::AgentArchived(_) => {
                 self.archived = true;
+                self.end_errand(SubagentOutcome::Deleted);
                 self.compactions.drop_asked();
                 true
             }
@@ -235,6 +217,7 @@ impl AgentState {
             }
             Body::AgentStopped(_) => {
                 self.stopped = true;
+                self.errand_stopped();
                 if self.turn.is_none() {
                     self.compactions.drop_asked();
                 }
@@ -242,6 +225,7 @@ impl AgentState {
             }
             Body::AgentFailed(body) => {
                 self.failed = Some(body.cause);
+                self.end_errand(SubagentOutcome::Failed);
                 self.compactions.drop_asked();
                 true
             }
@@ -260,9 +244,13 @@ impl AgentState {
                 true
             }
 
-            Body::ConversationBegan(body) => self.tree.begin(event, body),
+            Body::ConversationBegan(body) => {
+                self.tasks.carried_into(event.conversation);
+                self.tree.begin(event, body)
+            }
             Body::ConversationSealed(body) => self.tree.seal(event, body),
             Body::PointerMoved(body) => {
+                self.tasks.told(body.to);
                 let after = self.last_turn.as_ref().map(|turn| turn.id);
                 let is_known = self.tree.move_pointer(body);
                 if is_known && !self.spec.auto_reset.is_off() {
@@ -299,6 +287,7 @@ impl AgentState {
             }
             Body::Purged(body) => {
                 self.inbox.forget(body.conversation);
+                self.tasks.told(body.conversation);
                 self.tree.purged(body.conversation)
             }
 
@@ -313,9 +302,15 @@ impl AgentState {
                 }
                 all_known
             }
-            Body::PromptsSetAside(body) => self.inbox.set_aside(&body.prompts),
+            Body::PromptsSetAside(body) => {
+                self.errand_set_aside(&body.prompts);
+                self.inbox.set_aside(&body.prompts)
+            }
             Body::PromptsRequeued(body) => self.inbox.requeue(&body.prompts),
-            Body::PromptBlocked(body) => self.inbox.take(&[body.prompt]),
+            Body::PromptBlocked(body) => {
+                self.errand_blocked(body.prompt);
+                self.inbox.take(&[body.prompt])
+            }
 
             Body::TurnStarted(body) => self.start_turn(event, body),
             Body::TurnEnded(body) => self.end_turn(event, body),
@@ -347,7 +342,11 @@ impl AgentState {
                 self.tasks.start(event, body);
                 true
             }
-            Body::TaskEnded(body) => self.tasks.end(body),
+            Body::TaskEnded(body) => self.tasks.end(event, body),
+            Body::SubagentStarted(body) => self.children.start(event, body),
+            Body::SubagentEnded(body) => self.children.end(event, body),
+            Body::SubagentOf(body) => self.begin_errand(body),
+            Body::ParentTold(_) => self.report_made(),
             Body::ApprovalRequested(body) => {
                 self.approvals.request(event, body);
                 true

@@ -1,7 +1,9 @@
 //! Background tasks, and the questions that wait for an answer.
 
-use crate::event::{ApprovalAnswered, ApprovalRequested, Decision, Event, TaskEnded, TaskStarted};
-use crate::id::{ApprovalId, BootId, CallId, ConversationId, TaskId, TurnId};
+use crate::event::{
+    ApprovalAnswered, ApprovalRequested, Decision, Event, TaskEnded, TaskExit, TaskStarted,
+};
+use crate::id::{ApprovalId, BootId, CallId, ConversationId, Seq, TaskId, TurnId};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -13,13 +15,32 @@ pub struct Task {
     pub tool: String,
     pub boot: BootId,
     pub conversation: ConversationId,
+    #[serde(default)]
+    pub turn: Option<TurnId>,
     pub started_at: Timestamp,
+    /// The event that started it.
+    #[serde(default)]
+    pub seq: Seq,
+    /// The conversations in which the model was told that it runs.
+    #[serde(default)]
+    known_in: Vec<ConversationId>,
+}
+
+/// A task that ended while another conversation was the current one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedTask {
+    pub task: TaskId,
+    pub tool: String,
+    pub exit: TaskExit,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tasks {
     running: BTreeMap<TaskId, Task>,
     ended: u64,
+    /// What conversations that are not the current one have not been told.
+    #[serde(default)]
+    untold: BTreeMap<ConversationId, Vec<EndedTask>>,
 }
 
 impl Tasks {
@@ -39,17 +60,52 @@ impl Tasks {
                 tool: body.tool.clone(),
                 boot: body.boot,
                 conversation: event.conversation,
+                turn: event.turn,
                 started_at: event.at,
+                seq: event.seq,
+                known_in: vec![event.conversation],
             },
         );
     }
 
-    pub(super) fn end(&mut self, body: &TaskEnded) -> bool {
-        let known = self.running.remove(&body.task).is_some();
-        if known {
-            self.ended = self.ended.saturating_add(1);
+    pub(super) fn end(&mut self, event: &Event, body: &TaskEnded) -> bool {
+        let Some(known) = self.running.remove(&body.task) else {
+            return false;
+        };
+        self.ended = self.ended.saturating_add(1);
+        // The conversation that it ended in is told there and then.
+        let others = known
+            .known_in
+            .iter()
+            .filter(|it| **it != event.conversation);
+        for other in others {
+            let ended = EndedTask {
+                task: body.task,
+                tool: known.tool.clone(),
+                exit: body.exit,
+            };
+            self.untold.entry(*other).or_default().push(ended);
         }
-        known
+        true
+    }
+
+    /// The tasks that a conversation still believes to run, and that have ended.
+    pub fn untold(&self, conversation: ConversationId) -> &[EndedTask] {
+        self.untold
+            .get(&conversation)
+            .map_or(&[], |ended| ended.as_slice())
+    }
+
+    /// A conversation has begun, and was told what goes on.
+    pub(super) fn carried_into(&mut self, conversation: ConversationId) {
+        for task in self.running.values_mut() {
+            task.known_in.push(conversation);
+        }
+    }
+
+    /// The pointer has come back to a conversation, which was told; or its words are gone.
+    pub(super) fn told(&mut self, conversation: ConversationId) {
+        self.untold.remove(&conversation);
     }
 }
 

@@ -158,6 +158,7 @@ impl AgentState {
             return false;
         };
         self.approvals.end_turn(turn.id);
+        self.errand_answered(&turn.prompts, body.status);
         let busy_ms = event.at.since(turn.started_at);
         self.spending.work(event.at, busy_ms);
         self.tree.turn_ended(turn.conversation, busy_ms);

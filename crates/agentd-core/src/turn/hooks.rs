@@ -109,7 +109,11 @@ impl Machine {
             return Move::Wait;
         };
         let (id, n, refused) = (turn.id, turn.iterations, turn.stops_refused);
-        let occasion = Occasion::stop(refused > 0, &self.window.last_text());
+        let (is_active, text) = (refused > 0, self.window.last_text());
+        let occasion = match self.agent.is_on_errand() {
+            true => Occasion::subagent_stop(&self.agent.name, "completed", is_active, &text),
+            false => Occasion::stop(is_active, &text),
+        };
         match self.hear(Fire::of_turn(id, u64::from(n), occasion)) {
             Err(wait) => wait,
             // What it said now is counted already.

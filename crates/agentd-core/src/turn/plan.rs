@@ -4,7 +4,8 @@ use super::{Effect, Hooks, Live, Machine, Moment};
 use crate::event::{
     Body, NewEvent, PromptMode, PromptsTaken, TurnContinued, TurnStarted, TurnStatus,
 };
-use crate::id::TurnId;
+use crate::id::{CallId, TurnId};
+use crate::kin;
 
 /// What one look at the state came to.
 pub(super) enum Move {
@@ -213,8 +214,15 @@ impl Machine {
         reload.into_iter().collect()
     }
 
+    /// Whether a call waits for a subagent: another process waits for it as well.
+    fn is_kin(&self, call: &CallId) -> bool {
+        let turn = self.agent.turn.as_ref();
+        let started = turn.and_then(|turn| turn.calls.get(call));
+        started.is_some_and(|started| started.tool == kin::TOOL)
+    }
+
     fn stopped(&mut self) -> Option<Effect> {
-        let in_hand = self.live.sent.is_some() || !self.live.calls.is_empty();
+        let in_hand = self.live.sent.is_some() || self.live.calls.keys().any(|it| !self.is_kin(it));
         if !self.live.stopping || in_hand || self.live.stopped {
             return None;
         }

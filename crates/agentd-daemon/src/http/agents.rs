@@ -4,7 +4,7 @@ use super::respond::{Answer, Body, Fault, Path, Query, Said, to_its_end};
 use crate::daemon::Daemon;
 use crate::problem::of_store;
 use crate::{lifecycle, view};
-use agentd_client::api::{Agent, Agents, Create, Created, List, Tasks};
+use agentd_client::api::{Agent, Agents, Create, Created, List};
 use agentd_client::{Kind, Problem};
 use agentd_core::spec::AgentSpec;
 use agentd_store::{AgentCursor, AgentQuery, AgentSort};
@@ -95,11 +95,6 @@ pub async fn set_spec(
         view::agent(&daemon, &desk).await
     });
     Ok(Said(done.await?))
-}
-
-pub async fn tasks(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Tasks> {
-    let desk = daemon.any(&name).await?;
-    Ok(Said(lifecycle::tasks::list(&daemon, &desk).await))
 }
 
 /// What an export is written into.

@@ -31,7 +31,20 @@ verb!(start, Start, lifecycle::start::start);
 verb!(stop, Stop, lifecycle::stop::stop);
 verb!(restart, Restart, lifecycle::restart::restart);
 verb!(go_on, Start, lifecycle::go_on::go_on);
-verb!(archive, Archive, lifecycle::archive::archive);
+
+pub async fn archive(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+    Body(body): Body<Archive>,
+) -> Answer<Archived> {
+    let done = to_its_end(async move {
+        let desk = daemon.named(&name).await?;
+        let ended = lifecycle::archive::archive(&daemon, &desk, body).await?;
+        let agent = view::agent(&daemon, &desk).await?;
+        Ok(Archived { agent, ended })
+    });
+    Ok(Said(done.await?))
+}
 
 pub async fn interrupt(
     State(daemon): State<Arc<Daemon>>,

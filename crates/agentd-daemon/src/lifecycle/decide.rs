@@ -1,8 +1,10 @@
-//! An answer to a question about a call. The first one counts, from whichever client.
+//! An answer to a question about a call, of the agent or of one that works for it. The first one counts, from
+//! whichever client.
 
 use crate::daemon::Daemon;
-use crate::desk::Desk;
+use crate::desk::{Desk, Guard};
 use crate::problem::Result;
+use crate::view;
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{ApprovalAnswered, Decision};
 use agentd_core::id::ApprovalId;
@@ -15,12 +17,19 @@ pub async fn decide(
     approval: ApprovalId,
     decision: Decision,
 ) -> Result<()> {
+    let mut asker = Arc::clone(desk);
+    if !is_asked(&asker.lock().await, approval) {
+        // Whoever works for the agent asks the same user.
+        for child in view::kin::below(daemon, desk).await {
+            if is_asked(&child.lock().await, approval) {
+                asker = child;
+                break;
+            }
+        }
+    }
+    let desk = &asker;
     let mut guard = desk.lock().await;
-    let is_asked = {
-        let mut waiting = guard.state.approvals.waiting();
-        waiting.any(|(id, _)| *id == approval)
-    };
-    if !is_asked {
+    if !is_asked(&guard, approval) {
         let what = format!("no call waits for leave as {approval}");
         return Err(Problem::new(Kind::Conflict, what)
             .because("it was answered or withdrawn, or never asked"));
@@ -32,4 +41,9 @@ pub async fn decide(
     failpoint::hit("at", "barrier.5");
     daemon.mind(desk, &mut guard);
     Ok(())
+}
+
+fn is_asked(guard: &Guard<'_>, approval: ApprovalId) -> bool {
+    let mut waiting = guard.state.approvals.waiting();
+    waiting.any(|(id, _)| *id == approval)
 }

@@ -3,7 +3,7 @@
 
 mod hooks;
 
-use super::{GRACE, check_generation, kill, place, quiet, tasks};
+use super::{GRACE, check_generation, end_background, kill, place, quiet};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
@@ -201,7 +201,7 @@ async fn stop(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
         }
     }
     if order.kill_background {
-        tasks::kill_all(daemon, desk).await?;
+        end_background(daemon, desk).await?;
     }
     step_done(&mut desk.lock().await, ResetStep::Stop).await
 }

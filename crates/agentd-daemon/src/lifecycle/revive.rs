@@ -15,6 +15,15 @@ pub async fn revive(daemon: &Arc<Daemon>) -> Result<()> {
             mind(daemon, agent).await;
         }
     }
+    // Somebody has to see how they end.
+    let with_tasks = daemon.store.with_tasks().await;
+    for agent in with_tasks.map_err(|error| of_store(&error))? {
+        if let Ok(desk) = daemon.desk(agent).await {
+            let mut guard = desk.lock().await;
+            guard.wanted |= guard.process.is_none() && !guard.state.archived;
+            daemon.mind(&desk, &mut guard);
+        }
+    }
     Ok(())
 }
 

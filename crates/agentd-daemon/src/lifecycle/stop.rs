@@ -1,18 +1,18 @@
 //! From now on the agent does not run, whatever comes. Its turn ends as interrupted; what it left running
-//! in the background goes on.
+//! in the background goes on, unless that is to end too.
 
-use super::{GRACE, kill, quiet, tasks};
+use super::{GRACE, end_background, kill, quiet};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::hooks::session;
 use crate::problem::Result;
-use agentd_client::api::Stop;
+use agentd_client::api::{Ended, Stop};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::AgentStopped;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub async fn stop(daemon: &Arc<Daemon>, desk: &Arc<Desk>, stop: Stop) -> Result<()> {
+pub async fn stop(daemon: &Arc<Daemon>, desk: &Arc<Desk>, stop: Stop) -> Result<Ended> {
     let stopped = {
         let mut guard = desk.lock().await;
         guard.wanted = false;
@@ -34,8 +34,8 @@ pub async fn stop(daemon: &Arc<Daemon>, desk: &Arc<Desk>, stop: Stop) -> Result<
     if let Some(at) = stopped {
         session::ends(daemon, desk, "stop", at).await;
     }
-    if stop.kill_background {
-        tasks::kill_all(daemon, desk).await?;
+    match stop.kill_background {
+        true => end_background(daemon, desk).await,
+        false => Ok(Ended::default()),
     }
-    Ok(())
 }

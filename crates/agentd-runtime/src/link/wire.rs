@@ -3,10 +3,10 @@
 use super::{Ask, Heard, Options};
 use agentd_core::hook::Verdict;
 use agentd_core::id::FireId;
-use agentd_core::link::{Did, Down, MAX_FRAME, Runtime, Up};
+use agentd_core::link::{Answer, Did, Down, MAX_FRAME, Runtime, Up};
 use agentd_process::failpoint;
 use futures_util::{SinkExt as _, StreamExt as _};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
@@ -28,6 +28,8 @@ enum Over {
 struct Wire {
     link: Runtime,
     heard: mpsc::UnboundedSender<Heard>,
+    /// Who waits for which answer.
+    asking: BTreeMap<u64, oneshot::Sender<Answer>>,
     /// Who waits for what hooks say.
     firing: HashMap<FireId, Vec<oneshot::Sender<Verdict>>>,
 }
@@ -38,10 +40,11 @@ pub async fn run(
     heard: mpsc::UnboundedSender<Heard>,
 ) {
     let link = Runtime::new(options.agent, options.runtime);
-    let firing = HashMap::new();
+    let (asking, firing) = (BTreeMap::new(), HashMap::new());
     let mut wire = Wire {
         link,
         heard,
+        asking,
         firing,
     };
     let mut alone_since = Instant::now();
@@ -77,6 +80,16 @@ pub async fn run(
 }
 
 impl Wire {
+    /// What nobody waits for is not asked again.
+    fn forget_who_left(&mut self) {
+        let left = self.asking.iter().filter(|(_, reply)| reply.is_closed());
+        let left: Vec<u64> = left.map(|(n, _)| *n).collect();
+        for n in left {
+            self.asking.remove(&n);
+            self.link.forget(n);
+        }
+    }
+
     async fn converse(
         &mut self,
         connection: &mut Connection,
@@ -99,6 +112,12 @@ impl Wire {
                 ask = asked.recv() => match ask {
                     Some(Ask::Append(events, ends)) => self.link.append(events, ends),
                     Some(Ask::Draft(draft)) => self.link.draft(draft),
+                    Some(Ask::Question(question, reply)) => {
+                        self.forget_who_left();
+                        let (n, did) = self.link.ask(question);
+                        self.asking.insert(n, reply);
+                        did
+                    }
                     Some(Ask::Fire(fire, tell)) => {
                         self.firing.entry(fire.id).or_default().push(tell);
                         self.link.fire(*fire)
@@ -132,6 +151,12 @@ impl Wire {
                     continue;
                 }
                 Did::Told(order, turn) => Heard::Told(order, turn),
+                Did::Answered(n, answer) => {
+                    if let Some(reply) = self.asking.remove(&n) {
+                        let _nobody_waits = reply.send(answer);
+                    }
+                    continue;
+                }
                 Did::Refused(why) => {
                     let _nobody_listens = self.heard.send(Heard::Refused(why));
                     return Some(Over::Done);

@@ -3,6 +3,7 @@
 use super::ToolboxOptions;
 use super::secrets::Secrets;
 use super::tool::Traits;
+use crate::link::Asking;
 use agentd_core::id::{BootId, TaskId};
 use agentd_core::permission::{Subject, decide, stricter};
 use agentd_core::spec::{Decision, Rule};
@@ -15,12 +16,14 @@ pub(super) struct Desk {
     pub state: PathBuf,
     pub env: BTreeMap<String, String>,
     pub output_bytes: usize,
+    pub kept_bytes: u64,
     pub max_tasks: usize,
     pub secrets: Secrets,
     pub shim: ShimProgram,
     pub lab: Option<PathBuf>,
     pub task_limits: Limits,
     pub boot: BootId,
+    pub asking: Option<Asking>,
     rules: Vec<Rule>,
     ask_by_default: bool,
 }
@@ -32,12 +35,14 @@ impl Desk {
             state: options.state,
             env: options.env.into_iter().collect(),
             output_bytes: options.output_bytes,
+            kept_bytes: options.kept_bytes,
             max_tasks: options.max_tasks,
             secrets: options.secrets,
             shim: options.shim,
             lab: options.lab,
             task_limits: options.task_limits,
             boot: options.boot,
+            asking: options.asking,
             rules: options.rules,
             ask_by_default: options.ask_by_default,
         }

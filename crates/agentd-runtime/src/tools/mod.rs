@@ -7,6 +7,7 @@
 //! Every text that a tool returns or keeps is without agentd's own [`Secrets`], and within the limit
 //! for output. Processes are started through `agentd-process` alone.
 
+mod agent;
 mod arguments;
 mod blocking;
 mod desk;
@@ -35,13 +36,16 @@ mod write_file;
 #[cfg(test)]
 mod tests;
 
+pub use agent::Kinds;
 pub use environment::allowed_env;
 pub use secrets::{MARK, Secrets};
 pub use tool::Traits;
 
 use crate::driver::Tools;
+use crate::link::Asking;
 use agentd_core::event::TaskExit;
 use agentd_core::id::{BootId, TaskId};
+use agentd_core::kin;
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover::CallFact;
 use agentd_core::spec::Rule;
@@ -74,12 +78,15 @@ pub struct ToolboxOptions {
     pub rules: Vec<Rule>,
     /// Whether a call that changes something or reaches out is asked about where no rule matches it.
     pub ask_by_default: bool,
-    /// The names of the tools; none means all but `fetch_url`.
+    /// The names of the tools; none means all but `fetch_url`, and `agent` only where there are kinds of
+    /// subagents.
     pub tools: Option<Vec<String>>,
     /// Whether it may have `reset_conversation`; that needs somebody who carries it out.
     pub may_reset: bool,
     /// What the model sees of one output, in bytes.
     pub output_bytes: usize,
+    /// What is kept of the output of one command, in bytes.
+    pub kept_bytes: u64,
     /// Background tasks that run at the same time.
     pub max_tasks: usize,
     /// What the operating system is to keep each command within.
@@ -90,6 +97,10 @@ pub struct ToolboxOptions {
     pub lab: Option<PathBuf>,
     /// The start of the system under which this process runs.
     pub boot: BootId,
+    /// The kinds of subagents that it may start; none where it may start none at all.
+    pub subagents: Option<Kinds>,
+    /// The way to the daemon, where there is one.
+    pub asking: Option<Asking>,
 }
 
 /// The tools cannot be set up.
@@ -119,6 +130,7 @@ pub struct Toolbox {
     desk: Arc<Desk>,
     /// In a fixed order: the list is part of every request.
     tools: Vec<Box<dyn AnyTool>>,
+    kinds: Option<Kinds>,
 }
 
 impl Toolbox {
@@ -128,18 +140,14 @@ impl Toolbox {
                 return Err(Error::BadFolder { path: path.clone() });
             }
         }
-        let mut tools = all();
+        let kinds = options.subagents.clone();
+        let mut tools = all(kinds.as_ref());
         let reset = reset_conversation::ResetConversation::NAME;
         tools.retain(|tool| tool.name() != reset || options.may_reset);
-        match &options.tools {
-            Some(names) => {
-                check(names, &tools)?;
-                tools.retain(|tool| {
-                    tool.name() == reset || names.iter().any(|name| name == tool.name())
-                });
-            }
-            None => tools.retain(|tool| tool.name() != fetch_url::FetchUrl::NAME),
+        if let Some(names) = &options.tools {
+            check(names, &tools)?;
         }
+        tools.retain(|tool| is_wanted(tool.name(), &options));
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -151,6 +159,7 @@ impl Toolbox {
         Ok(Self {
             desk: Arc::new(Desk::new(options)),
             tools,
+            kinds,
         })
     }
 
@@ -231,7 +240,7 @@ impl Tools for Toolbox {
 
     async fn find(&self, call: &ToolCall, started: &StartedCall) -> CallFact {
         // It may have been started with other tools than there are now.
-        let every = all();
+        let every = all(self.kinds.as_ref());
         let tool = every.iter().find(|tool| tool.name() == call.name);
         let Some(tool) = tool else {
             return CallFact::Unknown;
@@ -257,7 +266,7 @@ impl Tools for Toolbox {
         started: StartedCall,
         cancelled: watch::Receiver<bool>,
     ) -> Finished {
-        let every = all();
+        let every = all(self.kinds.as_ref());
         let tool = every.iter().find(|tool| tool.name() == call.name);
         let Some(tool) = tool else {
             return said(CallOutcome::Unknown, self.no_such_tool(&call.name).text());
@@ -279,7 +288,8 @@ impl Tools for Toolbox {
 }
 
 /// Every tool there is, in the order in which the model is told of them.
-fn all() -> Vec<Box<dyn AnyTool>> {
+fn all(kinds: Option<&Kinds>) -> Vec<Box<dyn AnyTool>> {
+    let kinds = kinds.cloned().unwrap_or_default();
     vec![
         known::<shell::Shell>(),
         known::<read_file::ReadFile>(),
@@ -291,7 +301,21 @@ fn all() -> Vec<Box<dyn AnyTool>> {
         known::<task_stop::TaskStop>(),
         known::<fetch_url::FetchUrl>(),
         known::<reset_conversation::ResetConversation>(),
+        Box::new(agent::Agent(kinds)),
     ]
+}
+
+/// Whether the agent has this tool.
+fn is_wanted(name: &str, options: &ToolboxOptions) -> bool {
+    let names = options.tools.as_ref();
+    let is_named = names.is_some_and(|names| names.iter().any(|named| named == name));
+    match (name, &options.subagents) {
+        (kin::TOOL, None) => false,
+        (kin::TOOL, Some(kinds)) => is_named || !kinds.0.is_empty(),
+        (fetch_url::FetchUrl::NAME, _) => is_named,
+        (reset_conversation::ResetConversation::NAME, _) => options.may_reset,
+        _ => is_named || names.is_none(),
+    }
 }
 
 fn check(wanted: &[String], tools: &[Box<dyn AnyTool>]) -> Result<(), Error> {

@@ -30,8 +30,6 @@ const GRACE_MS: u64 = 2_000;
 /// After an interrupt the turn is to be over within a second, so it has less.
 const INTERRUPT_GRACE: Duration = Duration::from_millis(300);
 const INTERRUPT_PATIENCE: Duration = Duration::from_millis(500);
-/// So much of its output is kept.
-const KEPT_BYTES: u64 = 64 * 1024 * 1024;
 /// A background command that has not begun by then is taken back.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(10);
 const BEGIN_PAUSE: Duration = Duration::from_millis(5);
@@ -228,7 +226,7 @@ impl Arguments {
             cwd: self.folder(desk)?,
             time_limit_ms: self.time_limit_ms(),
             grace_ms: GRACE_MS,
-            output_limit_bytes: KEPT_BYTES,
+            output_limit_bytes: desk.kept_bytes,
             foreground: !self.is_background(),
             errors_apart: false,
             stdin: None,

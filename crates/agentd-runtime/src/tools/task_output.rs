@@ -93,10 +93,13 @@ async fn show(job: &Job<Arguments>) -> Result<String, Failure> {
     });
     let (written, shown) = read.await?;
     let shown = shown.map_err(|error| Failure::new(format!("Cannot read its output: {error}.")))?;
-    let head = format!(
+    let mut head = format!(
         "Task {task} {state}; it has written {} bytes.",
         number(written)
     );
+    if written >= job.desk.kept_bytes {
+        head.push_str(" That is the limit (`task_output_bytes`): what it writes now is not kept.");
+    }
     Ok(match shown.is_empty() {
         true => head,
         false => format!("{head}\n{shown}"),

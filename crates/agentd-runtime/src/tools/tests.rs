@@ -30,9 +30,12 @@ impl Stage {
             tools: None,
             may_reset: false,
             output_bytes: 1000,
+            kept_bytes: 64 * 1024 * 1024,
             max_tasks: 2,
             secrets: Secrets::new(["sk-0123456789".to_owned()]),
             shim: ShimProgram::default(),
+            subagents: None,
+            asking: None,
             lab: None,
             task_limits: Default::default(),
             boot: BootId::from_bytes([7; 16]),
@@ -177,10 +180,28 @@ fn the_tools_are_declared_in_a_fixed_order_with_what_they_promise() {
 }
 
 #[test]
+fn subagents_can_be_started_where_there_are_kinds_or_the_tool_is_named() {
+    let has = |stage: &Stage| names(&stage.toolbox().tools).ends_with("agent");
+    let mut stage = Stage::new();
+    stage.options.subagents = Some(Kinds::default());
+    assert!(!has(&stage));
+    stage.options.tools = Some(vec!["agent".into()]);
+    assert!(has(&stage));
+    stage.options.tools = Some(Vec::new());
+    stage.options.subagents = Some(Kinds(vec![("reviewer".to_owned(), None)]));
+    assert!(has(&stage));
+    stage.options.subagents = None;
+    assert!(!has(&stage));
+}
+
+#[test]
 fn every_schema_is_of_an_object_that_takes_nothing_else() {
     let mut stage = Stage::new();
     stage.options.may_reset = true;
-    stage.options.tools = Some(all().iter().map(|tool| tool.name().into()).collect());
+    stage.options.tools = Some(all(None).iter().map(|tool| tool.name().into()).collect());
+    let about = Some("Finds faults".to_owned());
+    stage.options.subagents = Some(Kinds(vec![("reviewer".to_owned(), about)]));
+    assert_eq!(stage.toolbox().declarations().len(), all(None).len());
     for tool in stage.toolbox().declarations() {
         assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
         assert_eq!(tool.parameters["additionalProperties"], false);
@@ -341,7 +362,7 @@ async fn a_secret_gets_out_in_no_answer() {
 async fn a_read_only_call_that_was_cut_off_is_not_done() {
     let mut stage = Stage::new();
     stage.options.may_reset = true;
-    stage.options.tools = Some(all().iter().map(|tool| tool.name().into()).collect());
+    stage.options.tools = Some(all(None).iter().map(|tool| tool.name().into()).collect());
     let started = StartedCall {
         tool: String::new(),
         task: None,

@@ -1,16 +1,17 @@
 //! The list of agents: one line each, kept by the writer, read a page at a time.
 
+use super::names::find;
 use super::row::{IdParam, existing_agent_num};
 use super::writer::Entry;
 use crate::error::{Error, Result, Unreadable};
 use crate::store::*;
-use agentd_core::event::{Body, Mode};
+use agentd_core::event::Mode;
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::{AgentState, Phase};
 use agentd_core::time::Timestamp;
 use agentd_core::usage::Spent;
 use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
+use rusqlite::{Connection, Row, params, params_from_iter};
 
 /// Lines on one page at the most.
 const MAX_PAGE: usize = 1000;
@@ -27,6 +28,8 @@ pub struct Line {
     spent: Spent,
     name: String,
     conversations: usize,
+    parent: Option<AgentId>,
+    tasks: usize,
     idle_reset_at: Option<i64>,
 }
 
@@ -40,6 +43,8 @@ impl Line {
             spent: Spent::default(),
             name: String::new(),
             conversations: 0,
+            parent: None,
+            tasks: 0,
             idle_reset_at: None,
         }
     }
@@ -52,9 +57,15 @@ impl Line {
             spent: state.spending.lifetime,
             name: state.name.clone(),
             conversations: state.tree.len(),
+            parent: parent(state),
+            tasks: state.tasks.running().len(),
             idle_reset_at: idle_reset_at(state),
         }
     }
+}
+
+fn parent(state: &AgentState) -> Option<AgentId> {
+    state.errand.as_ref().map(|errand| errand.parent)
 }
 
 fn idle_reset_at(state: &AgentState) -> Option<i64> {
@@ -81,7 +92,7 @@ pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Re
         .prepare_cached(
             "UPDATE agent SET name = ?2, mode = ?3, phase = ?4, listed = ?5, created_at = ?6,
                  updated_at = ?7, generation = ?8, conversations = ?9, spent = ?10,
-                 idle_reset_at = ?11
+                 parent = ?11, tasks = ?12, idle_reset_at = ?13
              WHERE num = ?1",
         )?
         .execute(params![
@@ -95,6 +106,8 @@ pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Re
             state.generation() as i64,
             state.tree.len() as i64,
             serde_json::to_string(&state.spending.lifetime).map_err(Error::Encode)?,
+            parent(state).map(|parent| *parent.as_bytes()),
+            state.tasks.running().len() as i64,
             idle_reset_at(state),
         ])?;
     entry.listed_at = at;
@@ -127,65 +140,16 @@ pub fn is_listed_as(journal: &Connection, num: i64, state: &AgentState) -> Resul
         && row.created_at == state.created_at
         && row.generation == state.generation()
         && row.conversations == state.tree.len() as u64
-        && row.spent == state.spending.lifetime;
+        && row.spent == state.spending.lifetime
+        && row.parent == parent(state);
     Ok(same && (state.archived || find(journal, &state.name)? == Some(state.id)))
 }
 
-/// Refuses names that others have. True where the names change.
-pub fn check_names<'a>(
-    journal: &Connection,
-    entry: &Entry,
-    events: impl Iterator<Item = &'a Body>,
-) -> Result<bool> {
-    let mut changes = false;
-    for body in events {
-        let name = match body {
-            Body::AgentCreated(body) => &body.name,
-            Body::AgentRenamed(body) => &body.name,
-            Body::AgentRestored(_) => &entry.state.name,
-            Body::AgentArchived(_) => {
-                changes = true;
-                continue;
-            }
-            _ => continue,
-        };
-        changes = true;
-        let holder: Option<i64> = journal
-            .prepare_cached("SELECT agent FROM name WHERE name = ?1")?
-            .query_row([name], |row| row.get(0))
-            .optional()?;
-        if holder.is_some_and(|holder| holder != entry.num) {
-            return Err(Error::NameTaken { name: name.clone() });
-        }
-    }
-    Ok(changes)
-}
-
-/// Names are one space for all living agents; an archived one gives its names back.
-pub fn update_names(journal: &Connection, entry: &Entry) -> Result<()> {
-    journal.execute("DELETE FROM name WHERE agent = ?1", [entry.num])?;
-    if entry.state.archived {
-        return Ok(());
-    }
-    let aliases = entry.state.aliases.iter();
-    for name in std::iter::once(&entry.state.name).chain(aliases) {
-        // An alias that somebody else has taken meanwhile is theirs.
-        journal.execute(
-            "INSERT OR IGNORE INTO name (name, agent) VALUES (?1, ?2)",
-            params![name, entry.num],
-        )?;
-    }
-    Ok(())
-}
-
-pub fn find(journal: &Connection, name: &str) -> Result<Option<AgentId>> {
-    let id: Option<[u8; 16]> = journal
-        .prepare_cached(
-            "SELECT agent.id FROM name JOIN agent ON agent.num = name.agent WHERE name.name = ?1",
-        )?
-        .query_row([name], |row| row.get(0))
-        .optional()?;
-    Ok(id.map(AgentId::from_bytes))
+/// Those that have background tasks, as far as their journals tell.
+pub fn with_tasks(journal: &Connection) -> Result<Vec<AgentId>> {
+    let mut statement = journal.prepare_cached("SELECT id FROM agent WHERE tasks > 0")?;
+    let ids = statement.query_map([], |row| row.get(0).map(AgentId::from_bytes))?;
+    Ok(ids.collect::<rusqlite::Result<_>>()?)
 }
 
 pub fn list(journal: &Connection, query: &AgentQuery) -> Result<AgentPage> {
@@ -323,7 +287,7 @@ pub fn idle_resets(journal: &Connection, limit: usize) -> Result<Vec<(AgentId, T
 
 /// The columns of a line, in the order [`read_line`] expects them.
 const LINE: &str = "num, id, name, mode, phase, listed, created_at, updated_at, generation, \
-                    conversations, spent";
+                    conversations, spent, parent";
 
 fn read_line(row: &Row<'_>) -> Result<(i64, AgentRow)> {
     let mode: String = row.get(3)?;
@@ -347,6 +311,7 @@ fn read_line(row: &Row<'_>) -> Result<(i64, AgentRow)> {
         generation: row.get::<_, i64>(8)?.unsigned_abs(),
         conversations: row.get::<_, i64>(9)?.unsigned_abs(),
         spent: read_spent(id, &spent)?,
+        parent: row.get::<_, Option<[u8; 16]>>(11)?.map(AgentId::from_bytes),
     };
     Ok((row.get(0)?, agent))
 }

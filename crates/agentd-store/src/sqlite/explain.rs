@@ -217,6 +217,7 @@ async fn looks(store: &SqliteStore) {
             }
         }
     }
+    store.with_tasks().await.unwrap();
 }
 
 /// What SQLite would do, line by line; nothing for what is no query.

@@ -1,6 +1,7 @@
 //! Puts a portable file's agents in their place, all of them or none.
 
 use super::agents::{self, Line};
+use super::names;
 use super::row::{IdParam, agent_num, sql_seq};
 use super::writer::entry::{self, Care};
 use super::writer::{Databases, Entry, Written};
@@ -208,8 +209,8 @@ fn list(journal: &Connection, mut entry: Entry) -> Result<()> {
     // An archived one has given its names back.
     if !entry.state.archived {
         let names = Body::from(agentd_core::event::AgentRestored {});
-        agents::check_names(journal, &entry, std::iter::once(&names))?;
-        agents::update_names(journal, &entry)?;
+        names::check_names(journal, &entry, std::iter::once(&names))?;
+        names::update_names(journal, &entry)?;
     }
     let nothing = Line::none();
     agents::update_line(journal, &mut entry, &nothing)

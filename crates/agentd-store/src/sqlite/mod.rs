@@ -14,6 +14,7 @@ mod export;
 mod follower;
 mod import;
 mod load;
+mod names;
 mod notify;
 mod purge;
 mod read;
@@ -227,7 +228,7 @@ impl Store for SqliteStore {
         let name = name.to_owned();
         self.inner
             .readers
-            .run(move |db| agents::find(&db.journal, &name))
+            .run(move |db| names::find(&db.journal, &name))
             .await
     }
 
@@ -235,6 +236,13 @@ impl Store for SqliteStore {
         self.inner
             .readers
             .run(move |db| agents::list(&db.journal, &query))
+            .await
+    }
+
+    async fn with_tasks(&self) -> Result<Vec<AgentId>> {
+        self.inner
+            .readers
+            .run(move |db| agents::with_tasks(&db.journal))
             .await
     }
 

@@ -162,6 +162,12 @@ pub const JOURNAL: &[Migration] = &[
     ALTER TABLE agent ADD COLUMN idle_reset_at INTEGER;
     CREATE INDEX agent_idle_reset ON agent (idle_reset_at) WHERE idle_reset_at IS NOT NULL;
     ",
+    // 4: whose subagent an agent is, and how many background tasks it has.
+    "
+    ALTER TABLE agent ADD COLUMN parent BLOB;
+    ALTER TABLE agent ADD COLUMN tasks INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX agent_tasks ON agent (tasks) WHERE tasks > 0;
+    ",
 ];
 
 /// What is derived from the journal; deleting the file only costs time.

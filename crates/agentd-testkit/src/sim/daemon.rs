@@ -171,6 +171,8 @@ impl Sim {
             }
             // Whoever said it is gone, or will hear so when it comes back.
             Up::Append(_) | Up::Draft(_) => {}
+            // Its agents start nobody.
+            Up::Ask(_) => {}
         }
     }
 

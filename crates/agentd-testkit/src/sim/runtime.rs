@@ -105,6 +105,7 @@ impl Sim {
                 Did::Told(order, turn) => self.input(Input::of_order(order, turn)),
                 // Somebody else has it: this one ends itself.
                 Did::Refused(_) => self.runtime_ends(),
+                Did::Answered(..) => {}
                 Did::Reconnect => self.cut(),
             }
         }

@@ -96,6 +96,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
         settings.base_url.clone(),
         &folder.path,
         &Surroundings::own(),
+        None,
     )?;
 
     if let Some(why) = &ready.policy.missing_key {
@@ -222,6 +223,7 @@ async fn leave(
             settings.base_url.clone(),
             &folder.path,
             &Surroundings::own(),
+            None,
         )?;
         let observer: Observer = Box::new(|_| {});
         let parts = Parts {

@@ -5,7 +5,7 @@ use crate::connect;
 use crate::error::Error;
 use crate::output::{Output, QUIET};
 use crate::render::table::{Head, table};
-use crate::render::{count, time, usage, word};
+use crate::render::{count, kin, time, usage, word};
 use agentd_client::api::{AgentLine, Agents, List};
 use agentd_core::event::Mode;
 use agentd_core::state::Phase;
@@ -17,9 +17,10 @@ Examples:
   agentd list
   agentd list --phase awaiting_approval
   agentd list --prefix review --by-name --all
+  agentd list --tree
   agentd list --json | jq -r '.agents[].name'
 
-The last used come first.";
+The last used come first. With --tree, subagents stand under the agent that started them.";
 
 /// How many are shown, where nobody says.
 const USUAL: usize = 50;
@@ -54,6 +55,9 @@ pub struct Args {
     /// All of them
     #[arg(short, long)]
     all: bool,
+    /// All of them, subagents under the agent that started them
+    #[arg(long, conflicts_with_all = ["limit", "after"])]
+    tree: bool,
     /// Print one JSON object: agents, total, next
     #[arg(long)]
     json: bool,
@@ -86,7 +90,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         limit: None,
         after: args.after.clone(),
     };
-    let most = match args.all {
+    let most = match args.all || args.tree {
         true => usize::MAX,
         false => args.limit.unwrap_or(USUAL),
     };
@@ -106,18 +110,25 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         }
         list.after.clone_from(&found.next);
     }
+    if args.tree {
+        found.agents = kin::sorted(found.agents);
+    }
     match args.json {
         true => out.json(&found),
-        false => print(&found, out),
+        false => print(&found, args.tree, out),
     }
 }
 
-fn print(found: &Agents, out: &mut Output) -> Result<(), Error> {
+fn print(found: &Agents, is_tree: bool, out: &mut Output) -> Result<(), Error> {
     if found.agents.is_empty() {
         out.line("no agents")?;
         return out.line("  create one with `agentd create NAME`, or `agentd run \"…\"`");
     }
-    for line in lines(&found.agents, clock::now(), out.width()) {
+    let names = match is_tree {
+        true => kin::drawn(&found.agents),
+        false => found.agents.iter().map(|it| it.name.clone()).collect(),
+    };
+    for line in lines(&found.agents, names, clock::now(), out.width()) {
         out.line(line)?;
     }
     let shown = found.agents.len() as u64;
@@ -131,7 +142,12 @@ fn print(found: &Agents, out: &mut Output) -> Result<(), Error> {
     }
 }
 
-fn lines(agents: &[AgentLine], now: Timestamp, width: Option<u16>) -> Vec<String> {
+fn lines(
+    agents: &[AgentLine],
+    names: Vec<String>,
+    now: Timestamp,
+    width: Option<u16>,
+) -> Vec<String> {
     let head = [
         Head::Kept("NAME"),
         Head::Kept("PHASE"),
@@ -141,9 +157,9 @@ fn lines(agents: &[AgentLine], now: Timestamp, width: Option<u16>) -> Vec<String
         Head::Spare("COST", 2),
         Head::Kept("USED"),
     ];
-    let rows = agents.iter().map(|agent| {
+    let rows = agents.iter().zip(names).map(|(agent, name)| {
         vec![
-            agent.name.clone(),
+            name,
             agent.phase.name().to_owned(),
             word(agent.process.state),
             word(agent.mode),

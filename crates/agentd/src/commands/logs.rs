@@ -8,9 +8,9 @@ use crate::follow::{Follow, Seen};
 use crate::output::{Output, QUIET};
 use crate::printer::{Printer, Style};
 use crate::render::event::told;
-use agentd_client::api::EventQuery;
+use agentd_client::api::{EventQuery, OutputQuery};
 use agentd_core::event::{Body, Event};
-use agentd_core::id::TurnId;
+use agentd_core::id::{TaskId, TurnId};
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -19,6 +19,7 @@ Examples:
   agentd logs coder -f
   agentd logs coder --since 1200 --json
   agentd logs coder --turn 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
+  agentd logs coder --task 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f -f
   agentd logs coder --all --json | jq -r .kind | sort | uniq -c
 
 What was said before `agentd reset --clear-log` is shown with --all, or with --conversation. With -f this goes on until Ctrl-C, \
@@ -26,6 +27,9 @@ through every restart of the daemon, and shows each event once.";
 
 /// As long as a streamed reply may take to be written before what follows it.
 const IN_TURN: Duration = Duration::from_secs(5);
+
+/// Between two looks at what a task writes.
+const MORE: Duration = Duration::from_millis(200);
 
 /// Show what an agent and its model said and did
 #[derive(Debug, clap::Args)]
@@ -51,6 +55,9 @@ pub struct Args {
     /// Only one conversation, by its id or number
     #[arg(long, value_name = "ID|N")]
     conversation: Option<Which>,
+    /// What a task of the agent has written, instead
+    #[arg(long, value_name = "ID", conflicts_with_all = ["since", "turn", "conversation", "all"])]
+    task: Option<TaskId>,
     /// From the very beginning, even where the log was cleared
     #[arg(short, long)]
     all: bool,
@@ -73,9 +80,42 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         follow: false,
     };
     let name = &args.name;
+    if let Some(task) = args.task {
+        return output(&mut connection, args, task, out).await;
+    }
     match args.follow {
         true => follow(&mut connection, args, name, query, out).await,
         false => pages(&mut connection, args, name, query, out).await,
+    }
+}
+
+/// What a task has written; with -f until it ends.
+async fn output(
+    connection: &mut Connection,
+    args: &Args,
+    task: TaskId,
+    out: &mut Output,
+) -> Result<(), Error> {
+    let mut query = OutputQuery::default();
+    loop {
+        let read = connection.client.output(&args.name, task, &query).await;
+        let Some(read) = connection.or_again(read).await? else {
+            continue;
+        };
+        let is_more = !read.text.is_empty();
+        query.offset = read.next;
+        match args.json {
+            true if is_more => out.json(&read)?,
+            true => {}
+            false => out.piece(&read.text)?,
+        }
+        if read.is_over || !(args.follow || is_more) {
+            return Ok(());
+        }
+        if !is_more {
+            // tidy: polls for more of its output
+            tokio::time::sleep(MORE).await;
+        }
     }
 }
 

@@ -31,11 +31,17 @@ pub struct Args {
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let reason = args.reason.clone();
     let client = connect::client().await?;
-    let agent = client.archive(&args.name, &Archive { reason }).await?;
+    let archived = client.archive(&args.name, &Archive { reason }).await?;
     if args.json {
-        return out.json(&agent);
+        return out.json(&archived);
     }
-    let name = &agent.name;
+    let name = &archived.agent.name;
     out.line(format_args!("{name} is put away"))?;
+    let tasks = archived.ended.tasks.iter().map(ToString::to_string);
+    let subagents = archived.ended.subagents.iter().cloned();
+    let ended: Vec<String> = subagents.chain(tasks).collect();
+    if !ended.is_empty() {
+        out.line(format_args!("  ended with it: {}", ended.join(", ")))?;
+    }
     out.line(format_args!("  take it out again: agentd restore {name}"))
 }

@@ -41,5 +41,13 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         grace_ms: args.grace.map(time::millis),
     };
     let agent = connect::client().await?.stop(&args.name, &stop).await?;
-    tell(&agent, args.json, out)
+    tell(&agent, args.json, out)?;
+    if !args.json && !agent.tasks.is_empty() {
+        let tasks: Vec<String> = agent.tasks.iter().map(ToString::to_string).collect();
+        out.line(format_args!(
+            "  goes on in the background: {}",
+            tasks.join(", ")
+        ))?;
+    }
+    Ok(())
 }

@@ -6,52 +6,134 @@ use crate::connect;
 use crate::error::Error;
 use crate::output::Output;
 use crate::render::table::{Head, table};
-use crate::render::time;
+use crate::render::{count, event, time, word};
+use agentd_client::api::{Task, Tasks};
+use agentd_core::time::Timestamp;
 
 const EXAMPLES: &str = "\
 Examples:
+  agentd tasks
   agentd tasks coder
+  agentd tasks stop 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
+  agentd tasks stop coder
   agentd tasks coder --json | jq '.tasks[] | select(.running)'
 
-Background tasks outlive their turn, the agent's process, the daemon and a reset.";
+Background tasks outlive their turn, the agent's process, the daemon and a reset. `agentd logs NAME --task ID` \
+shows what one writes. When one ends, the agent's conversation is told once, and it leaves this list.";
 
-/// List the processes that an agent's tools have left running
+/// Characters of a command that are shown.
+const COMMAND: usize = 60;
+
+/// List the processes that agents' tools have left running, or end them
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Args {
-    /// The agent
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    /// The agent [default: all of them]
     #[arg(add = complete::agents())]
-    name: String,
+    name: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// End a task and all that it started; with an agent's name, all of its tasks
+    #[command(
+        after_help = "Examples:\n  agentd tasks stop 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f\n  agentd tasks stop coder"
+    )]
+    Stop(Stop),
+}
+
+#[derive(Debug, clap::Args)]
+struct Stop {
+    /// The task's id, or an agent
+    #[arg(value_name = "ID|NAME", add = complete::agents())]
+    which: String,
+    /// Print those that it ended as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let tasks = connect::client().await?.tasks(&args.name).await?;
-    if args.json {
-        return out.json(&tasks);
+    let client = connect::client().await?;
+    if let Some(Verb::Stop(stop)) = &args.verb {
+        let ended = client.stop_tasks(&stop.which).await?;
+        return match stop.json {
+            true => out.json(&ended),
+            false => print_ended(&ended, &stop.which, out),
+        };
     }
+    let tasks = match &args.name {
+        Some(name) => client.tasks(name).await?,
+        None => client.all_tasks().await?,
+    };
+    match args.json {
+        true => out.json(&tasks),
+        false => print(&tasks, args.name.as_deref(), out),
+    }
+}
+
+fn print_ended(ended: &Tasks, which: &str, out: &mut Output) -> Result<(), Error> {
+    for task in &ended.tasks {
+        let how = task.exit.map(|exit| event::exit(&exit));
+        let how = how.unwrap_or_else(|| word(task.state));
+        out.line(format_args!("{} of {} is ended: {how}", task.id, task.name))?;
+    }
+    match ended.tasks.is_empty() {
+        true => out.line(format_args!("{which} has no background tasks")),
+        false => Ok(()),
+    }
+}
+
+fn print(tasks: &Tasks, name: Option<&str>, out: &mut Output) -> Result<(), Error> {
     if tasks.tasks.is_empty() {
-        return out.line(format_args!("{} has no background tasks", args.name));
+        return match name {
+            Some(name) => out.line(format_args!("{name} has no background tasks")),
+            None => out.line("no background tasks"),
+        };
     }
     let now = clock::now();
-    let rows = tasks.tasks.iter().map(|task| {
-        let state = match task.running {
-            true => "running",
-            false => "ended",
-        };
-        vec![
-            task.id.to_string(),
-            task.tool.clone(),
-            state.to_owned(),
-            time::ago(task.started_at, now),
-        ]
-    });
-    let rows: Vec<_> = rows.collect();
-    let head = ["TASK", "TOOL", "STATE", "STARTED"].map(Head::Kept);
+    let rows: Vec<_> = tasks.tasks.iter().map(|task| row(task, now)).collect();
+    let head = [
+        Head::Kept("TASK"),
+        Head::Kept("AGENT"),
+        Head::Spare("CONVERSATION", 0),
+        Head::Spare("TURN", 0),
+        Head::Kept("STATE"),
+        Head::Spare("AGE", 3),
+        Head::Spare("OUTPUT", 2),
+        Head::Spare("COMMAND", 1),
+    ];
     for line in table(&head, &rows, out.width()) {
         out.line(line)?;
     }
     Ok(())
+}
+
+fn row(task: &Task, now: Timestamp) -> Vec<String> {
+    let state = match &task.exit {
+        Some(exit) => event::exit(exit),
+        None => word(task.state),
+    };
+    let command = task.command.as_deref().unwrap_or(&task.tool);
+    let command: String = command.lines().next().unwrap_or_default().to_owned();
+    let short: String = command.chars().take(COMMAND).collect();
+    let more = if short.len() < command.len() {
+        "…"
+    } else {
+        ""
+    };
+    vec![
+        task.id.to_string(),
+        task.name.clone(),
+        task.conversation.to_string(),
+        task.turn.map_or_else(String::new, |turn| turn.to_string()),
+        state,
+        time::rough(now.since(task.started_at)),
+        count(task.output_bytes, "byte"),
+        format!("{short}{more}"),
+    ]
 }

@@ -1,7 +1,7 @@
 //! One agent: in a line, or as an aligned list.
 
 use crate::render::{count, table, time, usage, word};
-use agentd_client::api::{Agent, ProcessState};
+use agentd_client::api::{Agent, Child, ProcessState};
 use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
 
@@ -29,6 +29,23 @@ pub fn next(agent: &Agent) -> Option<String> {
         Phase::Stopped | Phase::Failed => Some(format!("`agentd start {name}`")),
         _ => None,
     }
+}
+
+/// `coder.1 (reviewer, in the background): completed`.
+fn child(child: &Child) -> String {
+    let background = child.background.then_some("in the background");
+    let about: Vec<&str> = child
+        .kind
+        .as_deref()
+        .into_iter()
+        .chain(background)
+        .collect();
+    let about = match about.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", about.join(", ")),
+    };
+    let state = child.outcome.map_or_else(|| "works".to_owned(), word);
+    format!("{}{about}: {state}", child.name)
 }
 
 pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
@@ -75,13 +92,27 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
                 agent
                     .approvals
                     .iter()
-                    .map(|asked| asked.id.to_string())
+                    .map(|asked| match &asked.agent {
+                        Some(agent) => format!("{} (of {agent})", asked.id),
+                        None => asked.id.to_string(),
+                    })
                     .collect(),
             ),
         ),
         (
             "tasks",
             listed(agent.tasks.iter().map(ToString::to_string).collect()),
+        ),
+        (
+            "parent",
+            agent.parent.as_ref().map(|parent| match &parent.name {
+                Some(name) => name.clone(),
+                None => format!("{}, which is not here", parent.id),
+            }),
+        ),
+        (
+            "subagents",
+            listed(agent.children.iter().map(child).collect()),
         ),
         (
             "last turn",

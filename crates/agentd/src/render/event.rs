@@ -60,7 +60,24 @@ pub fn told(event: &Event) -> Option<String> {
         Body::ApprovalRequested(asked) => format!("a call needs leave: {}", asked.approval),
         Body::ApprovalAnswered(answered) => quiet(&format!("leave: {}", word(answered.decision))),
         Body::TaskStarted(task) => quiet(&format!("task {} runs: {}", task.task, task.tool)),
-        Body::TaskEnded(task) => quiet(&format!("task {} has ended: {}", task.task, exit(task))),
+        Body::TaskEnded(task) => quiet(&format!(
+            "task {} has ended: {}",
+            task.task,
+            exit(&task.exit)
+        )),
+        Body::SubagentStarted(started) => {
+            let aside = if started.background {
+                " in the background"
+            } else {
+                ""
+            };
+            quiet(&format!("subagent {} works{aside}", started.name))
+        }
+        Body::SubagentEnded(ended) => {
+            let outcome = word(ended.outcome);
+            quiet(&format!("subagent {} has ended: {outcome}", ended.agent))
+        }
+        Body::SubagentOf(of) => quiet(&format!("subagent of {}", of.parent)),
         Body::ConversationBegan(began) => {
             let source = word(began.source);
             format!(
@@ -140,9 +157,10 @@ fn quiet(text: &str) -> String {
     format!("{QUIET}{text}{QUIET:#}")
 }
 
-fn exit(ended: &agentd_core::event::TaskEnded) -> String {
+/// How a task ended, in a word or two.
+pub fn exit(exit: &agentd_core::event::TaskExit) -> String {
     use agentd_core::event::TaskExit;
-    match ended.exit {
+    match exit {
         TaskExit::Code { code } => format!("exit {code}"),
         TaskExit::Signal { signal } => format!("signal {signal}"),
         TaskExit::Unknown => "nobody saw how".to_owned(),

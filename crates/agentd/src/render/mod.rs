@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod conversation;
 pub mod event;
+pub mod kin;
 pub mod receipt;
 pub mod table;
 pub mod time;

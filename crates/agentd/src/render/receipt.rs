@@ -11,6 +11,7 @@ pub fn print(receipt: &Receipt, out: &mut Output) -> Result<(), Error> {
     let parts = [
         ("stopped", killed.calls.len(), "call"),
         ("ended", killed.tasks.len(), "task"),
+        ("stopped", killed.subagents.len(), "subagent"),
         ("set aside", receipt.set_aside.len(), "prompt"),
         ("hooks", receipt.hooks.len(), "hook"),
     ];
@@ -21,6 +22,9 @@ pub fn print(receipt: &Receipt, out: &mut Output) -> Result<(), Error> {
     }
     for task in &receipt.kept {
         out.line(format_args!("  goes on: task {task}"))?;
+    }
+    for subagent in &receipt.kept_subagents {
+        out.line(format_args!("  goes on: subagent {subagent}"))?;
     }
     out.line(format_args!("  take it back: {}", receipt.undo))
 }

@@ -1,6 +1,7 @@
 //! `agentd tasks`.
 
-use super::place::Place;
+use super::place::{Place, ended, until};
+use agentd_testkit::model::{FakeModel, Format};
 
 #[test]
 fn none_is_said() {
@@ -9,8 +10,85 @@ fn none_is_said() {
         place.ok(&["tasks", "coder"]),
         "coder has no background tasks\n"
     );
+    assert_eq!(place.ok(&["tasks"]), "no background tasks\n");
+    assert_eq!(
+        place.ok(&["tasks", "stop", "coder"]),
+        "coder has no background tasks\n"
+    );
     assert_eq!(
         place.json(&["tasks", "coder"])["tasks"],
         serde_json::json!([])
     );
+}
+
+/// An agent that has left a command running, which writes `begun` and goes on; the command's task.
+fn with_task(place: &Place, model: &FakeModel) -> String {
+    let told = |args: &[&str]| {
+        let mut command = place.command(args);
+        command
+            .env("ANTHROPIC_API_KEY", "sk-of-this-test")
+            .env("ANTHROPIC_BASE_URL", model.base_url(Format::Anthropic));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    told(&["create", "coder", "--provider", "anthropic", "--model", "m"]);
+    let arguments = serde_json::json!({ "command": "echo begun; sleep 600", "background": true });
+    told(&[
+        "send",
+        "coder",
+        &format!("do: call shell {arguments} ;; say left"),
+    ]);
+    let tasks = place.json(&["tasks", "coder"]);
+    tasks["tasks"][0]["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn one_is_listed_followed_and_stopped() {
+    let place = Place::new();
+    let model = FakeModel::start().unwrap();
+    let task = with_task(&place, &model);
+    let output = until("its output", || {
+        let out = place.ok(&["logs", "coder", "--task", &task]);
+        (!out.is_empty()).then_some(out)
+    });
+    assert_eq!(output, "begun\n");
+    let listed = place.ok(&["tasks"]);
+    for words in [
+        "TASK",
+        "AGENT",
+        "STATE",
+        "AGE",
+        "OUTPUT",
+        "COMMAND",
+        &task,
+        "coder",
+        "running",
+        "6 bytes",
+        "echo begun; sleep 600",
+    ] {
+        assert!(listed.contains(words), "{words}: {listed}");
+    }
+    let follower = place.start(&["logs", "coder", "--task", &task, "-f"]);
+    let stopped = place.ok(&["tasks", "stop", &task]);
+    assert!(
+        stopped.contains(&task) && stopped.contains("coder"),
+        "{stopped}"
+    );
+    assert_eq!(ended(follower).out, "begun\n");
+    let unknown = place.refused(3, &["tasks", "stop", &task]);
+    assert!(unknown.contains("agentd tasks"), "{unknown}");
+}
+
+#[test]
+fn rm_says_which_it_ended() {
+    let place = Place::new();
+    let model = FakeModel::start().unwrap();
+    let task = with_task(&place, &model);
+    let said = place.ok(&["stop", "coder"]);
+    assert!(
+        said.contains(&format!("goes on in the background: {task}")),
+        "{said}"
+    );
+    let said = place.ok(&["rm", "coder"]);
+    assert!(said.contains(&format!("ended with it: {task}")), "{said}");
 }

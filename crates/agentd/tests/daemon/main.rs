@@ -33,4 +33,8 @@ mod reset;
 mod reset_keeps;
 mod rewind;
 mod sockets;
+mod subagent_hooks;
+mod subagent_kills;
+mod subagents;
+mod tasks;
 mod titles;

@@ -49,6 +49,15 @@ mcp:
     env: {LEVEL: 1.10}
   wiki:
     url: https://wiki.example/mcp
+agents:
+  helper: {}
+  reviewer:
+    description: Looks at a change
+    model: small-model
+    tools: [read]
+    thinking: low
+    budget: {usd: 0.5}
+    system: You find faults.
 limits:
   max_iterations: 7
   max_output_tokens: 4096
@@ -60,8 +69,11 @@ limits:
   subtree:
     tokens: 18446744073709551615
   max_tasks: 2
+  max_children: 4
+  max_depth: 3
   max_queue: 3
   tool_output_bytes: 1024
+  task_output_bytes: 4096
   task_memory_bytes: 500000000
   task_processes: 64
   task_open_files: 256
@@ -110,6 +122,15 @@ fn full() -> AgentSpec {
         usd: Some(MicroUsd(micros)),
         ..Budget::default()
     };
+    let reviewer = Subagent {
+        description: Some("Looks at a change".to_owned()),
+        provider: None,
+        model: Some("small-model".to_owned()),
+        tools: Some(texts(["read"])),
+        thinking: Some(Thinking::Low),
+        budget: usd(500_000),
+        system: Some("You find faults.".to_owned()),
+    };
     AgentSpec {
         description: Some("Reviews pull requests".to_owned()),
         title: Some("The review".to_owned()),
@@ -130,6 +151,10 @@ fn full() -> AgentSpec {
             rule("write", None, Decision::Deny),
         ],
         mcp: BTreeMap::from([("search".to_owned(), search), ("wiki".to_owned(), wiki)]),
+        agents: BTreeMap::from([
+            ("helper".to_owned(), Subagent::default()),
+            ("reviewer".to_owned(), reviewer),
+        ]),
         limits: Limits {
             max_iterations: 7,
             max_output_tokens: 4096,
@@ -145,8 +170,11 @@ fn full() -> AgentSpec {
                 ..Budget::default()
             },
             max_tasks: 2,
+            max_children: 4,
+            max_depth: 3,
             max_queue: 3,
             tool_output_bytes: 1024,
+            task_output_bytes: 4096,
             task_memory_bytes: Some(500_000_000),
             task_processes: Some(64),
             task_open_files: Some(256),

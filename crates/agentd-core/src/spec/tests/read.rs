@@ -34,7 +34,7 @@ fn the_full_file_has_every_key() {
         keys
     };
     let top = keys(r#"{"?": 1}"#);
-    assert_eq!(top.len(), 21);
+    assert_eq!(top.len(), 22);
     for key in top.iter().filter(|key| *key != "system") {
         assert!(FULL.contains(&format!("\n{key}:")), "{key}");
     }
@@ -44,6 +44,7 @@ fn the_full_file_has_every_key() {
     let nested = [
         r#"{"limits": {"turn": {"?": 1}}}"#,
         r#"{"mcp": {"x": {"?": 1}}}"#,
+        r#"{"agents": {"x": {"?": 1}}}"#,
         r#"{"permissions": [{"?": 1}]}"#,
         r#"{"command": {"?": 1}}"#,
     ];

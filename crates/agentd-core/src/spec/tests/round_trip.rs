@@ -219,6 +219,16 @@ mcp:
       LEVEL: "1.10"
   wiki:
     url: "https://wiki.example/mcp"
+agents:
+  helper: {}
+  reviewer:
+    description: Looks at a change
+    model: small-model
+    tools: [read]
+    thinking: low
+    budget:
+      usd: 0.5
+    system: You find faults.
 limits:
   max_iterations: 7
   max_output_tokens: 4096
@@ -233,8 +243,11 @@ limits:
   subtree:
     tokens: 18446744073709551615
   max_tasks: 2
+  max_children: 4
+  max_depth: 3
   max_queue: 3
   tool_output_bytes: 1024
+  task_output_bytes: 4096
   task_memory_bytes: 500000000
   task_processes: 64
   task_open_files: 256

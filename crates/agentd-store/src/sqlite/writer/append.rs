@@ -7,7 +7,7 @@ use crate::chain::{self, Hash, Header, Salt};
 use crate::error::{Error, Result};
 use crate::sqlite::blobs::{self, Split};
 use crate::sqlite::row::{self, IdParam, sql_seq};
-use crate::sqlite::{agents, drafts, load};
+use crate::sqlite::{agents, drafts, load, names};
 use crate::store::*;
 use agentd_core::event::{Body, ConversationBegan, Event, Kind, NewEvent};
 use agentd_core::id::{AgentId, TryId};
@@ -114,7 +114,7 @@ pub(super) fn apply(
     for event in &prepared.events {
         check_origin(databases, &entry.state, &event.event.body)?;
     }
-    let renames = agents::check_names(
+    let renames = names::check_names(
         journal,
         entry,
         prepared.events.iter().map(|e| &e.event.body),
@@ -135,7 +135,7 @@ pub(super) fn apply(
     }
     agents::update_line(journal, entry, &before)?;
     if renames {
-        agents::update_names(journal, entry)?;
+        names::update_names(journal, entry)?;
     }
     let written = Written::Event {
         num: entry.num,

@@ -1,0 +1,48 @@
+//! Agents that are put away, or deleted for good.
+
+use super::Agent;
+use agentd_core::id::{ConversationId, TaskId};
+use serde::{Deserialize, Serialize};
+
+/// `POST /v1/agents/{name}/archive`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Archive {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What became of an agent that was put away.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Archived {
+    #[serde(flatten)]
+    pub agent: Agent,
+    /// What went on in the background and was ended with it.
+    pub ended: Ended,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    pub tasks: Vec<TaskId>,
+    /// Subagents, by name; they were put away as well.
+    pub subagents: Vec<String>,
+}
+
+/// `POST /v1/agents/{name}/purge`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Purge {
+    /// None for all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
+    /// Say what would go, and delete nothing.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Purged {
+    pub conversations: Vec<ConversationId>,
+    pub events: u64,
+    pub blobs: u64,
+}

@@ -1,0 +1,34 @@
+//! Background tasks.
+
+use super::{Client, escaped, of, with_query};
+use crate::api::{Output, OutputQuery, Tasks};
+use crate::error::Error;
+use agentd_core::id::TaskId;
+
+impl Client {
+    pub async fn tasks(&self, name: &str) -> Result<Tasks, Error> {
+        self.get(&of(name, "/tasks")).await
+    }
+
+    /// Those of all agents.
+    pub async fn all_tasks(&self) -> Result<Tasks, Error> {
+        self.get("/v1/tasks").await
+    }
+
+    /// Ends one task, or all of an agent's.
+    pub async fn stop_tasks(&self, which: &str) -> Result<Tasks, Error> {
+        let path = format!("/v1/tasks/{}/stop", escaped(which));
+        self.post(&path, &()).await
+    }
+
+    /// What a task has written.
+    pub async fn output(
+        &self,
+        name: &str,
+        task: TaskId,
+        query: &OutputQuery,
+    ) -> Result<Output, Error> {
+        let path = of(name, &format!("/tasks/{task}/output"));
+        self.get(&with_query(&path, query)?).await
+    }
+}

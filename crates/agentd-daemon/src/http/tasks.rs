@@ -1,0 +1,37 @@
+//! Background tasks: listed, looked into, ended.
+
+use super::respond::{Answer, Path, Query, Said, to_its_end};
+use crate::daemon::Daemon;
+use crate::lifecycle;
+use agentd_client::api::{Output, OutputQuery, Tasks};
+use agentd_core::id::TaskId;
+use axum::extract::State;
+use std::sync::Arc;
+
+pub async fn of_all(State(daemon): State<Arc<Daemon>>) -> Answer<Tasks> {
+    Ok(Said(lifecycle::tasks::list_all(&daemon).await?))
+}
+
+pub async fn of_agent(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+) -> Answer<Tasks> {
+    let desk = daemon.any(&name).await?;
+    Ok(Said(lifecycle::tasks::list(&daemon, &desk).await))
+}
+
+pub async fn output(
+    State(daemon): State<Arc<Daemon>>,
+    Path((name, task)): Path<(String, TaskId)>,
+    Query(query): Query<OutputQuery>,
+) -> Answer<Output> {
+    let desk = daemon.any(&name).await?;
+    let output = lifecycle::tasks::output::output(&daemon, &desk, task, query.offset).await?;
+    Ok(Said(output))
+}
+
+/// One task by its id, or all of an agent's.
+pub async fn stop(State(daemon): State<Arc<Daemon>>, Path(which): Path<String>) -> Answer<Tasks> {
+    let done = to_its_end(async move { lifecycle::tasks::stop(&daemon, &which).await });
+    Ok(Said(done.await?))
+}

@@ -1,0 +1,73 @@
+//! What a task has written: it is in a file of its own, without agentd's secrets, and stays there when the
+//! task is over.
+
+use crate::daemon::Daemon;
+use crate::desk::Desk;
+use crate::problem::Result;
+use agentd_client::api::Output;
+use agentd_client::{Kind, Problem};
+use agentd_core::id::TaskId;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+/// What is read at a time.
+const PIECE: u64 = 64 * 1024;
+
+pub async fn output(daemon: &Daemon, desk: &Desk, task: TaskId, offset: u64) -> Result<Output> {
+    let folder = daemon.layout.task_folder(desk.id, task);
+    if !folder.is_dir() {
+        let what = format!("no task {task} of this agent");
+        let problem = Problem::new(Kind::NotFound, what);
+        return Err(problem.next("`agentd tasks` shows those that run"));
+    }
+    let read = tokio::task::spawn_blocking(move || read(&folder, offset)).await;
+    read.map_err(io::Error::other)
+        .and_then(|read| read)
+        .map_err(|error| Problem::new(Kind::Internal, "the output cannot be read").because(error))
+}
+
+fn read(folder: &Path, offset: u64) -> io::Result<Output> {
+    // Looked at first: what is written before it has ended is all that there will be.
+    let has_ended = folder.join("exit").exists();
+    let mut bytes = Vec::new();
+    match File::open(folder.join("output")) {
+        Ok(mut file) => {
+            file.seek(SeekFrom::Start(offset))?;
+            file.take(PIECE).read_to_end(&mut bytes)?;
+        }
+        // Nothing was written yet.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let is_last = (bytes.len() as u64) < PIECE;
+    if !(is_last && has_ended) {
+        bytes.truncate(whole_characters(&bytes));
+    }
+    Ok(Output {
+        text: String::from_utf8_lossy(&bytes).into_owned(),
+        next: offset + bytes.len() as u64,
+        is_over: has_ended && is_last,
+    })
+}
+
+/// Without the beginning of a character whose end has not come yet.
+fn whole_characters(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        // Whole, or no text anyway.
+        _ => bytes.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_is_not_cut() {
+        assert_eq!(whole_characters("aé".as_bytes()), 3);
+        assert_eq!(whole_characters(&"aé".as_bytes()[..2]), 1);
+        assert_eq!(whole_characters(&[b'a', 0xff]), 2);
+    }
+}

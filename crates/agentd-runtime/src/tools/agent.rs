@@ -1,0 +1,281 @@
+//! `agent`: another agent that does a part of the work, waited for or left working.
+//!
+//! The daemon has it on record, by the call that started it; so a call that was cut off is simply made
+//! again, and finds the one that it started.
+
+use super::arguments;
+use super::blocking::Cancelled;
+use super::desk::Desk;
+use super::failure::{Failure, said};
+use super::tool::{AnyTool, Traits, Work};
+use agentd_core::event::{SubagentOutcome, ToolStarted};
+use agentd_core::id::CallId;
+use agentd_core::kin::{self, Report};
+use agentd_core::link::{Answer, Question};
+use agentd_core::message::{Block, CallOutcome, ToolCall};
+use agentd_core::permission::Subject;
+use agentd_core::recover::CallFact;
+use agentd_core::spec::Decision;
+use agentd_core::turn::{Consent, Finished, Prepared};
+use agentd_core::usage::Spent;
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+const TRAITS: Traits = Traits {
+    parallel: true,
+    idempotent: false,
+    approval: false,
+};
+
+/// How long a subagent may take to end once it was told to. It is on record, and ends in any case.
+const DISMISSAL: Duration = Duration::from_secs(10);
+
+/// The kinds of subagents that the agent may start, and what they are for.
+#[derive(Clone, Debug, Default)]
+pub struct Kinds(pub Vec<(String, Option<String>)>);
+
+pub(super) struct Agent(pub Kinds);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    prompt: String,
+    kind: Option<String>,
+    background: Option<bool>,
+    /// For people who read along.
+    #[serde(rename = "description")]
+    _description: Option<String>,
+}
+
+impl Agent {
+    fn parameters(&self) -> Value {
+        let mut properties = json!({
+            "prompt": {
+                "type": "string",
+                "description": "What it is to do, and all that it must know: it sees nothing of this \
+                                conversation."
+            },
+            "background": {
+                "type": "boolean",
+                "description": "Do not wait for it; its answer comes as a message later. Default: false."
+            },
+            "description": {
+                "type": "string",
+                "description": "What it is for, in a few words, for people who read along."
+            }
+        });
+        let mut required = vec!["prompt"];
+        if !self.0.0.is_empty() {
+            let names: Vec<&str> = self.0.0.iter().map(|(name, _)| name.as_str()).collect();
+            let about = self.0.0.iter().map(|(name, about)| match about {
+                Some(about) => format!("{name}: {about}"),
+                None => name.clone(),
+            });
+            let about = about.collect::<Vec<_>>().join("\n");
+            properties["kind"] = json!({
+                "type": "string",
+                "enum": names,
+                "description": format!("Which kind of agent.\n{about}"),
+            });
+            required.push("kind");
+        }
+        json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false
+        })
+    }
+
+    fn read(&self, call: &ToolCall) -> Result<Arguments, Failure> {
+        arguments::read(kin::TOOL, &self.parameters(), &call.arguments)
+    }
+
+    fn check(&self, desk: &Desk, call: &ToolCall) -> Result<Decision, Failure> {
+        let arguments = self.read(call)?;
+        if arguments.prompt.trim().is_empty() {
+            return Err(Failure::new("`prompt` must say what it is to do."));
+        }
+        if desk.asking.is_none() {
+            return Err(Failure::new(
+                "Subagents need the agentd daemon, and this agent runs without one.",
+            ));
+        }
+        let subject = Subject::name(arguments.kind.unwrap_or_default());
+        Ok(desk.decide(kin::TOOL, TRAITS, &[subject]))
+    }
+}
+
+#[async_trait]
+impl AnyTool for Agent {
+    fn name(&self) -> &'static str {
+        kin::TOOL
+    }
+
+    fn traits(&self) -> Traits {
+        TRAITS
+    }
+
+    fn declaration(&self) -> agentd_core::event::Tool {
+        agentd_core::event::Tool {
+            name: kin::TOOL.to_owned(),
+            description: "Starts another agent that works on a task by itself, with the same folder and a \
+                          conversation of its own, and returns its last answer. Several calls in one reply \
+                          work side by side."
+                .to_owned(),
+            parameters: self.parameters(),
+        }
+    }
+
+    async fn prepare(&self, desk: &Arc<Desk>, call: &ToolCall, consent: Consent) -> Prepared {
+        match (self.check(desk, call), consent) {
+            (Ok(Decision::Deny), _) => Prepared::Refuse {
+                outcome: CallOutcome::Denied,
+                blocks: vec![Block::text(
+                    "The agent's permission rules do not allow this call; nobody was started.",
+                )],
+            },
+            (Ok(Decision::Ask), Consent::NotAsked) => Prepared::Ask,
+            (Ok(_), _) => Prepared::Run(ToolStarted {
+                call: call.id.clone(),
+                tool: kin::TOOL.to_owned(),
+                task: None,
+                boot: None,
+                change: None,
+            }),
+            (Err(failure), _) => failure.into(),
+        }
+    }
+
+    async fn run(&self, work: Work, mut cancelled: Cancelled) -> Finished {
+        let arguments = match self.read(&work.call) {
+            Ok(arguments) => arguments,
+            Err(failure) => return failure.into(),
+        };
+        let ask = Ask {
+            desk: &work.desk,
+            call: &work.call.id,
+        };
+        if cancelled.now() {
+            return ask.dismiss().await;
+        }
+        tokio::select! {
+            biased;
+            finished = ask.work(arguments) => finished,
+            () = cancelled.wait() => ask.dismiss().await,
+        }
+    }
+
+    /// Whatever became of it, to make the call again finds out.
+    async fn find(&self, work: Work) -> CallFact {
+        match work.desk.asking {
+            Some(_) => CallFact::Running,
+            None => CallFact::Unknown,
+        }
+    }
+
+    async fn resume(&self, work: Work, cancelled: Cancelled) -> Finished {
+        self.run(work, cancelled).await
+    }
+}
+
+/// What is asked of the daemon for one call.
+struct Ask<'a> {
+    desk: &'a Desk,
+    call: &'a CallId,
+}
+
+impl Ask<'_> {
+    async fn ask(&self, question: Question) -> Option<Answer> {
+        self.desk.asking.as_ref()?.ask(question).await
+    }
+
+    async fn work(&self, arguments: Arguments) -> Finished {
+        let background = arguments.background.unwrap_or_default();
+        let call = self.call.clone();
+        let hire = Question::Hire {
+            call: call.clone(),
+            kind: arguments.kind,
+            prompt: arguments.prompt,
+            background,
+        };
+        match self.ask(hire).await {
+            Some(Answer::Hired { name }) if background => said(
+                CallOutcome::Ok,
+                format!(
+                    "The subagent {name} works in the background. Its answer comes as a message when it \
+                     has ended."
+                ),
+            ),
+            Some(Answer::Hired { .. }) => match self.ask(Question::Await { call }).await {
+                Some(answer) => ended(answer),
+                None => unknown(),
+            },
+            Some(Answer::Refused { why }) => {
+                said(CallOutcome::Error, format!("Nobody was started: {why}."))
+            }
+            Some(answer) => ended(answer),
+            None => unknown(),
+        }
+    }
+
+    async fn dismiss(&self) -> Finished {
+        let call = self.call.clone();
+        let asked = self.ask(Question::Dismiss { call });
+        let answer = tokio::time::timeout(DISMISSAL, asked).await;
+        let text = match answer {
+            Ok(Some(Answer::Ended { name, text, .. })) => match text.trim() {
+                "" => format!("interrupted: the subagent {name} was stopped"),
+                text => format!("{text}\ninterrupted: the subagent {name} was stopped"),
+            },
+            Ok(Some(Answer::NotThere)) => "interrupted: nobody was started".to_owned(),
+            _ => "interrupted: the subagent is being stopped".to_owned(),
+        };
+        said(CallOutcome::Interrupted, text)
+    }
+}
+
+fn ended(answer: Answer) -> Finished {
+    let (name, report) = match answer {
+        Answer::Ended {
+            name,
+            outcome,
+            text,
+            error,
+        } => {
+            let spent = Spent::default();
+            let report = Report {
+                outcome,
+                spent,
+                text,
+                error,
+            };
+            (name, report)
+        }
+        Answer::NotThere => {
+            return said(CallOutcome::Interrupted, "interrupted: nobody was started");
+        }
+        Answer::Refused { why } => return said(CallOutcome::Error, why),
+        Answer::Hired { .. } => return unknown(),
+    };
+    match report.outcome {
+        SubagentOutcome::Completed if !report.text.trim().is_empty() => {
+            said(CallOutcome::Ok, report.text)
+        }
+        SubagentOutcome::Completed => said(CallOutcome::Ok, "It has ended, and said nothing."),
+        _ => {
+            let how = kin::how(&report);
+            said(CallOutcome::Error, format!("The subagent {name} {how}"))
+        }
+    }
+}
+
+fn unknown() -> Finished {
+    said(
+        CallOutcome::Unknown,
+        "The daemon is gone; nobody can tell what became of the subagent.",
+    )
+}

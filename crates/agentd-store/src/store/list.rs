@@ -1,0 +1,63 @@
+//! The list of agents: what is asked of it, and its lines.
+
+use agentd_core::event::Mode;
+use agentd_core::id::AgentId;
+use agentd_core::state::Phase;
+use agentd_core::time::Timestamp;
+use agentd_core::usage::Spent;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentQuery {
+    pub mode: Option<Mode>,
+    pub phase: Option<Phase>,
+    /// Archived agents instead of living ones.
+    pub archived: bool,
+    pub name_prefix: Option<String>,
+    pub sort: AgentSort,
+    pub limit: usize,
+    /// From [`AgentPage::next`].
+    pub after: Option<AgentCursor>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AgentSort {
+    /// Last used first.
+    #[default]
+    Recent,
+    Name,
+}
+
+/// Where a page of the list ends, by the order that it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentCursor {
+    Recent { updated_at: i64, row: i64 },
+    Name { name: String, row: i64 },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentPage {
+    pub agents: Vec<AgentRow>,
+    /// How many there are in all, so that a cut list never looks like loss.
+    pub total: u64,
+    pub next: Option<AgentCursor>,
+}
+
+/// One line of the list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentRow {
+    pub id: AgentId,
+    pub name: String,
+    pub mode: Mode,
+    pub phase: Phase,
+    pub archived: bool,
+    pub created_at: Timestamp,
+    /// To the second.
+    pub updated_at: Timestamp,
+    pub generation: u64,
+    pub conversations: u64,
+    pub spent: Spent,
+    /// Whose subagent it is.
+    pub parent: Option<AgentId>,
+}

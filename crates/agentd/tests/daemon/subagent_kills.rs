@@ -1,0 +1,111 @@
+//! The daemon or the parent's process is killed at each step of a subagent's life, where something has just
+//! been written or said, or is about to be: there is one subagent, and its end is told once.
+
+use crate::house::{House, until};
+use crate::subagents::{check_told_once, go, parent_spec, start, until_go};
+use agentd_core::event::{Kind, SubagentOutcome};
+use agentd_process::failpoint::plan::{Action, Plan, Role, Rule};
+use agentd_process::failpoint::{Passed, VARIABLE};
+
+const RULE: &str = "rule";
+
+const DAEMON: [&str; 10] = [
+    "before-commit.subagent_started",
+    "after-commit.subagent_started",
+    "before-commit.subagent_of",
+    "after-commit.subagent_of",
+    "before-commit.subagent_ended",
+    "after-commit.subagent_ended",
+    "before-commit.parent_told",
+    "after-commit.parent_told",
+    "on-receive.ask",
+    "before-send.answer",
+];
+
+const RUNTIME: [&str; 8] = [
+    "before-tool_started",
+    "after-tool_started",
+    "before-send.ask",
+    "after-send.ask",
+    "on-receive.answer",
+    "before-tool_ended",
+    "after-tool_ended",
+    "after-result",
+];
+
+fn house(role: Role, point: &str) -> House {
+    let house = House::empty();
+    house.daemon_has_keys();
+    let rule = Rule {
+        action: Action::Kill,
+        ..Rule::hold(RULE, role, point)
+    };
+    let plan = Plan {
+        rules: vec![rule],
+        ..Plan::default()
+    };
+    plan.write(&house.root()).unwrap();
+    house.daemon_env(VARIABLE, &house.root().display().to_string());
+    house.start_daemon();
+    house.create_with("coder", parent_spec(&house));
+    house
+}
+
+fn killed_at(role: Role, point: &str, background: bool) {
+    let house = house(role, point);
+    // Whoever is killed at the start is killed while it works; it goes on in any case.
+    go(&house);
+    let prompt = match role {
+        Role::Runtime => "do: say found".to_owned(),
+        _ => until_go(),
+    };
+    let call = start(&prompt, background);
+    let sent = house.send("coder", &format!("do: {call} ;; say done"));
+    until(point, || Passed::of_rule(&house.root(), RULE).unwrap());
+    if role == Role::Daemon {
+        house.kill_daemon();
+        house.start_daemon();
+    }
+    let answer = house.answer("coder", sent.prompt);
+    // A call that had not begun when its process died never does: the model is told, and decides.
+    if point == "before-tool_started" {
+        assert_eq!(house.count("coder", Kind::SubagentStarted), 0);
+        return;
+    }
+    until("its end", || {
+        let ended = house.show("coder").children.first()?.outcome;
+        (ended == Some(SubagentOutcome::Completed)).then_some(())
+    });
+    if background {
+        until("the next turn", || {
+            (house.count("coder", Kind::TurnEnded) == 2).then_some(())
+        });
+    }
+    check_told_once(&house, &answer);
+}
+
+#[test]
+fn the_daemon_at_each_step_of_one_that_is_waited_for() {
+    for point in DAEMON {
+        println!("{point}");
+        killed_at(Role::Daemon, point, false);
+    }
+}
+
+#[test]
+fn the_daemon_at_each_step_of_one_in_the_background() {
+    for point in DAEMON {
+        println!("{point}");
+        killed_at(Role::Daemon, point, true);
+    }
+}
+
+#[test]
+fn a_process_at_each_step() {
+    for background in [false, true] {
+        for point in RUNTIME {
+            println!("{point}, background {background}");
+            killed_at(Role::Runtime, point, background);
+        }
+    }
+}

@@ -1,0 +1,517 @@
+//! Agents that agents start: what comes back, exactly once, whoever is killed, reset or removed in between.
+
+use crate::house::{House, until};
+use agentd_client::api::{Agent, Answer, Archive, List, Reset, Status, Stop};
+use agentd_core::event::{Body, Event, Kind, SubagentEnded, SubagentOutcome};
+use agentd_core::spec::{AgentSpec, Decision, Rule, Subagent};
+use agentd_core::state::{AgentState, Phase};
+use std::fs;
+
+pub fn parent_spec(house: &House) -> AgentSpec {
+    let tools = ["shell", "agent"].map(str::to_owned);
+    AgentSpec {
+        tools: Some(tools.to_vec()),
+        ..house.spec()
+    }
+}
+
+/// A reply that starts a subagent.
+pub fn start(prompt: &str, background: bool) -> String {
+    let arguments = serde_json::json!({ "prompt": prompt, "background": background });
+    format!("call agent {arguments}")
+}
+
+/// A prompt of a subagent that works until there is a file `go`, and then says `That was all.`
+pub fn until_go() -> String {
+    let command = "echo begun >> effects; while ! [ -e go ]; do sleep 0.02; done";
+    let arguments = serde_json::json!({ "command": command });
+    format!("do: call shell {arguments}")
+}
+
+pub fn go(house: &House) {
+    fs::write(house.work().join("go"), b"").unwrap();
+}
+
+pub fn house() -> House {
+    let house = House::empty();
+    house.daemon_has_keys();
+    house.start_daemon();
+    house.create_with("coder", parent_spec(&house));
+    house
+}
+
+fn ends(house: &House, name: &str) -> Vec<SubagentEnded> {
+    let events = house.events(name).into_iter();
+    let ends = events.filter_map(|event| match event.body {
+        Body::SubagentEnded(ended) => Some(ended),
+        _ => None,
+    });
+    ends.collect()
+}
+
+/// What the model was told of its call.
+fn results(house: &House, name: &str) -> Vec<String> {
+    let events = house.events(name).into_iter();
+    let results = events.filter_map(|event: Event| match event.body {
+        Body::ResultAdded(_) => Some(event.body.words().join("\n")),
+        _ => None,
+    });
+    results.collect()
+}
+
+pub fn until_begun(house: &House) {
+    until("the subagent's command", || {
+        (!house.effects().is_empty()).then_some(())
+    });
+}
+
+fn until_outcome(house: &House, outcome: SubagentOutcome) {
+    house.until_event(
+        "coder",
+        |body| matches!(body, Body::SubagentEnded(ended) if ended.outcome == outcome),
+    );
+}
+
+fn reset(house: &House, name: &str, ask: &Reset) -> agentd_client::api::Receipt {
+    house.block(house.client().reset(name, ask)).unwrap()
+}
+
+fn agents(house: &House) -> usize {
+    let list = List::default();
+    let agents = house.block(house.client().agents(&list)).unwrap();
+    agents.agents.len()
+}
+
+/// One subagent there was, its end was told once, and everything is at rest.
+pub fn check_told_once(house: &House, answer: &Answer) {
+    assert_eq!(
+        answer.status,
+        Status::Completed,
+        "{answer:#?}\n{}",
+        house.log()
+    );
+    assert_eq!(agents(house), 2, "{}", house.log());
+    assert_eq!(house.count("coder", Kind::SubagentStarted), 1);
+    let ended = ends(house, "coder");
+    assert_eq!(ended.len(), 1, "{ended:?}");
+    assert_eq!(ended[0].outcome, SubagentOutcome::Completed);
+    until("that the subagent knows", || {
+        (house.count("coder.1", Kind::ParentTold) == 1).then_some(())
+    });
+    assert!(house.effects().len() <= 1, "{:?}", house.effects());
+    house.requests();
+    house.verify();
+}
+
+#[test]
+fn its_last_answer_is_the_calls_result() {
+    let house = house();
+    let call = start("do: say the sky is blue", false);
+    let answer = house.completed("coder", &format!("do: {call} ;; say done"));
+    assert_eq!(answer.text, "done");
+    assert_eq!(results(&house, "coder"), ["the sky is blue"]);
+    check_told_once(&house, &answer);
+    let (parent, child) = (house.show("coder"), house.show("coder.1"));
+    assert_eq!(
+        child.parent.map(|it| (it.id, it.name)),
+        Some((parent.id, Some("coder".to_owned())))
+    );
+    let [known] = &parent.children[..] else {
+        panic!("{:?}", parent.children);
+    };
+    assert_eq!(
+        (known.id, known.outcome),
+        (child.id, Some(SubagentOutcome::Completed))
+    );
+    assert_eq!(ends(&house, "coder")[0].spent.requests, 1);
+    let list = house
+        .block(house.client().agents(&List::default()))
+        .unwrap();
+    let line = list.agents.iter().find(|it| it.name == "coder.1").unwrap();
+    assert_eq!(line.parent, Some(parent.id));
+    // It sees nothing of the parent's conversation, and can start nobody itself.
+    let request = house.requests()[1].body.clone();
+    assert_eq!(request["messages"].as_array().unwrap().len(), 1);
+    let tools = request["tools"].to_string();
+    assert!(
+        tools.contains("shell") && !tools.contains("\"agent\""),
+        "{tools}"
+    );
+}
+
+#[test]
+fn a_kind_has_its_own_prompt_and_an_unknown_one_is_told() {
+    let house = House::new();
+    let mut spec = house.spec();
+    let reviewer = Subagent {
+        description: Some("Finds faults".to_owned()),
+        model: Some("small-model".to_owned()),
+        system: Some("You review.".to_owned()),
+        ..Subagent::default()
+    };
+    spec.agents.insert("reviewer".to_owned(), reviewer);
+    house.create_with("coder", spec);
+    let call = |kind: &str| {
+        let arguments = serde_json::json!({ "prompt": "do: say fine", "kind": kind });
+        format!("call agent {arguments}")
+    };
+    let (good, bad) = (call("reviewer"), call("baker"));
+    house.completed("coder", &format!("do: {good} ;; {bad} ;; say done"));
+    let requests = house.requests();
+    assert!(
+        requests[0].body["tools"]
+            .to_string()
+            .contains("reviewer: Finds faults")
+    );
+    assert_eq!(requests[1].body["model"], "small-model");
+    assert!(
+        requests[1].body["system"]
+            .to_string()
+            .contains("You review.")
+    );
+    let results = results(&house, "coder");
+    assert_eq!(results[0], "fine");
+    assert!(results[1].contains("reviewer"), "{}", results[1]);
+    assert_eq!(agents(&house), 2);
+}
+
+#[test]
+fn in_the_background_its_answer_comes_as_a_prompt_once() {
+    let house = house();
+    let call = start(&until_go(), true);
+    let answer = house.completed("coder", &format!("do: {call} ;; say left"));
+    assert_eq!(answer.text, "left");
+    assert_eq!(house.show("coder").children[0].outcome, None);
+    go(&house);
+    until_outcome(&house, SubagentOutcome::Completed);
+    until("the next turn", || {
+        (house.count("coder", Kind::TurnEnded) == 2).then_some(())
+    });
+    check_told_once(&house, &answer);
+    let prompt = ends(&house, "coder")[0].prompt.unwrap();
+    let taken = house.events("coder").into_iter().filter(
+        |event| matches!(&event.body, Body::PromptsTaken(taken) if taken.prompts.contains(&prompt)),
+    );
+    assert_eq!(taken.count(), 1);
+    let last = house.requests().last().unwrap().body.to_string();
+    assert!(
+        last.contains("coder.1") && last.contains("That was all."),
+        "{last}"
+    );
+}
+
+#[test]
+fn several_work_side_by_side() {
+    let house = house();
+    let one = start(&until_go(), false);
+    let two = start("do: say two", false);
+    let sent = house.send("coder", &format!("do: {one} | {two} ;; say done"));
+    // The second one ends while the first one works.
+    until_outcome(&house, SubagentOutcome::Completed);
+    assert_eq!(house.show("coder").phase, Phase::Running);
+    go(&house);
+    assert_eq!(house.answer("coder", sent.prompt).text, "done");
+    let mut results = results(&house, "coder");
+    results.sort();
+    assert_eq!(results, ["That was all.", "two"]);
+}
+
+/// claude-code#54658: subagents were killed, or lost, with whoever started them.
+#[test]
+fn kills_of_any_of_the_three_lose_nothing() {
+    for background in [false, true] {
+        for victim in ["parent", "child", "daemon", "all"] {
+            let house = house();
+            let call = start(&until_go(), background);
+            let sent = house.send("coder", &format!("do: {call} ;; say done"));
+            until_begun(&house);
+            if background {
+                house.answer("coder", sent.prompt);
+            }
+            if matches!(victim, "parent" | "all") {
+                house.kill_runtime("coder");
+            }
+            if matches!(victim, "child" | "all") {
+                house.kill_runtime("coder.1");
+            }
+            if matches!(victim, "daemon" | "all") {
+                house.kill_daemon();
+                house.start_daemon();
+            }
+            go(&house);
+            let answer = house.answer("coder", sent.prompt);
+            until_outcome(&house, SubagentOutcome::Completed);
+            if background {
+                until("the next turn", || {
+                    (house.count("coder", Kind::TurnEnded) == 2).then_some(())
+                });
+            }
+            check_told_once(&house, &answer);
+            println!("{victim}, background {background}: fine");
+        }
+    }
+}
+
+#[test]
+fn depth_and_number_are_limited() {
+    let house = House::new();
+    let mut spec = parent_spec(&house);
+    spec.limits.max_children = 1;
+    house.create_with("coder", spec);
+    let (one, two) = (start(&until_go(), true), start("do: say two", false));
+    house.completed("coder", &format!("do: {one} ;; {two} ;; say done"));
+    let results = results(&house, "coder");
+    assert!(
+        results[1].contains("max_children") && results[1].contains("coder.1"),
+        "{results:?}"
+    );
+    assert_eq!(agents(&house), 2);
+    go(&house);
+    until_outcome(&house, SubagentOutcome::Completed);
+}
+
+/// DESIGN §7: two children cannot both spend the last dollar.
+#[test]
+fn all_of_them_together_stay_within_the_subtrees_budget() {
+    let house = House::new();
+    let mut spec = parent_spec(&house);
+    spec.limits.subtree.tokens = Some(20_000);
+    house.create_with("coder", spec);
+    let calls: Vec<String> = (0..5).map(|_| start("do: say x", false)).collect();
+    house.ask("coder", &format!("do: {} ;; say done", calls.join(" | ")));
+    let events = house.events("coder");
+    let leases = events.iter().filter_map(|event| match &event.body {
+        Body::SubagentStarted(started) => started.lease.tokens,
+        _ => None,
+    });
+    assert!(leases.count() > 1);
+    // At no moment could more be spent than there is, whoever spends it.
+    let mut state = AgentState::new(house.show("coder").id);
+    for event in &events {
+        state.apply(event);
+        let most = state.subtree_spent().usage.total();
+        assert!(most <= 20_000, "{}: {most}", event.seq);
+    }
+    let spent: u64 = ends(&house, "coder")
+        .iter()
+        .map(|ended| ended.spent.usage.total())
+        .sum();
+    let own = house.show("coder").usage;
+    assert!(spent + own.input_tokens + own.output_tokens <= 20_000);
+    // Its lease is over: what it is asked for now has to be paid for by somebody else.
+    let child = house.show("coder.1");
+    assert_eq!(
+        child.last_turn.unwrap().status,
+        agentd_core::event::TurnStatus::Completed
+    );
+    assert_eq!(house.ask("coder.1", "do: say more").status, Status::Limited);
+}
+
+#[test]
+fn a_reset_of_the_parent_stops_those_it_waits_for_and_keeps_the_others() {
+    let house = house();
+    let behind = start(&until_go(), true);
+    house.completed("coder", &format!("do: {behind} ;; say left"));
+    let before = start("do: hang", false);
+    let sent = house.send("coder", &format!("do: {before} ;; say done"));
+    until("the second one", || {
+        let child = house.block(house.client().agent("coder.2")).ok()?;
+        child.turn.map(drop)
+    });
+    let receipt = reset(&house, "coder", &Reset::default());
+    assert_eq!(
+        house.answer("coder", sent.prompt).status,
+        Status::Interrupted
+    );
+    assert_eq!(receipt.killed.subagents, ["coder.2"]);
+    assert_eq!(receipt.kept_subagents, ["coder.1"]);
+    assert_eq!(
+        ends(&house, "coder")[0].outcome,
+        SubagentOutcome::Interrupted
+    );
+    until("its end", || {
+        (house.show("coder.2").phase == Phase::Stopped).then_some(())
+    });
+    // The new conversation knows of the other one, and gets its answer.
+    go(&house);
+    until_outcome(&house, SubagentOutcome::Completed);
+    until("the next turn", || {
+        let conversation = house.show("coder").conversation.unwrap();
+        (conversation.id == receipt.new && conversation.turns == 1).then_some(())
+    });
+    until("its end", || {
+        (house.show("coder").phase == Phase::Idle).then_some(())
+    });
+    let last = house.requests().last().unwrap().body.to_string();
+    assert!(
+        last.contains("go on in the background") && last.contains("That was all."),
+        "{last}"
+    );
+    house.verify();
+}
+
+#[test]
+fn all_are_ended_where_the_reset_or_stop_says_so() {
+    for is_reset in [true, false] {
+        let house = house();
+        house.completed(
+            "coder",
+            &format!("do: {} ;; say left", start(&until_go(), true)),
+        );
+        until_begun(&house);
+        if is_reset {
+            let ask = Reset {
+                kill_background: true,
+                ..Reset::default()
+            };
+            let receipt = reset(&house, "coder", &ask);
+            assert_eq!(receipt.killed.subagents, ["coder.1"]);
+        } else {
+            let ask = Stop {
+                kill_background: true,
+                ..Stop::default()
+            };
+            house.block(house.client().stop("coder", &ask)).unwrap();
+        }
+        let ended = ends(&house, "coder");
+        assert_eq!(ended.len(), 1);
+        assert_eq!(
+            (ended[0].outcome, ended[0].prompt),
+            (SubagentOutcome::Interrupted, None)
+        );
+        assert_eq!(house.show("coder").queued, 0);
+        assert_eq!(house.show("coder.1").phase, Phase::Stopped);
+    }
+}
+
+#[test]
+fn a_reset_of_the_subagent_or_its_removal_is_told() {
+    for outcome in [SubagentOutcome::Reset, SubagentOutcome::Deleted] {
+        let house = house();
+        let sent = house.send(
+            "coder",
+            &format!("do: {} ;; say done", start(&until_go(), false)),
+        );
+        until_begun(&house);
+        if outcome == SubagentOutcome::Reset {
+            reset(&house, "coder.1", &Reset::default());
+        } else {
+            house
+                .block(house.client().archive("coder.1", &Archive::default()))
+                .unwrap();
+        }
+        let answer = house.answer("coder", sent.prompt);
+        assert_eq!(answer.status, Status::Completed, "{answer:?}");
+        let ended = ends(&house, "coder");
+        assert_eq!((ended.len(), ended[0].outcome), (1, outcome));
+        assert_eq!(results(&house, "coder").len(), 1);
+        let words = if outcome == SubagentOutcome::Reset {
+            "reset"
+        } else {
+            "removed"
+        };
+        assert!(results(&house, "coder")[0].contains(words));
+        house.requests();
+        house.verify();
+    }
+}
+
+fn asking(house: &House) -> Agent {
+    let mut spec = parent_spec(house);
+    spec.permissions = vec![Rule {
+        tool: "shell".to_owned(),
+        pattern: None,
+        decision: Decision::Ask,
+    }];
+    house.create_with("coder", spec);
+    let command = serde_json::json!({ "command": "echo ran >> effects" });
+    let prompt = format!("do: call shell {command}");
+    house.send(
+        "coder",
+        &format!("do: {} ;; say done", start(&prompt, false)),
+    );
+    until("a question", || {
+        let agent = house.show("coder");
+        (!agent.approvals.is_empty()).then_some(agent)
+    })
+}
+
+/// codex#29058: a pending approval was lost.
+#[test]
+fn a_question_of_the_subagents_is_answered_at_the_parents_after_any_restart() {
+    let house = House::empty();
+    house.daemon_has_keys();
+    house.start_daemon();
+    let agent = asking(&house);
+    assert_eq!(agent.approvals[0].agent.as_deref(), Some("coder.1"));
+    assert!(agent.error.unwrap().contains("coder.1"));
+    assert_eq!(house.show("coder.1").phase, Phase::AwaitingApproval);
+    house.kill_runtime("coder");
+    house.kill_daemon();
+    house.start_daemon();
+    let approval = house.show("coder").approvals[0].id;
+    let allow = agentd_core::event::Decision::Allow;
+    house
+        .block(house.client().decide("coder", approval, allow))
+        .unwrap();
+    until_outcome(&house, SubagentOutcome::Completed);
+    assert_eq!(house.effects(), ["ran"]);
+    assert_eq!(house.show("coder").approvals, []);
+    until("its end", || {
+        (house.show("coder").phase == Phase::Idle).then_some(())
+    });
+    assert_eq!(results(&house, "coder"), ["That was all."]);
+}
+
+#[test]
+fn the_question_is_withdrawn_when_the_parent_is_reset() {
+    let house = House::new();
+    asking(&house);
+    reset(&house, "coder", &Reset::default());
+    assert_eq!(house.show("coder").approvals, []);
+    assert_eq!(house.show("coder.1").approvals, []);
+    assert_eq!(house.effects(), [""; 0]);
+    assert_eq!(
+        ends(&house, "coder")[0].outcome,
+        SubagentOutcome::Interrupted
+    );
+}
+
+#[test]
+fn subagents_are_put_away_with_their_parent() {
+    let house = house();
+    house.completed(
+        "coder",
+        &format!("do: {} ;; say left", start(&until_go(), true)),
+    );
+    until_begun(&house);
+    let removed = house
+        .block(house.client().archive("coder", &Archive::default()))
+        .unwrap();
+    assert_eq!(removed.ended.subagents, ["coder.1"]);
+    assert_eq!(agents(&house), 0);
+    assert!(house.show("coder.1").archived);
+    until("its process", || {
+        let left = house.processes();
+        (!left.iter().any(|(_, line)| line.contains("sleep 0.02"))).then_some(())
+    });
+    house.verify();
+}
+
+/// The parent's process ends, and another one waits for the subagent.
+#[test]
+fn a_daemon_that_stops_takes_nobody_with_it() {
+    let house = house();
+    let sent = house.send(
+        "coder",
+        &format!("do: {} ;; say done", start(&until_go(), false)),
+    );
+    until_begun(&house);
+    let stop = house.client();
+    go(&house);
+    house.block(stop.stop_daemon()).unwrap();
+    until("its end", || house.block(house.client().daemon()).err());
+    house.start_daemon();
+    let answer = house.answer("coder", sent.prompt);
+    check_told_once(&house, &answer);
+}

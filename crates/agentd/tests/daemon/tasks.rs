@@ -1,0 +1,220 @@
+//! Background tasks: listed, followed, told of once, ended; whoever dies in between.
+
+use crate::house::{House, until};
+use agentd_client::api::{Archive, OutputQuery, Reset, Stop, Task, TaskState};
+use agentd_core::event::{Body, Direction, Kind, NoticeCause, TaskExit};
+use agentd_core::id::TaskId;
+use std::path::PathBuf;
+
+fn call(command: &str) -> String {
+    let arguments = serde_json::json!({ "command": command, "background": true });
+    format!("call shell {arguments}")
+}
+
+/// Leaves a command running.
+fn leave(house: &House, name: &str, command: &str) -> TaskId {
+    house.completed(name, &format!("do: {} ;; say left", call(command)));
+    let tasks = house.show(name).tasks;
+    *tasks.last().unwrap()
+}
+
+fn tasks(house: &House, name: &str) -> Vec<Task> {
+    house.block(house.client().tasks(name)).unwrap().tasks
+}
+
+/// How often the model was told of the end of a task.
+fn told(house: &House, name: &str, task: TaskId) -> usize {
+    let events = house.events(name);
+    let notices = events.iter().filter(|event| match &event.body {
+        Body::Notice(notice) => {
+            notice.cause == NoticeCause::TaskEnded && notice.text.contains(&task.to_string())
+        }
+        _ => false,
+    });
+    notices.count()
+}
+
+fn go(house: &House) -> PathBuf {
+    house.work().join("go")
+}
+
+const UNTIL_GO: &str = "echo begun; while ! [ -e go ]; do sleep 0.02; done; echo done; exit 7";
+
+/// claude-code#54658, #88732: background work could not be listed, and nobody knew whose it was.
+#[test]
+fn each_is_listed_with_its_owner_and_what_it_wrote() {
+    let house = House::new();
+    house.create("coder");
+    house.create("writer");
+    let task = leave(&house, "coder", "echo hello; sleep 600");
+    let other = leave(&house, "writer", "sleep 600");
+    let wrote = until("its output", || {
+        let [found] = &tasks(&house, "coder")[..] else {
+            panic!("not one task");
+        };
+        (found.output_bytes == 6).then(|| found.clone())
+    });
+    let agent = house.show("coder");
+    assert_eq!(
+        (wrote.id, wrote.agent, wrote.name.as_str()),
+        (task, agent.id, "coder")
+    );
+    assert_eq!(wrote.conversation, agent.conversation.unwrap().id);
+    assert_eq!(wrote.turn, agent.last_turn.map(|turn| turn.id));
+    assert_eq!(wrote.command.as_deref(), Some("echo hello; sleep 600"));
+    assert_eq!((wrote.state, wrote.running), (TaskState::Running, true));
+    let all = house.block(house.client().all_tasks()).unwrap().tasks;
+    let ids: Vec<TaskId> = all.iter().map(|task| task.id).collect();
+    assert_eq!(ids, [task, other]);
+    let output = house.block(
+        house
+            .client()
+            .output("coder", task, &OutputQuery::default()),
+    );
+    let output = output.unwrap();
+    assert_eq!((output.text.as_str(), output.next), ("hello\n", 6));
+    assert!(!output.is_over);
+}
+
+/// claude-code#27959, #84625: background work was killed with the turn, the process or the session.
+#[test]
+fn it_outlives_runtime_daemon_and_reset_and_its_end_is_told_once() {
+    let house = House::empty();
+    house.daemon_has_keys();
+    house.start_daemon();
+    house.create("coder");
+    let task = leave(&house, "coder", UNTIL_GO);
+    house.kill_runtime("coder");
+    house.kill_daemon();
+    house.start_daemon();
+    house
+        .block(house.client().reset("coder", &Reset::default()))
+        .unwrap();
+    assert_eq!(tasks(&house, "coder")[0].state, TaskState::Running);
+    std::fs::write(go(&house), b"").unwrap();
+    let ended = house.until_kind("coder", Kind::TaskEnded);
+    let Body::TaskEnded(ended) = ended.body else {
+        panic!("{ended:?}");
+    };
+    assert_eq!((ended.task, ended.exit), (task, TaskExit::Code { code: 7 }));
+    house.completed("coder", "do: say next");
+    assert_eq!(told(&house, "coder", task), 1);
+    assert_eq!(house.count("coder", Kind::TaskEnded), 1);
+    assert_eq!(tasks(&house, "coder"), []);
+    house.requests();
+    house.verify();
+}
+
+/// Nobody has a prompt for it, and no process: its end is seen all the same.
+#[test]
+fn a_new_daemon_sees_how_the_tasks_of_an_idle_agent_end() {
+    let house = House::empty();
+    house.daemon_has_keys();
+    house.start_daemon();
+    house.create("coder");
+    let task = leave(&house, "coder", UNTIL_GO);
+    house.block(house.client().stop_daemon()).unwrap();
+    until("its end", || house.block(house.client().daemon()).err());
+    until("its process", || {
+        let runs = |(_, line): &(u32, String)| line.contains(" runtime ");
+        (!house.processes().iter().any(runs)).then_some(())
+    });
+    house.start_daemon();
+    std::fs::write(go(&house), b"").unwrap();
+    house.until_kind("coder", Kind::TaskEnded);
+    assert_eq!(told(&house, "coder", task), 1);
+}
+
+/// A conversation that was left believes that its task runs.
+#[test]
+fn one_that_ended_in_a_newer_conversation_is_told_after_undo() {
+    let house = House::new();
+    house.create("coder");
+    let task = leave(&house, "coder", UNTIL_GO);
+    house
+        .block(house.client().reset("coder", &Reset::default()))
+        .unwrap();
+    std::fs::write(go(&house), b"").unwrap();
+    house.until_kind("coder", Kind::TaskEnded);
+    let undo = Reset {
+        step: Some(Direction::Undo),
+        ..Reset::default()
+    };
+    house.block(house.client().reset("coder", &undo)).unwrap();
+    house.completed("coder", "do: say back");
+    let request = house.requests().last().unwrap().body.to_string();
+    let words = format!("{task} (shell: exit code 7)");
+    assert!(request.contains(&words), "{request}");
+}
+
+#[test]
+fn one_is_stopped_by_its_id_and_all_of_a_stopped_agent_by_its_name() {
+    let house = House::new();
+    house.create("coder");
+    let first = leave(&house, "coder", "sleep 600");
+    let second = leave(&house, "coder", "sleep 600");
+    let stopped = house
+        .block(house.client().stop_tasks(&first.to_string()))
+        .unwrap()
+        .tasks;
+    assert_eq!((stopped.len(), stopped[0].id), (1, first));
+    until("its end", || {
+        (tasks(&house, "coder").len() == 1).then_some(())
+    });
+    assert_eq!(told(&house, "coder", first), 1);
+    house
+        .block(house.client().stop("coder", &Stop::default()))
+        .unwrap();
+    assert_eq!(tasks(&house, "coder")[0].state, TaskState::Running);
+    let stopped = house
+        .block(house.client().stop_tasks("coder"))
+        .unwrap()
+        .tasks;
+    assert_eq!((stopped.len(), stopped[0].id), (1, second));
+    assert_eq!(tasks(&house, "coder"), []);
+    assert_eq!(told(&house, "coder", second), 1);
+    let gone = house.block(house.client().stop_tasks(&first.to_string()));
+    assert!(gone.is_err());
+    let left = house.processes();
+    assert!(!left.iter().any(|(_, line)| line.contains("sleep 600")));
+}
+
+/// claude-code#93794: 1,300 zombies and 37 GB.
+#[test]
+fn number_and_output_are_limited_and_the_model_is_told() {
+    let house = House::new();
+    let mut spec = house.spec();
+    spec.limits.max_tasks = 1;
+    spec.limits.task_output_bytes = 10;
+    house.create_with("coder", spec);
+    let task = leave(&house, "coder", "yes; sleep 600");
+    house.completed("coder", &format!("do: {} ;; say no", call("sleep 600")));
+    let request = house.requests().last().unwrap().body.to_string();
+    assert!(request.contains("`max_tasks`"), "{request}");
+    assert_eq!(tasks(&house, "coder").len(), 1);
+    until("its output", || {
+        (tasks(&house, "coder")[0].output_bytes == 10).then_some(())
+    });
+    let look = serde_json::json!({ "task": task });
+    house.completed("coder", &format!("do: call task_output {look} ;; say seen"));
+    let request = house.requests().last().unwrap().body.to_string();
+    assert!(request.contains("`task_output_bytes`"), "{request}");
+    assert_eq!(tasks(&house, "coder")[0].output_bytes, 10);
+}
+
+#[test]
+fn they_end_with_the_agent_which_says_which() {
+    let house = House::new();
+    house.create("coder");
+    let task = leave(&house, "coder", "sleep 600");
+    let removed = house
+        .block(house.client().archive("coder", &Archive::default()))
+        .unwrap();
+    assert_eq!(removed.ended.tasks, [task]);
+    assert!(removed.agent.archived);
+    assert_eq!(house.block(house.client().all_tasks()).unwrap().tasks, []);
+    until("its end", || {
+        let left = house.processes();
+        (!left.iter().any(|(_, line)| line.contains("sleep 600"))).then_some(())
+    });
+}
