@@ -59,7 +59,11 @@ fn daemon_dies(signal: Signal) {
     for (name, sent) in names.iter().zip(&sent) {
         let answer = house.answer(name, sent.prompt);
         assert_eq!(answer.status, Status::Completed, "{name}: {answer:#?}");
-        let after = house.show(name).process;
+        // A turn that was over before may be told of sooner than its process has come.
+        let after = until("its process", || {
+            let process = house.show(name).process;
+            process.runtime.is_some().then_some(process)
+        });
         assert_eq!(after.runtime, before[name].runtime, "{name} was restarted");
         let events = house.events(name);
         let seqs: Vec<u64> = events.iter().map(|event| event.seq.0).collect();
