@@ -337,7 +337,7 @@ fn a_newer_schema_is_refused_and_left_untouched() {
                 refused,
                 Error::NewerSchema {
                     found: 99,
-                    known: 3
+                    known: 4
                 }
             );
             assert!(is_newer, "{refused:?}");
@@ -346,7 +346,7 @@ fn a_newer_schema_is_refused_and_left_untouched() {
         }
         // A newer cache is no reason to refuse anything.
         lab.journal()
-            .pragma_update(None, "user_version", 3)
+            .pragma_update(None, "user_version", 4)
             .unwrap();
         lab.derived()
             .pragma_update(None, "user_version", 99)
