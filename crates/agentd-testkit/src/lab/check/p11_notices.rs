@@ -22,7 +22,9 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
 /// What a notice of this cause is about: of each thing there is one at the most.
 fn once(story: &Story<'_>, found: &mut Found) {
     let mut seen: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
-    let (mut tasks_ended, mut tasks_told) = (0usize, Vec::new());
+    let mut tasks_ended = 0usize;
+    // A conversation that comes back is told what the one in its place was told, too.
+    let mut tasks_told: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut incarnation = 0;
     for event in story.events {
         match event.kind.as_str() {
@@ -35,7 +37,8 @@ fn once(story: &Story<'_>, found: &mut Found) {
                     "crashed" | "restarted" => incarnation.to_string(),
                     "tasks_carried" | "branched" => event.conversation.clone(),
                     "task_ended" => {
-                        tasks_told.push(event.seq);
+                        let told = tasks_told.entry(event.conversation.clone());
+                        told.or_default().push(event.seq);
                         continue;
                     }
                     _ => continue,
@@ -53,11 +56,11 @@ fn once(story: &Story<'_>, found: &mut Found) {
             found.add(P, story.agent, what, &at);
         }
     }
-    if tasks_told.len() > tasks_ended {
-        let told = tasks_told.len();
+    for at in tasks_told.into_values().filter(|at| at.len() > tasks_ended) {
+        let told = at.len();
         let what =
             format!("the model is told {told} times that a task ended, and {tasks_ended} did");
-        found.add(P, story.agent, what, &tasks_told);
+        found.add(P, story.agent, what, &at);
     }
 }
 
