@@ -94,6 +94,7 @@ impl World {
                 (is_quiet(&shown) && no_tasks).then_some(())
             })?;
         }
+        let _peace = lock(&self.peace);
         // Whoever has just ended is buried in a moment.
         self.until("burials", || {
             let all = processes::descendants(&self.root);

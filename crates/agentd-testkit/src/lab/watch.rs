@@ -70,7 +70,8 @@ impl Watch<'_> {
         for (pid, role, _) in due {
             self.send(pid, &role, Signal::CONT, "CONT")?;
         }
-        if self.random_left > 0 && now >= self.next_random {
+        let is_due = self.random_left > 0 && now >= self.next_random;
+        if let (true, Ok(_no_peace)) = (is_due, self.world.peace.try_lock()) {
             self.kill_somebody()?;
             let peace = 20 + self.dice.below(LONGEST_PEACE);
             self.next_random = now + Duration::from_millis(peace);

@@ -37,6 +37,8 @@ pub struct World {
     pub expects: Mutex<serde_json::Map<String, Value>>,
     /// Pieces of text that readers have seen.
     pub deltas: AtomicU32,
+    /// Held while somebody looks at everything, and nobody is killed at random.
+    pub peace: Mutex<()>,
     /// All is quiet: readers have seen everything.
     pub is_at_rest: AtomicBool,
     /// The end has come: nobody needs to look any longer.
@@ -100,6 +102,7 @@ impl World {
             agents: Mutex::default(),
             expects: Mutex::default(),
             deltas: AtomicU32::new(0),
+            peace: Mutex::default(),
             is_at_rest: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             program: own.with_file_name("agentd"),
