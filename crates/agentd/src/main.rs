@@ -14,6 +14,7 @@ mod error;
 mod follow;
 mod home;
 mod lab;
+mod leaving;
 mod output;
 mod printer;
 mod prompt;
