@@ -11,7 +11,7 @@ use agentd_core::event::{Body, TurnStatus};
 use agentd_core::id::{ConversationId, Incarnation, OpId, PromptId, Seq};
 use agentd_core::state::Outcome;
 use agentd_core::wire;
-use agentd_testkit::sim::{Op, Sim, Wanted, Way, op, trouble};
+use agentd_testkit::sim::{Op, SCHEDULES, Sim, Wanted, Way, op, trouble};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 use std::cell::RefCell;
@@ -61,7 +61,7 @@ impl Tried {
 #[test]
 fn whatever_is_killed_or_cut_each_prompt_is_taken_once_and_each_tool_runs_once() {
     let tried = RefCell::new(Tried::default());
-    runner(10_000)
+    runner(SCHEDULES)
         .run(&prop::collection::vec(op(), 1..300), |ops| {
             let mut sim = Sim::new();
             for op in &ops {

@@ -1,7 +1,9 @@
 //! The lab as a program: `agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC]
-//! [--mutants] [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both and runs it.
+//! [--mutants] [--plan] [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both and runs it.
 
+use agentd_testkit::lab::dice::Dice;
 use agentd_testkit::lab::engine::{self, Options, Results};
+use agentd_testkit::lab::plan::{self, Sizes};
 use agentd_testkit::lab::spec::Spec;
 use agentd_testkit::lab::worker::Outcome;
 use agentd_testkit::lab::{below, caught, report, scenario, tool, worker};
@@ -10,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "use: agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC] \
-                     [--mutants] [--width N] [--json]";
+                     [--mutants] [--plan] [--width N] [--json]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -48,6 +50,8 @@ struct Order {
     /// Besides the mutants, the runs themselves.
     runs: bool,
     json: bool,
+    /// How large the whole would be, and no more.
+    plan: bool,
 }
 
 fn lab(args: &[String]) -> io::Result<bool> {
@@ -82,12 +86,15 @@ fn lab(args: &[String]) -> io::Result<bool> {
             return Ok(is_good);
         }
     }
+    if order.plan {
+        return sizes(&options, order.json);
+    }
     let results = match order.repeat {
         Some(spec) => Results {
             outcomes: engine::all(&options, vec![spec], &progress),
             ..Results::default()
         },
-        None => engine::run(&options, &progress)?,
+        None => engine::run(&options, &progress),
     };
     engine::clear(&options.folder);
     let mut out = io::stdout().lock();
@@ -105,6 +112,25 @@ fn lab(args: &[String]) -> io::Result<bool> {
     Ok(results.is_green())
 }
 
+/// Says how much there would be to do.
+fn sizes(options: &Options, json: bool) -> io::Result<bool> {
+    let (traced, _) = engine::trace(options);
+    let plan = plan::of(options, &traced, &mut Dice::new(options.seed));
+    let sizes = Sizes::of(&plan, &traced, options.long);
+    engine::clear(&options.folder);
+    let mut out = io::stdout().lock();
+    match json {
+        true => writeln!(out, "{}", sizes.json())?,
+        false => {
+            write!(out, "{}", sizes.text())?;
+            for line in &plan.skipped {
+                writeln!(out, "{line}")?;
+            }
+        }
+    }
+    Ok(true)
+}
+
 fn order(args: &[String]) -> io::Result<Order> {
     let mut order = Order {
         options: Options {
@@ -118,6 +144,7 @@ fn order(args: &[String]) -> io::Result<Order> {
         mutants: false,
         runs: false,
         json: false,
+        plan: false,
     };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -134,6 +161,7 @@ fn order(args: &[String]) -> io::Result<Order> {
             "--long" => (order.options.long, order.runs) = (true, true),
             "--json" => order.json = true,
             "--mutants" => order.mutants = true,
+            "--plan" => order.plan = true,
             "--seed" => order.options.seed = number(value()?)?,
             "--width" => {
                 order.options.width = usize::try_from(number(value()?)?).unwrap_or(1);

@@ -2,7 +2,7 @@
 //! was promised.
 //!
 //! - [`spec`]: what one run is, in one line: a scenario, a seed, faults.
-//! - [`engine`]: which runs there are, and how they went.
+//! - [`plan`]: which runs there are; [`engine`]: carries them out.
 //! - [`worker`]: one run, in a process of its own: whoever loses its parent comes to it.
 //! - [`world`]: where a run takes place, and what is written down about it.
 //! - [`clients`], [`reader`]: who asks and who watches; [`rest`]: when all is quiet.
@@ -22,6 +22,7 @@ pub mod clients;
 pub mod dice;
 pub mod engine;
 pub mod mutants;
+pub mod plan;
 pub mod points;
 pub mod processes;
 pub mod reader;

@@ -30,6 +30,14 @@ const TARGETS: [(&str, Signal, &str); 10] = [
     ("tool", Signal::KILL, "KILL"),
 ];
 
+/// How many of them are SIGKILL, of how many.
+pub fn kills_among_targets() -> (usize, usize) {
+    let kills = TARGETS
+        .iter()
+        .filter(|(_, signal, _)| *signal == Signal::KILL);
+    (kills.count(), TARGETS.len())
+}
+
 struct Watch<'a> {
     world: &'a World,
     /// Lines of `fired.jsonl` that are known.

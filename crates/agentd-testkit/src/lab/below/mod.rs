@@ -92,7 +92,7 @@ pub const ALL: [Below; 9] = [
 ];
 
 /// The runs that this machine can carry out, and a line for each that it cannot.
-pub fn specs(seed: u64, rounds: u32) -> (Vec<Spec>, Vec<String>) {
+pub fn specs(seed: u64, rounds: u32) -> (Vec<Spec>, Vec<(&'static str, String)>) {
     let (mut specs, mut skipped) = (Vec::new(), Vec::new());
     for below in ALL {
         match below.need.missing() {
@@ -102,10 +102,18 @@ pub fn specs(seed: u64, rounds: u32) -> (Vec<Spec>, Vec<String>) {
                 let runs = (0..u64::from(times)).map(|n| Spec::new(below.name, seed + n));
                 specs.extend(runs);
             }
-            Some(why) => skipped.push(format!("skipped: {} ({why})", below.name)),
+            Some(why) => {
+                let line = format!("skipped: {} ({why})", below.name);
+                skipped.push((below.name, line));
+            }
         }
     }
     (specs, skipped)
+}
+
+/// How often the power is cut in a run of this scenario.
+pub fn cuts(scenario: &str) -> usize {
+    if scenario == "power" { power::CUTS } else { 0 }
 }
 
 /// What a run of this scenario needs of the machine.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const AGENT: &str = "worker";
 /// Cuts in one run.
-const CUTS: usize = 3;
+pub const CUTS: usize = 3;
 /// Prompts before each.
 const MOST: u32 = 15;
 /// The longest time from the first prompt to the cut, in milliseconds.

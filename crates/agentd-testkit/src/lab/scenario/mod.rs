@@ -18,6 +18,8 @@ use super::world::{Result, Stuck, World};
 pub struct Scenario {
     pub name: &'static str,
     pub about: &'static str,
+    /// Each point that it passes is hit.
+    pub is_traced: bool,
     run: fn(&World) -> Result<()>,
 }
 
@@ -25,51 +27,61 @@ pub const ALL: [Scenario; 10] = [
     Scenario {
         name: "standard",
         about: "stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
+        is_traced: true,
         run: standard::run,
     },
     Scenario {
         name: "interrupt",
         about: "an interrupt in mid-turn, with a prompt that waits",
+        is_traced: false,
         run: interrupt::run,
     },
     Scenario {
         name: "crash_loop",
         about: "a turn that ends its process each time",
+        is_traced: false,
         run: crash_loop::run,
     },
     Scenario {
         name: "resets",
         about: "reset, undo and redo with a queue, each asked for twice",
+        is_traced: false,
         run: resets::run,
     },
     Scenario {
         name: "approvals",
         about: "a question that two clients answer, and a tool tries to",
+        is_traced: false,
         run: approvals::run,
     },
     Scenario {
         name: "sleep",
         about: "an agent that is put to sleep between prompts",
+        is_traced: false,
         run: sleep::run,
     },
     Scenario {
         name: "crowd",
         about: "several agents at once",
+        is_traced: false,
         run: crowd::run,
     },
     Scenario {
         name: "reader",
         about: "a reader that is killed, and comes back with its cursor",
+        is_traced: false,
         run: reader::run,
     },
     Scenario {
         name: "accepted",
         about: "prompts that are sent, and not waited for",
+        is_traced: false,
         run: accepted::run,
     },
     Scenario {
         name: "leftovers",
         about: "a command that leaves processes behind",
+        is_traced: false,
         run: leftovers::run,
     },
 ];
