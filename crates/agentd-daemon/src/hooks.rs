@@ -285,7 +285,9 @@ async fn scene(daemon: &Daemon, desk: &Desk, fire: &Fire) -> Option<Scene> {
 async fn carry_out(daemon: Arc<Daemon>, desk: Arc<Desk>, job: Job) {
     let done = run::run(&daemon, &job).await;
     record::end(&daemon, &desk, job.hook, done).await;
-    job.remove_folder();
+    if !settle::opens(&desk, job.hook).await {
+        job.remove_folder();
+    }
 }
 
 /// What became of a handler.

@@ -36,6 +36,12 @@ pub struct Ended {
 }
 
 impl Firing {
+    /// What they say opens a conversation that begins, or goes on, apart from any reset or turn.
+    pub fn opens(&self) -> bool {
+        let is_alone = self.turn.is_none() && self.runs.iter().all(|it| it.started.op.is_none());
+        self.event == HookEvent::SessionStart && is_alone
+    }
+
     fn is_over(&self) -> bool {
         self.runs.iter().all(|run| run.ended.is_some())
     }
@@ -62,6 +68,12 @@ impl Hooks {
             let run = firing.runs.iter().find(|run| run.started.hook == hook)?;
             run.ended.is_none().then_some((firing, run))
         })
+    }
+
+    /// What the handler of this id was told of, though it may have ended.
+    pub fn of(&self, hook: HookId) -> Option<&Firing> {
+        let is_it = |firing: &&Firing| firing.runs.iter().any(|run| run.started.hook == hook);
+        self.known.iter().rev().find(is_it)
     }
 
     pub(super) fn start(&mut self, event: &Event, body: &HookStarted) {
