@@ -1,12 +1,13 @@
 //! The lab as a program: `agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC]
-//! [--mutants] [--plan] [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both and runs it.
+//! [--mutants] [--plan] [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both
+//! and runs it. `agentd-lab check FOLDER` judges once more a run that went wrong.
 
 use agentd_testkit::lab::dice::Dice;
 use agentd_testkit::lab::engine::{self, Options, Results};
 use agentd_testkit::lab::plan::{self, Sizes};
 use agentd_testkit::lab::spec::Spec;
 use agentd_testkit::lab::worker::Outcome;
-use agentd_testkit::lab::{below, caught, hook, report, scenario, tool, worker};
+use agentd_testkit::lab::{self, below, caught, hook, report, scenario, tool, worker};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
             Ok(true) => Ok(true),
         },
         Some("worker") => work(&args[1..]),
+        Some("check") => check(&args[1..]),
         _ => lab(&args),
     };
     match done {
@@ -38,6 +40,20 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// What the checker says about a run that is over, by the folder that it left.
+fn check(args: &[String]) -> io::Result<bool> {
+    let [run] = args else {
+        return Err(io::Error::other("check FOLDER"));
+    };
+    let found = lab::check::check(&Path::new(run).join("run"))?;
+    let mut out = io::stdout().lock();
+    for violation in &found {
+        let agent = violation.agent.as_deref().unwrap_or("-");
+        writeln!(out, "{violation} ({agent})")?;
+    }
+    Ok(found.is_empty())
 }
 
 /// One run, in this process.

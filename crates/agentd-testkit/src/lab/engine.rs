@@ -5,6 +5,7 @@ use super::plan::{self, Traced};
 use super::points::{self, Point};
 use super::scenario;
 use super::spec::Spec;
+use super::timeline;
 use super::worker::{Outcome, Violation};
 use agentd_process::failpoint::plan::Action;
 use std::collections::{BTreeSet, VecDeque};
@@ -207,7 +208,9 @@ fn worker(options: &Options, spec: &Spec, number: usize) -> io::Result<Outcome> 
         if begin.elapsed() > PATIENCE {
             child.kill()?;
             child.wait()?;
-            return Err(io::Error::other(format!("no end after {PATIENCE:?}")));
+            let outcome = endless(root.path(), spec);
+            keep(root, &outcome)?;
+            return Ok(outcome);
         }
         // tidy: polls
         std::thread::sleep(Duration::from_millis(5));
@@ -222,6 +225,24 @@ fn worker(options: &Options, spec: &Spec, number: usize) -> io::Result<Outcome> 
         keep(root, &outcome)?;
     }
     Ok(outcome)
+}
+
+/// A run that did not even end itself: what can be seen of it.
+fn endless(root: &Path, spec: &Spec) -> Outcome {
+    let run = root.join("run");
+    let about = std::fs::read(root.join("run/run.json")).unwrap_or_default();
+    let about: serde_json::Value = serde_json::from_slice(&about).unwrap_or_default();
+    let began = about["began_unix_us"].as_u64().unwrap_or_default();
+    Outcome {
+        spec: spec.to_string(),
+        violations: vec![Violation {
+            promise: "stuck".to_owned(),
+            agent: None,
+            what: format!("no end after {PATIENCE:?}"),
+        }],
+        timeline: timeline::of(&run, began),
+        ..Outcome::default()
+    }
 }
 
 /// The folder of a run that went wrong stays, with its timeline.

@@ -15,6 +15,8 @@ use std::fmt::Write as _;
 
 /// Faults in one run.
 const IN_ONE_RUN: usize = 3;
+/// Points of a scenario that a short run hits at the least, where it has so many.
+const SOME: usize = 66;
 /// How often a turn that ends its process each time is tried.
 const TRIES: usize = 3;
 
@@ -72,9 +74,18 @@ pub fn of(options: &Options, traced: &[Traced], dice: &mut Dice) -> Plan {
 }
 
 /// Each point is hit by SIGKILL, and by one of the signals that can be heard or that stop a process for a
-/// while. In a short run a scenario has its own points, those that none before it passes.
+/// while. In a short run a scenario has its own points, those that none before it passes, and some more.
 fn each_point(long: bool, one: &Traced, own: &[(Point, u32)], dice: &mut Dice) -> Vec<Spec> {
     let gentle = [Action::Term, Action::Int, Action::Stop];
+    let mut some = own.to_vec();
+    if !long {
+        let mut others: Vec<_> = one.points.iter().filter(|it| !own.contains(it)).collect();
+        dice.shuffle(&mut others);
+        let more = SOME.saturating_sub(own.len());
+        some.extend(others.into_iter().take(more).cloned());
+        // Early ones come early again.
+        some.sort_by_key(|point| one.points.iter().position(|known| known == point));
+    }
     let mut specs = Vec::new();
     let mut hit = |points: &[(Point, u32)], actions: &[Action], in_one_run| {
         let runs = points::hit_each(one.scenario, points, actions, in_one_run, dice);
@@ -84,10 +95,10 @@ fn each_point(long: bool, one: &Traced, own: &[(Point, u32)], dice: &mut Dice) -
     let (kills, others) = match (long, is_first) {
         (false, true) => (2, 0),
         (false, false) => (1, 0),
-        (true, true) => (20, 2),
-        (true, false) => (4, 1),
+        (true, true) => (12, 2),
+        (true, false) => (3, 1),
     };
-    let points = if long { &one.points } else { own };
+    let points = if long { &one.points } else { &some };
     for _ in 0..kills {
         hit(points, &[Action::Kill], IN_ONE_RUN);
     }
@@ -95,7 +106,7 @@ fn each_point(long: bool, one: &Traced, own: &[(Point, u32)], dice: &mut Dice) -
     for _ in 0..others {
         gentle
             .iter()
-            .for_each(|action| hit(points, &[*action], IN_ONE_RUN - 1));
+            .for_each(|action| hit(points, &[*action], IN_ONE_RUN));
     }
     specs
 }
@@ -115,6 +126,11 @@ fn small(long: bool, dice: &mut Dice) -> Vec<Spec> {
             ("crowd", 10),
             ("accepted", 2),
             ("leftovers", 1),
+            ("hooks", 3),
+            ("rewind", 3),
+            ("fork", 3),
+            ("subagents", 4),
+            ("background", 4),
         ] {
             specs.push(Spec {
                 random,
@@ -227,38 +243,48 @@ mod tests {
 
     #[test]
     fn a_long_plan_is_as_large_as_is_said() {
-        let traced = [Traced {
-            scenario: "standard",
-            points: points(0..200),
-        }];
+        let names = [
+            "standard",
+            "hooks",
+            "rewind",
+            "fork",
+            "subagents",
+            "background",
+        ];
+        let traced = names.map(|scenario| Traced {
+            scenario,
+            points: points(0..180),
+        });
         let plan = of(&options(true), &traced, &mut Dice::new(1));
         let sizes = Sizes::of(&plan, &traced, true);
-        assert!(sizes.kills + sizes.random_kills >= 5000, "{sizes:?}");
+        assert!(sizes.kills + sizes.random_kills >= 6000, "{sizes:?}");
         assert!(sizes.schedules >= 100_000, "{sizes:?}");
         assert!(sizes.text().contains("SIGKILLs at points"), "{sizes:?}");
     }
 
+    /// Its own points, and as many more as make it worth while.
     #[test]
     fn a_short_plan_has_each_point_where_it_is_passed_first() {
         let traced = [
             Traced {
                 scenario: "standard",
-                points: points(0..20),
+                points: points(0..200),
             },
             Traced {
-                scenario: "resets",
-                points: points(10..30),
+                scenario: "hooks",
+                points: points(20..220),
             },
         ];
         let hit = |long: bool| {
             let plan = of(&options(long), &traced, &mut Dice::new(1));
-            let runs = plan.specs.into_iter().filter(|it| it.scenario == "resets");
+            let runs = plan.specs.into_iter().filter(|it| it.scenario == "hooks");
             let faults = runs.flat_map(|it| it.faults);
             let kills = faults.filter(|it| it.action == Action::Kill);
             kills.map(|it| it.point).collect::<BTreeSet<String>>()
         };
-        let own: BTreeSet<String> = (20..30).map(|n| format!("p-{n}")).collect();
-        assert_eq!(hit(false), own);
-        assert_eq!(hit(true).len(), 20);
+        let short = hit(false);
+        assert!((200..220).all(|n| short.contains(&format!("p-{n}"))));
+        assert_eq!(short.len(), SOME);
+        assert_eq!(hit(true).len(), 200);
     }
 }

@@ -172,9 +172,14 @@ impl World {
         }
     }
 
+    /// How many there were, those included that are not taken down yet.
     fn faults(&self) -> usize {
-        let text = fs::read_to_string(self.record.folder().join("faults.jsonl"));
-        text.map_or(0, |text| text.lines().count())
+        let files = [
+            self.record.folder().join("faults.jsonl"),
+            self.root.join("fired.jsonl"),
+        ];
+        let texts = files.iter().flat_map(fs::read_to_string);
+        texts.map(|text| text.lines().count()).sum()
     }
 
     /// What the model was asked.

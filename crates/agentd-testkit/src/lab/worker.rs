@@ -39,6 +39,8 @@ pub fn run(root: &Path, spec: &Spec) -> Result<Outcome> {
     let begin = Instant::now();
     agentd_process::adopt_orphans()?;
     let world = World::new(root, spec.clone())?;
+    // Whoever ends this process finds what is needed to see what happened.
+    write_run(&world)?;
     let done = std::thread::scope(|scope| {
         let watching = scope.spawn(|| watch::watch(&world));
         scope.spawn(|| end_in_time(&world));

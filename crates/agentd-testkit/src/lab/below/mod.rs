@@ -12,6 +12,7 @@ pub mod ground;
 mod memory;
 mod power;
 mod readonly;
+mod short;
 mod socket;
 mod syscalls;
 mod torn;
@@ -34,7 +35,7 @@ pub struct Below {
     pub run: fn(&World) -> Result<()>,
 }
 
-pub const ALL: [Below; 9] = [
+pub const ALL: [Below; 10] = [
     Below {
         name: "disk-full",
         about: "no space left, with short writes on the way there",
@@ -52,6 +53,12 @@ pub const ALL: [Below; 9] = [
         about: "writes and syncs that fail, are interrupted or are slow",
         need: Need::Strace,
         run: syscalls::run,
+    },
+    Below {
+        name: "short-writes",
+        about: "writes that end in their middle",
+        need: Need::Nothing,
+        run: short::run,
     },
     Below {
         name: "torn-tail",

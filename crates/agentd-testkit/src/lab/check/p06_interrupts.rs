@@ -129,10 +129,9 @@ fn by_somebody(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
             let from = reset.began.first().copied().unwrap_or(u64::MAX);
             from < ended && over.is_none_or(|over| over > began)
         });
-        let mut events = story.events.iter().take_while(|it| it.seq < ended);
-        let by_stop = events.any(|it| {
-            it.seq > began && matches!(it.kind.as_str(), "agent_stopped" | "agent_archived")
-        });
+        // It may have begun when that was just said.
+        let until = story.up_to(ended);
+        let by_stop = until.stopped || until.archived;
         let by_signal = case.evidence.faults.iter().any(|it| {
             let is_int = it.role == "runtime" && it.what == "INT";
             is_int && it.at >= span.0 && it.at <= span.1
