@@ -114,6 +114,12 @@ fn lab(args: &[String]) -> io::Result<bool> {
     if order.plan {
         return sizes(&options, order.json);
     }
+    let wanted = order.repeat.as_ref().map(|spec| spec.scenario.as_str());
+    if let Some(skipped) = wanted.and_then(below::skipped) {
+        engine::clear(&options.folder);
+        writeln!(io::stdout(), "{skipped}")?;
+        return Ok(true);
+    }
     let results = match order.repeat {
         Some(spec) => Results {
             outcomes: engine::all(&options, vec![spec], &progress),

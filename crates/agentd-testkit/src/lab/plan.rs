@@ -95,7 +95,7 @@ fn each_point(long: bool, one: &Traced, own: &[(Point, u32)], dice: &mut Dice) -
     let (kills, others) = match (long, is_first) {
         (false, true) => (2, 0),
         (false, false) => (1, 0),
-        (true, true) => (12, 2),
+        (true, true) => (12, 3),
         (true, false) => (3, 1),
     };
     let points = if long { &one.points } else { &some };
@@ -104,9 +104,7 @@ fn each_point(long: bool, one: &Traced, own: &[(Point, u32)], dice: &mut Dice) -
     }
     hit(own, &gentle, IN_ONE_RUN);
     for _ in 0..others {
-        gentle
-            .iter()
-            .for_each(|action| hit(points, &[*action], IN_ONE_RUN));
+        hit(points, &gentle, IN_ONE_RUN);
     }
     specs
 }

@@ -102,20 +102,27 @@ pub const ALL: [Below; 10] = [
 pub fn specs(seed: u64, rounds: u32) -> (Vec<Spec>, Vec<(&'static str, String)>) {
     let (mut specs, mut skipped) = (Vec::new(), Vec::new());
     for below in ALL {
-        match below.need.missing() {
+        match skipped_because(below.name, below.need) {
             None => {
                 // Only where the power is cut does the moment count.
                 let times = if below.name == "power" { rounds } else { 1 };
                 let runs = (0..u64::from(times)).map(|n| Spec::new(below.name, seed + n));
                 specs.extend(runs);
             }
-            Some(why) => {
-                let line = format!("skipped: {} ({why})", below.name);
-                skipped.push((below.name, line));
-            }
+            Some(line) => skipped.push((below.name, line)),
         }
     }
     (specs, skipped)
+}
+
+/// A line that says why this machine cannot do a run of this scenario; none where it can.
+pub fn skipped(scenario: &str) -> Option<String> {
+    skipped_because(scenario, need(scenario))
+}
+
+fn skipped_because(scenario: &str, need: Need) -> Option<String> {
+    let why = need.missing()?;
+    Some(format!("skipped: {scenario} ({why})"))
 }
 
 /// How often the power is cut in a run of this scenario.

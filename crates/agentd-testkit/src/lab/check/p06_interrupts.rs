@@ -84,16 +84,28 @@ fn over_is_over(story: &Story<'_>, found: &mut Found) {
     }
 }
 
-/// The times of a turn that was interrupted, as clients have it: its beginning and its end.
+/// When an event was written, as clients have it. The journal has milliseconds.
+fn time(case: &Case<'_>, story: &Story<'_>, seq: u64) -> Option<u64> {
+    let event = story.event(seq)?;
+    Some((event.at * MILLISECOND).saturating_sub(case.evidence.run.began_unix_us))
+}
+
+/// The times of a turn that was interrupted: its beginning and its end.
 fn span(case: &Case<'_>, story: &Story<'_>, turn: &Turn<'_>) -> Option<(u64, u64)> {
     let (ended, status) = turn.ended.first()?;
-    let at = |seq: u64| {
-        let event = story.event(seq)?;
-        Some((event.at * 1000).saturating_sub(case.evidence.run.began_unix_us))
-    };
     (*status == "interrupted").then_some(())?;
-    // The journal has milliseconds.
-    Some((at(*turn.started.first()?)?, at(*ended)? + MILLISECOND))
+    let began = time(case, story, *turn.started.first()?)?;
+    Some((began, time(case, story, *ended)? + MILLISECOND))
+}
+
+/// When the first of its prompts came.
+fn asked_at(case: &Case<'_>, story: &Story<'_>, turn: &Turn<'_>) -> Option<u64> {
+    let own = story.prompts.values().filter(|prompt| {
+        let mut taken = prompt.taken.iter();
+        taken.any(|(_, by)| *by == turn.id)
+    });
+    let first = own.filter_map(|prompt| prompt.queued.first()).min()?;
+    time(case, story, first.0)
 }
 
 /// Whether somebody wanted an interrupt of this turn: asked before it was over, and not answered before it began.
@@ -132,9 +144,11 @@ fn by_somebody(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
         // It may have begun when that was just said.
         let until = story.up_to(ended);
         let by_stop = until.stopped || until.archived;
+        // One that comes while hooks hear of the prompt is for the turn that is about to begin.
+        let since = asked_at(case, story, turn).unwrap_or(span.0);
         let by_signal = case.evidence.faults.iter().any(|it| {
             let is_int = it.role == "runtime" && it.what == "INT";
-            is_int && it.at >= span.0 && it.at <= span.1
+            is_int && it.at >= since && it.at <= span.1
         });
         let mut orders = interrupts(case, story);
         if !by_reset && !by_stop && !by_signal && !orders.any(|order| may_be_of(order, span)) {
