@@ -3,7 +3,6 @@
 mod agent;
 mod ask;
 mod cli;
-mod clock;
 mod commands;
 mod complete;
 mod connect;
