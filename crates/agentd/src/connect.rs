@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Exit};
 use crate::home;
+use crate::outside;
 use agentd_client::Client;
 use agentd_core::environment::is_handed_on;
 use agentd_daemon::layout::{Layout, private};
@@ -148,6 +149,7 @@ impl Connection {
         if listens(self.client.socket())? {
             return Ok(());
         }
+        outside::check(&self.home)?;
         let layout = Layout::new(&self.home);
         let made = private(&layout.run());
         made.map_err(|error| cannot_use(&layout.run(), error))?;

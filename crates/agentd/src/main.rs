@@ -15,6 +15,7 @@ mod home;
 mod lab;
 mod leaving;
 mod output;
+mod outside;
 mod printer;
 mod prompt;
 mod providers;
