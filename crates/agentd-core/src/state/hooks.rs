@@ -56,6 +56,16 @@ impl Hooks {
         self.known.iter().filter(|firing| !firing.is_over())
     }
 
+    /// What was said of a conversation's beginnings and prompts, newest first: where the words are.
+    pub fn words_of(&self, conversation: ConversationId) -> impl Iterator<Item = Seq> {
+        let is_told =
+            |event| matches!(event, HookEvent::SessionStart | HookEvent::UserPromptSubmit);
+        let known = self.known.iter().rev();
+        let known = known.filter(move |it| it.conversation == conversation && is_told(it.event));
+        let runs = known.flat_map(|firing| firing.runs.iter().rev());
+        runs.filter_map(|run| run.ended?.words)
+    }
+
     /// The run of this id, where it has not ended.
     pub fn running(&self, hook: HookId) -> Option<(&Firing, &Run)> {
         self.open().find_map(|firing| {

@@ -6,8 +6,9 @@ use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
 use crate::lifecycle::send;
 use agentd_core::event::{Body, Notice, NoticeCause, PromptMode};
-use agentd_core::hook::{Fire, HookEvent, Occasion};
-use agentd_core::id::{ConversationId, FireId, PromptId, Seq};
+use agentd_core::hook::{Fire, HookEvent, Occasion, Verdict};
+use agentd_core::id::{AgentId, ConversationId, FireId, PromptId, Seq};
+use agentd_core::state::{Firing, Run};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,22 +65,33 @@ pub fn hold(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>, fire:
     guard.held += 1;
     let (daemon, desk) = (Arc::clone(daemon), Arc::clone(desk));
     tokio::spawn(async move {
-        let bodies = opening(&daemon, &desk, fire).await;
+        // What they said is in the commit that says how the last of them ended.
+        drop(daemon.fire(&desk, fire).await);
         let mut guard = desk.lock().await;
-        if !bodies.is_empty()
-            && let Err(problem) = guard.note(bodies).await
-        {
-            tracing::error!(agent = %desk.id, %problem, "what hooks said is not written");
-        }
         guard.held -= 1;
         guard.changed();
         daemon.mind(&desk, &mut guard);
     });
 }
 
-/// What hooks have to say to a conversation that begins.
+/// Whether what these say opens their conversation once this one has ended. A reset, and a turn that went on
+/// after a compaction, have a commit of their own for that.
+pub fn is_opened_by(firing: &Firing, last: &Run) -> bool {
+    let is_own = firing.event == HookEvent::SessionStart && firing.turn.is_none();
+    let hook = last.started.hook;
+    let mut others = firing.runs.iter().filter(|run| run.started.hook != hook);
+    let all_spoke = others.all(|run| run.started.is_async || run.ended.is_some());
+    is_own && last.started.op.is_none() && !last.started.is_async && all_spoke
+}
+
+/// What hooks have to say to a conversation that a reset begins.
 pub async fn opening(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: Fire) -> Vec<Body> {
     let verdict = daemon.fire(desk, fire).await;
+    words(desk.id, verdict)
+}
+
+/// The same, as it is written.
+pub fn words(agent: AgentId, verdict: Verdict) -> Vec<Body> {
     let mut bodies = Vec::new();
     let cause = NoticeCause::Hook;
     bodies.extend(verdict.context.map(|text| Notice { cause, text }.into()));
@@ -88,7 +100,7 @@ pub async fn opening(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: Fire) -> Vec<
         match send::bodies(prompt, &text, None, PromptMode::Queue) {
             Ok(prompt) => bodies.extend(prompt),
             Err(problem) => {
-                tracing::warn!(agent = %desk.id, %problem, "a hook's first prompt is no prompt");
+                tracing::warn!(%agent, %problem, "a hook's first prompt is no prompt");
             }
         }
     }

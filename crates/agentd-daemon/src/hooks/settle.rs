@@ -8,7 +8,7 @@ use agentd_core::hook::{Answer, Fire, HookEvent, Occasion};
 use agentd_core::id::{FireId, HookId};
 use agentd_core::state;
 use agentd_process::task::{self, Found};
-use serde_json::Value;
+use serde_json::json;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -90,8 +90,14 @@ pub async fn settle_all(daemon: &Arc<Daemon>) {
             leave_if_running(&folder);
             continue;
         };
-        let occasion = Occasion::new(firing.event, Value::Null);
         let is_of_reset = run.started.op.is_some();
+        // As far as what it said depends on it.
+        let source = match (firing.turn, is_of_reset) {
+            (Some(_), _) => Some("compact"),
+            (None, true) => Some("clear"),
+            (None, false) => None,
+        };
+        let occasion = Occasion::new(firing.event, json!({"source": source}));
         if firing.event == HookEvent::SessionStart && firing.turn.is_none() && !is_of_reset {
             if begun.insert(firing.id) {
                 session::hold(daemon, &desk, &mut guard, Fire::new(firing.id, occasion));
