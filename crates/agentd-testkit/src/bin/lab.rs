@@ -6,7 +6,7 @@ use agentd_testkit::lab::engine::{self, Options, Results};
 use agentd_testkit::lab::plan::{self, Sizes};
 use agentd_testkit::lab::spec::Spec;
 use agentd_testkit::lab::worker::Outcome;
-use agentd_testkit::lab::{below, caught, report, scenario, tool, worker};
+use agentd_testkit::lab::{below, caught, hook, report, scenario, tool, worker};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,6 +18,15 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let done = match args.first().map(String::as_str) {
         Some("tool") => tool::run(&args[1..]).map(|()| true),
+        Some("hook") => match hook::run() {
+            Ok(false) => {
+                let _unheard = writeln!(io::stderr(), "not this one");
+                return ExitCode::from(2);
+            }
+            // An exit code of its own: 2 would be a no.
+            Err(_) => Ok(false),
+            Ok(true) => Ok(true),
+        },
         Some("worker") => work(&args[1..]),
         _ => lab(&args),
     };

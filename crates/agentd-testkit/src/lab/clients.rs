@@ -24,9 +24,9 @@ impl Ran {
         lines.find_map(|line| serde_json::from_str(line).ok())
     }
 
-    /// Whether it was answered: refused, too, is an answer.
-    pub const fn is_answered(&self) -> bool {
-        matches!(self.code, Some(0 | 1 | 3 | 5))
+    /// Whether it was answered: refused, too, is an answer; interrupted where it says so.
+    pub fn is_answered(&self) -> bool {
+        matches!(self.code, Some(0 | 1 | 3 | 5)) || self.code == Some(130) && self.json().is_some()
     }
 }
 
@@ -109,7 +109,7 @@ impl World {
         self.insist(name, &["create", name, "-f", &file, "--json"])?;
         let shown = self.show(name)?;
         let id = shown["id"].as_str().unwrap_or_default().to_owned();
-        lock(&self.agents).push((id.clone(), name.to_owned()));
+        self.know(&id, name);
         Ok(id)
     }
 

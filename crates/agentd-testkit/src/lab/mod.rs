@@ -13,7 +13,7 @@
 //!   with the product.
 //! - [`below`]: faults below the process: disk, power, clock, descriptors, memory.
 //! - [`report`], [`timeline`]: what people see; [`caught`]: whether the lab can fail.
-//! - [`tool`]: what agents run, which says that it ran.
+//! - [`tool`], [`hook`]: what agents and hooks run, which says that it ran.
 
 pub mod below;
 pub mod caught;
@@ -21,6 +21,7 @@ pub mod check;
 pub mod clients;
 pub mod dice;
 pub mod engine;
+pub mod hook;
 pub mod mutants;
 pub mod plan;
 pub mod points;

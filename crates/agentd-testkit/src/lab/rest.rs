@@ -1,6 +1,7 @@
 //! When all is quiet: what is looked at then, and the orderly end.
 
 use super::processes;
+use super::scenario::FORK;
 use super::world::{Result, Stuck, World, lock, pause};
 use agentd_client::Error;
 use agentd_client::api::EventQuery;
@@ -167,7 +168,7 @@ impl World {
     }
 
     /// Stopped in order, and not killed on its way out: a fault may still be to come.
-    fn stop_daemon(&self) -> Result<()> {
+    pub fn stop_daemon(&self) -> Result<()> {
         loop {
             self.wake()?;
             let before = self.faults();
@@ -193,9 +194,13 @@ impl World {
                 request.violations.iter().map(ToString::to_string).collect();
             let system = request.body["system"].to_string();
             let agents = lock(&self.agents);
+            // A fork is called as what it came from, but is told.
+            let messages = request.body["messages"].to_string();
+            let of_fork = |name: &str| name == FORK && messages.contains("You are a fork of");
             let agent = agents
                 .iter()
-                .find(|(_, name)| system.contains(&format!("You are {name}.")))
+                .rev()
+                .find(|(_, name)| of_fork(name) || system.contains(&format!("You are {name}.")))
                 .map(|(_, name)| name.clone());
             let line = json!({"at": self.record.at_instant(request.at), "n": n + 1,
                               "format": request.format.name(), "agent": agent,
