@@ -59,6 +59,34 @@ pub fn stricter(one: Decision, other: Decision) -> Decision {
     }
 }
 
+/// What a set of rules comes to, in the words that hooks files know: `bypassPermissions` where every call runs
+/// and nobody is asked, `plan` where neither files nor commands can be changed or run, `acceptEdits` where
+/// only other calls than those that write files are asked about or refused, and `default` otherwise.
+pub fn mode(rules: &[Rule]) -> &'static str {
+    const EDITS: [&str; 2] = ["write_file", "edit_file"];
+    const SHELL: &str = "shell";
+    let is_restricted = |rule: &&Rule| rule.decision != Decision::Allow;
+    let touches = |rule: &Rule, tool: &str| rule.tool == "*" || rule.tool == tool;
+    let is_refused = |tool: &str| {
+        let mut rules = rules.iter().filter(|rule| touches(rule, tool));
+        rules.any(|rule| {
+            let is_about_all = matches!(rule.pattern.as_deref(), None | Some("*"));
+            rule.decision == Decision::Deny && is_about_all
+        })
+    };
+    let mut restricted = rules.iter().filter(is_restricted).peekable();
+    if restricted.peek().is_none() {
+        return "bypassPermissions";
+    }
+    if EDITS.into_iter().chain([SHELL]).all(is_refused) {
+        return "plan";
+    }
+    match restricted.any(|rule| EDITS.into_iter().any(|tool| touches(rule, tool))) {
+        true => "default",
+        false => "acceptEdits",
+    }
+}
+
 const fn strictness(decision: Decision) -> u8 {
     match decision {
         Decision::Allow => 0,

@@ -24,6 +24,9 @@ use std::collections::BTreeMap;
 /// Tries in all without progress, after which a turn is given up.
 pub const MAX_TRIES: u32 = 3;
 
+/// The result of a call of which nobody knows what became.
+pub const UNKNOWN: &str = "Outcome unknown: the agent was restarted while this call ran.";
+
 /// The label that every turn leaves behind, whichever way it ended.
 pub const SESSION_LATEST: &str = "session-latest";
 
@@ -292,8 +295,7 @@ fn close_calls(
             }
             CallFact::Unknown => {
                 told.unknown.push(call.id.clone());
-                let text = "Outcome unknown: the agent was restarted while this call ran.";
-                (CallOutcome::Unknown, vec![Block::text(text)])
+                (CallOutcome::Unknown, vec![Block::text(UNKNOWN)])
             }
         };
         bodies.extend(result(&call.id, outcome, blocks));

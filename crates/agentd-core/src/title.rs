@@ -10,11 +10,15 @@ const LONGEST: usize = 60;
 
 /// The title that a conversation's first events give it: what a hook called it, or its first prompt.
 pub fn of_events(events: &[Event]) -> Option<String> {
-    let by_hook = events.iter().rev().find_map(|event| match &event.body {
+    of_hooks(events).or_else(|| of_prompts(events))
+}
+
+/// What a hook called it in one of these.
+pub fn of_hooks(events: &[Event]) -> Option<String> {
+    events.iter().rev().find_map(|event| match &event.body {
         Body::HookOutput(output) => of_text(output.answer.title.as_deref()?),
         _ => None,
-    });
-    by_hook.or_else(|| of_prompts(events))
+    })
 }
 
 fn of_prompts(events: &[Event]) -> Option<String> {

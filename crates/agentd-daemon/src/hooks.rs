@@ -23,6 +23,7 @@ use crate::title;
 use agentd_core::event::{CallRevised, HookOutcome, HookStarted, HookWay};
 use agentd_core::hook::{Answer, Chosen, Fire, HookEvent, Layer, Run, Setting, Verdict, chosen};
 use agentd_core::id::{BootId, CallId, ConversationId, FireId, HookId};
+use agentd_core::permission;
 use agentd_process::failpoint;
 use run::Job;
 use serde_json::{Value, json};
@@ -257,6 +258,7 @@ async fn scene(daemon: &Daemon, desk: &Desk, fire: &Fire) -> Option<Scene> {
         session_id: Some(conversation.to_string()),
         transcript_path: None,
         cwd: cwd.display().to_string(),
+        permission_mode: Some(permission::mode(&state.spec.permissions).to_owned()),
         agent: Some((state.name.clone(), state.id.to_string())),
         generation: Some(state.generation()),
         turn: turn.map(|turn| turn.to_string()),
@@ -285,9 +287,7 @@ async fn scene(daemon: &Daemon, desk: &Desk, fire: &Fire) -> Option<Scene> {
 async fn carry_out(daemon: Arc<Daemon>, desk: Arc<Desk>, job: Job) {
     let done = run::run(&daemon, &job).await;
     record::end(&daemon, &desk, job.hook, done).await;
-    if !settle::opens(&desk, job.hook).await {
-        job.remove_folder();
-    }
+    job.remove_folder();
 }
 
 /// What became of a handler.

@@ -7,7 +7,7 @@ use agentd_client::api;
 use agentd_core::draft::Change;
 use agentd_core::event::Event;
 use agentd_core::hook::Fire;
-use agentd_core::id::Seq;
+use agentd_core::id::{Incarnation, Seq};
 use agentd_core::link::{
     Append, Asked, Down, Draft, Greeting, Hello, MAX_FRAME, Order, Question, Refusal, Up, Welcome,
 };
@@ -89,9 +89,8 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
         down: down.clone(),
         _open: open,
     };
-    if !greet(&daemon, &desk, &hello, connection, peer).await {
-        return;
-    }
+    let greeted = greet(&daemon, &desk, &hello, connection, peer).await;
+    let Some(incarnation) = greeted else { return };
     loop {
         let up = tokio::select! {
             up = next(&mut reader) => up,
@@ -102,15 +101,7 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
             Up::Append(append) => take(&daemon, &desk, append, &down).await,
             Up::Draft(draft) => keep(&daemon, &desk, draft, &down).await,
             Up::Ask(asked) => answer(&daemon, &desk, asked, &down).await,
-            Up::Fire(fire) => {
-                tokio::spawn(tell(
-                    Arc::clone(&daemon),
-                    Arc::clone(&desk),
-                    *fire,
-                    down.clone(),
-                ));
-                true
-            }
+            Up::Fire(fire) => told(&daemon, &desk, incarnation, *fire, &down).await,
             Up::Hello(_) => false,
         };
         if !went_well {
@@ -138,14 +129,14 @@ async fn next(reader: &mut Reader) -> Option<Up> {
     }
 }
 
-/// False where the one that came is not wanted.
+/// The incarnation of the one that came; none where it is not wanted.
 async fn greet(
     daemon: &Arc<Daemon>,
     desk: &Arc<Desk>,
     hello: &Hello,
     connection: Connection,
     peer: Option<Identity>,
-) -> bool {
+) -> Option<Incarnation> {
     let mut guard = desk.lock().await;
     let mut side = guard.link.clone();
     let greeting = side.hello(hello, &guard.state);
@@ -166,7 +157,7 @@ async fn greet(
                     env: (*guard.env).clone(),
                 })))
             }
-            Err(_) => return false,
+            Err(_) => return None,
         },
         Greeting::Resume { after } => match missed(daemon, desk, after).await {
             Some(events) => {
@@ -175,7 +166,7 @@ async fn greet(
                 let appended = if Some(of) == seen { n } else { 0 };
                 Ok(Down::Resumed { events, appended })
             }
-            None => return false,
+            None => return None,
         },
     };
     let answer = match answer {
@@ -183,9 +174,10 @@ async fn greet(
         Err(why) => {
             tracing::info!(agent = %desk.id, %why, "a runtime is refused");
             let _gone = connection.down.send(Down::Refused { why });
-            return false;
+            return None;
         }
     };
+    let (_, incarnation) = side.current()?;
     side.greeted(guard.state.head);
     guard.link = side;
     let _broken = connection.down.send(answer);
@@ -208,7 +200,7 @@ async fn greet(
     }
     guard.changed();
     daemon.mind(desk, &mut guard);
-    true
+    Some(incarnation)
 }
 
 async fn missed(daemon: &Daemon, desk: &Desk, after: Seq) -> Option<Vec<Event>> {
@@ -290,7 +282,26 @@ async fn answer(
     true
 }
 
-/// Tells hooks what a runtime wants them to hear. Whoever asks again after a cut has the same answer.
+/// Has hooks told what a runtime wants them to hear. False where it does not run the agent any more: what it is
+/// about is another's business, and a hook would hear of it twice.
+async fn told(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    incarnation: Incarnation,
+    fire: Fire,
+    down: &mpsc::UnboundedSender<Down>,
+) -> bool {
+    if !desk.lock().await.link.may_write(incarnation) {
+        let why = Refusal::Stale;
+        let _gone = down.send(Down::Refused { why });
+        return false;
+    }
+    let (daemon, desk, down) = (Arc::clone(daemon), Arc::clone(desk), down.clone());
+    tokio::spawn(tell(daemon, desk, fire, down));
+    true
+}
+
+/// Whoever asks again after a cut has the same answer.
 async fn tell(daemon: Arc<Daemon>, desk: Arc<Desk>, fire: Fire, down: mpsc::UnboundedSender<Down>) {
     let id = fire.id;
     let verdict = daemon.fire(&desk, fire).await;

@@ -1,4 +1,4 @@
-//! What a conversation is called: the words it begins with, read when somebody looks.
+//! What a conversation is called: what a hook last said, or the words it begins with; read when somebody looks.
 
 use crate::daemon::Daemon;
 use agentd_core::id::{ConversationId, Seq};
@@ -6,6 +6,8 @@ use agentd_core::state::AgentState;
 use agentd_core::title;
 use agentd_store::ReadQuery;
 
+/// So many of the newest answers of hooks are looked at for a title.
+const ANSWERS: usize = 16;
 /// The first prompt is among the first so many events of a conversation.
 const LOOK: usize = 32;
 
@@ -14,6 +16,13 @@ pub async fn of(
     state: &AgentState,
     conversation: ConversationId,
 ) -> Option<String> {
+    for at in state.hooks.words_of(conversation).take(ANSWERS) {
+        let query = ReadQuery::all(state.id, Seq(at.0.saturating_sub(1)), 1);
+        let events = daemon.store.read(query).await.ok()?.events;
+        if let Some(title) = title::of_hooks(&events) {
+            return Some(title);
+        }
+    }
     // A branch begins with the words of what it branched off.
     let lineage = state.tree.lineage(state.id, conversation, Seq(u64::MAX));
     for segment in lineage.segments {

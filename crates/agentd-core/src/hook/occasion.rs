@@ -22,6 +22,8 @@ pub struct Setting {
     pub session_id: Option<String>,
     pub transcript_path: Option<String>,
     pub cwd: String,
+    /// What the agent's rules come to; see [`crate::permission::mode`].
+    pub permission_mode: Option<String>,
     /// The agent's name and id.
     pub agent: Option<(String, String)>,
     pub generation: Option<u64>,
@@ -77,12 +79,13 @@ impl Occasion {
         Self::new(event, fields)
     }
 
-    /// After it: PostToolUse, or PostToolUseFailure where it did not work.
+    /// After it: PostToolUse, or PostToolUseFailure where it did not work. Of one that ended while nobody was
+    /// there nobody knows how long it took.
     pub fn after_call(
         call: &ToolCall,
         outcome: CallOutcome,
         blocks: &[Block],
-        duration_ms: u64,
+        duration_ms: Option<u64>,
     ) -> Self {
         let text = text_of(blocks);
         let (event, more) = match outcome {
@@ -97,9 +100,7 @@ impl Occasion {
             }
         };
         let mut occasion = Self::before_call(event, call);
-        if let Value::Object(more) = more {
-            occasion.fields.extend(more);
-        }
+        occasion.fields.extend(Self::new(event, more).fields);
         occasion
     }
 
@@ -171,7 +172,7 @@ impl Occasion {
         put("transcript_path", json!(setting.transcript_path));
         put("cwd", json!(setting.cwd));
         put("hook_event_name", json!(self.event.name()));
-        put("permission_mode", json!("default"));
+        put("permission_mode", json!(setting.permission_mode));
         let tells_tasks = matches!(
             self.event,
             HookEvent::SessionStart | HookEvent::Stop | HookEvent::SubagentStop
@@ -218,8 +219,10 @@ impl Occasion {
             HookEvent::SessionEnd => Self::session_end("clear", None),
             HookEvent::UserPromptSubmit => Self::user_prompt_submit(&said),
             HookEvent::PreToolUse | HookEvent::PermissionRequest => Self::before_call(event, &call),
-            HookEvent::PostToolUse => Self::after_call(&call, CallOutcome::Ok, &said, 12),
-            HookEvent::PostToolUseFailure => Self::after_call(&call, CallOutcome::Error, &said, 12),
+            HookEvent::PostToolUse => Self::after_call(&call, CallOutcome::Ok, &said, Some(12)),
+            HookEvent::PostToolUseFailure => {
+                Self::after_call(&call, CallOutcome::Error, &said, Some(12))
+            }
             HookEvent::Stop => Self::stop(false, "hello"),
             HookEvent::StopFailure => Self::stop_failure("unavailable"),
             HookEvent::SubagentStart => Self::subagent_start("helper", None, false),

@@ -241,6 +241,7 @@ fn an_input_says_where_and_what() {
         session_id: Some("s".into()),
         transcript_path: Some("/t".into()),
         cwd: "/w".into(),
+        permission_mode: Some("plan".into()),
         agent: Some(("coder".into(), "id".into())),
         generation: Some(3),
         turn: None,
@@ -252,7 +253,7 @@ fn an_input_says_where_and_what() {
     assert_eq!(
         input,
         json!({"session_id": "s", "transcript_path": "/t", "cwd": "/w", "hook_event_name": "PreReset",
-            "permission_mode": "default", "source": "clear", "by": "user", "reason": "why", "op": "op",
+            "permission_mode": "plan", "source": "clear", "by": "user", "reason": "why", "op": "op",
             "agentd": {"schema": 1, "agent": "coder", "agent_id": "id", "generation": 3, "turn": null, "op": "op"}})
     );
     let input = Occasion::session_start("clear", None, Some("p".into())).input(&setting, None);

@@ -179,3 +179,25 @@ fn without_a_pattern_every_line_is_meant() {
         }
     }
 }
+
+/// The words that hooks files know for what a set of rules comes to.
+#[test]
+fn rules_have_a_mode() {
+    let of = |rules: &[(&str, Option<&str>, Decision)]| {
+        let rules: Vec<Rule> = rules
+            .iter()
+            .map(|(tool, pattern, decision)| rule(tool, *pattern, *decision))
+            .collect();
+        super::mode(&rules)
+    };
+    assert_eq!(of(&[]), "bypassPermissions");
+    assert_eq!(of(&[("shell", Some("git *"), Allow)]), "bypassPermissions");
+    assert_eq!(of(&[("shell", None, Ask)]), "acceptEdits");
+    assert_eq!(of(&[("shell", Some("rm *"), Deny)]), "acceptEdits");
+    assert_eq!(of(&[("*", None, Ask)]), "default");
+    assert_eq!(of(&[("edit_file", Some("src/*"), Ask)]), "default");
+    assert_eq!(of(&[("*", None, Deny)]), "plan");
+    let read_only = ["shell", "write_file", "edit_file"].map(|tool| (tool, None, Deny));
+    assert_eq!(of(&read_only), "plan");
+    assert_eq!(of(&read_only[1..]), "default");
+}

@@ -36,12 +36,6 @@ pub struct Ended {
 }
 
 impl Firing {
-    /// What they say opens a conversation that begins, or goes on, apart from any reset or turn.
-    pub fn opens(&self) -> bool {
-        let is_alone = self.turn.is_none() && self.runs.iter().all(|it| it.started.op.is_none());
-        self.event == HookEvent::SessionStart && is_alone
-    }
-
     fn is_over(&self) -> bool {
         self.runs.iter().all(|run| run.ended.is_some())
     }
@@ -62,18 +56,22 @@ impl Hooks {
         self.known.iter().filter(|firing| !firing.is_over())
     }
 
+    /// What was said of a conversation's beginnings and prompts, newest first: where the words are.
+    pub fn words_of(&self, conversation: ConversationId) -> impl Iterator<Item = Seq> {
+        let is_told =
+            |event| matches!(event, HookEvent::SessionStart | HookEvent::UserPromptSubmit);
+        let known = self.known.iter().rev();
+        let known = known.filter(move |it| it.conversation == conversation && is_told(it.event));
+        let runs = known.flat_map(|firing| firing.runs.iter().rev());
+        runs.filter_map(|run| run.ended?.words)
+    }
+
     /// The run of this id, where it has not ended.
     pub fn running(&self, hook: HookId) -> Option<(&Firing, &Run)> {
         self.open().find_map(|firing| {
             let run = firing.runs.iter().find(|run| run.started.hook == hook)?;
             run.ended.is_none().then_some((firing, run))
         })
-    }
-
-    /// What the handler of this id was told of, though it may have ended.
-    pub fn of(&self, hook: HookId) -> Option<&Firing> {
-        let is_it = |firing: &&Firing| firing.runs.iter().any(|run| run.started.hook == hook);
-        self.known.iter().rev().find(is_it)
     }
 
     pub(super) fn start(&mut self, event: &Event, body: &HookStarted) {

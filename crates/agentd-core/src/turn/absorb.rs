@@ -104,7 +104,12 @@ impl Machine {
                 self.live.halted = Some(reason);
                 self.want_interrupt();
             }
-            Input::Interrupt => self.want_interrupt(),
+            Input::Interrupt => {
+                self.want_interrupt();
+                if !self.live.interrupting {
+                    self.live.unwanted = self.live.asked;
+                }
+            }
             Input::InterruptTurn(turn) => {
                 if self.agent.turn.as_ref().is_some_and(|it| it.id == turn) {
                     self.want_interrupt();
@@ -154,6 +159,7 @@ impl Machine {
                 self.live.forgiven = false;
                 self.live.asked = None;
                 self.live.heard = None;
+                self.live.unwanted = None;
                 self.live.shortened = None;
                 self.live.halted = None;
             }

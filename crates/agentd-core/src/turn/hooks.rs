@@ -2,13 +2,13 @@
 //! by whoever prepares and runs it.
 
 use super::plan::Move;
-use super::{Effect, Hooks, Machine};
+use super::{Effect, Hooks, Machine, Moment};
 use crate::event::{
     FailureClass, Note, Notice, NoticeCause, Position, PromptBlocked, PromptsTaken, TurnEnded,
-    TurnStatus,
+    TurnStarted, TurnStatus,
 };
-use crate::hook::{Fire, Occasion, Verdict};
-use crate::id::{PromptId, Seq, TurnId};
+use crate::hook::{Fire, HookEvent, Occasion, Verdict};
+use crate::id::{FireId, PromptId, Seq, TurnId};
 use crate::state::Queued;
 
 /// So often hooks may keep a turn from ending, one time after the other.
@@ -69,6 +69,26 @@ impl Machine {
                 Move::Append
             }
         }
+    }
+
+    /// Whether the user has interrupted it while hooks were asked.
+    pub(super) fn is_unwanted(&self, prompt: PromptId) -> bool {
+        let asked = FireId::of(HookEvent::UserPromptSubmit, &[prompt.as_bytes()]);
+        self.live.unwanted == Some(asked)
+    }
+
+    /// Its turn is over before it has begun. The model never sees it: nobody has judged it.
+    pub(super) fn drop_prompt(&mut self, moment: &mut Moment<'_>, prompt: PromptId) -> Move {
+        self.live.unwanted = None;
+        self.live.asked = None;
+        self.live.heard = None;
+        self.live.next_turn = Some(TurnId::new((moment.new_id)()));
+        self.live.starting = true;
+        let (resumes, compacts) = (None, None);
+        let started = TurnStarted { resumes, compacts };
+        self.live.backlog.push(started.into());
+        self.live.backlog.push(PromptBlocked { prompt }.into());
+        self.end_turn(TurnEnded::with(TurnStatus::Interrupted))
     }
 
     /// What hooks say of a prompt, before anybody takes it.
@@ -136,7 +156,8 @@ impl Machine {
             return Ok(None);
         };
         let at = cut.map_or(0, |cut| cut.seq.0);
-        let occasion = Occasion::pre_compact(self.trigger(), self.window.instruction());
+        let instruction = self.window.instruction().filter(|_| self.compacts());
+        let occasion = Occasion::pre_compact(self.trigger(), instruction);
         let verdict = self.hear(Fire::of_turn(turn, at, occasion))?;
         if !verdict.is_no() && verdict.stop.is_none() {
             return Ok(None);

@@ -272,6 +272,8 @@ struct Live {
     /// The hooks were asked this.
     asked: Option<FireId>,
     heard: Option<(FireId, Verdict)>,
+    /// The user does not want the prompt any more that they were asked about.
+    unwanted: Option<FireId>,
     shortened: Option<hooks::Shortened>,
     /// Why a hook has the turn end.
     halted: Option<String>,

@@ -130,6 +130,7 @@ impl Machine {
         }
         // Hooks are asked about it before the turn begins.
         let taken = match next.filter(|_| resumes.is_none()) {
+            Some(prompt) if self.is_unwanted(prompt) => return self.drop_prompt(moment, prompt),
             Some(prompt) => match self.judge(None, prompt) {
                 Ok(verdict) => Some((prompt, verdict)),
                 Err(wait) => return wait,

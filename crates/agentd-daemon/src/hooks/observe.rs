@@ -2,7 +2,7 @@
 
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
-use agentd_core::event::{Body, Event, FailureClass, Kind, Note, TurnStatus};
+use agentd_core::event::{Body, Event, FailureClass, Kind, Mode, Note, TurnStatus};
 use agentd_core::hook::{Fire, HookEvent, Layer, Occasion, Setting, chosen};
 use agentd_core::id::{FireId, HookId};
 use agentd_process::Exit;
@@ -27,7 +27,8 @@ pub fn written(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &Guard<'_>, events
         if let Body::Note(Note { text, .. }) = &event.body {
             note = Some(text.clone());
         }
-        if let Some(fire) = of_event(guard, event, note.as_deref()) {
+        let fires = of_event(guard, event, note.as_deref());
+        for fire in fires.into_iter().chain(of_end(guard, event)) {
             daemon.tell(desk, fire);
         }
     }
@@ -72,6 +73,28 @@ fn of_event(guard: &Guard<'_>, event: &Event, note: Option<&str>) -> Option<Fire
     Some(Fire {
         turn: event.turn,
         ..Fire::new(id, occasion)
+    })
+}
+
+/// A one-shot agent has done what it was for, and its conversation is over with it. One that reached a limit may
+/// go on; one that is being stopped has heard why.
+fn of_end(guard: &Guard<'_>, event: &Event) -> Option<Fire> {
+    let Body::TurnEnded(ended) = &event.body else {
+        return None;
+    };
+    let is_over = ended.status != TurnStatus::Limited && !ended.compacts;
+    if guard.state.mode != Mode::Oneshot || !is_over || guard.state.ends_turn() {
+        return None;
+    }
+    let parts = [
+        event.agent.as_bytes().as_slice(),
+        &event.seq.0.to_le_bytes(),
+    ];
+    let id = FireId::of(HookEvent::SessionEnd, &parts);
+    let fire = Fire::new(id, Occasion::session_end("end", None));
+    Some(Fire {
+        turn: event.turn,
+        ..fire
     })
 }
 

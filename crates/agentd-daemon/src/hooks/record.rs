@@ -1,24 +1,27 @@
 //! What is written of a hook, and read again.
 
-use super::Done;
+use super::{Done, session};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::layout;
 use crate::problem::{Result, of_store};
 use agentd_core::event::{Body, HookEnded, HookOutcome, HookOutput};
-use agentd_core::hook::{Answer, Decision, capped};
+use agentd_core::hook::{Answer, Decision, Verdict, capped};
 use agentd_core::id::{FireId, HookId, Seq};
+use agentd_core::state::{Firing, Run};
 use agentd_process::failpoint;
 use agentd_store::ReadQuery;
 use std::sync::Arc;
 
-/// Says how one ended, unless that is on record.
+/// Says how one ended, unless that is on record. The last one of those that open a conversation brings with it
+/// what they all had to say: there is no moment at which they have spoken and it is not there.
 pub async fn end(daemon: &Arc<Daemon>, desk: &Arc<Desk>, hook: HookId, mut done: Done) {
     shorten(daemon, desk, hook, &mut done.answer);
     let mut guard = desk.lock().await;
     let Some((firing, run)) = guard.state.hooks.running(hook) else {
         return;
     };
+    let (firing, run) = (firing.clone(), run.clone());
     let (conversation, turn, event) = (firing.conversation, firing.turn, firing.event);
     let fire = run.started.fire;
     if let Some(warning) = &done.answer.warning {
@@ -26,6 +29,11 @@ pub async fn end(daemon: &Arc<Daemon>, desk: &Arc<Desk>, hook: HookId, mut done:
     }
     let has_words = done.answer.has_words();
     let decision = done.answer.decision;
+    let is_current = guard.state.tree.current() == Some(conversation);
+    let opening = match is_current && session::is_opened_by(&firing, &run) {
+        true => opening(daemon, desk, &firing, (hook, &done)).await,
+        false => Vec::new(),
+    };
     let mut lines = Vec::new();
     if has_words {
         let answer = done.answer;
@@ -42,6 +50,7 @@ pub async fn end(daemon: &Arc<Daemon>, desk: &Arc<Desk>, hook: HookId, mut done:
         duration_ms: done.duration_ms,
     };
     lines.push((conversation, ended.into()));
+    lines.extend(opening.into_iter().map(|body| (conversation, body)));
     failpoint::hit("before", "hook_ended");
     let written = guard.append_in(turn, lines).await;
     failpoint::hit("after", "hook_ended");
@@ -77,21 +86,47 @@ pub async fn answers(
     let runs = firing.map(|firing| firing.runs).unwrap_or_default();
     let mut answers = Vec::new();
     for run in runs.iter().filter(|run| !run.started.is_async) {
-        let Some(ended) = run.ended else {
-            answers.push((HookOutcome::Unknown, Answer::default()));
-            continue;
-        };
-        let words = match ended.words {
-            Some(at) => words(daemon, desk, at).await?,
-            None => None,
-        };
-        let answer = words.unwrap_or(Answer {
-            decision: ended.decision,
-            ..Answer::default()
-        });
-        answers.push((ended.outcome, answer));
+        answers.push(answer(daemon, desk, run).await?);
     }
     Ok(answers)
+}
+
+async fn answer(daemon: &Daemon, desk: &Desk, run: &Run) -> Result<(HookOutcome, Answer)> {
+    let Some(ended) = run.ended else {
+        return Ok((HookOutcome::Unknown, Answer::default()));
+    };
+    let words = match ended.words {
+        Some(at) => words(daemon, desk, at).await?,
+        None => None,
+    };
+    let answer = words.unwrap_or(Answer {
+        decision: ended.decision,
+        ..Answer::default()
+    });
+    Ok((ended.outcome, answer))
+}
+
+/// What all of them have to say to the conversation that begins, the one that ends now with them.
+async fn opening(
+    daemon: &Daemon,
+    desk: &Desk,
+    firing: &Firing,
+    (hook, done): (HookId, &Done),
+) -> Vec<Body> {
+    let mut answers = Vec::new();
+    for run in firing.runs.iter().filter(|run| !run.started.is_async) {
+        if run.started.hook == hook {
+            answers.push((done.outcome, done.answer.clone()));
+            continue;
+        }
+        match answer(daemon, desk, run).await {
+            Ok(answer) => answers.push(answer),
+            Err(problem) => {
+                tracing::error!(agent = %desk.id, %problem, "what a hook said is not read");
+            }
+        }
+    }
+    session::words(desk.id, Verdict::of(firing.event, answers))
 }
 
 /// None where they were purged.

@@ -14,7 +14,7 @@ use agentd_process::task::{self, Exit, Found, Limits, Order, ShimProgram};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// How long a handler may take to end once its time is over, before it is killed with all that it started.
@@ -139,6 +139,19 @@ fn find_program(name: &str, job: &Job) -> PathBuf {
     let mut found = path.split(':').map(|folder| Path::new(folder).join(name));
     let found = found.find(|file| file.is_absolute() && file.is_file());
     found.unwrap_or_else(|| Path::new("/").join(name))
+}
+
+/// Ends one that runs, with all that it started: asked first. Whoever waits for it sees how it ended.
+pub async fn end(folder: PathBuf) {
+    let found = tokio::task::spawn_blocking(move || task::find(&folder, None)).await;
+    let Ok(Ok(Found::Running(running))) = found else {
+        return;
+    };
+    drop(running.stop());
+    let grace = Duration::from_millis(GRACE_MS);
+    if tokio::time::timeout(grace, running.ended()).await.is_err() {
+        drop(running.kill());
+    }
 }
 
 /// What is known of one that was started, here or by an earlier daemon.

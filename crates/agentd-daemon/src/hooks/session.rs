@@ -1,22 +1,19 @@
 //! Conversations begin and end: what SessionStart hooks say opens one, SessionEnd hooks hear that it is over.
 
-use super::{has_any, run};
+use super::has_any;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
 use crate::lifecycle::send;
 use agentd_core::event::{Body, Notice, NoticeCause, PromptMode};
-use agentd_core::hook::{Fire, HookEvent, Occasion};
-use agentd_core::id::{ConversationId, FireId, PromptId, Seq};
-use agentd_store::ReadQuery;
+use agentd_core::hook::{Fire, HookEvent, Occasion, Verdict};
+use agentd_core::id::{AgentId, ConversationId, FireId, PromptId, Seq};
+use agentd_core::state::{Firing, Run};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// So long a reset or a stop waits for all SessionEnd hooks together; they may run on.
 pub const PATIENCE: Duration = Duration::from_millis(1500);
-
-/// Events that others may have written before a conversation is opened: prompts that wait for it.
-const MOST_BESIDE: usize = 1_000;
 
 /// The first conversation of an agent, its own or a fork's: no process before the hooks have spoken.
 pub fn begins(
@@ -68,69 +65,33 @@ pub fn hold(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>, fire:
     guard.held += 1;
     let (daemon, desk) = (Arc::clone(daemon), Arc::clone(desk));
     tokio::spawn(async move {
-        let id = fire.id;
-        let bodies = opening(&daemon, &desk, fire).await;
-        let is_said = is_said(&daemon, &desk, id, &bodies).await;
+        // What they said is in the commit that says how the last of them ended.
+        drop(daemon.fire(&desk, fire).await);
         let mut guard = desk.lock().await;
-        let written = match is_said {
-            true => Ok(()),
-            false => guard.note(bodies).await.map(drop),
-        };
-        match written {
-            Ok(()) => forget(&daemon, &guard, id),
-            // Their folders stay: another daemon finds them, and tries again.
-            Err(problem) => {
-                tracing::error!(agent = %desk.id, %problem, "what hooks said is not written");
-            }
-        }
         guard.held -= 1;
         guard.changed();
         daemon.mind(&desk, &mut guard);
     });
 }
 
-/// Whether a daemon that is gone has written these already, or there is nothing to write.
-async fn is_said(daemon: &Daemon, desk: &Desk, fire: FireId, bodies: &[Body]) -> bool {
-    let Some(first) = bodies.first() else {
-        return true;
-    };
-    let last_words = {
-        let guard = desk.lock().await;
-        let firing = guard.state.hooks.get(fire);
-        let runs = firing
-            .map(|firing| firing.runs.as_slice())
-            .unwrap_or_default();
-        runs.iter().filter_map(|run| run.ended?.words).max()
-    };
-    // All of it is one append, and nobody does anything before: it is not far.
-    let query = ReadQuery::all(desk.id, last_words.unwrap_or(Seq(0)), MOST_BESIDE);
-    let page = daemon.store.read(query).await;
-    let events = page.map(|page| page.events).unwrap_or_default();
-    events.iter().any(|event| match (&event.body, first) {
-        (Body::Notice(known), Body::Notice(own)) => known == own,
-        (Body::Prompt(known), _) => {
-            let own = bodies.iter().find_map(|body| match body {
-                Body::Prompt(own) => Some(&own.blocks),
-                _ => None,
-            });
-            Some(&known.blocks) == own
-        }
-        _ => false,
-    })
+/// Whether what these say opens their conversation once this one has ended. A reset, and a turn that went on
+/// after a compaction, have a commit of their own for that.
+pub fn is_opened_by(firing: &Firing, last: &Run) -> bool {
+    let is_own = firing.event == HookEvent::SessionStart && firing.turn.is_none();
+    let hook = last.started.hook;
+    let mut others = firing.runs.iter().filter(|run| run.started.hook != hook);
+    let all_spoke = others.all(|run| run.started.is_async || run.ended.is_some());
+    is_own && last.started.op.is_none() && !last.started.is_async && all_spoke
 }
 
-/// What they said is where it belongs: nobody needs to find them again.
-fn forget(daemon: &Daemon, guard: &Guard<'_>, fire: FireId) {
-    let firing = guard.state.hooks.get(fire);
-    let ended = firing.into_iter().flat_map(|firing| &firing.runs);
-    for run in ended.filter(|run| run.ended.is_some()) {
-        run::remove(&daemon.layout.hook_folder(run.started.hook));
-    }
-}
-
-/// What hooks have to say to a conversation that begins.
+/// What hooks have to say to a conversation that a reset begins.
 pub async fn opening(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: Fire) -> Vec<Body> {
     let verdict = daemon.fire(desk, fire).await;
+    words(desk.id, verdict)
+}
+
+/// The same, as it is written.
+pub fn words(agent: AgentId, verdict: Verdict) -> Vec<Body> {
     let mut bodies = Vec::new();
     let cause = NoticeCause::Hook;
     bodies.extend(verdict.context.map(|text| Notice { cause, text }.into()));
@@ -139,7 +100,7 @@ pub async fn opening(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: Fire) -> Vec<
         match send::bodies(prompt, &text, None, PromptMode::Queue) {
             Ok(prompt) => bodies.extend(prompt),
             Err(problem) => {
-                tracing::warn!(agent = %desk.id, %problem, "a hook's first prompt is no prompt");
+                tracing::warn!(%agent, %problem, "a hook's first prompt is no prompt");
             }
         }
     }

@@ -4,11 +4,11 @@ use super::{Done, record, run, session};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use agentd_core::event::{HookOutcome, HookWay};
-use agentd_core::hook::{Answer, Fire, Occasion};
+use agentd_core::hook::{Answer, Fire, HookEvent, Occasion};
 use agentd_core::id::{FireId, HookId};
 use agentd_core::state;
 use agentd_process::task::{self, Found};
-use serde_json::Value;
+use serde_json::json;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,16 +60,7 @@ async fn find_out(daemon: &Arc<Daemon>, desk: &Arc<Desk>, run: &state::Run, occa
         }
     };
     record::end(daemon, desk, started.hook, done).await;
-    if !opens(desk, started.hook).await {
-        run::remove(&folder);
-    }
-}
-
-/// Whether its words are to open a conversation: until they do, its folder is there, for a new daemon to find.
-pub async fn opens(desk: &Desk, hook: HookId) -> bool {
-    let guard = desk.lock().await;
-    let firing = guard.state.hooks.of(hook);
-    firing.is_some_and(state::Firing::opens)
+    run::remove(&folder);
 }
 
 /// What is left of an earlier daemon's hooks, by what is left on disk. Agents that were about to begin do not
@@ -93,24 +84,26 @@ pub async fn settle_all(daemon: &Arc<Daemon>) {
             continue;
         };
         let mut guard = desk.lock().await;
-        let Some(firing) = guard.state.hooks.of(hook).cloned() else {
-            // Nothing of it is on record: it never began, or is long over.
+        let known = guard.state.hooks.running(hook);
+        let Some((firing, run)) = known.map(|(firing, run)| (firing.clone(), run.clone())) else {
+            // Nothing of it is on record: it never began, or is over.
             leave_if_running(&folder);
             continue;
         };
-        let occasion = Occasion::new(firing.event, Value::Null);
-        if firing.opens() {
-            // Though all have ended: what they said may not be in the conversation yet.
+        let is_of_reset = run.started.op.is_some();
+        // As far as what it said depends on it.
+        let source = match (firing.turn, is_of_reset) {
+            (Some(_), _) => Some("compact"),
+            (None, true) => Some("clear"),
+            (None, false) => None,
+        };
+        let occasion = Occasion::new(firing.event, json!({"source": source}));
+        if firing.event == HookEvent::SessionStart && firing.turn.is_none() && !is_of_reset {
             if begun.insert(firing.id) {
                 session::hold(daemon, &desk, &mut guard, Fire::new(firing.id, occasion));
             }
             continue;
         }
-        let run = guard.state.hooks.running(hook).map(|(_, run)| run.clone());
-        let Some(run) = run else {
-            leave_if_running(&folder);
-            continue;
-        };
         drop(guard);
         let daemon = Arc::clone(daemon);
         tokio::spawn(async move { find_out(&daemon, &desk, &run, &occasion).await });

@@ -13,6 +13,7 @@ use agentd_client::api::{
 use agentd_client::{Kind, Problem};
 use agentd_core::hook::{Config, Layer, Occasion, Setting, Verdict, chosen};
 use agentd_core::id::HookId;
+use agentd_core::permission;
 use agentd_core::spec::{AgentSpec, Runtime};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -116,6 +117,7 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
     let setting = Setting {
         session_id: Some(clock::new_id().to_string()),
         cwd: whose.cwd.display().to_string(),
+        permission_mode: Some(permission::mode(&whose.spec.permissions).to_owned()),
         agent: whose.agent.clone(),
         ..Setting::default()
     };

@@ -1,40 +1,94 @@
-//! The turn under way ends now; the next prompt is answered.
+//! The turn under way ends now; the next prompt is answered. A prompt that hooks are being asked about has no turn
+//! yet: it gets one that ends at once, and its hooks are ended with it.
 
 use super::GRACE;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
+use crate::desk::{Desk, Guard};
+use crate::hooks::run;
 use crate::problem::Result;
 use agentd_client::{Kind, Problem};
+use agentd_core::hook::HookEvent;
+use agentd_core::id::{FireId, HookId, PromptId, TurnId};
 use agentd_core::link::Order;
 use std::sync::Arc;
 
+/// What is to end.
+enum Target {
+    Turn(TurnId),
+    /// Hooks are asked about it.
+    Prompt(PromptId, Vec<HookId>),
+}
+
 pub async fn interrupt(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
-    let turn = {
+    let target = {
         let mut guard = desk.lock().await;
-        let Some(turn) = &guard.state.turn else {
+        let Some(target) = target(&guard) else {
             let what = format!("`{}` has no turn under way", guard.state.name);
             return Err(Problem::new(Kind::Conflict, what));
         };
-        let turn = turn.id;
         // A turn that waits may have no process; only one can end it as it should.
         guard.wanted = true;
         daemon.mind(desk, &mut guard);
-        turn
+        target
     };
     let mut told = None;
     let over = desk.within(GRACE, |guard| {
-        let runs = guard.state.turn.as_ref().is_some_and(|it| it.id == turn);
+        let turn = turn_of(guard, &target);
+        let is_queued = is_queued(guard, &target);
         let connection = guard.down.as_ref().map(|it| it.number);
-        if runs && connection.is_some() && told != connection {
+        if (turn.is_some() || is_queued) && connection.is_some() && told != Some((connection, turn))
+        {
             // Once on each connection: an order that was on its way may have been lost with it.
             // And for this turn alone: it may end by itself before it hears it.
-            guard.order_turn(Order::Interrupt, turn);
-            told = connection;
+            match turn {
+                Some(turn) => guard.order_turn(Order::Interrupt, turn),
+                None => guard.order(Order::Interrupt),
+            }
+            told = Some((connection, turn));
         }
-        (!runs).then_some(())
+        (turn.is_none() && !is_queued).then_some(())
     });
     over.await.ok_or_else(|| {
         let what = "the turn has not ended yet";
         Problem::new(Kind::Unavailable, what).next("wait for it, or stop the agent")
+    })?;
+    if let Target::Prompt(_, hooks) = target {
+        for hook in hooks {
+            run::end(daemon.layout.hook_folder(hook)).await;
+        }
+    }
+    Ok(())
+}
+
+fn target(guard: &Guard<'_>) -> Option<Target> {
+    let state = &guard.state;
+    if let Some(turn) = &state.turn {
+        return Some(Target::Turn(turn.id));
+    }
+    state.inbox.waiting().find_map(|queued| {
+        let parts = [queued.prompt.as_bytes().as_slice()];
+        let fire = FireId::of(HookEvent::UserPromptSubmit, &parts);
+        let firing = state.hooks.open().find(|firing| firing.id == fire)?;
+        let open = firing.runs.iter().filter(|run| run.ended.is_none());
+        let hooks = open.map(|run| run.started.hook);
+        Some(Target::Prompt(queued.prompt, hooks.collect()))
     })
+}
+
+/// The turn that is to end, where there is one: a prompt's may have begun meanwhile.
+fn turn_of(guard: &Guard<'_>, target: &Target) -> Option<TurnId> {
+    let turn = guard.state.turn.as_ref()?;
+    let is_it = match target {
+        Target::Turn(id) => turn.id == *id,
+        Target::Prompt(prompt, _) => turn.prompts.contains(prompt),
+    };
+    is_it.then_some(turn.id)
+}
+
+fn is_queued(guard: &Guard<'_>, target: &Target) -> bool {
+    let mut waiting = guard.state.inbox.waiting();
+    match target {
+        Target::Turn(_) => false,
+        Target::Prompt(prompt, _) => waiting.any(|queued| queued.prompt == *prompt),
+    }
 }

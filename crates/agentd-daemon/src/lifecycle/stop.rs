@@ -3,12 +3,12 @@
 
 use super::{GRACE, end_background, kill, quiet};
 use crate::daemon::Daemon;
-use crate::desk::Desk;
+use crate::desk::{Desk, Guard};
 use crate::hooks::session;
 use crate::problem::Result;
 use agentd_client::api::{Ended, Stop};
 use agentd_client::{Kind, Problem};
-use agentd_core::event::AgentStopped;
+use agentd_core::event::{AgentStopped, Mode, TurnStatus};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,12 +16,15 @@ pub async fn stop(daemon: &Arc<Daemon>, desk: &Arc<Desk>, stop: Stop) -> Result<
     let stopped = {
         let mut guard = desk.lock().await;
         guard.wanted = false;
+        let is_over = is_over(&guard);
         let events = match guard.state.stopped {
             true => Vec::new(),
             false => guard.note([AgentStopped {}.into()]).await?,
         };
         daemon.mind(desk, &mut guard);
-        events.first().map(|event| event.seq)
+        // That its conversation is over was told when it was.
+        let at = events.first().map(|event| event.seq);
+        at.filter(|_| !is_over)
     };
     let grace = stop.grace_ms.map_or(GRACE, Duration::from_millis);
     if quiet(daemon, desk, grace).await.is_err() {
@@ -38,4 +41,11 @@ pub async fn stop(daemon: &Arc<Daemon>, desk: &Arc<Desk>, stop: Stop) -> Result<
         true => end_background(daemon, desk).await,
         false => Ok(Ended::default()),
     }
+}
+
+/// Whether it was there for one turn, which has ended.
+fn is_over(guard: &Guard<'_>) -> bool {
+    let last = guard.state.last_turn.as_ref().map(|turn| turn.status);
+    let has_ended = last.is_some_and(|last| last != TurnStatus::Limited);
+    guard.state.mode == Mode::Oneshot && guard.state.turn.is_none() && has_ended
 }

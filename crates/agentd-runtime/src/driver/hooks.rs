@@ -96,13 +96,13 @@ pub(super) async fn finish(
     around: Around,
     call: ToolCall,
     mut finished: Finished,
-    begin: Instant,
+    begin: Option<Instant>,
     mut cancelled: watch::Receiver<bool>,
     happened: &mpsc::UnboundedSender<Happening>,
 ) {
     let mut halt = None;
     if let Some((hooks, turn)) = around {
-        let ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let ms = begin.map(|begin| u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX));
         let occasion = Occasion::after_call(&call, finished.outcome, &finished.blocks, ms);
         let fire = Fire::of_call(turn, &call.id, occasion);
         if finished.outcome == CallOutcome::Interrupted {

@@ -1,8 +1,10 @@
 //! Calls and tasks that are under way.
 
 use super::{Driver, Happening, hooks};
+use agentd_core::hook::{Fire, Occasion};
 use agentd_core::id::{BootId, CallId, TaskId};
-use agentd_core::message::ToolCall;
+use agentd_core::message::{Block, CallOutcome, ToolCall};
+use agentd_core::recover;
 use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Input};
 use std::sync::Arc;
@@ -32,7 +34,7 @@ impl Driver {
         tokio::spawn(async move {
             let (begin, known) = (Instant::now(), call.clone());
             let finished = tools.run(call, started, cancelled.clone()).await;
-            hooks::finish(around, known, finished, begin, cancelled, &happened).await;
+            hooks::finish(around, known, finished, Some(begin), cancelled, &happened).await;
         });
     }
 
@@ -44,8 +46,29 @@ impl Driver {
         tokio::spawn(async move {
             let (begin, known) = (Instant::now(), call.clone());
             let finished = tools.resume(call, started, cancelled.clone()).await;
-            hooks::finish(around, known, finished, begin, cancelled, &happened).await;
+            hooks::finish(around, known, finished, Some(begin), cancelled, &happened).await;
         });
+    }
+
+    /// Hands over what became of a call while no process was there: the hooks hear of it first.
+    pub(super) fn found_tool(&mut self, call: ToolCall, finished: Finished) {
+        let happened = self.happened.clone();
+        let cancelled = self.cancelled(&call.id);
+        let around = self.around();
+        tokio::spawn(async move {
+            hooks::finish(around, call, finished, None, cancelled, &happened).await;
+        });
+    }
+
+    /// Tells hooks of a call of which nobody knows what became. It is on record; nobody waits for them.
+    pub(super) fn lost_tool(&self, call: &ToolCall) {
+        let Some((hooks, turn)) = self.around() else {
+            return;
+        };
+        let blocks = [Block::text(recover::UNKNOWN)];
+        let occasion = Occasion::after_call(call, CallOutcome::Unknown, &blocks, None);
+        let fire = Fire::of_call(turn, &call.id, occasion);
+        tokio::spawn(async move { hooks.fire(fire).await });
     }
 
     pub(super) fn cancel_tool(&self, call: &CallId) {

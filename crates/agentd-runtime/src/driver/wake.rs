@@ -78,8 +78,17 @@ impl Driver {
         };
         let started = folded.started();
         let mut calls = BTreeMap::new();
+        let mut ended = BTreeMap::new();
         for (call, started) in &started {
-            calls.insert(call.id.clone(), parts.tools.find(call, started).await);
+            let fact = match parts.tools.find(call, started).await {
+                // As one that ends right now: hooks hear of it before it is on record.
+                CallFact::Ended(finished) if parts.hooks.is_some() => {
+                    ended.insert(call.id.clone(), finished);
+                    CallFact::Running
+                }
+                fact => fact,
+            };
+            calls.insert(call.id.clone(), fact);
         }
         let facts = Facts {
             incarnation: folded.incarnation,
@@ -109,8 +118,11 @@ impl Driver {
         let machine = Machine::new(folded.state, folded.window, policy, recovery.running);
         let mut driver = Self::new(machine, parts);
         for (call, started) in started {
-            if facts.calls.get(&call.id) == Some(&CallFact::Running) {
-                driver.resume_tool(call, started);
+            match (ended.remove(&call.id), facts.calls.get(&call.id)) {
+                (Some(finished), _) => driver.found_tool(call, finished),
+                (None, Some(CallFact::Running)) => driver.resume_tool(call, started),
+                (None, Some(CallFact::Unknown)) => driver.lost_tool(&call),
+                (None, _) => {}
             }
         }
         for (task, boot) in tasks {

@@ -1,5 +1,6 @@
 //! Who asks: the command line, as a user types it. One that was killed is started again, with the same words.
 
+use super::rest::is_without_key;
 use super::world::{Prompted, Result, Stuck, World, lock, pause};
 use serde_json::{Value, json};
 use std::io::Read as _;
@@ -206,8 +207,7 @@ impl World {
         for approval in &approvals {
             asked(self, agent, approval["id"].as_str().unwrap_or_default())?;
         }
-        if approvals.is_empty() && shown["phase"] == "waiting" {
-            // With all that the agent needs: whoever had its key may be dead.
+        if is_without_key(&shown) {
             self.order(agent, "continue", None, &["continue", agent, "--json"])?;
         }
         Ok(())

@@ -31,6 +31,16 @@ impl World {
         }
     }
 
+    /// The same; one that waits for its key gets it: whoever had it may be dead.
+    pub fn look_after(&self, agent: &str) -> Option<Value> {
+        let shown = self.look(agent)?;
+        if is_without_key(&shown) {
+            let _later = self.order(agent, "continue", None, &["continue", agent, "--json"]);
+            return None;
+        }
+        Some(shown)
+    }
+
     fn runtime(&self) -> std::io::Result<tokio::runtime::Runtime> {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_all().build()
@@ -65,7 +75,7 @@ impl World {
     /// Waits for so many events of a kind; not for ever, where the agent has nothing more to do.
     pub fn until_event(&self, agent: &str, kind: &str, count: usize) -> Result<()> {
         self.until(kind, || {
-            let shown = self.look(agent)?;
+            let shown = self.look_after(agent)?;
             let events = self.events(agent)?;
             let found = events.iter().filter(|event| event["kind"] == kind).count();
             (found >= count || is_quiet(&shown)).then_some(())
@@ -75,7 +85,7 @@ impl World {
     /// Waits until the agent is in mid-turn, or has nothing more to do.
     pub fn until_running(&self, agent: &str) -> Result<()> {
         self.until("a turn", || {
-            let shown = self.look(agent)?;
+            let shown = self.look_after(agent)?;
             (!shown["turn"].is_null() || is_quiet(&shown)).then_some(())
         })
     }
@@ -90,7 +100,7 @@ impl World {
     fn quiet(&self, agents: &[&str]) -> Result<()> {
         for agent in agents {
             self.until("peace", || {
-                let shown = self.look(agent)?;
+                let shown = self.look_after(agent)?;
                 let no_tasks = shown["tasks"].as_array().is_none_or(Vec::is_empty);
                 (is_quiet(&shown) && no_tasks).then_some(())
             })?;
@@ -214,6 +224,12 @@ pub fn is_quiet(shown: &Value) -> bool {
         Some("stopped" | "failed") => true,
         _ => false,
     }
+}
+
+/// It waits, and not for leave.
+pub fn is_without_key(shown: &Value) -> bool {
+    let approvals = shown["approvals"].as_array();
+    shown["phase"] == "waiting" && approvals.is_none_or(Vec::is_empty)
 }
 
 impl From<agentd_process::Error> for Stuck {

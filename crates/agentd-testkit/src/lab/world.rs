@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,8 @@ pub struct World {
     pub peace: Mutex<()>,
     /// All is quiet: readers have seen everything.
     pub is_at_rest: AtomicBool,
+    /// How often the power went off and on again: off while it is odd.
+    pub power: AtomicU32,
     /// The end has come: nobody needs to look any longer.
     pub is_over: AtomicBool,
     program: PathBuf,
@@ -104,6 +106,7 @@ impl World {
             deltas: AtomicU32::new(0),
             peace: Mutex::default(),
             is_at_rest: AtomicBool::new(false),
+            power: AtomicU32::new(0),
             is_over: AtomicBool::new(false),
             program: own.with_file_name("agentd"),
             own,
@@ -211,6 +214,24 @@ impl World {
             self.check_time(what)?;
             pause();
         }
+    }
+}
+
+/// What is heard with the power off, or after it went off, nobody would have heard.
+pub struct Heard<'a> {
+    world: &'a World,
+    then: u32,
+}
+
+impl<'a> Heard<'a> {
+    /// From now on.
+    pub fn from(world: &'a World) -> Self {
+        let then = world.power.load(Ordering::SeqCst);
+        Self { world, then }
+    }
+
+    pub fn counts(&self) -> bool {
+        self.then.is_multiple_of(2) && self.then == self.world.power.load(Ordering::SeqCst)
     }
 }
 

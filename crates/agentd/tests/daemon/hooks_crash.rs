@@ -17,6 +17,25 @@ fn call(command: &str) -> String {
     format!("do: call shell {call} ;; say done")
 }
 
+/// The agent's process sees nothing of this, and dies.
+fn behind_its_back(house: &House, happens: impl FnOnce()) {
+    let pid = until("a process", || house.pid("coder"));
+    kill(pid, Signal::STOP);
+    happens();
+    kill(pid, Signal::KILL);
+}
+
+/// Waits until the only task of the agent has left its result.
+fn until_result(house: &House) {
+    let agent = house.show("coder").id.to_string();
+    let tasks = house.home().join("agents").join(agent).join("tasks");
+    until("a result", || {
+        let mut all = std::fs::read_dir(&tasks).ok()?.flatten();
+        all.any(|task| task.path().join("exit").exists())
+            .then_some(())
+    });
+}
+
 #[test]
 fn one_that_ran_on_has_run_and_its_answer_counts() {
     let house = House::new();
@@ -149,4 +168,92 @@ fn one_of_an_agent_at_rest_is_found_by_what_is_on_disk() {
     let ended = until_ended(&house, "coder", HookEvent::SessionEnd);
     assert_eq!(ended.outcome, HookOutcome::Ran);
     assert_eq!(house.effects(), ["asked"]);
+}
+
+/// Whoever called the service is gone, and the answer with it.
+#[test]
+fn a_service_that_was_being_asked_is_unknown() {
+    let house = House::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    // It takes the call, and never says a word.
+    let (tell, called) = std::sync::mpsc::channel();
+    let served = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        tell.send(stream).unwrap();
+    });
+    user(
+        &house,
+        &file(&[("PreToolUse", json!({"type": "http", "url": url}))]),
+    );
+    house.create("coder");
+    house.send("coder", &call("echo ran >> effects"));
+    let _stream = called.recv().unwrap();
+    served.join().unwrap();
+    house.kill_daemon();
+    house.start_daemon();
+    let ended = until_ended(&house, "coder", HookEvent::PreToolUse);
+    assert_eq!(ended.outcome, HookOutcome::Unknown);
+    until("a question", || {
+        (house.show("coder").phase == Phase::AwaitingApproval).then_some(())
+    });
+    assert_eq!(house.effects().len(), 0);
+}
+
+/// A call that ended while no process was there to see it is told, once, before its result is on record.
+#[test]
+fn a_result_that_recovery_found_is_told() {
+    let house = House::new();
+    let more = json!({"hookSpecificOutput": {
+        "hookEventName": "PostToolUse", "additionalContext": "the linter is happy"}});
+    user(&house, &file(&[("PostToolUse", says(&more))]));
+    let slow = "echo on >> effects; until test -e go; do sleep 0.02; done; echo 42";
+    house.create("coder");
+    let sent = house.send("coder", &call(slow));
+    until("the tool", || (house.effects().len() == 1).then_some(()));
+    behind_its_back(&house, || {
+        std::fs::write(house.work().join("go"), "").unwrap();
+        until_result(&house);
+    });
+    assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
+    let [told] = &heard_of(&house, "PostToolUse")[..] else {
+        panic!("{:?}", heard(&house));
+    };
+    assert!(told["tool_response"].as_str().unwrap().contains("42"));
+    let request = last_request(&house).to_string();
+    assert!(request.contains("the linter is happy"), "{request}");
+    assert_eq!(house.effects(), ["on"]);
+    house.verify();
+}
+
+/// One of which nobody knows what became is told as one that failed.
+#[test]
+fn a_call_whose_outcome_is_unknown_is_told() {
+    let house = House::new();
+    user(
+        &house,
+        &file(&[
+            ("PostToolUse", keep_and("true")),
+            ("PostToolUseFailure", keep_and("true")),
+        ]),
+    );
+    house.create("coder");
+    let sent = house.send("coder", &call("echo on >> effects; sleep 1004"));
+    until("the tool", || (house.effects().len() == 1).then_some(()));
+    behind_its_back(&house, || {
+        let tasks = house.home().join("agents").display().to_string();
+        for (pid, arguments) in house.processes() {
+            if arguments.contains(&tasks) && arguments.contains("/tasks/") {
+                kill(pid, Signal::KILL);
+            }
+        }
+    });
+    assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
+    let told = until_heard(&house, "PostToolUseFailure");
+    assert!(
+        told["error"].as_str().unwrap().contains("Outcome unknown"),
+        "{told}"
+    );
+    assert_eq!(told["is_interrupt"], false);
+    assert_eq!(heard_of(&house, "PostToolUse").len(), 0);
 }

@@ -100,6 +100,25 @@ fn an_interrupt_does_not_wait_for_hooks() {
     rig.give(Input::Fired { id, verdict }).does([]);
 }
 
+/// Nobody has judged it, so the model never sees it; the next one is asked about as ever.
+#[test]
+fn a_prompt_that_is_interrupted_while_hooks_are_asked_is_over() {
+    let mut rig = rig();
+    let id = fire(rig.prompt("the password is xyzzy"));
+    rig.give(Input::Interrupt)
+        .does(["append turn_started, prompt_blocked, turn_ended interrupted, checkpoint_set"]);
+    let verdict = Verdict::default();
+    rig.give(Input::Fired { id, verdict }).does([]);
+    let id = fire(rig.prompt("hi"));
+    let verdict = Verdict::default();
+    rig.give(Input::Fired { id, verdict }).ends_with("send 2.1");
+    assert!(!format!("{:?}", rig.sent[0].1).contains("xyzzy"));
+    // With nothing asked and no turn there is nothing to interrupt.
+    let mut idle = self::rig();
+    idle.give(Input::Interrupt).does([]);
+    fire(idle.prompt("hi"));
+}
+
 /// A stop or a reset leaves the prompt where it was: it waits, or is set aside.
 #[test]
 fn a_stop_leaves_the_prompt_that_hooks_were_asked_about() {

@@ -21,7 +21,7 @@ use super::clients::{PromptNumber, Ran};
 use super::processes;
 use super::reader;
 use super::spec::Spec;
-use super::world::{Prompted, Result, Stuck, World, lock};
+use super::world::{Heard, Prompted, Result, Stuck, World, lock};
 use ground::Need;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -159,7 +159,11 @@ fn try_send(world: &World, agent: &str, text: &str) -> Result<(PromptNumber, Ran
     };
     let key = format!("key-{number}");
     let args = ["send", agent, "--no-wait", "--json", "--key", &key, text];
+    let heard = Heard::from(world);
     let ran = world.cli(agent, &args)?;
+    if !heard.counts() {
+        return Ok((number, ran));
+    }
     let sent = ran.json().unwrap_or_default();
     if let (Some(prompt), Some(known)) = (
         sent["prompt"].as_str(),

@@ -2,9 +2,9 @@
 //! that tries to answer is refused.
 
 use super::shell;
-use crate::lab::reader;
 use crate::lab::rest::is_quiet;
 use crate::lab::world::{Result, World};
+use crate::lab::{processes, reader};
 use serde_json::json;
 use std::fs;
 
@@ -55,10 +55,13 @@ fn from_within(world: &World) -> Result<()> {
     let tried = world.work().join("tried");
     world.until("the tool's tries", || {
         let shown = world.look(AGENT)?;
-        let is_empty = |name: &str| shown[name].as_array().is_none_or(Vec::is_empty);
-        // A crash may have kept them from beginning.
-        let never_began = !is_empty("approvals") && is_empty("tasks");
-        (tried.exists() || never_began || is_quiet(&shown)).then_some(())
+        let asks = shown["approvals"]
+            .as_array()
+            .is_some_and(|it| !it.is_empty());
+        let all = processes::descendants(&world.root);
+        let tries = all.iter().any(|it| it.role == "shim" && it.is_alive());
+        // A crash may have kept them from beginning, or ended them.
+        (tried.exists() || asks && !tries || is_quiet(&shown)).then_some(())
     })?;
     let codes = fs::read_to_string(world.work().join(TRIES)).unwrap_or_default();
     for code in codes.lines().filter_map(|line| line.parse::<i32>().ok()) {

@@ -1,0 +1,306 @@
+//! The forms in which hooks are written and answer: matchers, exit codes, who is told of what.
+
+use crate::hooks_stage::*;
+use crate::house::{House, until};
+use agentd_client::api::Status;
+use agentd_core::event::{Body, HookOutcome, Kind};
+use agentd_core::hook::HookEvent;
+use agentd_core::spec::Restart as RestartPolicy;
+use agentd_core::state::Phase;
+use agentd_process::failpoint::plan::Role;
+use serde_json::{Value, json};
+
+fn call(command: &str) -> String {
+    let call = json!({"command": command});
+    format!("do: call shell {call} ;; say done")
+}
+
+fn noted(word: &str) -> Value {
+    command(&format!("echo {word} >> effects"))
+}
+
+#[test]
+fn a_matcher_is_everything_a_list_of_names_or_a_pattern() {
+    let house = House::new();
+    let file = json!({"hooks": {"PreToolUse": [
+        {"matcher": "*", "hooks": [noted("star")]},
+        {"matcher": "", "hooks": [noted("empty")]},
+        {"hooks": [noted("absent")]},
+        {"matcher": "write_file|shell", "hooks": [noted("list")]},
+        {"matcher": "Write, Bash", "hooks": [noted("other-names")]},
+        {"matcher": "^sh.*l$", "hooks": [noted("pattern")]},
+        {"matcher": "hel.", "hooks": [noted("anywhere")]},
+        {"matcher": "she", "hooks": [noted("part-of-a-name")]},
+        {"matcher": "read_file", "hooks": [noted("another")]},
+        {"matcher": "^(read|write)_", "hooks": [noted("other-pattern")]},
+    ]}});
+    user(&house, &file);
+    house.create("coder");
+    house.completed("coder", &call("true"));
+    let mut effects = house.effects();
+    effects.sort();
+    let expected = [
+        "absent",
+        "anywhere",
+        "empty",
+        "list",
+        "other-names",
+        "pattern",
+        "star",
+    ];
+    assert_eq!(effects, expected);
+    all_ran(&house, "coder");
+}
+
+#[test]
+fn what_is_matched_is_the_source_the_reason_the_trigger_or_the_type() {
+    let house = House::new();
+    let file = json!({"hooks": {
+        "SessionStart": [
+            {"matcher": "startup", "hooks": [noted("startup")]},
+            {"matcher": "clear", "hooks": [noted("clear")]},
+        ],
+        "SessionEnd": [
+            {"matcher": "stop", "hooks": [noted("stop")]},
+            {"matcher": "clear", "hooks": [noted("cleared")]},
+        ],
+        "Notification": [
+            {"matcher": "permission_prompt", "hooks": [noted("asked")]},
+            {"matcher": "waiting", "hooks": [noted("waits")]},
+        ],
+    }});
+    user(&house, &file);
+    let mut spec = house.spec();
+    let rule = json!([{"tool": "shell", "decision": "ask"}]);
+    spec.permissions = serde_json::from_value(rule).unwrap();
+    house.create_with("coder", spec);
+    house.send("coder", &call("true"));
+    until("a question", || {
+        (house.show("coder").phase == Phase::AwaitingApproval).then_some(())
+    });
+    until_ended(&house, "coder", HookEvent::Notification);
+    reset(&house, "coder", &Default::default()).unwrap();
+    assert_eq!(house.effects(), ["startup", "asked", "cleared", "clear"]);
+}
+
+/// Exit codes: 0 is well, 2 is no whatever else is said, anything else is a warning unless there is JSON.
+#[test]
+fn what_an_exit_code_means() {
+    let house = House::new();
+    let deny = json!({"decision": "block", "reason": "says the JSON"});
+    let allow = json!({"hookSpecificOutput":
+        {"hookEventName": "PreToolUse", "permissionDecision": "allow"}});
+    let cases = [
+        // Two is a no, though JSON says otherwise.
+        (
+            format!("printf '%s' '{allow}'; echo 'says two' >&2; exit 2"),
+            Some("says two"),
+        ),
+        // Another code is a warning, and the call is made.
+        ("echo broken >&2; exit 7".to_owned(), None),
+        // Unless JSON says what is meant.
+        (
+            format!("printf '%s' '{deny}'; exit 7"),
+            Some("says the JSON"),
+        ),
+        // What is no JSON is a warning.
+        ("printf '{not json'".to_owned(), None),
+        // Plain words are no context for a call.
+        ("echo some words".to_owned(), None),
+    ];
+    house.create("coder");
+    for (n, (line, refused)) in cases.iter().enumerate() {
+        user(&house, &file(&[("PreToolUse", command(line))]));
+        let before = house.effects().len();
+        house.completed("coder", &call(&format!("echo ran-{n} >> effects")));
+        let request = last_request(&house).to_string();
+        assert_eq!(house.effects().len() == before, refused.is_some(), "{line}");
+        if let Some(reason) = refused {
+            assert!(request.contains(reason), "{line}: {request}");
+        }
+        assert!(!request.contains("some words"), "{request}");
+    }
+    let events = house.events("coder");
+    let warnings: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::HookOutput(output) => output.answer.warning.as_deref(),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("exit code 7") && warnings[0].contains("broken"));
+    assert!(warnings[1].contains("no JSON"));
+}
+
+/// Somebody will answer later: the call waits for that, for as long as it takes.
+#[test]
+fn a_call_may_be_deferred() {
+    let house = House::new();
+    let defer = json!({"hookSpecificOutput":
+        {"hookEventName": "PreToolUse", "permissionDecision": "defer"}});
+    let allow = json!({"hookSpecificOutput":
+        {"hookEventName": "PreToolUse", "permissionDecision": "allow"}});
+    user(
+        &house,
+        &file(&[
+            ("PreToolUse", command(&format!("printf '%s' '{defer}'"))),
+            ("PreToolUse", command(&format!("printf '%s' '{allow}'"))),
+        ]),
+    );
+    house.create("coder");
+    house.send("coder", &call("echo ran >> effects"));
+    until("a question", || {
+        (house.show("coder").phase == Phase::AwaitingApproval).then_some(())
+    });
+    assert_eq!(house.effects().len(), 0);
+}
+
+#[test]
+fn whoever_is_needed_is_called_by_the_kind_of_need() {
+    let house = House::new();
+    user(&house, &file(&[("Notification", keep_and("true"))]));
+    // A key is missing: the turn waits.
+    let spec = house.spec();
+    let create = agentd_client::api::Create {
+        name: Some("keyless".to_owned()),
+        spec,
+        prompt: Some("do: say one".to_owned()),
+        ..Default::default()
+    };
+    house.block(house.client().create(&create)).unwrap();
+    let told = until_heard(&house, "Notification");
+    assert_eq!(told["notification_type"], "waiting");
+    let message = told["message"].as_str().unwrap();
+    assert!(message.contains("ANTHROPIC_API_KEY"), "{message}");
+    assert_eq!(told["agentd"]["agent"], "keyless");
+    // Its process dies, and no other is to take its place.
+    let mut spec = house.spec();
+    spec.restart = RestartPolicy::Never;
+    house.create_with("mortal", spec);
+    house.send("mortal", &format!("do: slowly 20 {}", "word ".repeat(200)));
+    house.until_kind("mortal", Kind::RequestSent);
+    house.kill_runtime("mortal");
+    let told = until("the second", || {
+        let told = heard_of(&house, "Notification");
+        told.into_iter()
+            .find(|told| told["notification_type"] == "agent_failed")
+    });
+    assert_eq!(told["agentd"]["agent"], "mortal");
+}
+
+/// An interrupt's hook has a second, and is ended then; nobody waits for it.
+#[test]
+fn an_interrupts_hook_has_a_second() {
+    let house = House::new();
+    user(&house, &file(&[("Interrupt", keep_and("sleep 1005"))]));
+    house.create("coder");
+    let sent = house.send("coder", "do: hang");
+    house.until_kind("coder", Kind::RequestSent);
+    house.block(house.client().interrupt("coder")).unwrap();
+    assert_eq!(
+        house.answer("coder", sent.prompt).status,
+        Status::Interrupted
+    );
+    let ended = until_ended(&house, "coder", HookEvent::Interrupt);
+    assert!(ended.timed_out);
+    assert_eq!(ended.outcome, HookOutcome::Ran);
+}
+
+#[test]
+fn tasks_in_the_background_stand_at_the_top() {
+    let house = House::new();
+    user(
+        &house,
+        &file(&[
+            ("Stop", keep_and("true")),
+            ("SessionStart", keep_and("true")),
+        ]),
+    );
+    house.create("coder");
+    let call = json!({"command": "until test -e go; do sleep 0.02; done", "background": true});
+    house.completed("coder", &format!("do: call shell {call} ;; say done"));
+    let task = house
+        .block(house.client().tasks("coder"))
+        .unwrap()
+        .tasks
+        .remove(0)
+        .id;
+    reset(&house, "coder", &Default::default()).unwrap();
+    let told = [
+        heard_of(&house, "Stop").remove(0),
+        heard_of(&house, "SessionStart").remove(1),
+    ];
+    for told in told {
+        let [only] = &told["background_tasks"].as_array().unwrap()[..] else {
+            panic!("{told}");
+        };
+        assert_eq!(only["id"], json!(task));
+        assert_eq!(only["tool"], "shell");
+        assert!(only["started_at"].is_u64(), "{only}");
+    }
+    std::fs::write(house.work().join("go"), "").unwrap();
+}
+
+/// A turn that is given up after repeated crashes is told as one that failed.
+#[test]
+fn a_turn_that_is_lost_is_told_as_a_failure() {
+    let house = House::new();
+    user(
+        &house,
+        &file(&[
+            ("StopFailure", keep_and("true")),
+            ("Stop", keep_and("true")),
+        ]),
+    );
+    house.create("coder");
+    let sent = house.send("coder", "do: hang");
+    for n in 1..=3 {
+        until("a request", || (house.requests().len() >= n).then_some(()));
+        house.kill_runtime("coder");
+    }
+    assert_eq!(house.answer("coder", sent.prompt).status, Status::Lost);
+    let told = until_heard(&house, "StopFailure");
+    assert!(
+        told["error"].as_str().unwrap().contains("died again"),
+        "{told}"
+    );
+    assert_eq!(heard_of(&house, "Stop").len(), 0);
+}
+
+#[test]
+fn the_daemon_says_why_it_ends() {
+    let house = House::empty();
+    let keep = r#"cat >> "$AGENTD_HOME/told"; echo >> "$AGENTD_HOME/told""#;
+    user(&house, &file(&[("DaemonStop", command(keep))]));
+    house.start_daemon();
+    house.cli(&["daemon", "stop"]);
+    let told = until("its end", || {
+        let text = std::fs::read_to_string(house.home().join("told")).ok()?;
+        serde_json::from_str::<Value>(text.trim()).ok()
+    });
+    assert_eq!(told["hook_event_name"], "DaemonStop");
+    assert_eq!(told["reason"], "stop");
+}
+
+/// The daemon dies when a SessionEnd hook's start is on record, and it has not begun.
+#[test]
+fn one_that_never_began_says_so_in_the_receipt() {
+    let house = House::empty();
+    house.daemon_has_keys();
+    user(&house, &file(&[("SessionEnd", noted("ran"))]));
+    house.hold(Role::Daemon, "after-hook_started");
+    house.start_daemon();
+    house.create("coder");
+    let client = house.client();
+    let asked = house.spawn(async move { client.reset("coder", &Default::default()).await });
+    house.until_held();
+    house.kill_daemon();
+    let _whatever = house.block(asked);
+    house.start_daemon();
+    house.until_kind("coder", Kind::ResetEnded);
+    let ended = until_ended(&house, "coder", HookEvent::SessionEnd);
+    assert_eq!(ended.outcome, HookOutcome::NotRun);
+    assert_eq!(house.effects().len(), 0);
+    house.verify();
+}
