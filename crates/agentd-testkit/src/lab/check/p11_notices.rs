@@ -109,11 +109,16 @@ fn told(story: &Story<'_>, found: &mut Found) {
         if started.is_some_and(|it| it.body["compacts"].is_string()) {
             continue;
         }
-        let mut own = story
-            .events
-            .iter()
-            .filter(|event| event.turn.as_deref() == Some(turn.id));
-        if !own.any(|event| event.is("notice") && event.text("cause") == "interrupted") {
+        let own = || {
+            let events = story.events.iter();
+            events.filter(|event| event.turn.as_deref() == Some(turn.id))
+        };
+        let has = |kind: &str| own().any(|event| event.is(kind));
+        // It never saw a prompt that was interrupted while hooks heard of it.
+        if has("prompt_blocked") && !has("prompts_taken") {
+            continue;
+        }
+        if !own().any(|event| event.is("notice") && event.text("cause") == "interrupted") {
             let what = format!(
                 "turn {} was interrupted, and the model is not told",
                 turn.id

@@ -495,6 +495,26 @@ fn what_the_model_is_not_told() {
             folder.remove("notice", "The user interrupted");
         },
     );
+    // Of a prompt that it never saw it is not told either.
+    is_fine(|folder| {
+        let at = folder.events.len() - 1;
+        let turn = |folder: &mut super::Folder, at: usize, kind: &str, body| {
+            folder.insert(at, kind, body);
+            folder.events[at + 1]["turn"] = json!("t-9");
+        };
+        folder.insert(at, "prompt_queued", json!({"prompt": "p-9"}));
+        turn(folder, at + 1, "turn_started", json!({}));
+        turn(folder, at + 2, "prompt_blocked", json!({"prompt": "p-9"}));
+        turn(
+            folder,
+            at + 3,
+            "turn_ended",
+            json!({"status": "interrupted"}),
+        );
+        folder
+            .faults
+            .push(json!({"at": 0, "role": "runtime", "what": "INT"}));
+    });
     breaks("P11", "is not told why", |folder| {
         for kind in ["tool_ended", "result"] {
             folder.event(kind, "call_1_1_0")["body"]["outcome"] = json!("denied");
