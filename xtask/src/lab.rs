@@ -9,12 +9,15 @@ pub struct Args {
     /// A few minutes: each point of the standard turn once (the default)
     #[arg(long, conflicts_with = "long")]
     quick: bool,
-    /// Hours: thousands of kills, simulated schedules, power cuts
+    /// Most of an hour: thousands of kills, simulated schedules, power cuts
     #[arg(long)]
     long: bool,
     /// Show that the lab finds mistakes that were made on purpose
     #[arg(long)]
     mutants: bool,
+    /// Say how large it would be, and do nothing more
+    #[arg(long)]
+    plan: bool,
     /// The same runs for the same number
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -41,7 +44,7 @@ pub fn run(args: &Args) -> Result<bool> {
     if !build.status().context("cannot start cargo")?.success() {
         return Ok(false);
     }
-    if args.long && args.repeat.is_none() {
+    if args.long && args.repeat.is_none() && !args.plan {
         let mut schedules = place::cargo(&root);
         schedules
             .args(["test", "--workspace", "--test", "simulation"])
@@ -56,6 +59,7 @@ pub fn run(args: &Args) -> Result<bool> {
         ("--quick", args.quick),
         ("--long", args.long),
         ("--mutants", args.mutants),
+        ("--plan", args.plan),
         ("--json", args.json),
     ] {
         if is_set {

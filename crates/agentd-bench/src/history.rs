@@ -17,6 +17,12 @@ const KEPT: usize = 8;
 const TAIL: usize = 256;
 const BATCH: usize = 1000;
 
+/// A turn that compacts about half way through so many messages: the window behind it is as long as behind
+/// the last of them.
+pub const fn half_way(messages: usize) -> usize {
+    messages / 4 / STRETCH * STRETCH + COMPACTS
+}
+
 /// Writes an agent with so many messages; says how many things are in its window.
 pub async fn write(store: &SqliteStore, name: &str, messages: usize) -> Result<usize> {
     let (mut story, mut pending) = Story::begin(name, 1);

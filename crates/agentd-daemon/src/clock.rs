@@ -1,4 +1,4 @@
-//! The time and new ids: what core is not allowed to make up.
+//! The time and new ids: what the libraries below are not allowed to make up.
 
 use agentd_core::time::Timestamp;
 use agentd_process::failpoint;
@@ -6,9 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
 pub fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let millis = since.map_or(0, |since| since.as_millis());
-    let millis = i64::try_from(millis).unwrap_or(i64::MAX);
+    let millis = match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
+    };
     Timestamp::from_millis(millis.saturating_add(failpoint::clock_off_ms()))
 }
 

@@ -12,7 +12,7 @@
 
 mod answer;
 mod claims;
-mod clock;
+pub mod clock;
 mod daemon;
 mod desk;
 mod hooks;

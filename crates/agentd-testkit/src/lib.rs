@@ -18,11 +18,14 @@ pub mod predicate;
 pub mod sim;
 pub mod theorem;
 
+/// How many times as much a long run tries.
+pub const LONG: usize = 10;
+
 /// How many cases a property test tries: ten times as many with `AGENTD_TEST_LONG`.
 pub fn cases(cases: u32) -> proptest::test_runner::Config {
     let long = std::env::var_os("AGENTD_TEST_LONG").is_some();
     proptest::test_runner::Config {
-        cases: if long { cases * 10 } else { cases },
+        cases: if long { cases * LONG as u32 } else { cases },
         failure_persistence: None,
         max_shrink_iters: 20_000,
         ..Default::default()

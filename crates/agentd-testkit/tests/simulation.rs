@@ -11,7 +11,7 @@ use agentd_core::event::{Body, TurnStatus};
 use agentd_core::id::{ConversationId, Incarnation, OpId, PromptId, Seq};
 use agentd_core::state::Outcome;
 use agentd_core::wire;
-use agentd_testkit::sim::{Op, Sim, Wanted, Way, everything, op, trouble};
+use agentd_testkit::sim::{Op, SCHEDULES, Sim, Wanted, Way, everything, op, trouble};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 use std::cell::RefCell;
@@ -94,7 +94,7 @@ fn tried(cases: u32, op: impl Strategy<Value = Op>) -> Tried {
 /// goose#9037: a queued prompt is lost.
 #[test]
 fn whatever_is_killed_or_cut_each_prompt_is_taken_once_and_each_tool_runs_once() {
-    let tried = tried(10_000, op());
+    let tried = tried(SCHEDULES, op());
     assert!(tried.kills > 1000 && tried.rests > 1000);
     for kind in [
         "reset_ended",

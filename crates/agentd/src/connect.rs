@@ -2,7 +2,9 @@
 
 use crate::error::{Error, Exit};
 use crate::home;
+use crate::outside;
 use agentd_client::Client;
+use agentd_core::environment::is_handed_on;
 use agentd_daemon::layout::{Layout, private};
 use agentd_process::{Child, Own, Start, failpoint};
 use std::ffi::{OsStr, OsString};
@@ -25,17 +27,9 @@ const STARTS: u32 = 3;
 const LOG_BYTES: u64 = 10 * 1024 * 1024;
 const LOG_LINES: usize = 5;
 
-/// What a daemon gets of our environment, besides what begins with `AGENTD_`. Keys are not among it:
-/// they come with each question, from whoever asks.
-const HANDED_ON: [&str; 23] = [
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "TERM",
-    "USER",
-    "SHELL",
-    "TMPDIR",
+/// What a daemon gets of our environment, besides what any program may have and what begins with `AGENTD_`.
+/// Keys are not among it: they come with each question, from whoever asks.
+const OF_DAEMONS: [&str; 15] = [
     "TZ",
     "XDG_STATE_HOME",
     "XDG_RUNTIME_DIR",
@@ -155,6 +149,7 @@ impl Connection {
         if listens(self.client.socket())? {
             return Ok(());
         }
+        outside::check(&self.home)?;
         let layout = Layout::new(&self.home);
         let made = private(&layout.run());
         made.map_err(|error| cannot_use(&layout.run(), error))?;
@@ -260,11 +255,12 @@ impl Connection {
 }
 
 fn environment(ours: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
-    let is_handed_on = |name: &OsStr| {
+    let is_for_it = |name: &OsStr| {
         let name = name.to_string_lossy();
-        name.starts_with("AGENTD_") || HANDED_ON.contains(&name.as_ref())
+        let is_its_own = name.starts_with("AGENTD_") || OF_DAEMONS.contains(&name.as_ref());
+        is_its_own || is_handed_on(&name)
     };
-    ours.filter(|(name, _)| is_handed_on(name)).collect()
+    ours.filter(|(name, _)| is_for_it(name)).collect()
 }
 
 /// The log, and how long it is. A long one is put aside first, in the place of the one before.

@@ -3,7 +3,6 @@
 mod agent;
 mod ask;
 mod cli;
-mod clock;
 mod commands;
 mod complete;
 mod connect;
@@ -14,7 +13,9 @@ mod error;
 mod follow;
 mod home;
 mod lab;
+mod leaving;
 mod output;
+mod outside;
 mod printer;
 mod prompt;
 mod providers;

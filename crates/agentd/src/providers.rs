@@ -4,22 +4,10 @@ use crate::error::{Error, Exit};
 use crate::home;
 use agentd_client::api::Env;
 use agentd_core::catalog::Catalog;
+use agentd_core::environment::is_handed_on;
 
 /// Providers whose key decides, where nobody says who is to serve the model.
 const BY_KEY: [&str; 4] = ["anthropic", "openai", "gemini", "openrouter"];
-
-/// What agents get of the caller's environment besides what their providers need.
-const HANDED_ON: [&str; 9] = [
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "TERM",
-    "USER",
-    "SHELL",
-    "TMPDIR",
-    "AGENTD_SHIM_FAILPOINT",
-];
 
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -56,11 +44,17 @@ pub fn provider_by_key(catalog: &Catalog) -> Option<String> {
 /// The variables that a new turn may need, by name: keys and addresses of providers, and what tools
 /// expect. They travel over the socket, and stay in memory.
 pub fn env(catalog: &Catalog) -> Env {
-    let of_providers = catalog
+    let names = catalog
         .providers()
-        .flat_map(|entry| entry.key_env.iter().chain(&entry.base_url_env))
-        .map(String::as_str);
-    let names = HANDED_ON.into_iter().chain(of_providers);
-    let named = names.filter_map(|name| Some((name.to_owned(), variable(name)?)));
-    named.collect()
+        .flat_map(|entry| entry.key_env.iter().chain(&entry.base_url_env));
+    let of_providers = names.filter_map(|name| Some((name.clone(), variable(name)?)));
+    of_providers.chain(of_programs()).collect()
+}
+
+/// The variables that tools and hooks may have.
+pub fn of_programs() -> impl Iterator<Item = (String, String)> {
+    let all = std::env::vars_os();
+    let readable =
+        all.filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
+    readable.filter(|(name, value)| is_handed_on(name) && !value.is_empty())
 }

@@ -1,13 +1,13 @@
 //! An agent's process under a daemon: the same loop as `agentd agent`, on the daemon's journal.
 
 use crate::agent::signals::{Signals, Told};
-use crate::clock;
 use crate::error::{Error, Exit};
 use crate::providers;
 use crate::setup::{self, Surroundings};
 use agentd_core::environment::variables;
 use agentd_core::event::PauseReason;
 use agentd_core::id::{AgentId, RuntimeId};
+use agentd_daemon::clock;
 use agentd_daemon::layout::{Layout, Seat};
 use agentd_runtime::driver::{Command, Driver, Folded, JournalError, Parts};
 use agentd_runtime::link::{self, JoinError, Options};

@@ -12,6 +12,8 @@ use crate::report::Line;
 const MANY: usize = 100_040;
 const MANY_SHORT: usize = 10_040;
 const FEW: usize = 10;
+/// The first of what is timed that goes back to a place.
+const BACK: usize = 2;
 
 pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     let messages = bed.size(MANY_SHORT, MANY);
@@ -26,19 +28,23 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     for name in ["long", "short"] {
         house.block(house.client().set_spec(name, &house.spec()))?;
     }
-    let mut lines = lines(
-        &format!("{messages} messages"),
-        &format!("{FEW} messages, same window"),
-    );
+    let floor = format!("{FEW} messages, same window");
+    let half = lines(&format!("half way through {messages} messages"), &floor);
+    let mut lines = Vec::from(lines(&format!("{messages} messages"), &floor));
+    lines.extend(half.into_iter().skip(BACK));
     for round in 0..bed.size(21, 41) {
         let last = (messages / 2).to_string();
-        let ours = times(&house, "long", &last, &format!("long-{round}"))?;
+        let mut ours = Vec::from(times(&house, "long", &last, &format!("long-{round}"))?);
+        let half = history::half_way(messages).to_string();
+        let early = times(&house, "long", &half, &format!("half-{round}"))?;
+        ours.extend(&early[BACK..]);
         let last = (FEW / 2).to_string();
-        let floor = times(&house, "short", &last, &format!("short-{round}"))?;
+        let mut floor = Vec::from(times(&house, "short", &last, &format!("short-{round}"))?);
+        floor.extend_from_within(BACK..);
         for (line, (ours, floor)) in lines.iter_mut().zip(ours.into_iter().zip(floor)) {
             line.ours.push(ours);
             line.floor.push(floor);
         }
     }
-    Ok(lines.into())
+    Ok(lines)
 }

@@ -35,6 +35,24 @@ pub struct Rewind {
     pub if_generation: Option<u64>,
 }
 
+impl Rewind {
+    /// To that place; all the rest as `how` has it.
+    pub fn new(to: String, conversation: Option<ConversationId>, how: Reset) -> Self {
+        Self {
+            to,
+            conversation,
+            reason: how.reason,
+            force: how.force,
+            skip_hooks: how.skip_hooks,
+            kill_background: how.kill_background,
+            keep_queue: how.keep_queue,
+            grace_ms: how.grace_ms,
+            op: how.op,
+            if_generation: how.if_generation,
+        }
+    }
+}
+
 impl From<Rewind> for Reset {
     /// All but where it goes.
     fn from(rewind: Rewind) -> Self {

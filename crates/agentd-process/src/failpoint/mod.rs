@@ -29,6 +29,8 @@ static LAB: OnceLock<Lab> = OnceLock::new();
 #[derive(Debug)]
 struct Lab {
     folder: PathBuf,
+    /// What the process works on.
+    inside: PathBuf,
     role: Role,
     /// Which one of its role it is, in the order in which they came.
     process: u32,
@@ -49,6 +51,7 @@ pub fn enter(folder: &Path, inside: &Path, role: Role) -> Result<(), Refused> {
     let process = process.map_err(|error| door::refused(&folder, error))?;
     let _entered_before = LAB.set(Lab {
         folder,
+        inside: inside.to_owned(),
         role,
         process,
         plan,
@@ -119,7 +122,10 @@ impl Lab {
 
     fn act(&self, rule: &Rule, passed: &Passed) {
         // Where it cannot be said that it happened, it does not.
-        if !matches!(record::fire(&self.folder, rule, passed), Ok(Fired::Now)) {
+        if !matches!(
+            record::fire(&self.folder, &self.inside, rule, passed),
+            Ok(Fired::Now)
+        ) {
             return;
         }
         match rule.action {

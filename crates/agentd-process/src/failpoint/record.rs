@@ -100,10 +100,17 @@ pub(super) fn number(folder: &Path, role: Role) -> io::Result<u32> {
 }
 
 /// Says that the rule is carried out; of several that want to, one does, unless each is to.
-pub(super) fn fire(folder: &Path, rule: &Rule, passed: &Passed) -> io::Result<Fired> {
+/// The process is the one that works on what is `inside` there.
+pub(super) fn fire(
+    folder: &Path,
+    inside: &Path,
+    rule: &Rule,
+    passed: &Passed,
+) -> io::Result<Fired> {
     let fired = mark(&folder.join(FIRED), rule, passed)?;
     if fired == Fired::Now {
         let mut line = serde_json::to_value(passed)?;
+        line["inside"] = inside.display().to_string().into();
         line["rule"] = rule.name.clone().into();
         line["action"] = rule.action.name().into();
         append(folder.join(FIRED_LOG))?.write_all(format!("{line}\n").as_bytes())?;

@@ -61,7 +61,7 @@ fn a_rule_is_carried_out_once_whoever_comes() {
     let lab = tempfile::tempdir().unwrap();
     record::Record::open(lab.path(), false).unwrap();
     let rule = Rule::hold("a", Role::Runtime, "x-y");
-    let fire = |rule, nth| record::fire(lab.path(), rule, &passed("x-y", nth)).unwrap();
+    let fire = |rule, nth| record::fire(lab.path(), lab.path(), rule, &passed("x-y", nth)).unwrap();
     assert_eq!(fire(&rule, 1), Fired::Now);
     assert_eq!(fire(&rule, 2), Fired::Before);
     let each = Rule {

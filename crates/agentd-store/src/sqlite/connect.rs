@@ -7,9 +7,12 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Statements kept compiled per connection.
 const STATEMENTS: usize = 64;
+/// Between two tries at a lock that SQLite does not wait for.
+const POLL: Duration = Duration::from_millis(5);
 
 /// Starts one of the store's threads, with a name that tools show.
 pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
@@ -91,13 +94,29 @@ fn writer(
     schema::check(&connection, migrations)?;
     // Before the first page is written: larger pages hold a typical event whole.
     connection.pragma_update(None, "page_size", 8192)?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
+    use_log(options, &connection)?;
     connection.pragma_update(None, "synchronous", synchronous)?;
     // What is deleted is overwritten: a purge must leave nothing behind.
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "wal_autocheckpoint", 2000)?;
     schema::migrate(&mut connection, migrations)?;
     Ok(connection)
+}
+
+/// Switches to a write-ahead log. SQLite waits for nobody here, and others may be making the same file
+/// just now: so we do.
+fn use_log(options: &Options, connection: &Connection) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        let switched = connection.pragma_update(None, "journal_mode", "WAL");
+        let Err(error) = switched else { return Ok(()) };
+        let disk = Disk::from_sqlite(error);
+        if !matches!(disk, Disk::Locked) || begin.elapsed() >= options.lock_timeout {
+            return Err(Error::Unavailable(disk));
+        }
+        // tidy: polls for the lock
+        std::thread::sleep(POLL);
+    }
 }
 
 /// Opens for reading what a writer has made.

@@ -171,6 +171,32 @@ fn many_processes_may_open_a_new_store_at_once() {
     assert_eq!(epochs, ["1", "2", "3", "4", "5", "6"]);
 }
 
+#[test]
+fn a_new_store_waits_for_another_who_makes_the_same_file() {
+    let lab = Lab::new();
+    // Of two who both look, one is about to write: SQLite refuses the other one at once.
+    std::fs::create_dir_all(lab.folder()).unwrap();
+    let other = lab.journal();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = SqliteStore::open(Options {
+        lock_timeout: Duration::from_millis(50),
+        ..lab.options()
+    });
+    let refused = refused.map(drop).unwrap_err();
+    assert!(
+        matches!(refused, Error::Unavailable(Disk::Locked)),
+        "{refused:?}"
+    );
+    std::thread::scope(|scope| {
+        let open = scope.spawn(|| SqliteStore::open(lab.options()).map(drop));
+        // As long as the other one writes: who does not wait refuses meanwhile.
+        // tidy: polls
+        std::thread::sleep(Duration::from_millis(100));
+        other.execute_batch("COMMIT").unwrap();
+        open.join().unwrap().unwrap();
+    });
+}
+
 fn from(author: &mut Author, incarnation: u64, n: u64) -> Append {
     let mut append = Append::new(author.fence, author.turn("words", "answer"));
     let incarnation = Incarnation(incarnation);

@@ -1,22 +1,35 @@
 //! The lab as a program: `agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC]
-//! [--mutants] [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both and runs it.
+//! [--mutants] [--plan] [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both
+//! and runs it. `agentd-lab check FOLDER` judges once more a run that went wrong.
 
+use agentd_testkit::lab::dice::Dice;
 use agentd_testkit::lab::engine::{self, Options, Results};
+use agentd_testkit::lab::plan::{self, Sizes};
 use agentd_testkit::lab::spec::Spec;
 use agentd_testkit::lab::worker::Outcome;
-use agentd_testkit::lab::{below, caught, report, scenario, tool, worker};
+use agentd_testkit::lab::{self, below, caught, hook, report, scenario, tool, worker};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "use: agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC] \
-                     [--mutants] [--width N] [--json]";
+                     [--mutants] [--plan] [--width N] [--json]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let done = match args.first().map(String::as_str) {
         Some("tool") => tool::run(&args[1..]).map(|()| true),
+        Some("hook") => match hook::run() {
+            Ok(false) => {
+                let _unheard = writeln!(io::stderr(), "not this one");
+                return ExitCode::from(2);
+            }
+            // An exit code of its own: 2 would be a no.
+            Err(_) => Ok(false),
+            Ok(true) => Ok(true),
+        },
         Some("worker") => work(&args[1..]),
+        Some("check") => check(&args[1..]),
         _ => lab(&args),
     };
     match done {
@@ -27,6 +40,20 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// What the checker says about a run that is over, by the folder that it left.
+fn check(args: &[String]) -> io::Result<bool> {
+    let [run] = args else {
+        return Err(io::Error::other("check FOLDER"));
+    };
+    let found = lab::check::check(&Path::new(run).join("run"))?;
+    let mut out = io::stdout().lock();
+    for violation in &found {
+        let agent = violation.agent.as_deref().unwrap_or("-");
+        writeln!(out, "{violation} ({agent})")?;
+    }
+    Ok(found.is_empty())
 }
 
 /// One run, in this process.
@@ -48,6 +75,8 @@ struct Order {
     /// Besides the mutants, the runs themselves.
     runs: bool,
     json: bool,
+    /// How large the whole would be, and no more.
+    plan: bool,
 }
 
 fn lab(args: &[String]) -> io::Result<bool> {
@@ -82,12 +111,21 @@ fn lab(args: &[String]) -> io::Result<bool> {
             return Ok(is_good);
         }
     }
+    if order.plan {
+        return sizes(&options, order.json);
+    }
+    let wanted = order.repeat.as_ref().map(|spec| spec.scenario.as_str());
+    if let Some(skipped) = wanted.and_then(below::skipped) {
+        engine::clear(&options.folder);
+        writeln!(io::stdout(), "{skipped}")?;
+        return Ok(true);
+    }
     let results = match order.repeat {
         Some(spec) => Results {
             outcomes: engine::all(&options, vec![spec], &progress),
             ..Results::default()
         },
-        None => engine::run(&options, &progress)?,
+        None => engine::run(&options, &progress),
     };
     engine::clear(&options.folder);
     let mut out = io::stdout().lock();
@@ -105,6 +143,25 @@ fn lab(args: &[String]) -> io::Result<bool> {
     Ok(results.is_green())
 }
 
+/// Says how much there would be to do.
+fn sizes(options: &Options, json: bool) -> io::Result<bool> {
+    let (traced, _) = engine::trace(options);
+    let plan = plan::of(options, &traced, &mut Dice::new(options.seed));
+    let sizes = Sizes::of(&plan, &traced, options.long);
+    engine::clear(&options.folder);
+    let mut out = io::stdout().lock();
+    match json {
+        true => writeln!(out, "{}", sizes.json())?,
+        false => {
+            write!(out, "{}", sizes.text())?;
+            for line in &plan.skipped {
+                writeln!(out, "{line}")?;
+            }
+        }
+    }
+    Ok(true)
+}
+
 fn order(args: &[String]) -> io::Result<Order> {
     let mut order = Order {
         options: Options {
@@ -118,6 +175,7 @@ fn order(args: &[String]) -> io::Result<Order> {
         mutants: false,
         runs: false,
         json: false,
+        plan: false,
     };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -134,6 +192,7 @@ fn order(args: &[String]) -> io::Result<Order> {
             "--long" => (order.options.long, order.runs) = (true, true),
             "--json" => order.json = true,
             "--mutants" => order.mutants = true,
+            "--plan" => order.plan = true,
             "--seed" => order.options.seed = number(value()?)?,
             "--width" => {
                 order.options.width = usize::try_from(number(value()?)?).unwrap_or(1);

@@ -1,5 +1,6 @@
 //! Who asks: the command line, as a user types it. One that was killed is started again, with the same words.
 
+use super::rest::is_without_key;
 use super::world::{Prompted, Result, Stuck, World, lock, pause};
 use serde_json::{Value, json};
 use std::io::Read as _;
@@ -23,9 +24,9 @@ impl Ran {
         lines.find_map(|line| serde_json::from_str(line).ok())
     }
 
-    /// Whether it was answered: refused, too, is an answer.
-    pub const fn is_answered(&self) -> bool {
-        matches!(self.code, Some(0 | 1 | 3 | 5))
+    /// Whether it was answered: refused, too, is an answer; interrupted where it says so.
+    pub fn is_answered(&self) -> bool {
+        matches!(self.code, Some(0 | 1 | 3 | 5)) || self.code == Some(130) && self.json().is_some()
     }
 }
 
@@ -108,7 +109,7 @@ impl World {
         self.insist(name, &["create", name, "-f", &file, "--json"])?;
         let shown = self.show(name)?;
         let id = shown["id"].as_str().unwrap_or_default().to_owned();
-        lock(&self.agents).push((id.clone(), name.to_owned()));
+        self.know(&id, name);
         Ok(id)
     }
 
@@ -206,8 +207,7 @@ impl World {
         for approval in &approvals {
             asked(self, agent, approval["id"].as_str().unwrap_or_default())?;
         }
-        if approvals.is_empty() && shown["phase"] == "waiting" {
-            // With all that the agent needs: whoever had its key may be dead.
+        if is_without_key(&shown) {
             self.order(agent, "continue", None, &["continue", agent, "--json"])?;
         }
         Ok(())

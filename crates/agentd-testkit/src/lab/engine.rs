@@ -1,11 +1,13 @@
-//! Which runs there are, several at a time, and how they went.
+//! The runs, several at a time, and how they went.
 
-use super::below;
 use super::dice::Dice;
+use super::plan::{self, Traced};
 use super::points::{self, Point};
-use super::spec::{Fault, Spec};
+use super::scenario;
+use super::spec::Spec;
+use super::timeline;
 use super::worker::{Outcome, Violation};
-use agentd_process::failpoint::plan::{Action, Role};
+use agentd_process::failpoint::plan::Action;
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -15,8 +17,6 @@ use std::time::{Duration, Instant};
 
 /// A worker ends itself before that.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Faults in one run of the standard turn.
-const IN_ONE_RUN: usize = 3;
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -33,8 +33,9 @@ pub struct Options {
 #[derive(Debug, Default)]
 pub struct Results {
     pub outcomes: Vec<Outcome>,
-    pub points: Vec<(Point, u32)>,
-    pub missed: Vec<Point>,
+    /// Those of each scenario that were to be hit.
+    pub points: Vec<Traced>,
+    pub missed: Vec<(&'static str, Point)>,
     pub took: Duration,
     /// What this machine could not do, a line each.
     pub skipped: Vec<String>,
@@ -61,12 +62,10 @@ impl Results {
             && self.missed.is_empty()
     }
 
-    fn hit(&self) -> BTreeSet<(String, String)> {
-        let standard = self
-            .outcomes
-            .iter()
-            .filter(|outcome| outcome.spec.starts_with("standard,"));
-        let faults = standard.flat_map(|outcome| &outcome.faults);
+    fn hit(&self, scenario: &str) -> BTreeSet<(String, String)> {
+        let of_scenario = |outcome: &&Outcome| outcome.spec.split(',').next() == Some(scenario);
+        let own = self.outcomes.iter().filter(of_scenario);
+        let faults = own.flat_map(|outcome| &outcome.faults);
         faults
             .filter_map(|(role, point, _)| Some((role.clone(), point.clone()?)))
             .collect()
@@ -76,106 +75,73 @@ impl Results {
 /// Tells how far it is.
 pub type Progress<'a> = &'a (dyn Fn(&Outcome, usize, usize) + Sync);
 
-/// Runs everything that there is to run.
-pub fn run(options: &Options, progress: Progress<'_>) -> io::Result<Results> {
-    let begin = Instant::now();
-    let mut dice = Dice::new(options.seed);
-    let mut results = Results::default();
-    let wants = |name: &str| options.only.as_ref().is_none_or(|only| only == name);
-    if wants("standard") {
+/// The points of the scenarios that are hit at each, as runs without faults pass them; and those runs.
+pub fn trace(options: &Options) -> (Vec<Traced>, Vec<Outcome>) {
+    let wanted = scenario::ALL.iter().filter(|it| it.is_traced);
+    let (mut traced, mut outcomes) = (Vec::new(), Vec::new());
+    for (number, scenario) in wanted.map(|it| it.name).enumerate() {
+        if options.only.as_ref().is_some_and(|only| only != scenario) {
+            continue;
+        }
         let dry = Spec {
             trace: true,
-            ..Spec::new("standard", options.seed)
+            ..Spec::new(scenario, options.seed)
         };
-        let mut outcome = one(options, &dry, 0);
-        results.points = points::of(&std::mem::take(&mut outcome.trace));
-        results.outcomes.push(outcome);
+        let mut outcome = one(options, &dry, number);
+        traced.push(Traced {
+            scenario,
+            points: points::of(&std::mem::take(&mut outcome.trace)),
+        });
+        outcomes.push(outcome);
     }
-    let mut specs = Vec::new();
-    if wants("standard") {
-        specs.extend(standard(options, &results.points, &mut dice));
+    (traced, outcomes)
+}
+
+/// Runs everything that there is to run.
+pub fn run(options: &Options, progress: Progress<'_>) -> Results {
+    let begin = Instant::now();
+    let mut dice = Dice::new(options.seed);
+    let (traced, outcomes) = trace(options);
+    let plan = plan::of(options, &traced, &mut dice);
+    // In a short run a scenario may leave to others what they pass as well.
+    let planned = plan.points();
+    let mut results = Results {
+        outcomes,
+        skipped: plan.skipped,
+        ..Results::default()
+    };
+    results.outcomes.extend(all(options, plan.specs, progress));
+    for one in traced {
+        let due = one
+            .points
+            .iter()
+            .filter(|(point, _)| planned.contains(&(one.scenario.to_owned(), point.clone())));
+        results.points.push(Traced {
+            scenario: one.scenario,
+            points: due.cloned().collect(),
+        });
     }
-    specs.extend(
-        small(options, &mut dice)
-            .into_iter()
-            .filter(|spec| wants(&spec.scenario)),
-    );
-    let (below, skipped) = below::specs(options.seed, if options.long { 60 } else { 1 });
-    specs.extend(below.into_iter().filter(|spec| wants(&spec.scenario)));
-    results.skipped = skipped;
-    dice.shuffle(&mut specs);
-    results.outcomes.extend(all(options, specs, progress));
     // A fault may have come to nothing because of one before it: then it has a run of its own.
     for _ in 0..3 {
-        let missed = points::missed(&results.points, &results.hit());
-        if missed.is_empty() {
+        let mut specs = Vec::new();
+        for one in &results.points {
+            let missed = points::missed(&one.points, &results.hit(one.scenario));
+            let first: Vec<_> = missed.into_iter().map(|(point, _)| (point, 1)).collect();
+            let again = points::hit_each(one.scenario, &first, &[Action::Kill], 1, &mut dice);
+            specs.extend(again);
+        }
+        if specs.is_empty() {
             break;
         }
-        let first: Vec<(Point, u32)> = missed.into_iter().map(|(point, _)| (point, 1)).collect();
-        let specs = points::hit_each("standard", &first, &[Action::Kill], 1, &mut dice);
         results.outcomes.extend(all(options, specs, progress));
     }
-    let missed = points::missed(&results.points, &results.hit());
-    results.missed = missed.into_iter().map(|(point, _)| point).collect();
+    for one in &results.points {
+        let missed = points::missed(&one.points, &results.hit(one.scenario));
+        let missed = missed.into_iter().map(|(point, _)| (one.scenario, point));
+        results.missed.extend(missed);
+    }
     results.took = begin.elapsed();
-    Ok(results)
-}
-
-/// Each point of the standard turn is hit by SIGKILL, and by one of the signals that can be heard or that
-/// stop a process for a while.
-fn standard(options: &Options, points: &[(Point, u32)], dice: &mut Dice) -> Vec<Spec> {
-    let gentle = [Action::Term, Action::Int, Action::Stop];
-    let (kills, others) = if options.long { (16, 2) } else { (2, 0) };
-    let mut specs = Vec::new();
-    let mut hit = |actions: &[Action], in_one_run| {
-        specs.extend(points::hit_each(
-            "standard", points, actions, in_one_run, dice,
-        ));
-    };
-    for _ in 0..kills {
-        hit(&[Action::Kill], IN_ONE_RUN);
-    }
-    hit(&gentle, IN_ONE_RUN);
-    for _ in 0..others {
-        gentle.iter().for_each(|action| hit(&[*action], 2));
-    }
-    specs
-}
-
-/// What the standard turn cannot show.
-fn small(options: &Options, dice: &mut Dice) -> Vec<Spec> {
-    let rounds = if options.long { 60 } else { 3 };
-    let mut specs = Vec::new();
-    let mut seed = || dice.below(1 << 20);
-    for _ in 0..rounds {
-        for (scenario, random) in [
-            ("interrupt", 2),
-            ("resets", 3),
-            ("approvals", 2),
-            ("sleep", 3),
-            ("reader", 3),
-            ("crowd", 10),
-            ("accepted", 2),
-            ("leftovers", 1),
-        ] {
-            specs.push(Spec {
-                random,
-                ..Spec::new(scenario, seed())
-            });
-        }
-        specs.push(crash_loop(seed()));
-    }
-    specs
-}
-
-fn crash_loop(seed: u64) -> Spec {
-    Spec::new("crash_loop", seed).with([Fault {
-        role: Role::Runtime,
-        point: "at-barrier.2".to_owned(),
-        nth: None,
-        action: Action::Kill,
-        each: true,
-    }])
+    results
 }
 
 /// Carries the runs out, as many at a time as there may be.
@@ -242,7 +208,9 @@ fn worker(options: &Options, spec: &Spec, number: usize) -> io::Result<Outcome> 
         if begin.elapsed() > PATIENCE {
             child.kill()?;
             child.wait()?;
-            return Err(io::Error::other(format!("no end after {PATIENCE:?}")));
+            let outcome = endless(root.path(), spec);
+            keep(root, &outcome)?;
+            return Ok(outcome);
         }
         // tidy: polls
         std::thread::sleep(Duration::from_millis(5));
@@ -257,6 +225,24 @@ fn worker(options: &Options, spec: &Spec, number: usize) -> io::Result<Outcome> 
         keep(root, &outcome)?;
     }
     Ok(outcome)
+}
+
+/// A run that did not even end itself: what can be seen of it.
+fn endless(root: &Path, spec: &Spec) -> Outcome {
+    let run = root.join("run");
+    let about = std::fs::read(root.join("run/run.json")).unwrap_or_default();
+    let about: serde_json::Value = serde_json::from_slice(&about).unwrap_or_default();
+    let began = about["began_unix_us"].as_u64().unwrap_or_default();
+    Outcome {
+        spec: spec.to_string(),
+        violations: vec![Violation {
+            promise: "stuck".to_owned(),
+            agent: None,
+            what: format!("no end after {PATIENCE:?}"),
+        }],
+        timeline: timeline::of(&run, began),
+        ..Outcome::default()
+    }
 }
 
 /// The folder of a run that went wrong stays, with its timeline.

@@ -2,7 +2,7 @@
 //! was promised.
 //!
 //! - [`spec`]: what one run is, in one line: a scenario, a seed, faults.
-//! - [`engine`]: which runs there are, and how they went.
+//! - [`plan`]: which runs there are; [`engine`]: carries them out.
 //! - [`worker`]: one run, in a process of its own: whoever loses its parent comes to it.
 //! - [`world`]: where a run takes place, and what is written down about it.
 //! - [`clients`], [`reader`]: who asks and who watches; [`rest`]: when all is quiet.
@@ -13,7 +13,7 @@
 //!   with the product.
 //! - [`below`]: faults below the process: disk, power, clock, descriptors, memory.
 //! - [`report`], [`timeline`]: what people see; [`caught`]: whether the lab can fail.
-//! - [`tool`]: what agents run, which says that it ran.
+//! - [`tool`], [`hook`]: what agents and hooks run, which says that it ran.
 
 pub mod below;
 pub mod caught;
@@ -21,7 +21,9 @@ pub mod check;
 pub mod clients;
 pub mod dice;
 pub mod engine;
+pub mod hook;
 pub mod mutants;
+pub mod plan;
 pub mod points;
 pub mod processes;
 pub mod reader;

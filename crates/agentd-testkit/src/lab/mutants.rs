@@ -13,7 +13,7 @@ pub struct Mutant {
     pub promise: &'static str,
 }
 
-pub const ALL: [Mutant; 9] = [
+pub const ALL: [Mutant; 11] = [
     Mutant {
         name: "acknowledged_early",
         about: "an acknowledgement before the commit",
@@ -67,6 +67,18 @@ pub const ALL: [Mutant; 9] = [
         about: "a reset that is not one transaction",
         run: "resets,seed=1,fault=daemon@after-commit.conversation_sealed=KILL",
         promise: "P12",
+    },
+    Mutant {
+        name: "hook_twice",
+        about: "a hook that is told again of the same thing",
+        run: "hooks,seed=1,fault=runtime@before-turn_started=KILL",
+        promise: "P13",
+    },
+    Mutant {
+        name: "told_twice_of_child",
+        about: "the end of a subagent that is told twice",
+        run: "subagents,seed=1",
+        promise: "P14",
     },
 ];
 

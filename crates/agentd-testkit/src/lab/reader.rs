@@ -1,6 +1,6 @@
 //! Who watches: a client of an agent's events that comes back with its cursor whenever the daemon goes.
 
-use super::world::{World, pause};
+use super::world::{Heard, World, pause};
 use agentd_client::api::{EventQuery, Item};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -30,6 +30,7 @@ async fn connected(
     file: &str,
     cursor: &mut u64,
 ) -> std::io::Result<()> {
+    let heard = Heard::from(world);
     let query = EventQuery {
         after: *cursor,
         all: true,
@@ -51,6 +52,9 @@ async fn connected(
             () = over => return Ok(()),
         };
         let Some(Ok(item)) = item else { return Ok(()) };
+        if !heard.counts() {
+            return Ok(());
+        }
         let at = world.record.at();
         let line = match item {
             Item::Event(event) => {

@@ -69,14 +69,12 @@ pub fn text(results: &Results) -> String {
     {
         out.push_str(&failure(outcome));
     }
-    if !results.points.is_empty() {
-        let (all, missed) = (results.points.len(), results.missed.len());
-        let _fits = writeln!(
-            out,
-            "points of the standard turn: {} of {all} hit",
-            all - missed
-        );
-        for point in &results.missed {
+    for one in &results.points {
+        let missed = results.missed.iter().filter(|(of, _)| *of == one.scenario);
+        let missed: Vec<_> = missed.collect();
+        let (all, hit) = (one.points.len(), one.points.len() - missed.len());
+        let _fits = writeln!(out, "points of {:<12} {hit} of {all} hit", one.scenario);
+        for (_, point) in missed {
             let _fits = writeln!(out, "  MISSED {}@{}", point.role.name(), point.name);
         }
     }
@@ -145,7 +143,7 @@ pub fn json(results: &Results) -> Value {
     let missed: Vec<String> = results
         .missed
         .iter()
-        .map(|point| format!("{}@{}", point.role.name(), point.name))
+        .map(|(of, point)| format!("{of}: {}@{}", point.role.name(), point.name))
         .collect();
     let wrong: Vec<&Outcome> = results
         .outcomes
@@ -155,7 +153,7 @@ pub fn json(results: &Results) -> Value {
     json!({
         "green": results.is_green(), "runs": results.outcomes.len(), "faults": results.faults(),
         "kills": results.kills(),
-        "points": results.points.len(), "missed": missed, "seconds": results.took.as_secs(),
+        "points": results.points.iter().map(|one| one.points.len()).sum::<usize>(), "missed": missed, "seconds": results.took.as_secs(),
         "table": table, "wrong": wrong,
     })
 }

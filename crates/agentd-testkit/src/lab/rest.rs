@@ -1,6 +1,7 @@
 //! When all is quiet: what is looked at then, and the orderly end.
 
 use super::processes;
+use super::scenario::FORK;
 use super::world::{Result, Stuck, World, lock, pause};
 use agentd_client::Error;
 use agentd_client::api::EventQuery;
@@ -28,6 +29,16 @@ impl World {
             }
             _ => None,
         }
+    }
+
+    /// The same; one that waits for its key gets it: whoever had it may be dead.
+    pub fn look_after(&self, agent: &str) -> Option<Value> {
+        let shown = self.look(agent)?;
+        if is_without_key(&shown) {
+            let _later = self.order(agent, "continue", None, &["continue", agent, "--json"]);
+            return None;
+        }
+        Some(shown)
     }
 
     fn runtime(&self) -> std::io::Result<tokio::runtime::Runtime> {
@@ -64,7 +75,7 @@ impl World {
     /// Waits for so many events of a kind; not for ever, where the agent has nothing more to do.
     pub fn until_event(&self, agent: &str, kind: &str, count: usize) -> Result<()> {
         self.until(kind, || {
-            let shown = self.look(agent)?;
+            let shown = self.look_after(agent)?;
             let events = self.events(agent)?;
             let found = events.iter().filter(|event| event["kind"] == kind).count();
             (found >= count || is_quiet(&shown)).then_some(())
@@ -74,7 +85,7 @@ impl World {
     /// Waits until the agent is in mid-turn, or has nothing more to do.
     pub fn until_running(&self, agent: &str) -> Result<()> {
         self.until("a turn", || {
-            let shown = self.look(agent)?;
+            let shown = self.look_after(agent)?;
             (!shown["turn"].is_null() || is_quiet(&shown)).then_some(())
         })
     }
@@ -89,7 +100,7 @@ impl World {
     fn quiet(&self, agents: &[&str]) -> Result<()> {
         for agent in agents {
             self.until("peace", || {
-                let shown = self.look(agent)?;
+                let shown = self.look_after(agent)?;
                 let no_tasks = shown["tasks"].as_array().is_none_or(Vec::is_empty);
                 (is_quiet(&shown) && no_tasks).then_some(())
             })?;
@@ -157,7 +168,7 @@ impl World {
     }
 
     /// Stopped in order, and not killed on its way out: a fault may still be to come.
-    fn stop_daemon(&self) -> Result<()> {
+    pub fn stop_daemon(&self) -> Result<()> {
         loop {
             self.wake()?;
             let before = self.faults();
@@ -171,9 +182,14 @@ impl World {
         }
     }
 
+    /// How many there were, those included that are not taken down yet.
     fn faults(&self) -> usize {
-        let text = fs::read_to_string(self.record.folder().join("faults.jsonl"));
-        text.map_or(0, |text| text.lines().count())
+        let files = [
+            self.record.folder().join("faults.jsonl"),
+            self.root.join("fired.jsonl"),
+        ];
+        let texts = files.iter().flat_map(fs::read_to_string);
+        texts.map(|text| text.lines().count()).sum()
     }
 
     /// What the model was asked.
@@ -183,9 +199,13 @@ impl World {
                 request.violations.iter().map(ToString::to_string).collect();
             let system = request.body["system"].to_string();
             let agents = lock(&self.agents);
+            // A fork is called as what it came from, but is told.
+            let messages = request.body["messages"].to_string();
+            let of_fork = |name: &str| name == FORK && messages.contains("You are a fork of");
             let agent = agents
                 .iter()
-                .find(|(_, name)| system.contains(&format!("You are {name}.")))
+                .rev()
+                .find(|(_, name)| of_fork(name) || system.contains(&format!("You are {name}.")))
                 .map(|(_, name)| name.clone());
             let line = json!({"at": self.record.at_instant(request.at), "n": n + 1,
                               "format": request.format.name(), "agent": agent,
@@ -204,6 +224,12 @@ pub fn is_quiet(shown: &Value) -> bool {
         Some("stopped" | "failed") => true,
         _ => false,
     }
+}
+
+/// It waits, and not for leave.
+pub fn is_without_key(shown: &Value) -> bool {
+    let approvals = shown["approvals"].as_array();
+    shown["phase"] == "waiting" && approvals.is_none_or(Vec::is_empty)
 }
 
 impl From<agentd_process::Error> for Stuck {

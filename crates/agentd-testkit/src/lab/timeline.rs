@@ -34,6 +34,14 @@ pub fn of(run: &Path, began_unix: u64) -> String {
             line["pid"]
         )
     });
+    plain(run, "heard.jsonl", "hook", &mut lines, |line| {
+        let no = if line["denies"] == true {
+            ", says no"
+        } else {
+            ""
+        };
+        format!("{} (pid {}){no}", text(&line["event"]), line["pid"])
+    });
     plain(run, "prompts.jsonl", "prompt", &mut lines, |line| {
         format!(
             "{} to {}: {}",
@@ -104,7 +112,17 @@ fn events(run: &Path, began_unix: u64, lines: &mut Vec<Line>) {
             .file_stem()
             .map(|stem| stem.to_string_lossy().into_owned());
         let agent = agent.unwrap_or_default();
+        // A branch comes with what it shares, which has lines of its own.
+        let (mut own, mut whose) = (Value::Null, Value::Null);
         for event in record::lines(&entry.path()) {
+            match event["line"].as_str() {
+                Some("export") => own = event["agent"].clone(),
+                Some("journal") => whose = event["agent"].clone(),
+                _ => {}
+            }
+            if own != whose {
+                continue;
+            }
             let Some(seq) = event["seq"].as_u64() else {
                 continue;
             };
@@ -204,8 +222,13 @@ mod tests {
         let write = |file: &str, text: &str| fs::write(run.path().join(file), text).unwrap();
         write(
             "export/ada.jsonl",
-            r#"{"line":"event","seq":7,"at":1003,"kind":"message","body":{"a":1}}"#,
+            r#"{"line":"export","agent":"a"}
+{"line":"journal","agent":"b"}
+{"line":"event","seq":1,"at":1001,"kind":"shared","body":{}}
+{"line":"journal","agent":"a"}
+{"line":"event","seq":7,"at":1003,"kind":"message","body":{"a":1}}"#,
         );
+        write("heard.jsonl", r#"{"at":2600,"event":"Stop","pid":6}"#);
         write(
             "faults.jsonl",
             r#"{"at":2000,"role":"runtime","pid":5,"what":"KILL","point":"before-x"}"#,
@@ -226,6 +249,7 @@ mod tests {
                 "0.001  request  1 of 2 messages, accepted, cut off []",
                 "0.002  fault    KILL of runtime 5 before-x",
                 "0.002  client   signal 9: send ada (since 0 ms)",
+                "0.002  hook     Stop (pid 6)",
                 r#"0.003  event    ada 7 message {"a":1}"#,
             ]
         );

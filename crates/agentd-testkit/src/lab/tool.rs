@@ -13,6 +13,49 @@ pub const EFFECTS: &str = "LAB_EFFECTS";
 pub const BEGAN: &str = "LAB_BEGAN";
 const CALL: &str = "AGENTD_CALL_ID";
 
+/// Whose process this is, by the folder that its shim was started with; nothing where that is gone.
+#[derive(Debug, Default)]
+pub struct Whose {
+    pub agent: Option<String>,
+    /// Its task, or hook.
+    pub task: Option<String>,
+}
+
+impl Whose {
+    pub fn look() -> Self {
+        let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().to_string());
+        let shim = parent.and_then(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).ok());
+        let shim = String::from_utf8(shim.unwrap_or_default()).unwrap_or_default();
+        Self::of(
+            shim.trim_end_matches('\0')
+                .rsplit('\0')
+                .next()
+                .unwrap_or_default(),
+        )
+    }
+
+    /// `…/agents/AGENT/tasks/TASK`, or `…/hooks/HOOK`.
+    fn of(folder: &str) -> Self {
+        let mut parts = folder.rsplit('/');
+        let task = parts.next().map(str::to_owned);
+        match parts.next() {
+            Some("tasks") => Self {
+                agent: parts.next().map(str::to_owned),
+                task,
+            },
+            Some("hooks") => Self { agent: None, task },
+            _ => Self::default(),
+        }
+    }
+}
+
+/// The time, as everything in the record has it.
+pub fn micros_since(began: u64) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |since| since.as_micros());
+    u64::try_from(now).unwrap_or_default().saturating_sub(began)
+}
+
 /// `agentd-lab tool WORD [MILLISECONDS]`: begins, takes so long, says its word, ends.
 pub fn run(args: &[String]) -> io::Result<()> {
     let word = args.first().map_or("effect", String::as_str);
@@ -26,12 +69,12 @@ pub fn run(args: &[String]) -> io::Result<()> {
         .create(true)
         .append(true)
         .open(variable(EFFECTS))?;
+    let whose = Whose::look();
     let mut effect = |what: &str| {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0, |since| since.as_micros());
-        let at = u64::try_from(now).unwrap_or_default().saturating_sub(began);
+        let at = micros_since(began);
         let (call, pid, start) = (variable(CALL), me.pid, me.start_ticks);
-        let line = json!({"call": call, "pid": pid, "start": start, "what": what, "at": at});
+        let line = json!({"call": call, "agent": whose.agent, "task": whose.task, "pid": pid,
+                          "start": start, "what": what, "at": at});
         file.write_all(format!("{line}\n").as_bytes())
     };
     failpoint::hit("before", "effect");
@@ -46,4 +89,21 @@ pub fn run(args: &[String]) -> io::Result<()> {
     out.flush()?;
     failpoint::hit("after", "end");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Whose;
+
+    #[test]
+    fn a_folder_says_whose_it_is() {
+        let whose = Whose::of("/lab/home/agents/a-1/tasks/t-1");
+        assert_eq!(
+            (whose.agent.as_deref(), whose.task.as_deref()),
+            (Some("a-1"), Some("t-1"))
+        );
+        let whose = Whose::of("/lab/home/hooks/h-1");
+        assert_eq!((whose.agent, whose.task.as_deref()), (None, Some("h-1")));
+        assert!(Whose::of("systemd").task.is_none());
+    }
 }

@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(4);
 const LONGEST_PEACE: u64 = 400;
 
 /// Who is killed at random times, and how. Most often the ones in the middle.
-const TARGETS: [(&str, Signal, &str); 10] = [
+const TARGETS: [(&str, Signal, &str); 12] = [
     ("daemon", Signal::KILL, "KILL"),
     ("daemon", Signal::KILL, "KILL"),
     ("daemon", Signal::TERM, "TERM"),
@@ -28,7 +28,17 @@ const TARGETS: [(&str, Signal, &str); 10] = [
     ("runtime", Signal::STOP, "STOP"),
     ("client", Signal::KILL, "KILL"),
     ("tool", Signal::KILL, "KILL"),
+    ("shim", Signal::KILL, "KILL"),
+    ("shim", Signal::STOP, "STOP"),
 ];
+
+/// How many of them are SIGKILL, of how many.
+pub fn kills_among_targets() -> (usize, usize) {
+    let kills = TARGETS
+        .iter()
+        .filter(|(_, signal, _)| *signal == Signal::KILL);
+    (kills.count(), TARGETS.len())
+}
 
 struct Watch<'a> {
     world: &'a World,
@@ -68,7 +78,7 @@ impl Watch<'_> {
             .partition::<Vec<_>, _>(|(_, _, until)| *until <= now);
         self.stopped = later;
         for (pid, role, _) in due {
-            self.send(pid, &role, Signal::CONT, "CONT")?;
+            self.send(pid, &role, None, Signal::CONT, "CONT")?;
         }
         let is_due = self.random_left > 0 && now >= self.next_random;
         if let (true, Ok(_no_peace)) = (is_due, self.world.peace.try_lock()) {
@@ -92,7 +102,8 @@ impl Watch<'_> {
                 .world
                 .record
                 .at_unix(line["at"].as_u64().unwrap_or_default());
-            self.note(at, &role, pid, &what, &line["point"], &line["nth"])?;
+            let task = task_of(&role, &text("inside"));
+            self.note(at, &role, pid, &what, task, Some(line))?;
             if what == "STOP" {
                 self.stopped
                     .push((pid, role, Instant::now() + STANDS_STILL));
@@ -102,17 +113,19 @@ impl Watch<'_> {
         Ok(())
     }
 
+    /// `fired` is the line of one that a process did to itself.
     fn note(
         &self,
         at: u64,
         role: &str,
         pid: u32,
         what: &str,
-        point: &Value,
-        nth: &Value,
+        task: Option<String>,
+        fired: Option<&Value>,
     ) -> std::io::Result<()> {
-        let line =
-            json!({"at": at, "role": role, "pid": pid, "what": what, "point": point, "nth": nth});
+        let of = |name: &str| fired.map_or(Value::Null, |line| line[name].clone());
+        let line = json!({"at": at, "role": role, "pid": pid, "what": what, "task": task,
+                          "point": of("point"), "nth": of("nth")});
         self.world.record.line("faults.jsonl", &line)
     }
 
@@ -127,7 +140,8 @@ impl Watch<'_> {
             .collect();
         if let Some(target) = self.dice.choose(&targets) {
             self.random_left -= 1;
-            self.send(target.pid, role, signal, what)?;
+            let task = task_of(role, &target.cmdline);
+            self.send(target.pid, role, task, signal, what)?;
             if signal == Signal::STOP {
                 let until = Instant::now() + STANDS_STILL;
                 self.stopped.push((target.pid, role.to_owned(), until));
@@ -137,15 +151,15 @@ impl Watch<'_> {
     }
 
     /// Written down first: what comes of it may be seen before we are back.
-    fn send(&self, pid: u32, role: &str, signal: Signal, what: &str) -> std::io::Result<()> {
-        self.note(
-            self.world.record.at(),
-            role,
-            pid,
-            what,
-            &Value::Null,
-            &Value::Null,
-        )?;
+    fn send(
+        &self,
+        pid: u32,
+        role: &str,
+        task: Option<String>,
+        signal: Signal,
+        what: &str,
+    ) -> std::io::Result<()> {
+        self.note(self.world.record.at(), role, pid, what, task, None)?;
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
             // It may have ended by itself.
             let _gone = kill_process(pid, signal);
@@ -155,8 +169,15 @@ impl Watch<'_> {
 
     fn let_go(&mut self) -> std::io::Result<()> {
         for (pid, role, _) in std::mem::take(&mut self.stopped) {
-            self.send(pid, &role, Signal::CONT, "CONT")?;
+            self.send(pid, &role, None, Signal::CONT, "CONT")?;
         }
         self.look_for_fired()
     }
+}
+
+/// Which task's or hook's process a shim is: it is named by the folder that it works in.
+pub fn task_of(role: &str, command: &str) -> Option<String> {
+    let folder = command.trim_end().rsplit('/').next();
+    let folder = folder.filter(|_| role == "shim");
+    folder.map(str::to_owned)
 }

@@ -6,7 +6,6 @@ use super::watch;
 use super::world::{Result, World, lock};
 use super::{processes, record, timeline};
 use agentd_process::failpoint::Passed;
-use agentd_process::failpoint::plan::{Action, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fs;
@@ -40,13 +39,8 @@ pub fn run(root: &Path, spec: &Spec) -> Result<Outcome> {
     let begin = Instant::now();
     agentd_process::adopt_orphans()?;
     let world = World::new(root, spec.clone())?;
-    if spec
-        .faults
-        .iter()
-        .any(|it| it.role == Role::Shim && it.action == Action::Kill)
-    {
-        world.expect("shim_killed", json!(true));
-    }
+    // Whoever ends this process finds what is needed to see what happened.
+    write_run(&world)?;
     let done = std::thread::scope(|scope| {
         let watching = scope.spawn(|| watch::watch(&world));
         scope.spawn(|| end_in_time(&world));

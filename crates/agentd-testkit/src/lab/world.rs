@@ -3,7 +3,7 @@
 
 use super::record::Record;
 use super::spec::Spec;
-use super::tool;
+use super::{hook, tool};
 use crate::model::{self, FakeModel, Format, Scenario};
 use agentd_client::Client;
 use agentd_process::failpoint::VARIABLE;
@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,8 @@ pub struct World {
     pub peace: Mutex<()>,
     /// All is quiet: readers have seen everything.
     pub is_at_rest: AtomicBool,
+    /// How often the power went off and on again: off while it is odd.
+    pub power: AtomicU32,
     /// The end has come: nobody needs to look any longer.
     pub is_over: AtomicBool,
     program: PathBuf,
@@ -104,6 +106,7 @@ impl World {
             deltas: AtomicU32::new(0),
             peace: Mutex::default(),
             is_at_rest: AtomicBool::new(false),
+            power: AtomicU32::new(0),
             is_over: AtomicBool::new(false),
             program: own.with_file_name("agentd"),
             own,
@@ -146,15 +149,40 @@ impl World {
         format!("exec '{}' tool {word} {millis}", self.own.display())
     }
 
+    /// The user's hooks: one for each of these events, which says that it ran.
+    pub fn hooks(&self, events: &[&str]) -> Result<()> {
+        let command = format!("exec '{}' hook", self.own.display());
+        let handler = json!([{"hooks": [{"type": "command", "command": command}]}]);
+        let hooks = events
+            .iter()
+            .map(|event| ((*event).to_owned(), handler.clone()));
+        let hooks: serde_json::Map<String, Value> = hooks.collect();
+        let file = json!({ "hooks": hooks });
+        Ok(fs::write(self.home().join("hooks.json"), file.to_string())?)
+    }
+
+    /// An agent that is there from now on, by its id and its name.
+    pub fn know(&self, id: &str, name: &str) {
+        let mut agents = lock(&self.agents);
+        if !agents.iter().any(|(known, _)| known == id) {
+            agents.push((id.to_owned(), name.to_owned()));
+        }
+    }
+
     /// An agent file; `more` are further lines of its settings.
     pub fn agent_file(&self, name: &str, more: &str) -> Result<PathBuf> {
         let effects = self.record.folder().join("effects.jsonl");
         let (root, effects) = (self.root.display(), effects.display());
         let (variable, where_, began) = (VARIABLE, tool::EFFECTS, tool::BEGAN);
+        let heard = format!(
+            "{}: \"{}\"",
+            hook::HEARD,
+            self.record.folder().join("heard.jsonl").display()
+        );
         let micros = self.record.began_unix();
         let text = format!(
             "---\nprovider: anthropic\nmodel: some-model\nenv:\n  {variable}: \"{root}\"\n  \
-             {where_}: \"{effects}\"\n  {began}: \"{micros}\"\n{more}---\n\nYou are {name}.\n"
+             {where_}: \"{effects}\"\n  {began}: \"{micros}\"\n  {heard}\n{more}---\n\nYou are {name}.\n"
         );
         let path = self.root.join(format!("{name}.md"));
         fs::write(&path, text)?;
@@ -186,6 +214,24 @@ impl World {
             self.check_time(what)?;
             pause();
         }
+    }
+}
+
+/// What is heard with the power off, or after it went off, nobody would have heard.
+pub struct Heard<'a> {
+    world: &'a World,
+    then: u32,
+}
+
+impl<'a> Heard<'a> {
+    /// From now on.
+    pub fn from(world: &'a World) -> Self {
+        let then = world.power.load(Ordering::SeqCst);
+        Self { world, then }
+    }
+
+    pub fn counts(&self) -> bool {
+        self.then.is_multiple_of(2) && self.then == self.world.power.load(Ordering::SeqCst)
     }
 }
 

@@ -38,6 +38,11 @@ use runtime::RuntimeProcess;
 use std::collections::{BTreeMap, VecDeque};
 use uuid::Uuid;
 
+/// Schedules that the tests try.
+pub const SCHEDULES: u32 = 10_000;
+/// And those of a long run.
+pub const LONG_SCHEDULES: usize = SCHEDULES as usize * crate::LONG;
+
 /// A prompt as its sender sees it.
 #[derive(Clone, Debug)]
 pub struct Sent {

@@ -1,10 +1,10 @@
 //! Prompts on their way to the agent, and what their senders want back.
 
-use crate::clock;
 use agentd_core::event::{Body, Prompt, PromptMode, PromptQueued};
 use agentd_core::frame::PromptFrame;
 use agentd_core::id::PromptId;
 use agentd_core::state::{AgentState, Inbox};
+use agentd_daemon::clock;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 

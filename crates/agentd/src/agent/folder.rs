@@ -2,7 +2,6 @@
 
 use super::checkpoint::{self, Unusable};
 use super::journal::StoreJournal;
-use crate::clock;
 use crate::error::{Error, Exit};
 use agentd_core::begin::{self, Queue};
 use agentd_core::event::{Body, Mode, NewEvent, SpecSet};
@@ -10,6 +9,7 @@ use agentd_core::id::{AgentId, ConversationId, Seq, TurnId};
 use agentd_core::session::Session;
 use agentd_core::spec::AgentSpec;
 use agentd_core::state::AgentState;
+use agentd_daemon::clock;
 use agentd_runtime::driver::Folded;
 use agentd_store::{
     AgentQuery, AgentSort, Append, Fence, Loaded, Options, ReadQuery, SqliteStore, Store as _,

@@ -135,7 +135,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
         tools: ready.tools,
         hooks: None,
         observer: session::observer(seen),
-        clock: crate::clock::now,
+        clock: agentd_daemon::clock::now,
     };
     let driver = Driver::wake(folded, after, ready.policy, parts).await;
     let driver = driver.map_err(|error| of_journal(&error))?;
@@ -232,7 +232,7 @@ async fn leave(
             tools: ready.tools,
             hooks: None,
             observer,
-            clock: crate::clock::now,
+            clock: agentd_daemon::clock::now,
         };
         let driver = Driver::wake(folded, After::Restart, ready.policy, parts).await;
         let driver = driver.map_err(|error| of_journal(&error))?;

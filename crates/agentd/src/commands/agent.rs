@@ -1,7 +1,6 @@
 //! `agentd agent`.
 
 use crate::agent::{self, Input, Resume, Settings, Style};
-use crate::clock;
 use crate::described::Described;
 use crate::error::{Error, Exit};
 use crate::home;
@@ -10,6 +9,7 @@ use agentd_core::event::Decision;
 use agentd_core::id::ApprovalId;
 use agentd_core::spec::{AgentSpec, Budget};
 use agentd_core::usage::MicroUsd;
+use agentd_daemon::clock;
 use serde_json::json;
 use std::path::PathBuf;
 

@@ -1,11 +1,11 @@
 //! `agentd conversations`.
 
-use crate::clock;
 use crate::complete;
 use crate::connect;
 use crate::error::Error;
 use crate::output::Output;
 use crate::render::tree;
+use agentd_daemon::clock;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -5,6 +5,7 @@ use crate::connect::{self, Connection};
 use crate::error::{Error, Exit};
 use crate::home;
 use crate::output::Output;
+use crate::outside;
 use crate::providers;
 use crate::setup;
 use agentd_core::catalog::LogLevel;
@@ -93,6 +94,8 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 
 async fn be(run: &Run) -> Result<(), Error> {
     setup::close_to_others()?;
+    let home = home::folder()?;
+    outside::check(&home)?;
     let program = match &run.runtime_program {
         Some(program) => program.clone(),
         None => std::env::current_exe().map_err(Error::no_runtime)?,
@@ -101,7 +104,7 @@ async fn be(run: &Run) -> Result<(), Error> {
     let daemon = catalog.daemon();
     log_to_stderr(daemon.log);
     let settings = Settings {
-        home: home::folder()?,
+        home,
         program,
         orphan: Duration::from_millis(daemon.orphan_ms),
         env: providers::env(&catalog),

@@ -1,6 +1,5 @@
 //! `agentd list`.
 
-use crate::clock;
 use crate::connect;
 use crate::error::Error;
 use crate::output::{Output, QUIET};
@@ -10,6 +9,7 @@ use agentd_client::api::{AgentLine, Agents, List};
 use agentd_core::event::Mode;
 use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
+use agentd_daemon::clock;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 
 const EXAMPLES: &str = "\

@@ -3,12 +3,11 @@
 use crate::complete;
 use crate::connect;
 use crate::error::{Error, Exit};
+use crate::leaving::Leaving;
 use crate::output::Output;
-use crate::render::{receipt, time, word};
+use crate::render::{receipt, word};
 use agentd_client::api::{Receipt, Reset};
 use agentd_core::event::{Direction, Mode};
-use agentd_core::id::OpId;
-use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,30 +37,8 @@ pub struct Args {
     /// Let `agentd logs` begin with the new conversation
     #[arg(long)]
     clear_log: bool,
-    /// Why, for whoever reads the log
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
-    /// End what does not end by itself within the grace
-    #[arg(long)]
-    force: bool,
-    /// Do not ask PreReset hooks, which may refuse
-    #[arg(long)]
-    skip_hooks: bool,
-    /// End its background tasks too
-    #[arg(long)]
-    kill_background: bool,
-    /// Take prompts that wait along to the new conversation
-    #[arg(long)]
-    keep_queue: bool,
-    /// How long what runs may take to end
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time::duration)]
-    grace: Duration,
-    /// An id for this reset: repeated under the same one, it is done once
-    #[arg(long, value_name = "ID")]
-    op: Option<OpId>,
-    /// Only if the agent is still of this generation, as `agentd show` has it
-    #[arg(long, value_name = "N")]
-    if_generation: Option<u64>,
+    #[command(flatten)]
+    leaving: Leaving,
     /// Which kind of agent is meant; only persistent ones have a reset
     #[arg(long, default_value = "auto")]
     mode: Which,
@@ -98,14 +75,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             _ => None,
         },
         clear_log: args.clear_log,
-        reason: args.reason.clone(),
-        force: args.force,
-        skip_hooks: args.skip_hooks,
-        kill_background: args.kill_background,
-        keep_queue: args.keep_queue,
-        grace_ms: Some(time::millis(args.grace)),
-        op: args.op,
-        if_generation: args.if_generation,
+        ..args.leaving.ask()
     };
     let receipt = client.reset(&args.name, &reset).await?;
     match args.json {

@@ -4,11 +4,10 @@ use crate::complete;
 use crate::connect;
 use crate::conversation::Which;
 use crate::error::Error;
+use crate::leaving::Leaving;
 use crate::output::Output;
-use crate::render::{receipt, time};
+use crate::render::receipt;
 use agentd_client::api::Rewind;
-use agentd_core::id::OpId;
-use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,30 +34,8 @@ pub struct Args {
     /// The conversation whose place that is [default: the current one]
     #[arg(long, value_name = "ID|N")]
     conversation: Option<Which>,
-    /// Why, for whoever reads the log
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
-    /// End what does not end by itself within the grace
-    #[arg(long)]
-    force: bool,
-    /// Ask no hook
-    #[arg(long)]
-    skip_hooks: bool,
-    /// End its background tasks too
-    #[arg(long)]
-    kill_background: bool,
-    /// Take prompts that wait along to the new conversation
-    #[arg(long)]
-    keep_queue: bool,
-    /// How long what runs may take to end
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time::duration)]
-    grace: Duration,
-    /// An id for this rewind: repeated under the same one, it is done once
-    #[arg(long, value_name = "ID")]
-    op: Option<OpId>,
-    /// Only if the agent is still of this generation, as `agentd show` has it
-    #[arg(long, value_name = "N")]
-    if_generation: Option<u64>,
+    #[command(flatten)]
+    leaving: Leaving,
     /// Print the receipt as one JSON object
     #[arg(long)]
     json: bool,
@@ -70,18 +47,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         Some(which) => Some(which.of(&client, &args.name).await?),
         None => None,
     };
-    let rewind = Rewind {
-        to: args.to.clone(),
-        conversation,
-        reason: args.reason.clone(),
-        force: args.force,
-        skip_hooks: args.skip_hooks,
-        kill_background: args.kill_background,
-        keep_queue: args.keep_queue,
-        grace_ms: Some(time::millis(args.grace)),
-        op: args.op,
-        if_generation: args.if_generation,
-    };
+    let rewind = Rewind::new(args.to.clone(), conversation, args.leaving.ask());
     let receipt = client.rewind(&args.name, &rewind).await?;
     if args.json {
         return out.json(&receipt);

@@ -5,9 +5,10 @@ use crate::error::{Error, Exit};
 use crate::output::Output;
 use crate::render::time;
 use crate::waiting::{self, Show};
-use crate::{clock, complete, prompt, providers};
+use crate::{complete, prompt, providers};
 use agentd_client::api::{Send, Sent};
 use agentd_core::event::PromptMode;
+use agentd_daemon::clock;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

@@ -1,12 +1,12 @@
 //! `agentd show`.
 
-use crate::clock;
 use crate::complete;
 use crate::connect;
 use crate::conversation::Which;
 use crate::error::Error;
 use crate::output::Output;
 use crate::render;
+use agentd_daemon::clock;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,6 +1,5 @@
 //! `agentd status`.
 
-use crate::clock;
 use crate::complete;
 use crate::connect;
 use crate::error::Error;
@@ -9,6 +8,7 @@ use crate::render::table::pairs;
 use crate::render::{self, count, time, word};
 use agentd_client::api::{Agent, Daemon, List};
 use agentd_core::state::Phase;
+use agentd_daemon::clock;
 use serde_json::{Map, json};
 
 const EXAMPLES: &str = "\

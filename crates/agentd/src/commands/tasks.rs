@@ -1,6 +1,5 @@
 //! `agentd tasks`.
 
-use crate::clock;
 use crate::complete;
 use crate::connect;
 use crate::error::Error;
@@ -9,6 +8,7 @@ use crate::render::table::{Head, table};
 use crate::render::{count, event, time, word};
 use agentd_client::api::{Task, Tasks};
 use agentd_core::time::Timestamp;
+use agentd_daemon::clock;
 
 const EXAMPLES: &str = "\
 Examples:

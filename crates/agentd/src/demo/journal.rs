@@ -69,7 +69,7 @@ pub fn prompted(window: &Window, text: &str) -> Window {
     ];
     for body in bodies {
         let event = NewEvent {
-            at: crate::clock::now(),
+            at: agentd_daemon::clock::now(),
             conversation: ConversationId::from_bytes([0; 16]),
             turn: None,
             body,

@@ -18,8 +18,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub const NAME: &str = "coder";
-/// What the agent gets of our environment. No key is among it: the model needs none.
-const HANDED_ON: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 const POLL: Duration = Duration::from_millis(10);
 /// How long one question may be open.
 const WAIT: Duration = Duration::from_secs(10);
@@ -87,13 +85,10 @@ impl Stage {
             cwd: Some(self.tree.display().to_string()),
             ..AgentSpec::default()
         };
-        let of_ours = HANDED_ON.iter();
-        let of_ours =
-            of_ours.filter_map(|name| Some(((*name).to_owned(), providers::variable(name)?)));
         let create = Create {
             name: Some(NAME.to_owned()),
             spec,
-            env: of_ours.collect(),
+            env: providers::of_programs().collect(),
             ..Create::default()
         };
         self.client().create(&create).await?;

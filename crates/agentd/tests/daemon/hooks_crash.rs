@@ -124,6 +124,31 @@ fn what_opens_a_conversation_opens_it_under_another_daemon_too() {
     assert!(first.contains("swordfish"), "{first}");
 }
 
+/// Found by the lab: what was said when an agent began was lost with a daemon that died right before, or
+/// right after, it had written it down.
+#[test]
+fn what_was_said_opens_the_conversation_once_though_the_daemon_dies_just_then() {
+    for point in ["after-hook_ended", "after-commit.notice"] {
+        let house = House::empty();
+        let says = "echo asked >> effects; echo the code word is swordfish";
+        user(&house, &file(&[("SessionStart", command(says))]));
+        house.hold(Role::Daemon, point);
+        house.daemon_has_keys();
+        house.start_daemon();
+        house.create("coder");
+        house.until_held();
+        house.kill_daemon();
+        house.start_daemon();
+        house.completed("coder", "do: say hello");
+        assert_eq!(house.effects(), ["asked"]);
+        let first = last_request(&house).to_string();
+        assert_eq!(first.matches("swordfish").count(), 1, "{point}: {first}");
+        let left = std::fs::read_dir(house.home().join("hooks")).unwrap();
+        assert_eq!(left.count(), 0, "{point}: folders are left");
+        house.verify();
+    }
+}
+
 /// Nobody waits for it, and nobody runs the agent: it is found all the same.
 #[test]
 fn one_of_an_agent_at_rest_is_found_by_what_is_on_disk() {

@@ -1,7 +1,7 @@
 //! What the lab found, each by its name; and that its switches work nowhere else.
 
 use crate::house::{House, until};
-use agentd_client::api::{Create, Start};
+use agentd_client::api::{Create, Start, Status};
 use agentd_core::event::Kind;
 use agentd_core::spec::{AgentSpec, Decision, Rule as Permission};
 use agentd_core::state::Phase;
@@ -157,4 +157,44 @@ fn a_process_that_dies_at_a_point_dies_there_once() {
     until("peace", || {
         (house.show("coder").phase == Phase::Idle).then_some(())
     });
+}
+
+/// What an agent had started called `agentd` while there was no daemon, and started one: as a part of its
+/// command, which then never ended, and whose end would have been the daemon's.
+#[test]
+fn a_command_of_an_agent_starts_no_daemon() {
+    let house = House::new();
+    house.create("coder");
+    let agentd = env!("CARGO_BIN_EXE_agentd");
+    let home = house.home();
+    let tries = ["list", "daemon start", "daemon run"].map(|verb| {
+        let agentd = format!("AGENTD_HOME='{}' '{agentd}'", home.display());
+        format!("{agentd} {verb} 2>> said; echo $? >> codes")
+    });
+    let script = format!(
+        "touch ready; until [ -e go ]; do sleep 0.02; done; {}; touch done",
+        tries.join("; ")
+    );
+    let script = serde_json::json!({ "command": script });
+    let sent = house.send("coder", &format!("do: call shell {script} ;; say done"));
+    let work = house.work();
+    until("the command", || work.join("ready").exists().then_some(()));
+    house.kill_daemon();
+    std::fs::write(work.join("go"), "").unwrap();
+    until("its end", || work.join("done").exists().then_some(()));
+    assert_eq!(
+        std::fs::read_to_string(work.join("codes")).unwrap(),
+        "4\n4\n4\n"
+    );
+    let said = std::fs::read_to_string(work.join("said")).unwrap();
+    assert_eq!(
+        said.matches("a command of an agent does not start one")
+            .count(),
+        3,
+        "{said}"
+    );
+    assert!(house.block(house.client().daemon()).is_err());
+    house.start_daemon();
+    let answer = house.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Completed, "{answer:#?}");
 }

@@ -11,6 +11,7 @@ use agentd_core::hook::{Fire, Occasion};
 use agentd_core::id::{AgentId, FireId, PromptId};
 use agentd_core::kin::{self, Report};
 use agentd_core::state::Errand;
+use agentd_process::failpoint;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -133,6 +134,9 @@ pub async fn note(
     let prompt = PromptId::new(clock::new_id());
     let bodies: Option<Vec<Body>> = kin::ended(&guard.state, child, report, prompt);
     if let Some(bodies) = bodies {
+        if failpoint::mutant("told_twice_of_child") {
+            guard.note(bodies.clone()).await?;
+        }
         guard.note(bodies).await?;
         daemon.mind(parent, &mut guard);
     }

@@ -1,10 +1,9 @@
 //! The daemon has no descriptor left: who comes waits, and is served when there are some again.
 
-use super::{completed, daemon, fault, watched};
+use super::{completed, daemon, fault, told_clearly, try_send, watched};
 use crate::lab::world::{Result, Stuck, World};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::fs;
-use std::time::Duration;
 
 const AGENT: &str = "worker";
 
@@ -22,14 +21,22 @@ fn turns(world: &World) -> Result<()> {
     let before = limit(daemon, Some(open as u64))?;
     fault(world, "daemon", "EMFILE")?;
     std::thread::scope(|scope| {
-        let sent = scope.spawn(|| world.ask(AGENT, "do: say meanwhile"));
-        // tidy: polls nothing; it lasts so long
-        std::thread::sleep(Duration::from_millis(700));
+        let sent = scope.spawn(|| try_send(world, AGENT, "do: say meanwhile"));
+        // Until the daemon says that it cannot let anybody in, or somebody hears so.
+        let log = world.home().join("daemon.log");
+        world.until("a refusal", || {
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            (said.contains("os error 24") || sent.is_finished()).then_some(())
+        })?;
         limit(daemon, before)?;
-        let sent = sent
-            .join()
-            .map_err(|_| Stuck::Wrong("a client panicked".to_owned()))?;
-        sent.map(drop)
+        let sent = sent.join();
+        let sent = sent.map_err(|_| Stuck::Wrong("a client panicked".to_owned()))?;
+        // Whoever came waited, and was let in; or was told why not.
+        let (number, ran) = sent?;
+        match ran.code {
+            Some(0) => world.answer(number).map(drop),
+            _ => told_clearly(&ran, &["open files", "descriptor"]),
+        }
     })?;
     world.answer(under_way)?;
     completed(world, AGENT, "do: say after")

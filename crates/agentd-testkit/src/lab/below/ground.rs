@@ -45,7 +45,7 @@ fn needs(commands: &[(&str, &[&str])]) -> Option<String> {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         match command.status() {
             Ok(status) if status.success() => None,
-            Ok(_) => Some(format!("`{program}` is not allowed here")),
+            Ok(_) => Some(format!("`{program}` is not allowed here; root may")),
             Err(_) => Some(format!("there is no `{program}`")),
         }
     })

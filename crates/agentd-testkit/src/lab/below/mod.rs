@@ -12,6 +12,7 @@ pub mod ground;
 mod memory;
 mod power;
 mod readonly;
+mod short;
 mod socket;
 mod syscalls;
 mod torn;
@@ -20,7 +21,7 @@ use super::clients::{PromptNumber, Ran};
 use super::processes;
 use super::reader;
 use super::spec::Spec;
-use super::world::{Prompted, Result, Stuck, World, lock};
+use super::world::{Heard, Prompted, Result, Stuck, World, lock};
 use ground::Need;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -34,7 +35,7 @@ pub struct Below {
     pub run: fn(&World) -> Result<()>,
 }
 
-pub const ALL: [Below; 9] = [
+pub const ALL: [Below; 10] = [
     Below {
         name: "disk-full",
         about: "no space left, with short writes on the way there",
@@ -52,6 +53,12 @@ pub const ALL: [Below; 9] = [
         about: "writes and syncs that fail, are interrupted or are slow",
         need: Need::Strace,
         run: syscalls::run,
+    },
+    Below {
+        name: "short-writes",
+        about: "writes that end in their middle",
+        need: Need::Nothing,
+        run: short::run,
     },
     Below {
         name: "torn-tail",
@@ -92,20 +99,35 @@ pub const ALL: [Below; 9] = [
 ];
 
 /// The runs that this machine can carry out, and a line for each that it cannot.
-pub fn specs(seed: u64, rounds: u32) -> (Vec<Spec>, Vec<String>) {
+pub fn specs(seed: u64, rounds: u32) -> (Vec<Spec>, Vec<(&'static str, String)>) {
     let (mut specs, mut skipped) = (Vec::new(), Vec::new());
     for below in ALL {
-        match below.need.missing() {
+        match skipped_because(below.name, below.need) {
             None => {
                 // Only where the power is cut does the moment count.
                 let times = if below.name == "power" { rounds } else { 1 };
                 let runs = (0..u64::from(times)).map(|n| Spec::new(below.name, seed + n));
                 specs.extend(runs);
             }
-            Some(why) => skipped.push(format!("skipped: {} ({why})", below.name)),
+            Some(line) => skipped.push((below.name, line)),
         }
     }
     (specs, skipped)
+}
+
+/// A line that says why this machine cannot do a run of this scenario; none where it can.
+pub fn skipped(scenario: &str) -> Option<String> {
+    skipped_because(scenario, need(scenario))
+}
+
+fn skipped_because(scenario: &str, need: Need) -> Option<String> {
+    let why = need.missing()?;
+    Some(format!("skipped: {scenario} ({why})"))
+}
+
+/// How often the power is cut in a run of this scenario.
+pub fn cuts(scenario: &str) -> usize {
+    if scenario == "power" { power::CUTS } else { 0 }
 }
 
 /// What a run of this scenario needs of the machine.
@@ -137,7 +159,11 @@ fn try_send(world: &World, agent: &str, text: &str) -> Result<(PromptNumber, Ran
     };
     let key = format!("key-{number}");
     let args = ["send", agent, "--no-wait", "--json", "--key", &key, text];
+    let heard = Heard::from(world);
     let ran = world.cli(agent, &args)?;
+    if !heard.counts() {
+        return Ok((number, ran));
+    }
     let sent = ran.json().unwrap_or_default();
     if let (Some(prompt), Some(known)) = (
         sent["prompt"].as_str(),

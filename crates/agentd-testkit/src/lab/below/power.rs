@@ -6,21 +6,25 @@ use super::ground::Disk;
 use super::{completed, fault, verified, watched};
 use crate::lab::dice::Dice;
 use crate::lab::processes;
+use crate::lab::scenario::shell;
 use crate::lab::world::{Result, Stuck, World};
-use std::fs::File;
+use serde_json::json;
+use std::fs::{self, File};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const AGENT: &str = "worker";
 /// Cuts in one run.
-const CUTS: usize = 3;
+pub const CUTS: usize = 3;
 /// Prompts before each.
 const MOST: u32 = 15;
 /// The longest time from the first prompt to the cut, in milliseconds.
 const LONGEST: u64 = 1500;
 
 pub fn run(world: &World) -> Result<()> {
+    // Nobody knows of a command that ran when the power went, and that is said.
+    world.expect("other_boot", json!(true));
     let disk = Disk::make(world)?;
     world.create(AGENT, "")?;
     watched(world, AGENT, || cuts(world, &disk))?;
@@ -40,6 +44,7 @@ fn cuts(world: &World, disk: &Disk) -> Result<()> {
             is_cut.store(true, Ordering::Relaxed);
             let back = cut.and_then(|()| end_all(world)).and_then(|()| {
                 world.until("an unmounted disk", || disk.unmount(world).ok())?;
+                another_boot(world, dice.next())?;
                 disk.mount(world)
             });
             let sent = sender
@@ -47,6 +52,7 @@ fn cuts(world: &World, disk: &Disk) -> Result<()> {
                 .map_err(|_| Stuck::Wrong("a sender panicked".to_owned()))?;
             back.and(sent)
         })?;
+        world.power.fetch_add(1, Ordering::SeqCst);
         completed(world, AGENT, "do: say there is light again")?;
     }
     Ok(())
@@ -57,16 +63,33 @@ fn send_until(world: &World, is_cut: &AtomicBool) -> Result<()> {
     let mut n = 0;
     while !is_cut.load(Ordering::Relaxed) && n < MOST {
         n += 1;
-        let text = format!("do: slowly 4 this is a long answer of many words to number {n}");
+        // Some run a command meanwhile.
+        let call = shell(&world.tool(&format!("power-{n}"), 150));
+        let text = match n % 3 {
+            0 => format!("do: {call} ;; say the command of number {n} has run"),
+            _ => format!("do: slowly 4 this is a long answer of many words to number {n}"),
+        };
         super::try_send(world, AGENT, &text)?;
     }
     Ok(())
 }
 
-/// From here on nothing reaches the disk.
+/// From here on nothing reaches the disk. A sync under way at this very moment may be said to be done by the
+/// kernel though it is not: so it is dark before, and what anybody hears from then on does not count.
 fn cut(world: &World) -> Result<()> {
+    world.power.fetch_add(1, Ordering::SeqCst);
     fault(world, "disk", "power cut")?;
     shut_down(&world.home()).map_err(Stuck::Io)
+}
+
+/// The machine starts again, under another id: in the namespace of this run another file says so.
+fn another_boot(world: &World, n: u64) -> Result<()> {
+    const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+    let file = world.root.join("boot");
+    let (high, low) = (n >> 48, n & 0xffff_ffff_ffff);
+    fs::write(&file, format!("00000000-0000-4000-{high:04x}-{low:012x}\n"))?;
+    let file = file.display().to_string();
+    super::ground::run(world, "mount", &["--bind", &file, BOOT])
 }
 
 /// Everybody who worked on the disk is gone, as in a power cut.

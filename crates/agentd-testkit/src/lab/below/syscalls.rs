@@ -1,5 +1,5 @@
-//! Writes and syncs of the daemon's that fail, are interrupted by signals, or take long. `strace` does it to
-//! the daemon that runs; short writes are those of a disk that fills up.
+//! Writes and syncs of the daemon's that fail, in one of the ways as on a disk that has just become read-only, are
+//! interrupted by signals, or take long. `strace` does it to the daemon that runs.
 
 use super::ground::{spawn, wait};
 use super::{completed, daemon, fault, told_clearly, try_send, verified, watched};
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 const AGENT: &str = "worker";
 
 /// What happens to the disk, and whether something is refused because of it.
-const FAULTS: [(&str, &str, Answer); 5] = [
+const FAULTS: [(&str, &str, Answer); 6] = [
     (
         "EIO of a sync",
         "fdatasync,fsync:error=EIO",
@@ -21,6 +21,11 @@ const FAULTS: [(&str, &str, Answer); 5] = [
     (
         "ENOSPC of a write",
         "pwrite64:error=ENOSPC",
+        Answer::Refused,
+    ),
+    (
+        "EROFS in mid-turn",
+        "pwrite64,fdatasync,fsync,ftruncate:error=EROFS",
         Answer::Refused,
     ),
     (

@@ -1,6 +1,7 @@
 //! What a run left behind, as it was written. Nothing is judged here.
 
 use super::apart;
+pub use super::traces::{Effect, Fault, Heard, Process};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -20,6 +21,8 @@ pub struct Evidence {
     pub prompts: Vec<SentPrompt>,
     pub orders: Vec<Order>,
     pub faults: Vec<Fault>,
+    /// What hooks wrote down themselves.
+    pub heard: Vec<Heard>,
     pub processes: Vec<Process>,
     pub status: Vec<Status>,
 }
@@ -30,6 +33,9 @@ pub struct Run {
     pub scenario: String,
     #[serde(default)]
     pub agents: Vec<Named>,
+    /// When it began, in microseconds since 1970.
+    #[serde(default)]
+    pub began_unix_us: u64,
     /// What the scenario tells the checker.
     #[serde(default)]
     pub expects: Value,
@@ -56,6 +62,9 @@ pub struct Journal {
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Event {
     pub seq: u64,
+    /// Milliseconds since 1970; never used for order.
+    #[serde(default)]
+    pub at: u64,
     pub conversation: String,
     #[serde(default)]
     pub turn: Option<String>,
@@ -113,20 +122,6 @@ pub struct ModelRequest {
     /// The reply went out whole.
     #[serde(default)]
     pub finished: bool,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Effect {
-    pub call: String,
-    #[serde(default)]
-    pub agent: Option<String>,
-    pub pid: u64,
-    #[serde(default)]
-    pub start: u64,
-    #[serde(default)]
-    pub what: String,
-    #[serde(default)]
-    pub at: u64,
 }
 
 /// What one client saw, in order.
@@ -195,51 +190,6 @@ pub struct Order {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Fault {
-    #[serde(default)]
-    pub role: String,
-    #[serde(default)]
-    pub what: String,
-    /// The call whose process it was done to.
-    #[serde(default)]
-    pub call: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Process {
-    pub when: String,
-    pub pid: u64,
-    #[serde(default)]
-    pub ppid: u64,
-    #[serde(default)]
-    pub state: String,
-    #[serde(default)]
-    pub cmdline: Value,
-    #[serde(default)]
-    pub environ_mark: bool,
-    #[serde(default)]
-    pub role: String,
-}
-
-impl Process {
-    /// The command line in one piece, however it was written down.
-    pub fn command(&self) -> String {
-        match &self.cmdline {
-            Value::String(line) => line.clone(),
-            Value::Array(words) => {
-                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-                words.join(" ")
-            }
-            _ => String::new(),
-        }
-    }
-
-    pub fn is_zombie(&self) -> bool {
-        self.state.starts_with('Z') || self.state.starts_with('X')
-    }
-}
-
-#[derive(Debug, Deserialize)]
 pub struct Status {
     pub agent: String,
     pub show: Value,
@@ -257,6 +207,7 @@ impl Evidence {
             prompts: lines(run, "prompts.jsonl")?,
             orders: lines(run, "orders.jsonl")?,
             faults: lines(run, "faults.jsonl")?,
+            heard: lines(run, "heard.jsonl")?,
             processes: lines(run, "processes.jsonl")?,
             status: lines(run, "status.jsonl")?,
             ..Self::default()
@@ -275,6 +226,12 @@ impl Evidence {
             evidence.clients.push(Client { name, head, saw });
         }
         Ok(evidence)
+    }
+
+    /// Whether the shim of this very task or hook was killed.
+    pub fn shim_was_killed(&self, task: &str) -> bool {
+        let mut faults = self.faults.iter();
+        faults.any(|it| it.role == "shim" && it.what == "KILL" && it.task.as_deref() == Some(task))
     }
 
     /// The id of an agent that is named by its id or its name.

@@ -4,14 +4,15 @@
 //! knows of events is what `docs/journal.md` says, and it reads them as plain JSON. A promise is a
 //! file; each is as strict as the evidence allows, and silent where something is allowed.
 //!
-//! - [`evidence`]: the folder, as it was written.
+//! - [`evidence`]: the folder, as it was written; [`traces`]: what processes left in it.
 //! - [`story`]: one agent's journal, sorted by what it is about.
-//! - `p01`…`p12`: the promises.
+//! - `p01`…`p14`: the promises.
 
 mod apart;
 pub mod evidence;
 mod requests;
 pub mod story;
+pub mod traces;
 mod words;
 
 mod p01_prompts;
@@ -26,6 +27,8 @@ mod p09_processes;
 mod p10_approvals;
 mod p11_notices;
 mod p12_resets;
+mod p13_hooks;
+mod p14_kin;
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +41,7 @@ use story::Story;
 /// A promise that was not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// `P1` to `P12`.
+    /// `P1` to `P14`.
     pub promise: &'static str,
     /// The id of the agent it happened to.
     pub agent: Option<String>,
@@ -122,5 +125,7 @@ fn judge(evidence: &Evidence) -> Vec<Violation> {
     p10_approvals::check(&case, &mut found);
     p11_notices::check(&case, &mut found);
     p12_resets::check(&case, &mut found);
+    p13_hooks::check(&case, &mut found);
+    p14_kin::check(&case, &mut found);
     found.violations
 }

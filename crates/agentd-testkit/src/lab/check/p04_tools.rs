@@ -115,35 +115,35 @@ fn in_order(id: &str, call: &Call<'_>, story: &Story<'_>, found: &mut Found) {
     }
 }
 
+/// Nobody knows how it ended only where that very shim was killed, and in few other cases.
 fn unknown(case: &Case<'_>, found: &mut Found) {
     let expected = &case.evidence.run.expects;
-    let shims = case
-        .evidence
-        .faults
-        .iter()
-        .filter(|fault| fault.role == "shim");
-    let (named, unnamed): (Vec<_>, Vec<_>) = shims.partition(|fault| fault.call.is_some());
-    let mut excused = unnamed.len();
     for story in &case.stories {
         for (id, call) in &story.calls {
             let Some((seq, _)) = call.ended.iter().find(|(_, outcome)| *outcome == "unknown")
             else {
                 continue;
             };
-            let of_shim = named.iter().any(|fault| fault.call.as_deref() == Some(id));
+            let of_shim = call
+                .task
+                .is_some_and(|it| case.evidence.shim_was_killed(it));
             let of_mcp = call.tool.contains("__") || call.tool.starts_with("mcp");
-            let told = ["shim_killed", "other_boot", "file_changed_by_others"]
+            let told = ["other_boot", "file_changed_by_others"]
                 .iter()
                 .any(|reason| expects(expected, reason, id));
-            if of_shim || of_mcp || told {
-                continue;
+            if !of_shim && !of_mcp && !told {
+                let what = format!("the outcome of call {id} is unknown, and nothing excuses that");
+                found.add(P, story.agent, what, &[*seq]);
             }
-            if excused > 0 {
-                excused -= 1;
-                continue;
+        }
+        let ended = story.events.iter().filter(|it| it.is("task_ended"));
+        for event in ended.filter(|it| it.body["exit"]["type"] == "unknown") {
+            let task = event.text("task");
+            let told = expects(expected, "other_boot", task);
+            if !told && !case.evidence.shim_was_killed(task) {
+                let what = format!("the end of task {task} is unknown, and nothing excuses that");
+                found.add(P, story.agent, what, &[event.seq]);
             }
-            let what = format!("the outcome of call {id} is unknown, and nothing excuses that");
-            found.add(P, story.agent, what, &[*seq]);
         }
     }
 }

@@ -1,10 +1,12 @@
 //! P6: after an interrupt the next prompt is answered; nothing new starts once it was acknowledged; a
 //! queued prompt is still there.
 
-use super::story::{Place, Story};
+use super::evidence::{Event, Order};
+use super::story::{Place, Story, Turn};
 use super::{Case, Found};
 
 const P: &str = "P6";
+const MILLISECOND: u64 = 1000;
 
 /// What a turn does while it runs, and never afterwards.
 const WORK: &[&str] = &[
@@ -26,6 +28,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
     for story in &case.stories {
         started_by_somebody(story, found);
         over_is_over(story, found);
+        by_somebody(case, story, found);
         effects(case, story, found);
     }
     for status in &case.evidence.status {
@@ -41,9 +44,10 @@ fn started_by_somebody(story: &Story<'_>, found: &mut Found) {
         let Some(started) = turn.started.first() else {
             continue;
         };
+        // It goes on with another, or is there for a compaction that was asked for.
         let resumes = story
             .event(*started)
-            .is_some_and(|event| event.body["resumes"].is_string());
+            .is_some_and(|event| event.body["resumes"].is_string() || compacts(story, event));
         let mut prompts = story.prompts.values().flat_map(|prompt| &prompt.taken);
         let asked = prompts.any(|(_, by)| *by == turn.id);
         // Whoever was killed between the two leaves both undone, for they are one append.
@@ -52,6 +56,12 @@ fn started_by_somebody(story: &Story<'_>, found: &mut Found) {
             found.add(P, story.agent, what, &[*started]);
         }
     }
+}
+
+fn compacts(story: &Story<'_>, turn: &Event) -> bool {
+    let op = turn.body["compacts"].as_str();
+    let mut asked = story.events.iter().filter(|it| it.is("compaction_asked"));
+    op.is_some() && asked.any(|it| it.body["op"].as_str() == op && it.seq < turn.seq)
 }
 
 fn over_is_over(story: &Story<'_>, found: &mut Found) {
@@ -74,31 +84,96 @@ fn over_is_over(story: &Story<'_>, found: &mut Found) {
     }
 }
 
-/// No process of an interrupted turn began after the interrupt was acknowledged.
-fn effects(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
-    let orders = case.evidence.orders.iter().filter(|order| {
-        let own = case.evidence.id(&order.agent) == story.agent;
-        own && order.verb == "interrupt" && order.acknowledged
+/// When an event was written, as clients have it. The journal has milliseconds.
+fn time(case: &Case<'_>, story: &Story<'_>, seq: u64) -> Option<u64> {
+    let event = story.event(seq)?;
+    Some((event.at * MILLISECOND).saturating_sub(case.evidence.run.began_unix_us))
+}
+
+/// The times of a turn that was interrupted: its beginning and its end.
+fn span(case: &Case<'_>, story: &Story<'_>, turn: &Turn<'_>) -> Option<(u64, u64)> {
+    let (ended, status) = turn.ended.first()?;
+    (*status == "interrupted").then_some(())?;
+    let began = time(case, story, *turn.started.first()?)?;
+    Some((began, time(case, story, *ended)? + MILLISECOND))
+}
+
+/// When the first of its prompts came.
+fn asked_at(case: &Case<'_>, story: &Story<'_>, turn: &Turn<'_>) -> Option<u64> {
+    let own = story.prompts.values().filter(|prompt| {
+        let mut taken = prompt.taken.iter();
+        taken.any(|(_, by)| *by == turn.id)
     });
-    let orders: Vec<_> = orders.collect();
-    let interrupted =
-        |ended: &[(u64, &str)]| ended.iter().any(|(_, status)| *status == "interrupted");
-    let turns = story.turns.iter().filter(|turn| interrupted(&turn.ended));
-    let turns: Vec<_> = turns.collect();
-    // Which order ended which turn can be told where there are as many.
-    if orders.len() != turns.len() {
-        return;
-    }
-    for (order, turn) in orders.into_iter().zip(turns) {
-        let Some(answered) = order.answered_at else {
+    let first = own.filter_map(|prompt| prompt.queued.first()).min()?;
+    time(case, story, first.0)
+}
+
+/// Whether somebody wanted an interrupt of this turn: asked before it was over, and not answered before it began.
+/// One who was killed meanwhile may have been heard at any time after.
+fn may_be_of(order: &Order, (began, ended): (u64, u64)) -> bool {
+    let answered = order.answered_at.filter(|_| order.acknowledged);
+    order.at <= ended && answered.is_none_or(|answered| answered >= began)
+}
+
+fn interrupts<'a>(case: &'a Case<'_>, story: &'a Story<'_>) -> impl Iterator<Item = &'a Order> {
+    let orders = case
+        .evidence
+        .orders
+        .iter()
+        .filter(|it| it.verb == "interrupt");
+    orders.filter(|order| case.evidence.id(&order.agent) == story.agent)
+}
+
+/// A turn is interrupted because somebody interrupted this turn, by SIGINT perhaps, or stopped, reset or removed
+/// the agent: an interrupt never ends the turn after the one that it was meant for.
+fn by_somebody(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
+    for turn in &story.turns {
+        let Some(span) = span(case, story, turn) else {
             continue;
         };
-        for effect in case
-            .evidence
-            .effects
-            .iter()
-            .filter(|effect| effect.what != "end")
-        {
+        let began = turn.started.first().copied().unwrap_or_default();
+        let ended = turn.ended.first().map_or(began, |(seq, _)| *seq);
+        let by_reset = story.resets.iter().any(|reset| {
+            let over = reset.ended.iter().map(|(seq, _, _)| *seq);
+            let over = over
+                .chain(reset.withdrawn.iter().map(|(seq, _)| *seq))
+                .min();
+            let from = reset.began.first().copied().unwrap_or(u64::MAX);
+            from < ended && over.is_none_or(|over| over > began)
+        });
+        // It may have begun when that was just said.
+        let until = story.up_to(ended);
+        let by_stop = until.stopped || until.archived;
+        // One that comes while hooks hear of the prompt is for the turn that is about to begin.
+        let since = asked_at(case, story, turn).unwrap_or(span.0);
+        let by_signal = case.evidence.faults.iter().any(|it| {
+            let is_int = it.role == "runtime" && it.what == "INT";
+            is_int && it.at >= since && it.at <= span.1
+        });
+        let mut orders = interrupts(case, story);
+        if !by_reset && !by_stop && !by_signal && !orders.any(|order| may_be_of(order, span)) {
+            let what = format!(
+                "turn {} was interrupted, and nobody interrupted it",
+                turn.id
+            );
+            found.add(P, story.agent, what, &[began, ended]);
+        }
+    }
+}
+
+/// No process of an interrupted turn began after the interrupt was acknowledged.
+fn effects(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
+    for turn in &story.turns {
+        let Some(span) = span(case, story, turn) else {
+            continue;
+        };
+        let orders = interrupts(case, story).filter(|order| order.acknowledged);
+        let answers = orders.filter(|order| may_be_of(order, span));
+        let Some(answered) = answers.filter_map(|order| order.answered_at).min() else {
+            continue;
+        };
+        let begins = case.evidence.effects.iter().filter(|it| it.what != "end");
+        for effect in begins {
             let call = story.calls.get(effect.call.as_str());
             let of_turn = call.is_some_and(|call| call.turn == turn.id);
             let agent = effect.agent.as_deref().map(|agent| case.evidence.id(agent));

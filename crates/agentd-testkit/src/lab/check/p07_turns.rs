@@ -1,7 +1,7 @@
 //! P7: every turn is in one terminal state on which exit code, API and journal agree; nothing says
 //! "running" without a live process; an interrupted run never reads as `timeout` or `completed`.
 
-use super::evidence::SentPrompt;
+use super::evidence::{Event, SentPrompt};
 use super::story::{Story, Turn};
 use super::{Case, Found};
 use serde_json::Value;
@@ -70,7 +70,9 @@ fn one_end(turn: &Turn<'_>, story: &Story<'_>, found: &mut Found) {
         .iter()
         .filter(|event| event.turn.as_deref() == Some(turn.id));
     let own: Vec<_> = own.filter(|event| event.seq < *ended).collect();
-    let last = own.iter().rev().find(|event| event.is("message"));
+    // One that was superseded was asked for again.
+    let is_reply = |event: &&&Event| event.is("message") && event.text("status") != "superseded";
+    let last = own.iter().rev().find(is_reply);
     if last.is_some_and(|message| message.text("status") != "complete") {
         wrong(
             format!(

@@ -11,6 +11,7 @@ const P: &str = "P11";
 pub fn check(case: &Case<'_>, found: &mut Found) {
     for story in &case.stories {
         once(story, found);
+        tasks(story, found);
         told(story, found);
         not_the_users(case, story, found);
     }
@@ -22,25 +23,16 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
 /// What a notice of this cause is about: of each thing there is one at the most.
 fn once(story: &Story<'_>, found: &mut Found) {
     let mut seen: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
-    let mut tasks_ended = 0usize;
-    // A conversation that comes back is told what the one in its place was told, too.
-    let mut tasks_told: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut incarnation = 0;
     for event in story.events {
         match event.kind.as_str() {
             "incarnation_began" => incarnation = event.seq,
-            "task_ended" => tasks_ended += 1,
             "notice" => {
                 let cause = event.text("cause");
                 let about = match cause {
                     "interrupted" | "limited" => event.turn.clone().unwrap_or_default(),
                     "crashed" | "restarted" => incarnation.to_string(),
                     "tasks_carried" | "branched" => event.conversation.clone(),
-                    "task_ended" => {
-                        let told = tasks_told.entry(event.conversation.clone());
-                        told.or_default().push(event.seq);
-                        continue;
-                    }
                     _ => continue,
                 };
                 seen.entry((cause.to_owned(), about))
@@ -56,11 +48,42 @@ fn once(story: &Story<'_>, found: &mut Found) {
             found.add(P, story.agent, what, &at);
         }
     }
-    for at in tasks_told.into_values().filter(|at| at.len() > tasks_ended) {
-        let told = at.len();
-        let what =
-            format!("the model is told {told} times that a task ended, and {tasks_ended} did");
-        found.add(P, story.agent, what, &at);
+}
+
+/// That a task ended is told to each conversation at most once, and to the one that was current then.
+fn tasks(story: &Story<'_>, found: &mut Found) {
+    let notices = story.events.iter().filter(|it| it.is("notice"));
+    let notices: Vec<_> = notices
+        .filter(|it| it.text("cause") == "task_ended")
+        .collect();
+    for (task, known) in &story.tasks {
+        let mut told: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+        for notice in notices.iter().filter(|it| it.text("text").contains(task)) {
+            told.entry(&notice.conversation)
+                .or_default()
+                .push(notice.seq);
+        }
+        for at in told.values().filter(|at| at.len() > 1) {
+            let what = format!(
+                "a conversation is told {} times that task {task} ended",
+                at.len()
+            );
+            found.add(P, story.agent, what, at);
+        }
+        for ended in known.ended.iter().filter_map(|seq| story.event(*seq)) {
+            if !told.contains_key(ended.conversation.as_str()) {
+                let what = format!("task {task} ended, and the conversation is not told");
+                found.add(P, story.agent, what, &[ended.seq]);
+            }
+        }
+        let early = told.values().flatten().find(|seq| {
+            let mut ends = known.ended.iter();
+            !ends.any(|ended| ended < seq)
+        });
+        if let Some(seq) = early {
+            let what = format!("the model is told that task {task} ended, and it has not");
+            found.add(P, story.agent, what, &[*seq]);
+        }
     }
 }
 
@@ -81,11 +104,21 @@ fn told(story: &Story<'_>, found: &mut Found) {
         let Some((seq, "interrupted")) = turn.ended.first() else {
             continue;
         };
-        let mut own = story
-            .events
-            .iter()
-            .filter(|event| event.turn.as_deref() == Some(turn.id));
-        if !own.any(|event| event.is("notice") && event.text("cause") == "interrupted") {
+        // A compaction is nothing that the model did.
+        let started = turn.started.first().and_then(|seq| story.event(*seq));
+        if started.is_some_and(|it| it.body["compacts"].is_string()) {
+            continue;
+        }
+        let own = || {
+            let events = story.events.iter();
+            events.filter(|event| event.turn.as_deref() == Some(turn.id))
+        };
+        let has = |kind: &str| own().any(|event| event.is(kind));
+        // It never saw a prompt that was interrupted while hooks heard of it.
+        if has("prompt_blocked") && !has("prompts_taken") {
+            continue;
+        }
+        if !own().any(|event| event.is("notice") && event.text("cause") == "interrupted") {
             let what = format!(
                 "turn {} was interrupted, and the model is not told",
                 turn.id
@@ -102,7 +135,18 @@ fn not_the_users(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
     let sent: Vec<&str> = sent.map(|sent| sent.text.trim()).collect();
     let notices = story.events.iter().filter(|event| event.is("notice"));
     let notices: Vec<&str> = notices.map(|event| event.text("text")).collect();
+    // What a subagent is to do, and what it answers, comes as a prompt too.
+    let of_kin = |id: &str| {
+        let mut events = story.events.iter();
+        events.any(|it| {
+            let of_kin = it.is("subagent_of") || it.is("subagent_ended");
+            of_kin && it.text("prompt") == id
+        })
+    };
     for (id, prompt) in &story.prompts {
+        if of_kin(id) {
+            continue;
+        }
         let words = prompt.words.join("\n");
         let at: Vec<u64> = prompt.queued.iter().map(|(seq, _)| *seq).collect();
         let is_notice = notices

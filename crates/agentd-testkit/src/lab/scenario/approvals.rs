@@ -2,12 +2,15 @@
 //! that tries to answer is refused.
 
 use super::shell;
-use crate::lab::reader;
 use crate::lab::rest::is_quiet;
 use crate::lab::world::{Result, World};
+use crate::lab::{processes, reader};
 use serde_json::json;
+use std::fs;
 
 const AGENT: &str = "worker";
+/// How each of the tool's tries ended.
+const TRIES: &str = "tries";
 const RULES: &str =
     "permissions:\n  - tool: shell\n    pattern: \"*tool asked*\"\n    decision: ask\n";
 
@@ -40,8 +43,10 @@ fn from_within(world: &World) -> Result<()> {
     let program = world.command();
     let program = program.get_program().to_string_lossy().into_owned();
     let home = world.home().display().to_string();
+    // What came of each try is written down by the tool itself.
     let tries = format!(
-        "for i in 1 2 3 4 5 6; do AGENTD_HOME='{home}' '{program}' approve {AGENT} && echo HA; sleep 0.1; done; : > tried"
+        "for i in 1 2 3 4 5 6; do AGENTD_HOME='{home}' '{program}' approve {AGENT} > /dev/null 2>&1; \
+         echo $? >> {TRIES}; sleep 0.1; done; : > tried"
     );
     let background = json!({"command": tries, "background": true});
     let asked = shell(&world.tool("asked", 20));
@@ -50,17 +55,21 @@ fn from_within(world: &World) -> Result<()> {
     let tried = world.work().join("tried");
     world.until("the tool's tries", || {
         let shown = world.look(AGENT)?;
-        let is_empty = |name: &str| shown[name].as_array().is_none_or(Vec::is_empty);
-        // A crash may have kept them from beginning.
-        let never_began = !is_empty("approvals") && is_empty("tasks");
-        (tried.exists() || never_began || is_quiet(&shown)).then_some(())
+        let asks = shown["approvals"]
+            .as_array()
+            .is_some_and(|it| !it.is_empty());
+        let all = processes::descendants(&world.root);
+        let tries = all.iter().any(|it| it.role == "shim" && it.is_alive());
+        // A crash may have kept them from beginning, or ended them.
+        (tried.exists() || asks && !tries || is_quiet(&shown)).then_some(())
     })?;
-    let shown = world.show(AGENT)?;
-    let waits = shown["approvals"].as_array().map_or(0, Vec::len);
-    let line = json!({"at": world.record.at(), "agent": AGENT, "verb": "approve", "op": null,
-                      "acknowledged": false, "answer": null, "error": {"exit": 3}, "from_tool": true,
-                      "still_waits": waits > 0});
-    world.record.line("orders.jsonl", &line)?;
+    let codes = fs::read_to_string(world.work().join(TRIES)).unwrap_or_default();
+    for code in codes.lines().filter_map(|line| line.parse::<i32>().ok()) {
+        let line = json!({"at": world.record.at(), "agent": AGENT, "verb": "approve", "op": null,
+                          "acknowledged": code == 0, "answer": null, "error": {"exit": code},
+                          "from_tool": true});
+        world.record.line("orders.jsonl", &line)?;
+    }
     world.answer(number)?;
     Ok(())
 }

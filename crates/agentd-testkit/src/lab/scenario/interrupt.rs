@@ -26,7 +26,7 @@ fn turns(world: &World) -> Result<()> {
     let first = world.send(AGENT, &format!("do: slowly 25 {words}"), &[])?;
     let waits = world.send(AGENT, "do: say what waited is answered", &[])?;
     world.until("some words", || {
-        let shown = world.look(AGENT)?;
+        let shown = world.look_after(AGENT)?;
         let seen = world.deltas.load(Ordering::Relaxed);
         (seen >= SOME || is_quiet(&shown)).then_some(())
     })?;

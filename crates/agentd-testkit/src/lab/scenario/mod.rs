@@ -3,14 +3,19 @@
 
 mod accepted;
 mod approvals;
+mod background;
 mod crash_loop;
 mod crowd;
+mod fork;
+mod hooks;
 mod interrupt;
 mod leftovers;
 mod reader;
 mod resets;
+mod rewind;
 mod sleep;
 mod standard;
+mod subagents;
 
 use super::below;
 use super::world::{Result, Stuck, World};
@@ -18,58 +23,100 @@ use super::world::{Result, Stuck, World};
 pub struct Scenario {
     pub name: &'static str,
     pub about: &'static str,
+    /// Each point that it passes is hit.
+    pub is_traced: bool,
     run: fn(&World) -> Result<()>,
 }
 
-pub const ALL: [Scenario; 10] = [
+pub const ALL: [Scenario; 15] = [
     Scenario {
         name: "standard",
         about: "stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
+        is_traced: true,
         run: standard::run,
+    },
+    Scenario {
+        name: "hooks",
+        about: "hooks around calls, turns, a compaction, a reset and its undo",
+        is_traced: true,
+        run: hooks::run,
+    },
+    Scenario {
+        name: "rewind",
+        about: "back to before a compaction, undo, redo, and once more in mid-turn",
+        is_traced: true,
+        run: rewind::run,
+    },
+    Scenario {
+        name: "fork",
+        about: "a fork while a question waits and a task runs",
+        is_traced: true,
+        run: fork::run,
+    },
+    Scenario {
+        name: "subagents",
+        about: "subagents that are waited for, and others, and a reset of their parent",
+        is_traced: true,
+        run: subagents::run,
+    },
+    Scenario {
+        name: "background",
+        about: "tasks that end in mid-turn, during a reset, and while nobody is there",
+        is_traced: true,
+        run: background::run,
     },
     Scenario {
         name: "interrupt",
         about: "an interrupt in mid-turn, with a prompt that waits",
+        is_traced: false,
         run: interrupt::run,
     },
     Scenario {
         name: "crash_loop",
         about: "a turn that ends its process each time",
+        is_traced: false,
         run: crash_loop::run,
     },
     Scenario {
         name: "resets",
         about: "reset, undo and redo with a queue, each asked for twice",
+        is_traced: false,
         run: resets::run,
     },
     Scenario {
         name: "approvals",
         about: "a question that two clients answer, and a tool tries to",
+        is_traced: false,
         run: approvals::run,
     },
     Scenario {
         name: "sleep",
         about: "an agent that is put to sleep between prompts",
+        is_traced: false,
         run: sleep::run,
     },
     Scenario {
         name: "crowd",
         about: "several agents at once",
+        is_traced: false,
         run: crowd::run,
     },
     Scenario {
         name: "reader",
         about: "a reader that is killed, and comes back with its cursor",
+        is_traced: false,
         run: reader::run,
     },
     Scenario {
         name: "accepted",
         about: "prompts that are sent, and not waited for",
+        is_traced: false,
         run: accepted::run,
     },
     Scenario {
         name: "leftovers",
         about: "a command that leaves processes behind",
+        is_traced: false,
         run: leftovers::run,
     },
 ];
@@ -90,6 +137,9 @@ pub fn names() -> Vec<&'static str> {
     own.chain(below::ALL.iter().map(|below| below.name))
         .collect()
 }
+
+/// What a fork is called.
+pub const FORK: &str = "branch";
 
 /// A call of the shell tool, as the fake model's script has it.
 pub(super) fn shell(command: &str) -> String {

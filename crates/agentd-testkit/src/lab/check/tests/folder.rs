@@ -16,6 +16,9 @@ pub struct Folder {
     pub prompts: Vec<Value>,
     pub orders: Vec<Value>,
     pub faults: Vec<Value>,
+    pub heard: Vec<Value>,
+    /// Journals of further agents.
+    pub others: BTreeMap<String, Vec<Value>>,
     pub processes: Vec<Value>,
     pub status: Vec<Value>,
     /// How many events the export says it has; none for as many as there are.
@@ -37,23 +40,29 @@ impl Folder {
             }
             std::fs::write(root.join(name), text).unwrap();
         };
-        let mut export = vec![
-            json!({"line": "export", "format": 1, "agent": AGENT}),
-            json!({"line": "journal", "agent": AGENT}),
-        ];
-        for event in &self.events {
-            let mut event = event.clone();
-            event["line"] = json!("event");
-            export.push(event);
+        let export = |agent: &str, events: &[Value], said: usize| {
+            let mut export = vec![
+                json!({"line": "export", "format": 1, "agent": agent}),
+                json!({"line": "journal", "agent": agent}),
+            ];
+            for event in events {
+                let mut event = event.clone();
+                event["line"] = json!("event");
+                export.push(event);
+            }
+            export.push(json!({"line": "end", "events": said}));
+            write(&format!("export/{agent}.jsonl"), &export);
+        };
+        export(AGENT, &self.events, self.said.unwrap_or(self.events.len()));
+        for (agent, events) in &self.others {
+            export(agent, events, events.len());
         }
-        let said = self.said.unwrap_or(self.events.len());
-        export.push(json!({"line": "end", "events": said}));
-        write(&format!("export/{AGENT}.jsonl"), &export);
         write("model.jsonl", &self.model);
         write("effects.jsonl", &self.effects);
         write("prompts.jsonl", &self.prompts);
         write("orders.jsonl", &self.orders);
         write("faults.jsonl", &self.faults);
+        write("heard.jsonl", &self.heard);
         write("processes.jsonl", &self.processes);
         write("status.jsonl", &self.status);
         for (name, lines) in &self.clients {

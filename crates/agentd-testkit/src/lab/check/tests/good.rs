@@ -29,6 +29,8 @@ pub fn good() -> Folder {
             prompts: Vec::new(),
             orders: Vec::new(),
             faults: Vec::new(),
+            heard: Vec::new(),
+            others: BTreeMap::new(),
             processes: Vec::new(),
             status: Vec::new(),
             said: None,

@@ -257,19 +257,45 @@ fn unknown_needs_an_excuse() {
         folder.clients.clear();
     };
     breaks("P4", "nothing excuses that", unknown);
+    let killed = |task: &str, what: &str| {
+        let task = task.to_owned();
+        json!({"at": 1, "role": "shim", "pid": 5, "what": what, "task": task})
+    };
     is_fine(|folder| {
         unknown(folder);
+        folder.faults.push(killed("k-1", "KILL"));
+    });
+    // That of another call, or one that only stood still, is none.
+    for fault in [killed("k-2", "KILL"), killed("k-1", "STOP")] {
+        breaks("P4", "nothing excuses that", |folder| {
+            unknown(folder);
+            folder.faults.push(fault);
+        });
+    }
+    is_fine(|folder| {
+        unknown(folder);
+        folder.run["expects"] = json!({"other_boot": ["call_1_1_0"]});
+    });
+}
+
+#[test]
+fn the_end_of_a_task_that_nobody_saw_needs_an_excuse() {
+    let ended = |folder: &mut super::Folder| {
+        let last = folder.events.len() - 1;
+        let exit = json!({"type": "unknown"});
+        folder.insert(last, "task_ended", json!({"task": "k-3", "exit": exit}));
+        let told = json!({"cause": "task_ended", "text": "Background task k-3 is gone."});
+        folder.insert(last + 1, "notice", told);
+        folder
+            .processes
+            .retain(|it| it["role"] != "shim" && it["role"] != "tool");
+    };
+    breaks("P4", "the end of task k-3 is unknown", ended);
+    is_fine(|folder| {
+        ended(folder);
         folder
             .faults
-            .push(json!({"at": 1, "role": "shim", "pid": 5, "what": "KILL"}));
-    });
-    is_fine(|folder| {
-        unknown(folder);
-        folder.run["expects"] = json!({"shim_killed": ["call_1_1_0"]});
-    });
-    breaks("P4", "nothing excuses that", |folder| {
-        unknown(folder);
-        folder.run["expects"] = json!({"shim_killed": ["call_1_1_1"]});
+            .push(json!({"role": "shim", "what": "KILL", "task": "k-3"}));
     });
 }
 
@@ -407,13 +433,41 @@ fn a_notice_that_is_written_twice() {
             folder.again(at);
         });
     }
-    breaks("P11", "that a task ended", |folder| {
-        let at = folder.find("notice", "crashed");
-        folder.insert(
-            at,
-            "notice",
-            json!({"cause": "task_ended", "text": "k-3 ended"}),
-        );
+}
+
+/// Each conversation may be told once; one that comes back is told what the one in its place was told.
+#[test]
+fn how_often_a_conversation_is_told_that_a_task_ended() {
+    let told = json!({"cause": "task_ended", "text": "Background task k-3 ended."});
+    let ended = |folder: &mut super::Folder| {
+        let last = folder.events.len() - 1;
+        let exit = json!({"type": "code", "code": 0});
+        folder.insert(last, "task_ended", json!({"task": "k-3", "exit": exit}));
+        folder.insert(last + 1, "notice", told.clone());
+        folder
+            .processes
+            .retain(|it| it["role"] != "shim" && it["role"] != "tool");
+        last + 2
+    };
+    is_fine(|folder| {
+        ended(folder);
+    });
+    is_fine(|folder| {
+        let last = ended(folder);
+        folder.insert(last, "notice", told.clone());
+        folder.events[last + 1]["conversation"] = json!("c-9");
+    });
+    breaks("P11", "2 times that task k-3 ended", |folder| {
+        let last = ended(folder);
+        folder.again(last);
+    });
+    breaks("P11", "the conversation is not told", |folder| {
+        let last = ended(folder);
+        folder.events.truncate(last);
+    });
+    breaks("P11", "and it has not", |folder| {
+        let last = folder.events.len() - 1;
+        folder.insert(last, "notice", told.clone());
     });
 }
 
@@ -441,6 +495,26 @@ fn what_the_model_is_not_told() {
             folder.remove("notice", "The user interrupted");
         },
     );
+    // Of a prompt that it never saw it is not told either.
+    is_fine(|folder| {
+        let at = folder.events.len() - 1;
+        let turn = |folder: &mut super::Folder, at: usize, kind: &str, body| {
+            folder.insert(at, kind, body);
+            folder.events[at + 1]["turn"] = json!("t-9");
+        };
+        folder.insert(at, "prompt_queued", json!({"prompt": "p-9"}));
+        turn(folder, at + 1, "turn_started", json!({}));
+        turn(folder, at + 2, "prompt_blocked", json!({"prompt": "p-9"}));
+        turn(
+            folder,
+            at + 3,
+            "turn_ended",
+            json!({"status": "interrupted"}),
+        );
+        folder
+            .faults
+            .push(json!({"at": 0, "role": "runtime", "what": "INT"}));
+    });
     breaks("P11", "is not told why", |folder| {
         for kind in ["tool_ended", "result"] {
             folder.event(kind, "call_1_1_0")["body"]["outcome"] = json!("denied");

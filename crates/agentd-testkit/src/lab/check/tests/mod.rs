@@ -2,7 +2,9 @@
 
 mod folder;
 mod good;
+mod hooks;
 mod journal;
+mod kin;
 mod processes;
 mod seen;
 mod source;

@@ -329,3 +329,44 @@ fn two_conversations_at_once() {
         folder.status[0]["show"]["generation"] = json!(4);
     });
 }
+
+/// An interrupt that ended the turn after the one that it was meant for.
+#[test]
+fn an_interrupt_of_another_turn() {
+    breaks("P6", "nobody interrupted it", |folder| {
+        folder.orders.retain(|order| order["verb"] != "interrupt");
+    });
+    let later = |folder: &mut super::Folder| {
+        for kind in ["turn_started", "turn_ended"] {
+            for event in &mut folder.events {
+                if event["kind"] == kind && event["turn"] == "t-3" {
+                    event["at"] = json!(100);
+                }
+            }
+        }
+    };
+    breaks("P6", "nobody interrupted it", |folder| {
+        later(folder);
+        for order in &mut folder.orders {
+            (order["at"], order["answered_at"]) = (json!(10), json!(99_000));
+        }
+        folder.clients.clear();
+    });
+    // Whoever asked and was killed may be heard later.
+    is_fine(|folder| {
+        later(folder);
+        for order in &mut folder.orders {
+            if order["verb"] == "interrupt" {
+                order["acknowledged"] = json!(false);
+                (order["at"], order["answered_at"]) = (json!(10), json!(99_000));
+            }
+        }
+        folder.clients.clear();
+    });
+    is_fine(|folder| {
+        folder.orders.retain(|order| order["verb"] != "interrupt");
+        folder
+            .faults
+            .push(json!({"at": 0, "role": "runtime", "what": "INT"}));
+    });
+}

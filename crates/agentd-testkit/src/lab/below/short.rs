@@ -1,0 +1,84 @@
+//! Short writes: a file may grow by a few bytes more and no further, so that a write ends in its middle, with
+//! a count and no error; the next one fails. The system calls themselves do it, by a limit on the size of files.
+
+use super::{completed, daemon, fault, kill_all, told_clearly, try_send, verified, watched};
+use crate::lab::dice::Dice;
+use crate::lab::world::{Result, Stuck, World};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use std::fs;
+use std::process::Command;
+
+const AGENT: &str = "worker";
+/// How often, each time in the middle of another write.
+const TIMES: usize = 6;
+/// A page of the database's log, with its head.
+const FRAME: u64 = 4096 + 24;
+
+pub fn run(world: &World) -> Result<()> {
+    world.create(AGENT, "")?;
+    kill_all(world)?;
+    start(world)?;
+    watched(world, AGENT, || turns(world))?;
+    verified(world)
+}
+
+/// A daemon that the signal for files that are too large does not end: then the write says so.
+fn start(world: &World) -> Result<()> {
+    let program = world.command();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; exec \"$0\" daemon start"]);
+    shell.arg(program.get_program()).env_clear();
+    for (name, value) in program.get_envs() {
+        shell.env(name, value.unwrap_or_default());
+    }
+    shell.current_dir(world.work());
+    let output = super::ground::wait(world, super::ground::spawn(world, &mut shell)?)?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(Stuck::Wrong("no daemon without that signal".to_owned())),
+    }
+}
+
+fn turns(world: &World) -> Result<()> {
+    let mut dice = Dice::new(world.spec.seed);
+    completed(world, AGENT, "do: say before")?;
+    for round in 0..TIMES {
+        let words = "word ".repeat(40);
+        let under_way = world.send(AGENT, &format!("do: slowly 10 {words}"), &[])?;
+        let daemon = daemon(world)?;
+        let log = fs::metadata(world.home().join("journal.db-wal"));
+        let size = log.map_or(0, |log| log.len());
+        // In the middle of the next frame, or of one behind it.
+        limit(daemon, Some(size + 1 + dice.below(3 * FRAME)))?;
+        fault(world, "disk", "a short write")?;
+        let mut accepted = Vec::new();
+        let refused = loop {
+            let n = accepted.len();
+            let text = format!("do: say {round}-{n} {}", "much ".repeat(1000));
+            let (number, ran) = try_send(world, AGENT, &text)?;
+            match ran.code {
+                Some(0) => accepted.push(number),
+                _ => break ran,
+            }
+        };
+        told_clearly(&refused, &["disk", "i/o", "full", "large", "input/output"])?;
+        limit(daemon, None)?;
+        world.answer(under_way)?;
+        for number in accepted {
+            world.answer(number)?;
+        }
+        completed(world, AGENT, "do: say after")?;
+    }
+    Ok(())
+}
+
+/// Sets how large the files of a process may get.
+fn limit(pid: Pid, bytes: Option<u64>) -> Result<()> {
+    let maximum = rustix::process::getrlimit(Resource::Fsize).maximum;
+    let limit = Rlimit {
+        current: bytes,
+        maximum,
+    };
+    prlimit(Some(pid), Resource::Fsize, limit).map_err(std::io::Error::from)?;
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! What processes left behind: what tools and hooks wrote down themselves, what was done to whom, and who was
+//! there in the end.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Debug, Deserialize)]
+pub struct Effect {
+    pub call: String,
+    #[serde(default)]
+    pub agent: Option<String>,
+    pub pid: u64,
+    #[serde(default)]
+    pub start: u64,
+    #[serde(default)]
+    pub what: String,
+    #[serde(default)]
+    pub at: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Fault {
+    #[serde(default)]
+    pub at: u64,
+    #[serde(default)]
+    pub role: String,
+    #[serde(default)]
+    pub what: String,
+    /// The task or hook whose shim it was done to.
+    #[serde(default)]
+    pub task: Option<String>,
+}
+
+/// A hook that ran, in its own words.
+#[derive(Debug, Deserialize)]
+pub struct Heard {
+    pub event: String,
+    #[serde(default)]
+    pub agent: String,
+    #[serde(default)]
+    pub session: String,
+    /// Which one it is; none where its shim was gone before it could look.
+    #[serde(default)]
+    pub hook: Option<String>,
+    #[serde(default)]
+    pub turn: Option<String>,
+    #[serde(default)]
+    pub op: Option<String>,
+    #[serde(default)]
+    pub call: Option<String>,
+    #[serde(default)]
+    pub prompt: Option<String>,
+    #[serde(default)]
+    pub source: Option<String>,
+    /// The turn goes on because of a hook.
+    #[serde(default)]
+    pub active: Option<bool>,
+    pub pid: u64,
+    #[serde(default)]
+    pub start: u64,
+    /// It says no.
+    #[serde(default)]
+    pub denies: bool,
+    /// Its words for the model.
+    #[serde(default)]
+    pub says: Option<String>,
+    /// The last event in the transcript that it read.
+    #[serde(default)]
+    pub transcript: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Process {
+    pub when: String,
+    pub pid: u64,
+    #[serde(default)]
+    pub ppid: u64,
+    #[serde(default)]
+    pub state: String,
+    #[serde(default)]
+    pub cmdline: Value,
+    #[serde(default)]
+    pub environ_mark: bool,
+    #[serde(default)]
+    pub role: String,
+}
+
+impl Process {
+    /// The command line in one piece, however it was written down.
+    pub fn command(&self) -> String {
+        match &self.cmdline {
+            Value::String(line) => line.clone(),
+            Value::Array(words) => {
+                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+                words.join(" ")
+            }
+            _ => String::new(),
+        }
+    }
+
+    pub fn is_zombie(&self) -> bool {
+        self.state.starts_with('Z') || self.state.starts_with('X')
+    }
+}

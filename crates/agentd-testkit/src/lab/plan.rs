@@ -1,0 +1,288 @@
+//! Which runs there are: every point of some scenarios, random moments of all of them, and faults below the
+//! process. How large that is can be told before it begins.
+
+use super::below;
+use super::dice::Dice;
+use super::engine::Options;
+use super::points::{self, Point};
+use super::spec::{Fault, Spec};
+use super::watch;
+use crate::sim;
+use agentd_process::failpoint::plan::{Action, Role};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// Faults in one run.
+const IN_ONE_RUN: usize = 3;
+/// Points of a scenario that a short run hits at the least, where it has so many.
+const SOME: usize = 66;
+/// How often a turn that ends its process each time is tried.
+const TRIES: usize = 3;
+
+/// The points that a scenario passes, and how often a process passes each at most.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    pub scenario: &'static str,
+    pub points: Vec<(Point, u32)>,
+}
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub struct Plan {
+    pub specs: Vec<Spec>,
+    /// What this machine cannot do, a line each.
+    pub skipped: Vec<String>,
+}
+
+impl Plan {
+    /// Each point at which somebody is killed, with its scenario.
+    pub fn points(&self) -> BTreeSet<(String, Point)> {
+        let faults = self.specs.iter().flat_map(|spec| {
+            let faults = spec.faults.iter();
+            faults.map(|fault| (spec.scenario.clone(), fault))
+        });
+        let points = faults.map(|(scenario, fault)| {
+            let (role, name) = (fault.role, fault.point.clone());
+            (scenario, Point { role, name })
+        });
+        points.collect()
+    }
+}
+
+/// All runs but those that found the points.
+pub fn of(options: &Options, traced: &[Traced], dice: &mut Dice) -> Plan {
+    let wants = |name: &str| options.only.as_ref().is_none_or(|only| only == name);
+    let mut specs = Vec::new();
+    let mut known = BTreeSet::new();
+    for one in traced {
+        let is_new = |(point, _): &&(Point, u32)| !known.contains(point);
+        let own: Vec<(Point, u32)> = one.points.iter().filter(is_new).cloned().collect();
+        known.extend(own.iter().map(|(point, _)| point.clone()));
+        specs.extend(each_point(options.long, one, &own, dice));
+    }
+    let small = small(options.long, dice).into_iter();
+    specs.extend(small.filter(|spec| wants(&spec.scenario)));
+    let (below, skipped) = below::specs(options.seed, if options.long { 60 } else { 1 });
+    specs.extend(below.into_iter().filter(|spec| wants(&spec.scenario)));
+    dice.shuffle(&mut specs);
+    let skipped = skipped.into_iter().filter(|(name, _)| wants(name));
+    Plan {
+        specs,
+        skipped: skipped.map(|(_, line)| line).collect(),
+    }
+}
+
+/// Each point is hit by SIGKILL, and by one of the signals that can be heard or that stop a process for a
+/// while. In a short run a scenario has its own points, those that none before it passes, and some more.
+fn each_point(long: bool, one: &Traced, own: &[(Point, u32)], dice: &mut Dice) -> Vec<Spec> {
+    let gentle = [Action::Term, Action::Int, Action::Stop];
+    let mut some = own.to_vec();
+    if !long {
+        let mut others: Vec<_> = one.points.iter().filter(|it| !own.contains(it)).collect();
+        dice.shuffle(&mut others);
+        let more = SOME.saturating_sub(own.len());
+        some.extend(others.into_iter().take(more).cloned());
+        // Early ones come early again.
+        some.sort_by_key(|point| one.points.iter().position(|known| known == point));
+    }
+    let mut specs = Vec::new();
+    let mut hit = |points: &[(Point, u32)], actions: &[Action], in_one_run| {
+        let runs = points::hit_each(one.scenario, points, actions, in_one_run, dice);
+        specs.extend(runs);
+    };
+    let is_first = own.len() == one.points.len();
+    let (kills, others) = match (long, is_first) {
+        (false, true) => (2, 0),
+        (false, false) => (1, 0),
+        (true, true) => (12, 3),
+        (true, false) => (3, 1),
+    };
+    let points = if long { &one.points } else { &some };
+    for _ in 0..kills {
+        hit(points, &[Action::Kill], IN_ONE_RUN);
+    }
+    hit(own, &gentle, IN_ONE_RUN);
+    for _ in 0..others {
+        hit(points, &gentle, IN_ONE_RUN);
+    }
+    specs
+}
+
+/// What single points cannot show.
+fn small(long: bool, dice: &mut Dice) -> Vec<Spec> {
+    let rounds = if long { 60 } else { 3 };
+    let mut specs = Vec::new();
+    let mut seed = || dice.below(1 << 20);
+    for _ in 0..rounds {
+        for (scenario, random) in [
+            ("interrupt", 2),
+            ("resets", 3),
+            ("approvals", 2),
+            ("sleep", 3),
+            ("reader", 3),
+            ("crowd", 10),
+            ("accepted", 2),
+            ("leftovers", 1),
+            ("hooks", 3),
+            ("rewind", 3),
+            ("fork", 3),
+            ("subagents", 4),
+            ("background", 4),
+        ] {
+            specs.push(Spec {
+                random,
+                ..Spec::new(scenario, seed())
+            });
+        }
+        specs.push(crash_loop(seed()));
+    }
+    specs
+}
+
+fn crash_loop(seed: u64) -> Spec {
+    Spec::new("crash_loop", seed).with([Fault {
+        role: Role::Runtime,
+        point: "at-barrier.2".to_owned(),
+        nth: None,
+        action: Action::Kill,
+        each: true,
+    }])
+}
+
+/// How large a plan is.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    pub runs: usize,
+    pub points: usize,
+    /// SIGKILLs at points.
+    pub kills: usize,
+    /// Other signals at points.
+    pub others: usize,
+    /// Signals at random moments, and how many of them are SIGKILL on the average.
+    pub random: usize,
+    pub random_kills: usize,
+    pub power_cuts: usize,
+    /// Simulated schedules, which `cargo xtask lab --long` runs before the lab.
+    pub schedules: usize,
+}
+
+impl Sizes {
+    pub fn of(plan: &Plan, traced: &[Traced], long: bool) -> Self {
+        let mut sizes = Self {
+            runs: plan.specs.len() + traced.len(),
+            points: traced.iter().map(|one| one.points.len()).sum(),
+            schedules: if long { sim::LONG_SCHEDULES } else { 0 },
+            ..Self::default()
+        };
+        for spec in &plan.specs {
+            for fault in &spec.faults {
+                let times = if fault.each { TRIES } else { 1 };
+                match fault.action {
+                    Action::Kill => sizes.kills += times,
+                    _ => sizes.others += times,
+                }
+            }
+            sizes.random += spec.random as usize;
+            sizes.power_cuts += below::cuts(&spec.scenario);
+        }
+        let (kills, all) = watch::kills_among_targets();
+        sizes.random_kills = sizes.random * kills / all;
+        sizes
+    }
+
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        let rows = [
+            ("runs", self.runs),
+            ("points", self.points),
+            ("SIGKILLs at points", self.kills),
+            ("other signals at points", self.others),
+            ("signals at random moments", self.random),
+            ("SIGKILL among them, about", self.random_kills),
+            ("power cuts", self.power_cuts),
+            ("simulated schedules", self.schedules),
+        ];
+        for (name, size) in rows {
+            let _fits = writeln!(out, "{name:<26} {size:>7}");
+        }
+        out
+    }
+
+    pub fn json(&self) -> Value {
+        json!({"runs": self.runs, "points": self.points, "kills": self.kills, "others": self.others,
+               "random": self.random, "random_kills": self.random_kills,
+               "power_cuts": self.power_cuts, "schedules": self.schedules})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn options(long: bool) -> Options {
+        Options {
+            seed: 1,
+            long,
+            only: None,
+            width: 1,
+            folder: PathBuf::new(),
+        }
+    }
+
+    fn points(names: std::ops::Range<u32>) -> Vec<(Point, u32)> {
+        let point = |n| Point {
+            role: Role::Daemon,
+            name: format!("p-{n}"),
+        };
+        names.map(|n| (point(n), 1)).collect()
+    }
+
+    #[test]
+    fn a_long_plan_is_as_large_as_is_said() {
+        let names = [
+            "standard",
+            "hooks",
+            "rewind",
+            "fork",
+            "subagents",
+            "background",
+        ];
+        let traced = names.map(|scenario| Traced {
+            scenario,
+            points: points(0..180),
+        });
+        let plan = of(&options(true), &traced, &mut Dice::new(1));
+        let sizes = Sizes::of(&plan, &traced, true);
+        assert!(sizes.kills + sizes.random_kills >= 6000, "{sizes:?}");
+        assert!(sizes.schedules >= 100_000, "{sizes:?}");
+        assert!(sizes.text().contains("SIGKILLs at points"), "{sizes:?}");
+    }
+
+    /// Its own points, and as many more as make it worth while.
+    #[test]
+    fn a_short_plan_has_each_point_where_it_is_passed_first() {
+        let traced = [
+            Traced {
+                scenario: "standard",
+                points: points(0..200),
+            },
+            Traced {
+                scenario: "hooks",
+                points: points(20..220),
+            },
+        ];
+        let hit = |long: bool| {
+            let plan = of(&options(long), &traced, &mut Dice::new(1));
+            let runs = plan.specs.into_iter().filter(|it| it.scenario == "hooks");
+            let faults = runs.flat_map(|it| it.faults);
+            let kills = faults.filter(|it| it.action == Action::Kill);
+            kills.map(|it| it.point).collect::<BTreeSet<String>>()
+        };
+        let short = hit(false);
+        assert!((200..220).all(|n| short.contains(&format!("p-{n}"))));
+        assert_eq!(short.len(), SOME);
+        assert_eq!(hit(true).len(), 200);
+    }
+}
