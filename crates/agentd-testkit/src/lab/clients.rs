@@ -248,6 +248,21 @@ impl World {
         Ok(ran)
     }
 
+    /// A compaction, the same one however often it is asked for. One that waits for a key is given it.
+    pub fn compact(&self, agent: &str, op: &str) -> Result<Ran> {
+        let args = ["compact", agent, "--op", op, "--json"];
+        loop {
+            let ran = self.order_once(agent, "compact", Some(op), &args)?;
+            if ran.is_answered() {
+                return Ok(ran);
+            }
+            if ran.stderr.contains("`agentd continue`") {
+                self.order(agent, "continue", None, &["continue", agent, "--json"])?;
+            }
+            pause();
+        }
+    }
+
     /// A reset, or one that is taken back; the same one however often it is asked for.
     pub fn reset(&self, agent: &str, verb: &str, op: &str, more: &[&str]) -> Result<Ran> {
         let mut args = vec!["reset", agent, "--op", op, "--json"];

@@ -36,9 +36,7 @@ fn turns(world: &World) -> Result<()> {
     let forbidden = shell(&world.tool("forbidden", 20));
     let text = format!("do: say first | {fine} ;; {forbidden} ;; say one of them was refused");
     world.ask(AGENT, &text)?;
-    let op = world.op(1);
-    let args = ["compact", AGENT, "--op", &op, "--json"];
-    world.order(AGENT, "compact", Some(&op), &args)?;
+    world.compact(AGENT, &world.op(1))?;
     world.ask(AGENT, "do: say after the summary")?;
     world.reset(AGENT, "reset", &world.op(2), &[])?;
     world.ask(AGENT, "do: say the new one")?;

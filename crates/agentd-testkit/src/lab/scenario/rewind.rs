@@ -21,9 +21,7 @@ fn turns(world: &World) -> Result<()> {
     world.ask(AGENT, "do: say the first words")?;
     let call = shell(&world.tool("second", 20));
     world.ask(AGENT, &format!("do: {call} ;; say the second words"))?;
-    let op = world.op(1);
-    let args = ["compact", AGENT, "--op", &op, "--json"];
-    world.order(AGENT, "compact", Some(&op), &args)?;
+    world.compact(AGENT, &world.op(1))?;
     world.ask(AGENT, "do: say after the summary")?;
     back(world, "2", 2)?;
     world.ask(AGENT, "do: say another way on from the second words")?;

@@ -38,6 +38,7 @@ fn turns(world: &World) -> Result<()> {
     world.until("two more", || {
         let shown = world.look(AGENT)?;
         let known = shown["children"].as_array().map_or(0, Vec::len);
+        give_key(world, AGENT, &shown);
         (known >= 4 || is_quiet(&shown)).then_some(())
     })?;
     world.reset(AGENT, "reset", &world.op(1), &[])?;
@@ -62,23 +63,18 @@ fn until_all_ended(world: &World) -> Result<()> {
         let mut is_over = is_quiet(&shown);
         for child in working.iter().filter(|it| it["outcome"].is_null()) {
             is_over = false;
-            give_key(world, child);
+            let name = child["name"].as_str().unwrap_or_default();
+            give_key(world, name, &world.look(name)?);
         }
-        if shown["phase"] == "waiting" {
-            let args = ["continue", AGENT, "--json"];
-            world.order(AGENT, "continue", None, &args).ok()?;
-        }
+        give_key(world, AGENT, &shown);
         is_over.then_some(())
     })
 }
 
-fn give_key(world: &World, child: &Value) {
-    let name = child["name"].as_str().unwrap_or_default();
-    let waits = world
-        .look(name)
-        .is_some_and(|shown| shown["phase"] == "waiting");
-    if waits {
-        let _later = world.order(name, "continue", None, &["continue", name, "--json"]);
+/// Whoever had the key of one that waits may be dead.
+fn give_key(world: &World, agent: &str, shown: &Value) {
+    if shown["phase"] == "waiting" {
+        let _later = world.order(agent, "continue", None, &["continue", agent, "--json"]);
     }
 }
 
