@@ -301,6 +301,7 @@ fn told_of<'a>(when: &str, ended: impl Iterator<Item = &'a EndedTask>) -> Option
         let how = match ended.exit {
             TaskExit::Code { code } => format!("exit code {code}"),
             TaskExit::Signal { signal } => format!("signal {signal}"),
+            TaskExit::NotStarted => "never started".to_owned(),
             TaskExit::Unknown => "nobody saw how".to_owned(),
         };
         format!("{} ({}: {how})", ended.task, ended.tool)

@@ -58,8 +58,21 @@ pub enum TaskExit {
     Signal {
         signal: i32,
     },
+    /// It could not be started, or was stopped before it was.
+    NotStarted,
     /// It is gone, and nobody saw how.
     Unknown,
+}
+
+impl TaskExit {
+    /// Of what was seen of a program's end; there is one of every program that began.
+    pub const fn seen(code: Option<i32>, signal: Option<i32>) -> Self {
+        match (code, signal) {
+            (Some(code), _) => Self::Code { code },
+            (None, Some(signal)) => Self::Signal { signal },
+            (None, None) => Self::NotStarted,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -78,7 +78,10 @@ async fn state(folder: &Path) -> (TaskState, Option<TaskExit>) {
     }
     match find(folder.to_owned()).await {
         Some(Found::Running(_)) => (TaskState::Running, None),
-        Some(Found::Ended(exit)) => (TaskState::Ended, Some(exit_of(&exit))),
+        Some(Found::Ended(exit)) => {
+            let seen = TaskExit::seen(exit.code, exit.signal);
+            (TaskState::Ended, Some(seen))
+        }
         _ => (TaskState::Unknown, None),
     }
 }
@@ -159,6 +162,7 @@ async fn note_end(desk: &Desk, id: TaskId, exit: TaskExit) -> Result<()> {
     let how = match exit {
         TaskExit::Code { code } => format!("ended with exit code {code}"),
         TaskExit::Signal { signal } => format!("was ended, with signal {signal}"),
+        TaskExit::NotStarted => "was never started".to_owned(),
         TaskExit::Unknown => "is gone, and nobody saw how it ended".to_owned(),
     };
     let cause = NoticeCause::TaskEnded;
@@ -203,15 +207,8 @@ async fn end(folder: PathBuf, grace: Duration) -> TaskExit {
         found => found,
     };
     match found {
-        Some(Found::Ended(exit)) => exit_of(&exit),
+        Some(Found::Ended(exit)) => TaskExit::seen(exit.code, exit.signal),
+        Some(Found::NeverStarted) => TaskExit::NotStarted,
         _ => TaskExit::Unknown,
-    }
-}
-
-const fn exit_of(exit: &task::Exit) -> TaskExit {
-    match (exit.code, exit.signal) {
-        (Some(code), _) => TaskExit::Code { code },
-        (None, Some(signal)) => TaskExit::Signal { signal },
-        (None, None) => TaskExit::Unknown,
     }
 }

@@ -105,8 +105,11 @@ pub(super) async fn until_ended(desk: &Desk, task: TaskId, boot: BootId) -> (Tas
         other => other,
     };
     let (exit, how) = match found {
-        Ok(Found::Ended(exit)) => (task_exit(&exit), ended_with(&exit)),
-        Ok(Found::NeverStarted) => (TaskExit::Unknown, "was never started".to_owned()),
+        Ok(Found::Ended(exit)) => {
+            let seen = TaskExit::seen(exit.code, exit.signal);
+            (seen, ended_with(&exit))
+        }
+        Ok(Found::NeverStarted) => (TaskExit::NotStarted, "was never started".to_owned()),
         Ok(Found::Running(_) | Found::Unknown) => {
             let how = "is gone, and nobody saw how it ended";
             (TaskExit::Unknown, how.to_owned())
@@ -157,14 +160,6 @@ pub(super) fn outcome(exit: &Exit) -> CallOutcome {
         CallOutcome::Ok
     } else {
         CallOutcome::Error
-    }
-}
-
-fn task_exit(exit: &Exit) -> TaskExit {
-    match (exit.code, exit.signal) {
-        (Some(code), _) => TaskExit::Code { code },
-        (None, Some(signal)) => TaskExit::Signal { signal },
-        (None, None) => TaskExit::Unknown,
     }
 }
 

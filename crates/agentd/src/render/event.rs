@@ -163,6 +163,7 @@ pub fn exit(exit: &agentd_core::event::TaskExit) -> String {
     match exit {
         TaskExit::Code { code } => format!("exit {code}"),
         TaskExit::Signal { signal } => format!("signal {signal}"),
+        TaskExit::NotStarted => "never started".to_owned(),
         TaskExit::Unknown => "nobody saw how".to_owned(),
     }
 }

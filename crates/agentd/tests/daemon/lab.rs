@@ -2,7 +2,7 @@
 
 use crate::house::{House, until};
 use agentd_client::api::{Create, Start, Status};
-use agentd_core::event::Kind;
+use agentd_core::event::{Body, Kind, TaskExit};
 use agentd_core::spec::{AgentSpec, Decision, Rule as Permission};
 use agentd_core::state::Phase;
 use agentd_process::failpoint::plan::{Action, Plan, Role, Rule};
@@ -197,4 +197,31 @@ fn a_command_of_an_agent_starts_no_daemon() {
     house.start_daemon();
     let answer = house.answer("coder", sent.prompt);
     assert_eq!(answer.status, Status::Completed, "{answer:#?}");
+}
+
+/// A task that was stopped before its program began had ended in a way that nobody had seen.
+#[test]
+fn a_task_that_is_stopped_before_it_begins_was_never_started() {
+    let house = House::empty();
+    let rule = Rule {
+        action: Action::Term,
+        ..Rule::hold("rule", Role::Shim, "after-claim.shim")
+    };
+    let plan = Plan {
+        rules: vec![rule],
+        ..Plan::default()
+    };
+    plan.write(&house.root()).unwrap();
+    house.daemon_env(VARIABLE, &house.root().display().to_string());
+    house.start_daemon();
+    house.create("coder");
+    let call = serde_json::json!({"command": "touch began", "background": true});
+    house.completed("coder", &format!("do: call shell {call} ;; say done"));
+    let ended = house.until_kind("coder", Kind::TaskEnded);
+    let Body::TaskEnded(ended) = ended.body else {
+        panic!("{ended:?}");
+    };
+    assert_eq!(ended.exit, TaskExit::NotStarted);
+    assert!(!house.work().join("began").exists());
+    house.cli(&["daemon", "stop"]);
 }

@@ -13,6 +13,8 @@ const AGENT: &str = "worker";
 const TIMES: usize = 6;
 /// A page of the database's log, with its head.
 const FRAME: u64 = 4096 + 24;
+/// Prompts that are accepted before it is believed that the log has begun anew, and has room.
+const MOST: usize = 20;
 
 pub fn run(world: &World) -> Result<()> {
     world.create(AGENT, "")?;
@@ -42,6 +44,7 @@ fn start(world: &World) -> Result<()> {
 fn turns(world: &World) -> Result<()> {
     let mut dice = Dice::new(world.spec.seed);
     completed(world, AGENT, "do: say before")?;
+    let mut told = 0;
     for round in 0..TIMES {
         let words = "word ".repeat(40);
         let under_way = world.send(AGENT, &format!("do: slowly 10 {words}"), &[])?;
@@ -52,16 +55,17 @@ fn turns(world: &World) -> Result<()> {
         limit(daemon, Some(size + 1 + dice.below(3 * FRAME)))?;
         fault(world, "disk", "a short write")?;
         let mut accepted = Vec::new();
-        let refused = loop {
+        while accepted.len() < MOST {
             let n = accepted.len();
             let text = format!("do: say {round}-{n} {}", "much ".repeat(1000));
             let (number, ran) = try_send(world, AGENT, &text)?;
-            match ran.code {
-                Some(0) => accepted.push(number),
-                _ => break ran,
+            if ran.code != Some(0) {
+                told_clearly(&ran, &["disk", "i/o", "full", "large", "input/output"])?;
+                told += 1;
+                break;
             }
-        };
-        told_clearly(&refused, &["disk", "i/o", "full", "large", "input/output"])?;
+            accepted.push(number);
+        }
         limit(daemon, None)?;
         world.answer(under_way)?;
         for number in accepted {
@@ -69,7 +73,10 @@ fn turns(world: &World) -> Result<()> {
         }
         completed(world, AGENT, "do: say after")?;
     }
-    Ok(())
+    match told {
+        0 => Err(Stuck::Wrong("no write was short".to_owned())),
+        _ => Ok(()),
+    }
 }
 
 /// Sets how large the files of a process may get.
