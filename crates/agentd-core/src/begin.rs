@@ -12,7 +12,7 @@ use crate::id::{ConversationId, OpId, PromptId, Seq};
 use crate::place::Place;
 use crate::recover::{close_branch, open_fork};
 use crate::spec::AgentSpec;
-use crate::state::{AgentState, Conversation, Queued};
+use crate::state::{AgentState, Conversation, EndedTask, Queued};
 use crate::window::Window;
 
 /// The label on the first position of every conversation.
@@ -131,6 +131,7 @@ pub fn rewind(
     lines.push(seal(old, SealReason::Rewind, op));
     lines.extend(open(new, BeginSource::Rewind, Some(old.id), Some(from), op));
     lines.extend(close_branch(seen).into_iter().map(|body| (new, body)));
+    lines.extend(ended_since(state, place).map(|told| (new, told)));
     lines.extend(carried_prompts(window, new, &along));
     lines.extend(carried_tasks(state).map(|told| (new, told)));
     Ok(lines)
@@ -284,7 +285,19 @@ fn carried_tasks(state: &AgentState) -> Option<Body> {
 /// What a conversation that becomes the current one again is told of the tasks that it knows and that
 /// have ended meanwhile.
 fn ended_tasks(state: &AgentState, to: ConversationId) -> Option<Body> {
-    let ended = state.tasks.untold(to).iter().map(|ended| {
+    let when = "ended while another conversation was the current one";
+    told_of(when, state.tasks.untold(to).iter())
+}
+
+/// What a branch is told of the tasks that ran where it begins, and have ended since.
+fn ended_since(state: &AgentState, place: Place) -> Option<Body> {
+    let lineage = state.tree.lineage(state.id, place.conversation, place.at);
+    let when = "have ended since the place that this conversation goes on from";
+    told_of(when, state.tasks.ended_since(&lineage.segments))
+}
+
+fn told_of<'a>(when: &str, ended: impl Iterator<Item = &'a EndedTask>) -> Option<Body> {
+    let ended = ended.map(|ended| {
         let how = match ended.exit {
             TaskExit::Code { code } => format!("exit code {code}"),
             TaskExit::Signal { signal } => format!("signal {signal}"),
@@ -295,8 +308,7 @@ fn ended_tasks(state: &AgentState, to: ConversationId) -> Option<Body> {
     let ended: Vec<String> = ended.collect();
     let cause = NoticeCause::TaskEnded;
     let text = format!(
-        "These background tasks ended while another conversation was the current one: {}. task_output \
-         still shows what they wrote.",
+        "These background tasks {when}: {}. task_output still shows what they wrote.",
         ended.join(", ")
     );
     (!ended.is_empty()).then(|| Notice { cause, text }.into())

@@ -3,7 +3,7 @@
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::{Result, of_store};
-use crate::view::{LOST, last_note, usage};
+use crate::view::{LOST, kin, last_note, usage};
 use agentd_client::api::{Answer, Status};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{Body, Event, MessageStatus, TurnEnded, TurnStatus};
@@ -140,6 +140,10 @@ async fn so_far(
         let turn = guard.state.turn.as_ref().map(|turn| turn.id);
         (guard.state.phase(), guard.state.head, turn == trail.turn)
     };
+    let asking = match &trail.ended {
+        None if is_this_turn && phase == Phase::Running => kin::asking(daemon, desk).await,
+        _ => None,
+    };
     let status = match &trail.ended {
         Some(ended) => ended.status.into(),
         None if trail.set_aside => Status::SetAside,
@@ -148,6 +152,7 @@ async fn so_far(
         None if is_this_turn && matches!(phase, Phase::Waiting | Phase::AwaitingApproval) => {
             Status::Waiting
         }
+        None if asking.is_some() => Status::Waiting,
         None => Status::Running,
     };
     let error = match (&trail.ended, status) {
@@ -162,6 +167,10 @@ async fn so_far(
         },
         (None, Status::SetAside) => Some("a reset set the prompt aside".to_owned()),
         (None, Status::Waiting) => Some(match phase {
+            Phase::Running => {
+                let asking = asking.unwrap_or_default();
+                format!("a call of its subagent {asking} waits for leave")
+            }
             Phase::Stopped => "the agent is stopped".to_owned(),
             Phase::AwaitingApproval => "a call waits for leave".to_owned(),
             _ => {

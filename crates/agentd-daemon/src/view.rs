@@ -92,6 +92,10 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
     agent.untrusted_hooks = untrusted(daemon, agent.cwd.as_deref());
     agent.summary = Some(text).filter(|text| !text.is_empty());
     agent.parent = kin::parent(daemon, desk).await;
+    if agent.phase == Phase::Running && kin::asking(daemon, desk).await.is_some() {
+        // It waits for somebody who waits for the user.
+        agent.phase = Phase::AwaitingApproval;
+    }
     let asked = kin::approvals(daemon, desk).await;
     let asking = asked.iter().find_map(|approval| approval.agent.clone());
     agent.approvals.extend(asked);

@@ -11,7 +11,7 @@ use agentd_core::event::{Body, TurnStatus};
 use agentd_core::id::{ConversationId, Incarnation, OpId, PromptId, Seq};
 use agentd_core::state::Outcome;
 use agentd_core::wire;
-use agentd_testkit::sim::{Op, SCHEDULES, Sim, Wanted, Way, op, trouble};
+use agentd_testkit::sim::{Op, SCHEDULES, Sim, Wanted, Way, everything, op, trouble};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 use std::cell::RefCell;
@@ -36,6 +36,7 @@ struct Tried {
     rests: u64,
     events: BTreeMap<&'static str, u64>,
     turns: BTreeMap<String, u64>,
+    resets: BTreeMap<String, u64>,
 }
 
 impl Tried {
@@ -44,6 +45,10 @@ impl Tried {
         self.rests += u64::from(sim.rests);
         for event in sim.events() {
             *self.events.entry(event.body.kind().name()).or_default() += 1;
+            if let Body::ResetBegan(began) = &event.body {
+                let source = format!("{:?}", began.source);
+                *self.resets.entry(source).or_default() += 1;
+            }
             if let Body::TurnEnded(turn) = &event.body {
                 let status = format!("{:?}", turn.status);
                 *self.turns.entry(status).or_default() += 1;
@@ -56,13 +61,11 @@ impl Tried {
     }
 }
 
-/// goose#11808, langgraph#7417: a tool that had run is run again after a crash.
-/// goose#9037: a queued prompt is lost.
-#[test]
-fn whatever_is_killed_or_cut_each_prompt_is_taken_once_and_each_tool_runs_once() {
+/// Runs so many schedules of these, each with everything checked at every moment and at rest.
+fn tried(cases: u32, op: impl Strategy<Value = Op>) -> Tried {
     let tried = RefCell::new(Tried::default());
-    runner(SCHEDULES)
-        .run(&prop::collection::vec(op(), 1..300), |ops| {
+    runner(cases)
+        .run(&prop::collection::vec(op, 1..300), |ops| {
             let mut sim = Sim::new();
             for op in &ops {
                 sim.apply(*op);
@@ -84,6 +87,14 @@ fn whatever_is_killed_or_cut_each_prompt_is_taken_once_and_each_tool_runs_once()
         .unwrap();
     let tried = tried.into_inner();
     println!("{tried:#?}");
+    tried
+}
+
+/// goose#11808, langgraph#7417: a tool that had run is run again after a crash.
+/// goose#9037: a queued prompt is lost.
+#[test]
+fn whatever_is_killed_or_cut_each_prompt_is_taken_once_and_each_tool_runs_once() {
+    let tried = tried(SCHEDULES, op());
     assert!(tried.kills > 1000 && tried.rests > 1000);
     for kind in [
         "reset_ended",
@@ -96,6 +107,20 @@ fn whatever_is_killed_or_cut_each_prompt_is_taken_once_and_each_tool_runs_once()
         "approval_answered",
     ] {
         assert!(tried.events(kind) > 300, "hardly any {kind}");
+    }
+}
+
+/// The same where the conversation is shortened, and where the agent gets a fresh one by itself.
+#[test]
+fn what_an_agent_does_to_its_conversation_by_itself_changes_nothing_of_that() {
+    let tried = tried(2_000, everything());
+    assert!(tried.kills > 1000 && tried.rests > 1000);
+    for (kind, least) in [("compacted", 300), ("reset_scheduled", 30)] {
+        assert!(tried.events(kind) > least, "hardly any {kind}");
+    }
+    for source in ["User", "Tool", "Idle", "ContextSize"] {
+        let made = tried.resets.get(source).copied().unwrap_or(0);
+        assert!(made > 10, "hardly any reset by {source}");
     }
 }
 
@@ -115,7 +140,32 @@ fn check(sim: &Sim) -> Result<(), TestCaseError> {
     check_turns(sim)?;
     check_prompts(sim)?;
     check_resets(sim)?;
+    check_compactions(sim)?;
     check_writers(sim)
+}
+
+/// Each that was accepted is over, or waits for an agent that may not run; none was made twice.
+fn check_compactions(sim: &Sim) -> Result<(), TestCaseError> {
+    let state = sim.kept.state();
+    let waits = state.compactions.asked();
+    let may_wait = state.stopped || state.failed.is_some();
+    prop_assert!(waits.is_none() || may_wait, "a compaction never ended");
+    for op in &sim.compactions {
+        let is_over = state.compactions.outcome(*op).is_some();
+        prop_assert!(
+            is_over || waits == Some(*op),
+            "nobody knows how {} went",
+            op
+        );
+    }
+    let mut made = BTreeMap::new();
+    for event in sim.events() {
+        if let (Body::Compacted(_), Some(turn)) = (&event.body, event.turn) {
+            *made.entry(turn).or_insert(0) += 1;
+        }
+    }
+    prop_assert!(made.values().all(|times| *times == 1), "made twice");
+    Ok(())
 }
 
 fn check_turns(sim: &Sim) -> Result<(), TestCaseError> {

@@ -149,6 +149,53 @@ fn tasks_that_go_on_are_told() {
     assert!(matches!(&item.entry, Entry::Notice(text) if text.contains("shell")));
 }
 
+/// A branch from before the end of a task believes that it runs, and is told once that it has ended; one from
+/// before its start, or after its end, has nothing to be told.
+#[test]
+fn a_rewind_is_told_of_the_tasks_that_ended_after_the_place() {
+    let task = crate::id::TaskId::from_bytes([5; 16]);
+    let mut journal = used();
+    let before = journal.head();
+    journal.push(crate::event::TaskStarted {
+        task,
+        call: crate::id::CallId::new("a"),
+        tool: "shell".into(),
+        boot: crate::id::BootId::from_bytes([6; 16]),
+    });
+    let running = journal.head();
+    let exit = crate::event::TaskExit::Code { code: 7 };
+    journal.push(crate::event::TaskEnded { task, exit });
+    let ended = journal.head();
+    let told = |lines: &[Line]| {
+        let is_it = |body: &Body| matches!(body, Body::Notice(notice) if notice.text.contains("exit code 7"));
+        lines.iter().filter(|(_, body)| is_it(body)).count()
+    };
+    let back = |journal: &Journal, conversation, at| {
+        let place = Place { conversation, at };
+        let (state, window) = (journal.state(), journal.window());
+        let lines = rewind(
+            &state,
+            &window,
+            &window,
+            place,
+            new(),
+            Queue::SetAside,
+            None,
+        );
+        lines.unwrap()
+    };
+    let first = journal.state().tree.current().unwrap();
+    assert_eq!(told(&back(&journal, first, before)), 0);
+    assert_eq!(told(&back(&journal, first, ended)), 0);
+    let lines = back(&journal, first, running);
+    assert_eq!(told(&lines), 1);
+    append(&mut journal, lines);
+    // A branch of the branch has it in its past.
+    let head = journal.head();
+    assert_eq!(told(&back(&journal, new(), head)), 0);
+    assert_eq!(told(&back(&journal, first, running)), 1);
+}
+
 /// A conversation that was left believes that its tasks run; when it is the current one again it is told
 /// once which have ended meanwhile.
 #[test]

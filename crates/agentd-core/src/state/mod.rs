@@ -37,7 +37,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Goes up whenever the same events would fold to something else; older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 3;
+pub const FOLD_VERSION: u32 = 4;
 
 /// What an event asks of whoever holds a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,11 +246,15 @@ impl AgentState {
 
             Body::ConversationBegan(body) => {
                 self.tasks.carried_into(event.conversation);
-                self.tree.begin(event, body)
+                let is_known = self.tree.begin(event, body);
+                let (new, at) = (event.conversation, event.seq);
+                let lineage = self.tree.lineage(self.id, new, at);
+                self.tasks.branched(event, &lineage.segments);
+                is_known
             }
             Body::ConversationSealed(body) => self.tree.seal(event, body),
             Body::PointerMoved(body) => {
-                self.tasks.told(body.to);
+                self.tasks.told(event, body.to);
                 let after = self.last_turn.as_ref().map(|turn| turn.id);
                 let is_known = self.tree.move_pointer(body);
                 if is_known && !self.spec.auto_reset.is_off() {
@@ -287,7 +291,7 @@ impl AgentState {
             }
             Body::Purged(body) => {
                 self.inbox.forget(body.conversation);
-                self.tasks.told(body.conversation);
+                self.tasks.forget(body.conversation);
                 self.tree.purged(body.conversation)
             }
 

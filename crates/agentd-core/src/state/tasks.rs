@@ -1,12 +1,13 @@
 //! Background tasks, and the questions that wait for an answer.
 
+use super::Segment;
 use crate::event::{
     ApprovalAnswered, ApprovalRequested, Decision, Event, TaskEnded, TaskExit, TaskStarted,
 };
 use crate::id::{ApprovalId, BootId, CallId, ConversationId, Seq, TaskId, TurnId};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A background task that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +27,37 @@ pub struct Task {
     known_in: Vec<ConversationId>,
 }
 
+/// Ended tasks that are remembered: of an older one a branch is not told that it has ended.
+const REMEMBERED: usize = 64;
+
+/// A task that has ended, and who knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Over {
+    ended: EndedTask,
+    /// Where it was started.
+    conversation: ConversationId,
+    seq: Seq,
+    known_in: Vec<ConversationId>,
+    /// Where the model was told that it has ended.
+    told: Vec<(ConversationId, Seq)>,
+}
+
+impl Over {
+    /// Whether the model saw that it was started, and not that it has ended, where these lead.
+    fn is_believed_to_run(&self, segments: &[Segment]) -> bool {
+        let knows = segments.iter().any(|segment| {
+            let is_its_own = segment.conversation == self.conversation;
+            let is_known = self.known_in.contains(&segment.conversation);
+            is_known && (!is_its_own || self.seq <= segment.through)
+        });
+        let is_told = segments.iter().any(|segment| {
+            let mut told = self.told.iter();
+            told.any(|(it, at)| *it == segment.conversation && *at <= segment.through)
+        });
+        knows && !is_told
+    }
+}
+
 /// A task that ended while another conversation was the current one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedTask {
@@ -41,6 +73,9 @@ pub struct Tasks {
     /// What conversations that are not the current one have not been told.
     #[serde(default)]
     untold: BTreeMap<ConversationId, Vec<EndedTask>>,
+    /// The newest that have ended.
+    #[serde(default)]
+    over: VecDeque<Over>,
 }
 
 impl Tasks {
@@ -73,20 +108,46 @@ impl Tasks {
             return false;
         };
         self.ended = self.ended.saturating_add(1);
+        let ended = EndedTask {
+            task: body.task,
+            tool: known.tool,
+            exit: body.exit,
+        };
         // The conversation that it ended in is told there and then.
         let others = known
             .known_in
             .iter()
             .filter(|it| **it != event.conversation);
         for other in others {
-            let ended = EndedTask {
-                task: body.task,
-                tool: known.tool.clone(),
-                exit: body.exit,
-            };
-            self.untold.entry(*other).or_default().push(ended);
+            self.untold.entry(*other).or_default().push(ended.clone());
+        }
+        self.over.push_back(Over {
+            ended,
+            conversation: known.conversation,
+            seq: known.seq,
+            known_in: known.known_in,
+            told: vec![(event.conversation, event.seq)],
+        });
+        if self.over.len() > REMEMBERED {
+            self.over.pop_front();
         }
         true
+    }
+
+    /// The tasks that a branch from there believes to run, and that have ended since.
+    pub fn ended_since(&self, segments: &[Segment]) -> impl Iterator<Item = &EndedTask> {
+        let over = self.over.iter();
+        let believed = over.filter(|over| over.is_believed_to_run(segments));
+        believed.map(|over| &over.ended)
+    }
+
+    /// A branch has begun, and was told of those.
+    pub(super) fn branched(&mut self, event: &Event, segments: &[Segment]) {
+        for over in &mut self.over {
+            if over.is_believed_to_run(segments) {
+                over.told.push((event.conversation, event.seq));
+            }
+        }
     }
 
     /// The tasks that a conversation still believes to run, and that have ended.
@@ -103,8 +164,18 @@ impl Tasks {
         }
     }
 
-    /// The pointer has come back to a conversation, which was told; or its words are gone.
-    pub(super) fn told(&mut self, conversation: ConversationId) {
+    /// The pointer has come back to a conversation, which was told.
+    pub(super) fn told(&mut self, event: &Event, conversation: ConversationId) {
+        for ended in self.untold.remove(&conversation).unwrap_or_default() {
+            let over = self.over.iter_mut();
+            for over in over.filter(|over| over.ended.task == ended.task) {
+                over.told.push((conversation, event.seq));
+            }
+        }
+    }
+
+    /// Its words are gone: there is nothing to tell it.
+    pub(super) fn forget(&mut self, conversation: ConversationId) {
         self.untold.remove(&conversation);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
+use crate::view::kin;
 use agentd_core::event::{Body, Event, FailureClass, Kind, Mode, Note, TurnStatus};
 use agentd_core::hook::{Fire, HookEvent, Layer, Occasion, Setting, chosen};
 use agentd_core::id::{FireId, HookId};
@@ -26,6 +27,9 @@ pub fn written(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &Guard<'_>, events
     for event in events {
         if let Body::Note(Note { text, .. }) = &event.body {
             note = Some(text.clone());
+        }
+        if event.kind() == Kind::ApprovalRequested && guard.state.errand.is_some() {
+            tokio::spawn(kin::stir(Arc::clone(daemon), Arc::clone(desk)));
         }
         let fires = of_event(guard, event, note.as_deref());
         for fire in fires.into_iter().chain(of_end(guard, event)) {

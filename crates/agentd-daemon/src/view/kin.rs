@@ -74,3 +74,41 @@ pub async fn approvals(daemon: &Daemon, desk: &Desk) -> Vec<Approval> {
     }
     approvals
 }
+
+/// The first of those that an agent's turn waits for, and those that they wait for, which has a question.
+pub async fn asking(daemon: &Daemon, desk: &Desk) -> Option<String> {
+    let mut open = waited_for(desk).await;
+    while let Some(id) = open.pop() {
+        let Ok(child) = daemon.desk(id).await else {
+            continue;
+        };
+        let guard = child.lock().await;
+        if guard.state.approvals.waiting().next().is_some() {
+            return Some(guard.state.name.clone());
+        }
+        drop(guard);
+        open.extend(waited_for(&child).await);
+    }
+    None
+}
+
+async fn waited_for(desk: &Desk) -> Vec<AgentId> {
+    let guard = desk.lock().await;
+    let running = guard.state.children.running();
+    let waited = running.filter(|(_, child)| !child.background);
+    waited.map(|(agent, _)| *agent).collect()
+}
+
+/// Whoever waits for an agent that has a question, or for those that wait for it, looks again.
+pub async fn stir(daemon: Arc<Daemon>, desk: Arc<Desk>) {
+    let mut at = desk;
+    loop {
+        let parent = at.lock().await.state.errand.as_ref().map(|it| it.parent);
+        let Some(parent) = parent else { return };
+        let Ok(desk) = daemon.desk(parent).await else {
+            return;
+        };
+        desk.changed();
+        at = desk;
+    }
+}

@@ -177,6 +177,9 @@ impl Sim {
         if self.daemon.is_none() {
             return false;
         }
+        if self.make_auto_reset() {
+            return true;
+        }
         let state = self.kept.state();
         // A process that ends the turn comes before everything; what is to be off is told to end.
         if self.runtime.is_none() && state.needs_process() {

@@ -12,6 +12,7 @@
     reason = "where the simulation cannot go on, the test has failed"
 )]
 
+mod by_itself;
 mod check;
 mod daemon;
 mod fork;
@@ -21,12 +22,13 @@ mod runtime;
 mod schedule;
 mod world;
 
+pub use by_itself::Auto;
 pub use journal::Kept;
 pub use lifecycle::{Asked, Wanted, Way};
-pub use schedule::{Op, op, trouble};
+pub use schedule::{Op, everything, op, trouble};
 
 use agentd_core::event::{Decision, Event, PromptMode};
-use agentd_core::id::{AgentId, CallId, ConversationId, RuntimeId};
+use agentd_core::id::{AgentId, CallId, ConversationId, OpId, RuntimeId};
 use agentd_core::link::{Down, Up};
 use agentd_core::request::Request;
 use agentd_core::state::AgentState;
@@ -74,6 +76,8 @@ pub struct Sim {
     /// Runtimes that ended by themselves, in order.
     pub rests: u32,
     pub resets: Vec<Asked>,
+    /// Compactions that were asked for.
+    pub compactions: Vec<OpId>,
     /// Forks that were made, each looked at as it was.
     pub forks: u32,
     /// What was sent to the model, where somebody wants to know.
@@ -116,6 +120,7 @@ impl Sim {
             kills: 0,
             rests: 0,
             resets: Vec::new(),
+            compactions: Vec::new(),
             forks: 0,
             sent: Vec::new(),
             is_recording: false,
@@ -191,6 +196,9 @@ impl Sim {
                 self.ask_again(which);
             }
             Op::Fork(back) => self.fork(back),
+            Op::Compact => self.ask_compaction(),
+            Op::SetAuto(auto) => self.set_auto(auto),
+            Op::ToolSchedules => self.tool_schedules(),
             Op::GraceOver => self.grace_over(),
             Op::StopAgent => self.stop_agent(),
             Op::StartAgent => self.start_agent(),

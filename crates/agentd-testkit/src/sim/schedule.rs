@@ -1,6 +1,6 @@
 //! What can happen, as proptest makes it up and shrinks it.
 
-use super::{Wanted, Way};
+use super::{Auto, Wanted, Way};
 use agentd_core::event::{Decision, PromptMode};
 use proptest::prelude::*;
 
@@ -32,6 +32,12 @@ pub enum Op {
     ResetAgain(u8),
     /// Another agent begins from so many events before the newest.
     Fork(u8),
+    /// A client wants the conversation to be shortened.
+    Compact,
+    /// From now on the agent gets a fresh conversation by itself, or does not.
+    SetAuto(Auto),
+    /// A tool's process ends, and with it the agent asks for a fresh conversation.
+    ToolSchedules,
     /// What the reset waits for has had its time.
     GraceOver,
     StopAgent,
@@ -118,5 +124,23 @@ pub fn op() -> impl Strategy<Value = Op> {
         4 => decision.prop_map(Op::Answer),
         5 => Just(Op::ToolEnds),
         1 => Just(Op::BackoffOver),
+    ]
+}
+
+/// The same, with what an agent does to its conversation by itself. An undo is then not the last word.
+pub fn everything() -> impl Strategy<Value = Op> {
+    let auto = prop::sample::select(vec![
+        Auto::Off,
+        Auto::ByTool,
+        Auto::ByTool,
+        Auto::Idle,
+        Auto::Idle,
+        Auto::OverTokens,
+    ]);
+    prop_oneof![
+        100 => op(),
+        3 => Just(Op::Compact),
+        2 => auto.prop_map(Op::SetAuto),
+        6 => Just(Op::ToolSchedules),
     ]
 }

@@ -122,6 +122,14 @@ impl Sim {
         self.input(Input::Prepared { call, prepared });
     }
 
+    /// A tool's process that nobody has told to end ends by itself.
+    pub(super) fn end_running(&mut self) -> Option<CallId> {
+        let mut tasks = self.tasks.iter_mut();
+        let (call, task) = tasks.find(|(_, task)| **task == Task::Running)?;
+        *task = Task::Ended;
+        Some(call.clone())
+    }
+
     /// A tool's process ends, whether or not anybody waits for it.
     pub(super) fn tool_ends(&mut self) {
         let mut tasks = self.tasks.iter_mut();

@@ -24,6 +24,9 @@ nothing is under way or queued.
 Exit: 0 ok, 1 the turn failed, 3 it waits for you, 4 unavailable, 5 limited, 124 the timeout is over, \
 130 interrupted.";
 
+/// A question of a subagent's is in a journal of its own: where some work for the agent, it is looked for so often.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// Wait until an agent has nothing left to do, or for the answer to a prompt
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -89,8 +92,28 @@ async fn settled(connection: &mut Connection, name: &str) -> Result<Agent, Error
             ..EventQuery::default()
         };
         let follow = follow.get_or_insert_with(|| Follow::new(name, query()));
-        while !matches!(follow.next(connection).await?, Seen::Event(event) if may_settle(event.kind()))
-        {
+        until_changed(follow, connection, &agent).await?;
+    }
+}
+
+/// Waits until it is worth another look.
+async fn until_changed(
+    follow: &mut Follow,
+    connection: &mut Connection,
+    agent: &Agent,
+) -> Result<(), Error> {
+    let has_workers = agent.children.iter().any(|child| child.outcome.is_none());
+    loop {
+        let next = follow.next(connection);
+        let seen = match has_workers {
+            false => next.await?,
+            true => match tokio::time::timeout(LOOK, next).await {
+                Ok(seen) => seen?,
+                Err(_) => return Ok(()),
+            },
+        };
+        if matches!(seen, Seen::Event(event) if may_settle(event.kind())) {
+            return Ok(());
         }
     }
 }
@@ -116,6 +139,7 @@ const fn may_settle(kind: Kind) -> bool {
             | Kind::ResetWithdrawn
             | Kind::PromptsSetAside
             | Kind::CheckpointSet
+            | Kind::SubagentStarted
     )
 }
 

@@ -270,6 +270,134 @@ fn depth_and_number_are_limited() {
     until_outcome(&house, SubagentOutcome::Completed);
 }
 
+/// A subagent may have subagents, as deep as the agent at the top may go.
+#[test]
+fn those_below_a_subagent_go_as_deep_as_the_limit_and_no_deeper() {
+    let house = House::new();
+    let mut spec = parent_spec(&house);
+    spec.limits.max_depth = 2;
+    house.create_with("coder", spec);
+    let nested = |prompt: &str| format!("do: {}", start(prompt, false));
+    let deepest = nested("do: say too deep");
+    let prompt = format!("{} ;; say done", nested(&nested(&deepest)));
+    house.completed("coder", &prompt);
+    assert_eq!(agents(&house), 3);
+    let refused = results(&house, "coder.1.1");
+    // The deepest is not even given the tool.
+    assert!(
+        refused[0].contains("There is no tool `agent`"),
+        "{refused:?}"
+    );
+    assert_eq!(results(&house, "coder"), ["That was all."]);
+    let text = |args: &[&str]| {
+        let output = house.cli(args);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let tree = text(&["list", "--tree"]);
+    let names: Vec<&str> = tree
+        .lines()
+        .filter(|line| line.contains("coder"))
+        .map(|line| {
+            line.split_whitespace()
+                .find(|word| word.contains("coder"))
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(names, ["coder", "coder.1", "coder.1.1"], "{tree}");
+    let indent = |name: &str| {
+        let line = tree.lines().find(|line| {
+            let mut words = line.split_whitespace();
+            words.any(|word| word == name)
+        });
+        line.unwrap().find("coder").unwrap()
+    };
+    assert!(
+        indent("coder") < indent("coder.1") && indent("coder.1") < indent("coder.1.1"),
+        "{tree}"
+    );
+    house.verify();
+}
+
+/// The key came with the caller of the parent: a child whose process and daemon died has it from the parent's
+/// process.
+#[test]
+fn a_child_has_its_key_again_after_the_daemon_and_its_own_process_died() {
+    let house = House::new();
+    house.create_with("coder", parent_spec(&house));
+    let sent = house.send(
+        "coder",
+        &format!("do: {} ;; say done", start(&until_go(), false)),
+    );
+    until_begun(&house);
+    let child = until("a process", || house.pid("coder.1"));
+    house.kill_daemon();
+    crate::house::kill(child, rustix::process::Signal::KILL);
+    house.start_daemon();
+    go(&house);
+    assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
+    assert_eq!(results(&house, "coder"), ["That was all."]);
+    house.verify();
+}
+
+/// Whoever waits for the parent hears that somebody has to say yes, and to whom.
+#[test]
+fn whoever_waits_for_the_parent_is_told_that_its_subagent_needs_leave() {
+    let house = House::new();
+    let agent = asking(&house);
+    until("it", || {
+        (house.show("coder").phase == Phase::AwaitingApproval).then_some(())
+    });
+    let wait = house.cli(&["wait", "coder"]);
+    let said = String::from_utf8_lossy(&wait.stderr).into_owned();
+    assert_eq!(wait.status.code(), Some(3), "{said}");
+    assert!(said.contains("agentd approve coder"), "{said}");
+    let prompt = house
+        .events("coder")
+        .into_iter()
+        .find_map(|event| match event.body {
+            Body::PromptQueued(queued) => Some(queued.prompt),
+            _ => None,
+        });
+    let wait = house.cli(&["wait", "coder", &prompt.unwrap().to_string()]);
+    let said = String::from_utf8_lossy(&wait.stderr).into_owned();
+    assert_eq!(wait.status.code(), Some(3), "{said}");
+    assert!(
+        said.contains("coder.1") && said.contains("agentd approve coder"),
+        "{said}"
+    );
+    let approved = house.cli(&["approve", "coder"]);
+    assert!(approved.status.success(), "{approved:?}");
+    let wait = house.cli(&["wait", "coder"]);
+    assert!(wait.status.success(), "{wait:?}");
+    assert_eq!(house.effects(), ["ran"]);
+    assert_eq!(agent.approvals.len(), 1);
+}
+
+/// One who waits already is told when the question comes.
+#[test]
+fn a_send_that_waits_ends_when_a_subagent_needs_leave() {
+    let house = House::new();
+    let mut spec = parent_spec(&house);
+    spec.permissions = vec![Rule {
+        tool: "shell".to_owned(),
+        pattern: None,
+        decision: Decision::Ask,
+    }];
+    house.create_with("coder", spec);
+    let command = serde_json::json!({ "command": "echo ran >> effects" });
+    let prompt = start(&format!("do: call shell {command}"), false);
+    let sent = house.cli(&["send", "coder", &format!("do: {prompt} ;; say done")]);
+    let said = String::from_utf8_lossy(&sent.stderr).into_owned();
+    assert_eq!(sent.status.code(), Some(3), "{said}");
+    assert!(said.contains("coder.1"), "{said}");
+    let denied = house.cli(&["deny", "coder"]);
+    assert!(denied.status.success(), "{denied:?}");
+    let wait = house.cli(&["wait", "coder"]);
+    assert!(wait.status.success(), "{wait:?}");
+    assert_eq!(house.effects().len(), 0);
+}
+
 /// DESIGN §7: two children cannot both spend the last dollar.
 #[test]
 fn all_of_them_together_stay_within_the_subtrees_budget() {

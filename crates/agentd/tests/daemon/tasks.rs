@@ -1,7 +1,7 @@
 //! Background tasks: listed, followed, told of once, ended; whoever dies in between.
 
 use crate::house::{House, until};
-use agentd_client::api::{Archive, OutputQuery, Reset, Stop, Task, TaskState};
+use agentd_client::api::{Archive, OutputQuery, Reset, Rewind, Stop, Task, TaskState};
 use agentd_core::event::{Body, Direction, Kind, NoticeCause, TaskExit};
 use agentd_core::id::TaskId;
 use std::path::PathBuf;
@@ -145,6 +145,38 @@ fn one_that_ended_in_a_newer_conversation_is_told_after_undo() {
     let request = house.requests().last().unwrap().body.to_string();
     let words = format!("{task} (shell: exit code 7)");
     assert!(request.contains(&words), "{request}");
+}
+
+/// A branch from before its end believes that it runs.
+#[test]
+fn one_that_ended_after_the_place_of_a_rewind_is_told_in_the_branch_once() {
+    let house = House::new();
+    house.create("coder");
+    let task = leave(&house, "coder", UNTIL_GO);
+    std::fs::write(go(&house), b"").unwrap();
+    house.until_kind("coder", Kind::TaskEnded);
+    house.completed("coder", "do: say two");
+    let to = |place: &str| Rewind {
+        to: place.to_owned(),
+        ..Rewind::default()
+    };
+    let words = format!("{task} (shell: exit code 7)");
+    let ask = |text: &str| {
+        house.completed("coder", text);
+        let request = house.requests().last().unwrap().body.to_string();
+        request.matches(&words).count()
+    };
+    house
+        .block(house.client().rewind("coder", &to("1")))
+        .unwrap();
+    assert_eq!(ask("do: say back"), 1);
+    assert_eq!(ask("do: say again"), 1);
+    // A branch of the branch has it in its past, and one from before the task knows of none.
+    house
+        .block(house.client().rewind("coder", &to("session-latest")))
+        .unwrap();
+    assert_eq!(ask("do: say deeper"), 1);
+    house.verify();
 }
 
 #[test]
