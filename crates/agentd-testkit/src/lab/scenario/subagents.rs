@@ -25,9 +25,9 @@ pub fn run(world: &World) -> Result<()> {
 
 fn turns(world: &World) -> Result<()> {
     let first = start(world, "front", 50, false);
-    world.ask(AGENT, &format!("do: {first} ;; say the first is done"))?;
+    ask(world, &format!("do: {first} ;; say the first is done"))?;
     let second = start(world, "behind", 100, true);
-    world.ask(AGENT, &format!("do: {second} ;; say it works on"))?;
+    ask(world, &format!("do: {second} ;; say it works on"))?;
     until_all_ended(world)?;
     // One is waited for and one is not, and the conversation is another one meanwhile.
     let (third, fourth) = (
@@ -38,13 +38,24 @@ fn turns(world: &World) -> Result<()> {
     world.until("two more", || {
         let shown = world.look(AGENT)?;
         let known = shown["children"].as_array().map_or(0, Vec::len);
-        give_key(world, AGENT, &shown);
+        give_keys(world, &shown)?;
         (known >= 4 || is_quiet(&shown)).then_some(())
     })?;
     world.reset(AGENT, "reset", &world.op(1), &[])?;
     world.answer(number)?;
-    world.ask(AGENT, "do: say the new one")?;
+    ask(world, "do: say the new one")?;
     until_all_ended(world)
+}
+
+/// Sends a prompt and waits for its end, which may take that one of the subagents is given a key.
+fn ask(world: &World, text: &str) -> Result<()> {
+    let number = world.send(AGENT, text, &[])?;
+    world.until("the turn", || {
+        let shown = world.look(AGENT)?;
+        give_keys(world, &shown)?;
+        is_quiet(&shown).then_some(())
+    })?;
+    world.answer(number).map(drop)
 }
 
 /// A reply that starts a subagent, which runs a command that takes so long.
@@ -55,23 +66,27 @@ fn start(world: &World, word: &str, millis: u64, background: bool) -> String {
     format!("call agent {call}")
 }
 
-/// Waits until all subagents are over. One that waits for a key is given it.
+/// Waits until all subagents are over, and their parent has heard of it.
 fn until_all_ended(world: &World) -> Result<()> {
     world.until("the subagents", || {
         let shown = world.look(AGENT)?;
-        let working = shown["children"].as_array().cloned().unwrap_or_default();
-        let mut is_over = is_quiet(&shown);
-        for child in working.iter().filter(|it| it["outcome"].is_null()) {
-            is_over = false;
-            let name = child["name"].as_str().unwrap_or_default();
-            give_key(world, name, &world.look(name)?);
-        }
-        give_key(world, AGENT, &shown);
-        is_over.then_some(())
+        let working = give_keys(world, &shown)?;
+        (working == 0 && is_quiet(&shown)).then_some(())
     })
 }
 
-/// Whoever had the key of one that waits may be dead.
+/// Gives those that wait for a key one: whoever had it may be dead. How many subagents work.
+fn give_keys(world: &World, shown: &Value) -> Option<usize> {
+    let children = shown["children"].as_array().into_iter().flatten();
+    let working = children.filter(|it| it["outcome"].is_null());
+    let working: Vec<&str> = working.filter_map(|it| it["name"].as_str()).collect();
+    for name in &working {
+        give_key(world, name, &world.look(name)?);
+    }
+    give_key(world, AGENT, shown);
+    Some(working.len())
+}
+
 fn give_key(world: &World, agent: &str, shown: &Value) {
     if shown["phase"] == "waiting" {
         let _later = world.order(agent, "continue", None, &["continue", agent, "--json"]);
