@@ -140,8 +140,8 @@ async fn so_far(
         let turn = guard.state.turn.as_ref().map(|turn| turn.id);
         (guard.state.phase(), guard.state.head, turn == trail.turn)
     };
-    let asking = match &trail.ended {
-        None if is_this_turn && phase == Phase::Running => kin::asking(daemon, desk).await,
+    let held_up = match &trail.ended {
+        None if is_this_turn && phase == Phase::Running => kin::held_up(daemon, desk).await,
         _ => None,
     };
     let status = match &trail.ended {
@@ -152,7 +152,7 @@ async fn so_far(
         None if is_this_turn && matches!(phase, Phase::Waiting | Phase::AwaitingApproval) => {
             Status::Waiting
         }
-        None if asking.is_some() => Status::Waiting,
+        None if held_up.is_some() => Status::Waiting,
         None => Status::Running,
     };
     let error = match (&trail.ended, status) {
@@ -167,10 +167,10 @@ async fn so_far(
         },
         (None, Status::SetAside) => Some("a reset set the prompt aside".to_owned()),
         (None, Status::Waiting) => Some(match phase {
-            Phase::Running => {
-                let asking = asking.unwrap_or_default();
-                format!("a call of its subagent {asking} waits for leave")
-            }
+            Phase::Running => match &held_up {
+                Some(held_up) => kin::reason(daemon, held_up).await,
+                None => "the turn waits".to_owned(),
+            },
             Phase::Stopped => "the agent is stopped".to_owned(),
             Phase::AwaitingApproval => "a call waits for leave".to_owned(),
             _ => {

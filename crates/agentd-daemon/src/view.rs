@@ -92,21 +92,30 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
     agent.untrusted_hooks = untrusted(daemon, agent.cwd.as_deref());
     agent.summary = Some(text).filter(|text| !text.is_empty());
     agent.parent = kin::parent(daemon, desk).await;
-    if agent.phase == Phase::Running && kin::asking(daemon, desk).await.is_some() {
+    let held_up = match agent.phase {
+        Phase::Running => kin::held_up(daemon, desk).await,
+        _ => None,
+    };
+    if let Some(held_up) = &held_up {
         // It waits for somebody who waits for the user.
-        agent.phase = Phase::AwaitingApproval;
+        agent.phase = held_up.phase;
     }
     let asked = kin::approvals(daemon, desk).await;
     let asking = asked.iter().find_map(|approval| approval.agent.clone());
     agent.approvals.extend(asked);
     agent.error = match wants_reason {
-        Reason::None => asking.map(|asking| {
-            let name = &agent.name;
-            format!(
-                "a call of its subagent {asking} waits for your leave: `agentd approve {name}`, or \
-                 `agentd deny {name}`"
-            )
-        }),
+        Reason::None => match (&held_up, asking) {
+            (Some(held_up), _) if held_up.phase == Phase::Waiting => {
+                Some(kin::reason(daemon, held_up).await)
+            }
+            (_, asking) => asking.map(|asking| {
+                let name = &agent.name;
+                format!(
+                    "a call of its subagent {asking} waits for your leave: `agentd approve {name}`, or \
+                     `agentd deny {name}`"
+                )
+            }),
+        },
         Reason::Said(text) => Some(text),
         Reason::Noted => last_note(daemon, desk.id, agent.head).await,
     };

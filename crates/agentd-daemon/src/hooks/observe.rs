@@ -28,7 +28,8 @@ pub fn written(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &Guard<'_>, events
         if let Body::Note(Note { text, .. }) = &event.body {
             note = Some(text.clone());
         }
-        if event.kind() == Kind::ApprovalRequested && guard.state.errand.is_some() {
+        let needs_somebody = matches!(event.kind(), Kind::ApprovalRequested | Kind::TurnPaused);
+        if needs_somebody && guard.state.errand.is_some() {
             tokio::spawn(kin::stir(Arc::clone(daemon), Arc::clone(desk)));
         }
         let fires = of_event(guard, event, note.as_deref());

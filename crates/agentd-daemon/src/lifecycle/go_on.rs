@@ -1,17 +1,30 @@
-//! Takes up a turn that a limit ended, or one that waits after a crash or for a key.
+//! Takes up a turn that a limit ended, or one that waits after a crash or for a key. Where a turn waits for a
+//! subagent that waits, that one is meant.
 
 use super::GRACE;
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::Result;
 use crate::supervisor::end_process;
+use crate::view::kin;
 use agentd_client::api::Start;
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{PauseReason, TurnStatus};
 use agentd_core::link::Order;
+use agentd_core::state::Phase;
 use std::sync::Arc;
 
 pub async fn go_on(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start) -> Result<()> {
+    match kin::held_up(daemon, desk).await {
+        Some(held_up) if held_up.phase == Phase::Waiting => {
+            daemon.supply(&mut desk.lock().await, &start.env);
+            this(daemon, &held_up.desk, start).await
+        }
+        _ => this(daemon, desk, start).await,
+    }
+}
+
+async fn this(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start) -> Result<()> {
     {
         let mut guard = desk.lock().await;
         let paused = guard.state.turn.as_ref().and_then(|turn| turn.paused);

@@ -1,10 +1,11 @@
 //! An agent's parent and subagents, and the questions of theirs that wait.
 
+use super::last_note;
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use agentd_client::api::{Approval, Child, Parent};
-use agentd_core::id::AgentId;
-use agentd_core::state::AgentState;
+use agentd_core::id::{AgentId, Seq};
+use agentd_core::state::{AgentState, Phase};
 use std::sync::Arc;
 
 pub fn children(state: &AgentState) -> Vec<Child> {
@@ -75,21 +76,51 @@ pub async fn approvals(daemon: &Daemon, desk: &Desk) -> Vec<Approval> {
     approvals
 }
 
-/// The first of those that an agent's turn waits for, and those that they wait for, which has a question.
-pub async fn asking(daemon: &Daemon, desk: &Desk) -> Option<String> {
+/// An agent that another one's turn waits for, or that those wait for, and that waits for the user itself.
+pub struct HeldUp {
+    pub desk: Arc<Desk>,
+    pub name: String,
+    pub head: Seq,
+    /// For leave, or to be told to go on.
+    pub phase: Phase,
+}
+
+/// The first of them.
+pub async fn held_up(daemon: &Daemon, desk: &Desk) -> Option<HeldUp> {
     let mut open = waited_for(desk).await;
     while let Some(id) = open.pop() {
         let Ok(child) = daemon.desk(id).await else {
             continue;
         };
-        let guard = child.lock().await;
-        if guard.state.approvals.waiting().next().is_some() {
-            return Some(guard.state.name.clone());
+        let (name, head, phase) = {
+            let guard = child.lock().await;
+            let state = &guard.state;
+            (state.name.clone(), state.head, state.phase())
+        };
+        if matches!(phase, Phase::AwaitingApproval | Phase::Waiting) {
+            let desk = child;
+            return Some(HeldUp {
+                desk,
+                name,
+                head,
+                phase,
+            });
         }
-        drop(guard);
         open.extend(waited_for(&child).await);
     }
     None
+}
+
+/// Why, for whoever waits for the one above.
+pub async fn reason(daemon: &Daemon, held: &HeldUp) -> String {
+    let name = &held.name;
+    if held.phase == Phase::AwaitingApproval {
+        return format!("a call of its subagent {name} waits for leave");
+    }
+    match last_note(daemon, held.desk.id, held.head).await {
+        Some(note) => format!("its subagent {name} waits: {note}"),
+        None => format!("its subagent {name} waits"),
+    }
 }
 
 async fn waited_for(desk: &Desk) -> Vec<AgentId> {
@@ -99,7 +130,7 @@ async fn waited_for(desk: &Desk) -> Vec<AgentId> {
     waited.map(|(agent, _)| *agent).collect()
 }
 
-/// Whoever waits for an agent that has a question, or for those that wait for it, looks again.
+/// Whoever waits for an agent that waits for the user, or for those that wait for it, looks again.
 pub async fn stir(daemon: Arc<Daemon>, desk: Arc<Desk>) {
     let mut at = desk;
     loop {

@@ -147,6 +147,10 @@ fn outcome(agent: &Agent) -> Result<(), Error> {
     let name = &agent.name;
     let refused = |what: String| {
         let error = Error::new(Exit::Refused, what);
+        let error = match &agent.error {
+            Some(why) => error.because(why),
+            None => error,
+        };
         match render::agent::next(agent) {
             Some(next) => error.next(next),
             None => error,

@@ -6,6 +6,7 @@ use agentd_core::event::{Body, Event, Kind, SubagentEnded, SubagentOutcome};
 use agentd_core::spec::{AgentSpec, Decision, Rule, Subagent};
 use agentd_core::state::{AgentState, Phase};
 use std::fs;
+use std::time::Duration;
 
 pub fn parent_spec(house: &House) -> AgentSpec {
     let tools = ["shell", "agent"].map(str::to_owned);
@@ -336,6 +337,47 @@ fn a_child_has_its_key_again_after_the_daemon_and_its_own_process_died() {
     house.start_daemon();
     go(&house);
     assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
+    assert_eq!(results(&house, "coder"), ["That was all."]);
+    house.verify();
+}
+
+/// The child has no key any more, and the turn that waits for it does not say so itself.
+#[test]
+fn whoever_waits_for_the_parent_is_told_that_its_subagent_needs_a_key() {
+    let house = House::new();
+    house.create_with("coder", parent_spec(&house));
+    let sent = house.send(
+        "coder",
+        &format!("do: {} ;; say done", start(&until_go(), false)),
+    );
+    until_begun(&house);
+    let processes = ["coder", "coder.1"].map(|name| until("a process", || house.pid(name)));
+    house.kill_daemon();
+    for process in processes {
+        crate::house::kill(process, rustix::process::Signal::KILL);
+    }
+    house.start_daemon();
+    go(&house);
+    until("it", || {
+        (house.show("coder").phase == Phase::Waiting).then_some(())
+    });
+    let prompt = sent.prompt.to_string();
+    for wait in [&["wait", "coder"][..], &["wait", "coder", &prompt]] {
+        let wait = house.cli(wait);
+        let said = String::from_utf8_lossy(&wait.stderr).into_owned();
+        assert_eq!(wait.status.code(), Some(3), "{said}");
+        let names = ["coder.1", "ANTHROPIC_API_KEY", "`agentd continue coder`"];
+        assert!(names.iter().all(|name| said.contains(name)), "{said}");
+    }
+    // First the one, then the other: each has a process of its own, and each of them needs it.
+    let status = until("its end", || {
+        house.cli(&["continue", "coder"]);
+        let (client, moment) = (house.client(), Duration::from_millis(500));
+        let answer = house.block(client.answer("coder", sent.prompt, moment));
+        let status = answer.unwrap().status;
+        status.is_over().then_some(status)
+    });
+    assert_eq!(status, Status::Completed);
     assert_eq!(results(&house, "coder"), ["That was all."]);
     house.verify();
 }
