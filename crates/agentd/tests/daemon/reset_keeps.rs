@@ -2,7 +2,8 @@
 
 use crate::house::{House, until};
 use agentd_client::api::{EventQuery, Item, Reset, Status};
-use agentd_core::event::Kind;
+use agentd_core::event::{Direction, Kind};
+use agentd_core::spec::{Budget, Limits};
 
 fn reset(house: &House, ask: &Reset) -> agentd_client::api::Receipt {
     house.block(house.client().reset("coder", ask)).unwrap()
@@ -108,4 +109,44 @@ fn a_process_that_waits_for_nothing_is_another_one_afterwards() {
     let after = until("a process", || house.pid("coder"));
     assert_ne!(before, after);
     assert_eq!(house.count("coder", Kind::IncarnationEnded), 1);
+}
+
+fn limited(budget: impl Fn(&mut Limits, Budget)) -> House {
+    let house = House::new();
+    let mut spec = house.spec();
+    spec.limits.max_output_tokens = 100;
+    let tokens = Some(5000);
+    let of = Budget {
+        tokens,
+        ..Budget::default()
+    };
+    budget(&mut spec.limits, of);
+    house.create_with("coder", spec);
+    until("the limit", || {
+        let status = house.ask("coder", "do: say a few words").status;
+        (status == Status::Limited).then_some(())
+    });
+    assert_eq!(house.ask("coder", "do: say more").status, Status::Limited);
+    house
+}
+
+#[test]
+fn what_a_conversation_may_use_begins_anew_and_what_a_day_may_does_not() {
+    let house = limited(|limits, budget| limits.conversation = budget);
+    let used = house.show("coder").usage;
+    reset(&house, &Reset::default());
+    let fresh = house.show("coder");
+    assert_eq!((fresh.usage, fresh.error), (used, None));
+    house.completed("coder", "do: say it goes on");
+    // The one before is as full as it was.
+    let undo = Reset {
+        step: Some(Direction::Undo),
+        ..Reset::default()
+    };
+    reset(&house, &undo);
+    assert_eq!(house.ask("coder", "do: say more").status, Status::Limited);
+
+    let house = limited(|limits, budget| limits.day = budget);
+    reset(&house, &Reset::default());
+    assert_eq!(house.ask("coder", "do: say more").status, Status::Limited);
 }
