@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 const LAST_BREATH: Duration = Duration::from_secs(5);
 /// How long nothing may change before that is how it is.
 const SETTLES: Duration = Duration::from_millis(100);
+/// A daemon on a busy machine may take so long to see that a process has died.
+const NOTICED: Duration = Duration::from_secs(2);
 
 impl World {
     /// What the API says about an agent; none where nobody answers, and then a daemon is started.
@@ -115,12 +117,25 @@ impl World {
             };
             (!all.iter().any(is_going)).then_some(())
         })?;
-        let looked = self.until("a look that holds", || self.look_at_all(agents))?;
+        let since = Instant::now();
+        let looked = self.until("a look that holds", || {
+            let looked = self.look_at_all(agents)?;
+            let is_noticed = looked.iter().all(|(_, shown)| self.is_there(shown));
+            (is_noticed || since.elapsed() > NOTICED).then_some(looked)
+        })?;
         for (agent, shown) in looked {
             let line = json!({"at": self.record.at(), "agent": agent, "show": shown});
             self.record.line("status.jsonl", &line)?;
         }
         Ok(processes::write(self, "rest")?)
+    }
+
+    /// Whether the process that is shown is there.
+    fn is_there(&self, shown: &Value) -> bool {
+        let pid = shown["process"]["pid"].as_u64();
+        let all = processes::descendants(&self.root);
+        let mut alive = all.iter().filter(|it| it.is_alive());
+        pid.is_none_or(|pid| alive.any(|it| u64::from(it.pid) == pid))
     }
 
     /// What the API says, and that it still says so once those who are there were looked at: a process may
