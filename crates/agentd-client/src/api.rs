@@ -108,6 +108,9 @@ pub struct Agent {
     /// A hooks file of its project that is passed over: nobody has trusted it as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untrusted_hooks: Option<String>,
+    /// A hooks file that nobody can read, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken_hooks: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

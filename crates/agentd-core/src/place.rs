@@ -3,6 +3,7 @@
 use crate::event::{Body, Event};
 use crate::id::{ConversationId, Seq, TurnId};
 use crate::state::AgentState;
+use std::collections::BTreeMap;
 
 /// An event of one of the agent's conversations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,22 @@ pub fn labelled(state: &AgentState, conversation: ConversationId, label: &str) -
         let at = *state.tree.get(conversation)?.labels.get(label)?;
         (at <= segment.through).then_some(Place { conversation, at })
     })
+}
+
+/// All labels that a conversation shows, each with the place that it leads to there.
+pub fn labels(state: &AgentState, conversation: ConversationId) -> BTreeMap<String, Seq> {
+    let lineage = state
+        .tree
+        .lineage(state.id, conversation, Seq(u64::MAX))
+        .segments;
+    let mut labels = BTreeMap::new();
+    for segment in lineage {
+        let known = state.tree.get(segment.conversation);
+        let known = known.into_iter().flat_map(|known| &known.labels);
+        let shown = known.filter(|(_, at)| **at <= segment.through);
+        labels.extend(shown.map(|(label, at)| (label.clone(), *at)));
+    }
+    labels
 }
 
 /// Whether it is sure that no call is open at a place; `after` are the events of its conversation that
@@ -108,6 +125,8 @@ mod tests {
         };
         assert_eq!(labelled(&state, second, "one"), Some(one));
         assert_eq!(labelled(&state, second, "two"), None);
+        let shown = labels(&state, second);
+        assert_eq!((shown.get("one"), shown.get("two")), (Some(&at), None));
         assert!(labelled(&state, first, "two").is_some());
         // Its own comes first.
         let at = mark(&mut journal, "one");
@@ -116,6 +135,7 @@ mod tests {
             at,
         };
         assert_eq!(labelled(&journal.state(), second, "one"), Some(own));
+        assert_eq!(labels(&journal.state(), second).get("one"), Some(&own.at));
     }
 
     #[test]

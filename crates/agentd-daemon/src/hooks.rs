@@ -112,13 +112,18 @@ struct Scene {
 
 async fn tell(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Verdict> {
     let event = fire.occasion.event;
+    // What nobody can read may be about to say no.
+    let mut unheard = Vec::new();
     let is_known = desk.lock().await.state.hooks.get(fire.id).is_some();
     if is_known && !failpoint::mutant("hook_twice") {
         settle::settle(daemon, desk, fire.id, &fire.occasion).await;
     } else {
-        let jobs = begin(daemon, desk, fire).await?;
+        let (jobs, broken) = begin(daemon, desk, fire).await?;
+        if let Some(why) = broken.filter(|_| event == HookEvent::PreToolUse) {
+            unheard.push((HookOutcome::Unknown, Answer::no_one(why)));
+        }
         if jobs.is_empty() {
-            return Ok(Verdict::default());
+            return Ok(Verdict::of(event, unheard));
         }
         let mut waited = Vec::new();
         for job in jobs {
@@ -134,7 +139,8 @@ async fn tell(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Ver
             }
         }
     }
-    let answers = record::answers(daemon, desk, fire.id).await?;
+    let mut answers = record::answers(daemon, desk, fire.id).await?;
+    answers.extend(unheard);
     let verdict = Verdict::of(event, answers);
     revise(desk, fire, &verdict).await?;
     Ok(verdict)
@@ -159,18 +165,23 @@ async fn revise(desk: &Desk, fire: &Fire, verdict: &Verdict) -> Result<()> {
     guard.append_in(fire.turn, lines).await.map(drop)
 }
 
-/// Says in the journal what is about to run.
-async fn begin(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Vec<Job>> {
+/// Says in the journal what is about to run; and which hooks cannot be read, if any.
+async fn begin(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    fire: &Fire,
+) -> Result<(Vec<Job>, Option<String>)> {
     let Some(mut scene) = scene(daemon, desk, fire).await else {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     };
+    let broken = sources::broken(&scene.sources);
     let layers: Vec<_> = std::mem::take(&mut scene.sources)
         .into_iter()
         .filter_map(sources::Source::usable)
         .collect();
     let chosen: Vec<Chosen> = chosen(&layers, &fire.occasion);
     if chosen.is_empty() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), broken));
     }
     let transcript = daemon.transcripts.need(desk.id, scene.conversation).await;
     match transcript {
@@ -195,7 +206,7 @@ async fn begin(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Ve
     guard.append_in(fire.turn, lines.collect()).await?;
     failpoint::hit("after", "hook_started");
     daemon.transcripts.touched(desk.id);
-    Ok(jobs)
+    Ok((jobs, broken))
 }
 
 fn started(fire: &Fire, job: &Job, boot: Option<BootId>) -> HookStarted {

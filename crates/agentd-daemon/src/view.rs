@@ -4,7 +4,7 @@ pub mod kin;
 
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
-use crate::hooks::sources;
+use crate::hooks::{run, sources};
 use crate::problem::{Result, of_store};
 use crate::title;
 use agentd_client::api::{
@@ -74,6 +74,8 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
         let known = guard.summary.as_ref();
         let known = known.filter(|(head, _)| *head == guard.state.head);
         let mut agent = of(&guard);
+        let cwd = run::work_folder(guard.state.spec.cwd.as_deref(), daemon.layout.home());
+        agent.broken_hooks = sources::broken(&sources::of_agent(daemon, &guard.state.spec, &cwd));
         if let (None, Some(current)) = (&agent.title, guard.state.tree.current()) {
             agent.title = title::of(daemon, &guard.state, current).await;
         }
@@ -223,6 +225,7 @@ fn of(guard: &Guard<'_>) -> Agent {
         archived: state.archived,
         stopped: state.stopped,
         untrusted_hooks: None,
+        broken_hooks: None,
     }
 }
 

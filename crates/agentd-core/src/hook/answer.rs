@@ -75,6 +75,14 @@ impl Answer {
         *self != silent
     }
 
+    /// Nobody says anything, for this reason.
+    pub fn no_one(reason: String) -> Self {
+        Self {
+            reason: Some(reason),
+            ..Self::default()
+        }
+    }
+
     fn warn(text: String) -> Self {
         Self {
             warning: Some(text),

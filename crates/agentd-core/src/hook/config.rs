@@ -105,12 +105,22 @@ impl Config {
     pub fn parse(text: &str) -> Self {
         match serde_json::from_str(text) {
             Ok(value) => Self::of_file(&value),
-            Err(error) => {
-                let mut config = Self::default();
-                config.error("", format!("it is no JSON: {error}"), None);
-                config
-            }
+            Err(error) => Self::unusable(format!("it is no JSON: {error}")),
         }
+    }
+
+    /// One of which nobody knows what it says.
+    pub fn unusable(why: String) -> Self {
+        let mut config = Self::default();
+        config.error("", why, None);
+        config
+    }
+
+    /// Why nothing in it can be used, if so: it is the whole of it that is wrong.
+    pub fn why_unusable(&self) -> Option<&str> {
+        let is_whole =
+            |problem: &&Problem| problem.severity == Severity::Error && problem.at.is_empty();
+        Some(&self.problems.iter().find(is_whole)?.what)
     }
 
     /// A whole file, with its events under `hooks`.

@@ -47,10 +47,29 @@ pub fn of_agent(daemon: &Daemon, spec: &AgentSpec, cwd: &Path) -> Vec<Source> {
         });
     }
     sources.extend(of_project(daemon, cwd));
-    for source in sources.iter().filter(|source| !source.is_trusted) {
-        tell_once(daemon, source);
+    for source in &sources {
+        if !source.is_trusted {
+            let what = "nobody has trusted this file as it is (agentd hooks trust)";
+            tell_once(daemon, source, what);
+        } else if let Some(why) = source.config.why_unusable() {
+            tell_once(daemon, source, why);
+        }
     }
     sources
+}
+
+/// What is wrong with the first of those that would be used and cannot be: nobody knows what its hooks would say.
+pub fn broken(sources: &[Source]) -> Option<String> {
+    let trusted = sources.iter().filter(|source| source.is_trusted);
+    let mut broken = trusted.filter_map(|source| {
+        let why = source.config.why_unusable()?;
+        let what = match &source.path {
+            Some(path) => path.display().to_string(),
+            None => "`hooks` of the agent's settings".to_owned(),
+        };
+        Some(format!("{what} cannot be used: {why}"))
+    });
+    broken.next()
 }
 
 /// The user's own file.
@@ -59,9 +78,9 @@ pub fn of_user(daemon: &Daemon) -> Vec<Source> {
     let source = read(&path).map(|text| Source {
         layer: Layer::User,
         path: Some(path),
-        hash: Some(digest(&[text.as_bytes()])),
+        hash: text.as_ref().ok().map(|text| digest(&[text.as_bytes()])),
         is_trusted: true,
-        config: Config::parse(&text),
+        config: text.map_or_else(Config::unusable, |text| Config::parse(&text)),
     });
     source.into_iter().collect()
 }
@@ -69,7 +88,7 @@ pub fn of_user(daemon: &Daemon) -> Vec<Source> {
 /// The project's file, where there is one.
 pub fn of_project(daemon: &Daemon, cwd: &Path) -> Option<Source> {
     let path = project_file(cwd);
-    let text = read(&path)?;
+    let text = read(&path)?.ok()?;
     // One file has one name, whichever way leads to it.
     let path = std::fs::canonicalize(&path).unwrap_or(path);
     let hash = digest(&[text.as_bytes()]);
@@ -82,29 +101,22 @@ pub fn of_project(daemon: &Daemon, cwd: &Path) -> Option<Source> {
     })
 }
 
-fn read(path: &Path) -> Option<String> {
-    match std::fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Ok(known) if known.len() <= LARGEST => {}
-        Ok(_) => {
-            tracing::warn!(path = %path.display(), "a hooks file is too large to be read");
-            return None;
+/// None where there is no file; an error is why it cannot be read.
+fn read(path: &Path) -> Option<Result<String, String>> {
+    let read = || -> io::Result<String> {
+        if std::fs::metadata(path)?.len() > LARGEST {
+            return Err(io::Error::other("it is too large"));
         }
-        Err(error) => {
-            tracing::warn!(path = %path.display(), %error, "a hooks file cannot be read");
-            return None;
-        }
-    }
-    match std::fs::read_to_string(path) {
-        Ok(text) => Some(text),
-        Err(error) => {
-            tracing::warn!(path = %path.display(), %error, "a hooks file cannot be read");
-            None
-        }
+        std::fs::read_to_string(path)
+    };
+    match read() {
+        Ok(text) => Some(Ok(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => Some(Err(error.to_string())),
     }
 }
 
-fn tell_once(daemon: &Daemon, source: &Source) {
+fn tell_once(daemon: &Daemon, source: &Source, why: &str) {
     let Some(path) = &source.path else { return };
     let hash = source.hash.clone().unwrap_or_default();
     let mut told = daemon
@@ -113,9 +125,6 @@ fn tell_once(daemon: &Daemon, source: &Source) {
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
     if told.insert(format!("{} {hash}", path.display())) {
-        tracing::warn!(
-            path = %path.display(),
-            "hooks are passed over: nobody has trusted this file as it is (agentd hooks trust)"
-        );
+        tracing::warn!(path = %path.display(), why, "hooks are passed over");
     }
 }

@@ -112,7 +112,11 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
     let whose = whose(daemon, ask.agent.as_deref(), ask.cwd.as_deref()).await?;
     let mut occasion = Occasion::sample(ask.event);
     occasion.fields.extend(ask.fields);
-    let sources = sources::of_agent(daemon, &whose.spec, &whose.cwd).into_iter();
+    let sources = sources::of_agent(daemon, &whose.spec, &whose.cwd);
+    if let Some(broken) = sources::broken(&sources) {
+        return Err(Problem::new(Kind::Invalid, broken).next("`agentd hooks check` says where"));
+    }
+    let sources = sources.into_iter();
     let layers: Vec<(Layer, Config)> = sources.filter_map(Source::usable).collect();
     let setting = Setting {
         session_id: Some(clock::new_id().to_string()),
@@ -167,11 +171,27 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
     })
 }
 
+fn cannot_write(error: &std::io::Error) -> Problem {
+    Problem::new(Kind::Unavailable, "that cannot be written down").because(error)
+}
+
 /// Trusts a project's hooks as they are now, or takes that back.
 pub fn set_trust(daemon: &Daemon, ask: &TrustHooks) -> Result<HookSource> {
     let cwd = Path::new(&ask.cwd);
     let Some(source) = sources::of_project(daemon, cwd) else {
         let path = sources::project_file(cwd);
+        // One that is gone may come back, as another branch is checked out.
+        let was_trusted = !ask.trusted
+            && trust::forget(&daemon.layout, &path).map_err(|error| cannot_write(&error))?;
+        if was_trusted {
+            return Ok(HookSource {
+                layer: Layer::Project,
+                path: Some(path.display().to_string()),
+                hash: None,
+                trusted: false,
+                problems: Vec::new(),
+            });
+        }
         let what = format!("there is no {}", path.display());
         return Err(Problem::new(Kind::NotFound, what));
     };
@@ -182,9 +202,7 @@ pub fn set_trust(daemon: &Daemon, ask: &TrustHooks) -> Result<HookSource> {
     let hash = source.hash.as_deref().filter(|_| ask.trusted);
     let path = source.path.clone();
     let path = path.unwrap_or_else(|| sources::project_file(cwd));
-    trust::set(&daemon.layout, &path, hash).map_err(|error| {
-        Problem::new(Kind::Unavailable, "that cannot be written down").because(error)
-    })?;
+    trust::set(&daemon.layout, &path, hash).map_err(|error| cannot_write(&error))?;
     Ok(HookSource {
         trusted: ask.trusted,
         ..shown(&source)

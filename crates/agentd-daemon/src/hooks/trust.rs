@@ -39,6 +39,15 @@ pub fn set(layout: &Layout, path: &Path, hash: Option<&str>) -> io::Result<()> {
     std::fs::rename(unready, file)
 }
 
+/// Nothing of the file is trusted any more; whether anything was.
+pub fn forget(layout: &Layout, path: &Path) -> io::Result<bool> {
+    let was_trusted = read(layout)?.contains_key(&*path.to_string_lossy());
+    if was_trusted {
+        set(layout, path, None)?;
+    }
+    Ok(was_trusted)
+}
+
 fn read(layout: &Layout) -> io::Result<Trusted> {
     match std::fs::read(layout.trusted_hooks()) {
         Ok(text) => serde_json::from_slice(&text).map_err(io::Error::from),

@@ -64,7 +64,9 @@ pub async fn show(
 ) -> Answer<OneConversation> {
     let desk = daemon.any(&name).await?;
     let guard = desk.lock().await;
-    let conversation = which(&guard.state, &asked)?.clone();
+    let mut conversation = which(&guard.state, &asked)?.clone();
+    // Those of what it branched off, too.
+    conversation.labels = agentd_core::place::labels(&guard.state, conversation.id);
     let ended = place::ended_turns(&daemon, &guard.state, conversation.id).await?;
     let title = title::of(&daemon, &guard.state, conversation.id).await;
     Ok(Said(OneConversation {

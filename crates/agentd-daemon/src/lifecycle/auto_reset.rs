@@ -8,6 +8,7 @@ use crate::desk::{Desk, Guard};
 use agentd_client::api::Reset;
 use agentd_core::event::{Body, ResetSource, ResetTo};
 use agentd_core::id::AgentId;
+use agentd_core::time::Timestamp;
 use agentd_store::ReadQuery;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -71,22 +72,23 @@ async fn own_words(daemon: &Daemon, guard: &Guard<'_>) -> Option<String> {
 /// Waits for the end of each silence there is, for as long as the daemon runs.
 pub async fn watch(daemon: Arc<Daemon>) {
     let mut ending = daemon.ending();
-    let mut troubled: HashMap<AgentId, Instant> = HashMap::new();
+    // Each by its end: the next silence of the same agent is another one.
+    let mut tried: HashMap<(AgentId, Timestamp), Instant> = HashMap::new();
     loop {
-        troubled.retain(|_, since| since.elapsed() < TROUBLE);
+        tried.retain(|_, since| since.elapsed() < TROUBLE);
         let silences = daemon.store.idle_resets(LOOK).await;
         let silences = silences.unwrap_or_else(|error| {
             tracing::warn!(%error, "nobody can tell which resets are due");
             Vec::new()
         });
         let mut silences = silences.into_iter();
-        let next = silences.find(|(agent, _)| !troubled.contains_key(agent));
+        let next = silences.find(|silence| !tried.contains_key(silence));
         let now = clock::now();
         let wait = match next {
             Some((agent, at)) if at <= now => {
                 fire(&daemon, agent).await;
                 // Where it was made, it is not among them any more.
-                troubled.insert(agent, Instant::now());
+                tried.insert((agent, at), Instant::now());
                 continue;
             }
             Some((_, at)) => Duration::from_millis(at.since(now)).min(LONGEST),

@@ -5,7 +5,10 @@ use crate::desk::Desk;
 use crate::problem::Result;
 use agentd_client::api::{Checkpoint, Checkpointed};
 use agentd_client::{Kind, Problem};
+use agentd_core::begin::INIT;
 use agentd_core::event::CheckpointSet;
+use agentd_core::place::TurnName;
+use agentd_core::recover::SESSION_LATEST;
 
 const LONGEST: usize = 64;
 
@@ -22,6 +25,14 @@ pub async fn checkpoint(daemon: &Daemon, desk: &Desk, ask: Checkpoint) -> Result
     if label.trim().is_empty() || label.len() > LONGEST {
         let what = format!("a label has 1 to {LONGEST} bytes");
         return Err(Problem::new(Kind::Invalid, what));
+    }
+    if label == INIT || label == SESSION_LATEST {
+        let what = format!("`{label}` is set by itself");
+        return Err(Problem::new(Kind::Invalid, what).next("choose another word"));
+    }
+    if TurnName::parse(&label).is_some() {
+        let what = format!("`{label}` is how a turn is called");
+        return Err(Problem::new(Kind::Invalid, what).next("choose another word"));
     }
     let set = CheckpointSet {
         label: label.clone(),

@@ -11,7 +11,7 @@ use crate::problem::{Result, of_refusal, of_store};
 use agentd_client::api::{Receipt, Reset};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{
-    Direction, Mode, Note, ResetBegan, ResetRefusal, ResetSource, ResetStep, ResetTo,
+    Body, Direction, Mode, Note, ResetBegan, ResetRefusal, ResetSource, ResetStep, ResetTo,
 };
 use agentd_core::id::{ConversationId, OpId, Seq};
 use agentd_core::place::Place;
@@ -62,6 +62,10 @@ pub async fn ordered(
         was_awake: guard.process.is_some(),
         source,
     };
+    check_repeat(daemon, &guard, op, |known| {
+        std::mem::discriminant(known) == std::mem::discriminant(&order.to)
+    })
+    .await?;
     let begun = reset::begin(&guard.state, order).map_err(|refused| of_refusal(&refused))?;
     if let Begin::Append((conversation, body)) = begun {
         check_generation(&guard, ask.if_generation)?;
@@ -75,6 +79,32 @@ pub async fn ordered(
     daemon.mind(desk, &mut guard);
     drop(guard);
     over(daemon, desk, op).await
+}
+
+/// Whoever repeats an `op` asks for the same thing.
+pub async fn check_repeat(
+    daemon: &Daemon,
+    guard: &Guard<'_>,
+    op: OpId,
+    is_same: impl Fn(&ResetTo) -> bool,
+) -> Result<()> {
+    let resets = &guard.state.resets;
+    let began = match (resets.under_way(), resets.outcome(op)) {
+        (Some(reset), _) if reset.order.op == op => reset.began,
+        (_, Some(Outcome::Ended { began, .. } | Outcome::Withdrawn { began, .. })) => began,
+        _ => return Ok(()),
+    };
+    let query = ReadQuery::all(guard.state.id, Seq(began.0.saturating_sub(1)), 1);
+    let page = daemon.store.read(query).await;
+    let events = page.map_err(|error| of_store(&error))?.events;
+    match events.first().map(|event| &event.body) {
+        Some(Body::ResetBegan(known)) if !is_same(&known.to) => {
+            let what = format!("{op} was something else");
+            let next = "leave --op out, or give each one its own";
+            Err(Problem::new(Kind::Conflict, what).next(next))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Waits for the end of one that has begun.

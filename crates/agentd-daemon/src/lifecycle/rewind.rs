@@ -16,6 +16,8 @@ pub async fn rewind(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Rewind) -> Resu
     if let Some(op) = ask.op
         && guard.state.resets.knows(op)
     {
+        let is_rewind = |to: &ResetTo| matches!(to, ResetTo::Rewind { .. });
+        reset::check_repeat(daemon, &guard, op, is_rewind).await?;
         drop(guard);
         return reset::over(daemon, desk, op).await;
     }

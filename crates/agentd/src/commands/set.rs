@@ -12,7 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   agentd set coder model=gpt-5
   agentd set coder limits.turn.usd=2.50 limits.max_iterations=200
-  agentd set coder 'tools=[\"read_file\",\"search\"]' on_crash=wait
+  agentd set coder 'tools=[\"read_file\",\"search_files\"]' on_crash=wait
   agentd set coder temperature=
 
 The keys are those of an agent file, with dots between; `system` is the prompt. A value is text, or JSON; \

@@ -75,7 +75,7 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
         ("mode", Some(word(agent.mode))),
         ("phase", some(agent.phase.name())),
         ("error", agent.error.clone()),
-        ("hooks", untrusted),
+        ("hooks", agent.broken_hooks.clone().or(untrusted)),
         ("archived", agent.archived.then(|| "yes".to_owned())),
         ("process", Some(process)),
         ("provider", agent.provider.clone()),

@@ -181,3 +181,18 @@ fn a_daemon_that_dies_before_it_is_made_makes_it_after() {
     assert!(!last_request(&house).contains("last words"));
     house.verify();
 }
+
+/// The second one came half a minute late: its agent had just had one.
+#[test]
+fn each_silence_has_its_own_at_its_time() {
+    let house = house_with(AutoReset {
+        idle_ms: Some(300),
+        ..AutoReset::default()
+    });
+    let begin = std::time::Instant::now();
+    for n in 1..=3 {
+        house.completed("coder", "do: say something");
+        until_reset(&house, n);
+    }
+    assert!(begin.elapsed().as_secs() < 25, "{:?}", begin.elapsed());
+}

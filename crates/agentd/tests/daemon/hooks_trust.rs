@@ -2,9 +2,9 @@
 
 use crate::hooks_stage::*;
 use crate::house::{House, until};
-use agentd_client::api::{HookState, HooksQuery, TestHooks, TrustHooks};
+use agentd_client::api::{HookState, HooksQuery, Status, TestHooks, TrustHooks};
 use agentd_client::{Error, Kind as ProblemKind};
-use agentd_core::event::HookOutcome;
+use agentd_core::event::{HookOutcome, Kind};
 use agentd_core::hook::{Decision, HookEvent, Layer};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
@@ -200,4 +200,58 @@ fn a_try_runs_what_would_run_and_writes_nothing() {
             .count();
         (left == 0).then_some(())
     });
+}
+
+/// A guard that nobody can read may have been about to say no.
+#[test]
+fn with_a_file_that_cannot_be_read_calls_are_asked_about() {
+    let house = House::new();
+    std::fs::write(
+        house.home().join("hooks.json"),
+        "{\"hooks\": {\"PreToolUse\": [ {",
+    )
+    .unwrap();
+    house.create("coder");
+    let call = json!({"command": "touch done"});
+    let sent = house.send("coder", &format!("do: call shell {call} ;; say done"));
+    house.until_kind("coder", Kind::ApprovalRequested);
+    let broken = house.show("coder").broken_hooks.unwrap();
+    assert!(
+        broken.contains("hooks.json") && broken.contains("no JSON"),
+        "{broken}"
+    );
+    assert!(
+        house.log().contains("hooks are passed over"),
+        "{}",
+        house.log()
+    );
+    let ask = TestHooks {
+        event: HookEvent::PreToolUse,
+        agent: Some("coder".to_owned()),
+        cwd: None,
+        fields: serde_json::Map::new(),
+    };
+    let refused = house.block(house.client().test_hooks(&ask)).unwrap_err();
+    assert!(refused.to_string().contains("cannot be used"), "{refused}");
+    assert!(!house.work().join("done").exists());
+    assert!(house.cli(&["approve", "coder"]).status.success());
+    assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
+    // Mended, it is as if nothing had been.
+    std::fs::write(house.home().join("hooks.json"), "{\"hooks\": {}}").unwrap();
+    house.completed("coder", &format!("do: call shell {call} ;; say done"));
+    assert_eq!(house.show("coder").broken_hooks, None);
+}
+
+#[test]
+fn trust_in_a_file_that_is_gone_can_be_taken_back() {
+    let house = House::new();
+    let hooks = file(&[("UserPromptSubmit", keep_and("true"))]);
+    project(&house, &hooks);
+    house.create("coder");
+    trust(&house, true);
+    std::fs::remove_file(house.work().join(".agentd/hooks.json")).unwrap();
+    trust(&house, false);
+    project(&house, &hooks);
+    house.completed("coder", "do: say one");
+    assert_eq!(heard(&house).len(), 0);
 }

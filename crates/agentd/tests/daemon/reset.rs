@@ -1,9 +1,10 @@
 //! A fresh conversation, and back.
 
 use crate::house::{House, until};
-use agentd_client::api::{Receipt, Reset, Status};
+use agentd_client::api::{Receipt, Reset, Rewind, Status};
 use agentd_client::{Error, Kind as ProblemKind, Problem};
 use agentd_core::event::{Direction, Kind};
+use agentd_core::id::OpId;
 use agentd_core::state::Phase;
 use serde_json::Value;
 use std::process::Stdio;
@@ -451,4 +452,23 @@ fn prompts_that_come_meanwhile_wait_for_the_new_conversation() {
         (answer.status, answer.text.as_str()),
         (Status::Completed, "meanwhile")
     );
+}
+
+#[test]
+fn an_op_that_is_used_again_is_for_the_same_thing() {
+    let house = House::new();
+    house.create("coder");
+    house.completed("coder", "do: say one");
+    let op = Some(OpId::new(uuid::Uuid::now_v7()));
+    let first = reset(&house, "coder", &Reset { op, ..fresh() }).unwrap();
+    let refused = reset(&house, "coder", &Reset { op, ..undo() }).unwrap_err();
+    assert_eq!(refused.kind, ProblemKind::Conflict, "{refused:#?}");
+    let rewind = Rewind {
+        to: "init".to_owned(),
+        op,
+        ..Rewind::default()
+    };
+    let refused = house.block(house.client().rewind("coder", &rewind));
+    assert!(refused.is_err());
+    assert_eq!(house.show("coder").conversation.unwrap().id, first.new);
 }
