@@ -4,6 +4,7 @@ mod errors;
 mod invalid;
 mod junk;
 mod money;
+mod page;
 mod read;
 mod round_trip;
 mod values;
