@@ -93,8 +93,7 @@ fn each_point(long: bool, one: &Traced, own: &[(Point, u32)], dice: &mut Dice) -
     };
     let is_first = own.len() == one.points.len();
     let (kills, others) = match (long, is_first) {
-        (false, true) => (2, 0),
-        (false, false) => (1, 0),
+        (false, _) => (1, 0),
         (true, true) => (12, 3),
         (true, false) => (3, 1),
     };
