@@ -81,7 +81,14 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     match &args.verb {
         Verb::Run(run) => be(run).await,
         Verb::Start(style) => {
-            let daemon = Connection::open().await?.client.daemon().await?;
+            let mut connection = Connection::open().await?;
+            // One that was just killed may listen for a moment longer, and answers nobody.
+            let daemon = loop {
+                let answer = connection.client.daemon().await;
+                if let Some(daemon) = connection.or_again(answer).await? {
+                    break daemon;
+                }
+            };
             match style.json {
                 true => out.json(&daemon),
                 false => out.line(format_args!("the daemon runs, pid {}", daemon.pid)),

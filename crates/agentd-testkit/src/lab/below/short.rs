@@ -6,7 +6,7 @@ use crate::lab::dice::Dice;
 use crate::lab::world::{Result, Stuck, World};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const AGENT: &str = "worker";
 /// How often, each time in the middle of another write.
@@ -33,11 +33,15 @@ fn start(world: &World) -> Result<()> {
     for (name, value) in program.get_envs() {
         shell.env(name, value.unwrap_or_default());
     }
-    shell.current_dir(world.work());
+    shell.current_dir(world.work()).stderr(Stdio::piped());
     let output = super::ground::wait(world, super::ground::spawn(world, &mut shell)?)?;
     match output.status.success() {
         true => Ok(()),
-        false => Err(Stuck::Wrong("no daemon without that signal".to_owned())),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let what = format!("no daemon without that signal: {}", said.trim());
+            Err(Stuck::Wrong(what))
+        }
     }
 }
 
