@@ -112,18 +112,13 @@ struct Scene {
 
 async fn tell(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Verdict> {
     let event = fire.occasion.event;
-    // What nobody can read may be about to say no.
-    let mut unheard = Vec::new();
     let is_known = desk.lock().await.state.hooks.get(fire.id).is_some();
     if is_known && !failpoint::mutant("hook_twice") {
         settle::settle(daemon, desk, fire.id, &fire.occasion).await;
     } else {
-        let (jobs, broken) = begin(daemon, desk, fire).await?;
-        if let Some(why) = broken.filter(|_| event == HookEvent::PreToolUse) {
-            unheard.push((HookOutcome::Unknown, Answer::no_one(why)));
-        }
+        let jobs = begin(daemon, desk, fire).await?;
         if jobs.is_empty() {
-            return Ok(Verdict::of(event, unheard));
+            return Ok(Verdict::of(event, unread(daemon, desk, event).await));
         }
         let mut waited = Vec::new();
         for job in jobs {
@@ -140,10 +135,22 @@ async fn tell(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Ver
         }
     }
     let mut answers = record::answers(daemon, desk, fire.id).await?;
-    answers.extend(unheard);
+    answers.extend(unread(daemon, desk, event).await);
     let verdict = Verdict::of(event, answers);
     revise(desk, fire, &verdict).await?;
     Ok(verdict)
+}
+
+/// Hooks that nobody can read may be about to say no to a call.
+async fn unread(daemon: &Daemon, desk: &Desk, event: HookEvent) -> Option<(HookOutcome, Answer)> {
+    if event != HookEvent::PreToolUse {
+        return None;
+    }
+    let guard = desk.lock().await;
+    let spec = &guard.state.spec;
+    let cwd = run::work_folder(spec.cwd.as_deref(), daemon.layout.home());
+    let why = sources::broken(&sources::of_agent(daemon, spec, &cwd))?;
+    Some((HookOutcome::Unknown, Answer::no_one(why)))
 }
 
 /// Other arguments for a call are on record before anybody runs it.
@@ -165,23 +172,18 @@ async fn revise(desk: &Desk, fire: &Fire, verdict: &Verdict) -> Result<()> {
     guard.append_in(fire.turn, lines).await.map(drop)
 }
 
-/// Says in the journal what is about to run; and which hooks cannot be read, if any.
-async fn begin(
-    daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
-    fire: &Fire,
-) -> Result<(Vec<Job>, Option<String>)> {
+/// Says in the journal what is about to run.
+async fn begin(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Vec<Job>> {
     let Some(mut scene) = scene(daemon, desk, fire).await else {
-        return Ok((Vec::new(), None));
+        return Ok(Vec::new());
     };
-    let broken = sources::broken(&scene.sources);
     let layers: Vec<_> = std::mem::take(&mut scene.sources)
         .into_iter()
         .filter_map(sources::Source::usable)
         .collect();
     let chosen: Vec<Chosen> = chosen(&layers, &fire.occasion);
     if chosen.is_empty() {
-        return Ok((Vec::new(), broken));
+        return Ok(Vec::new());
     }
     let transcript = daemon.transcripts.need(desk.id, scene.conversation).await;
     match transcript {
@@ -206,7 +208,7 @@ async fn begin(
     guard.append_in(fire.turn, lines.collect()).await?;
     failpoint::hit("after", "hook_started");
     daemon.transcripts.touched(desk.id);
-    Ok((jobs, broken))
+    Ok(jobs)
 }
 
 fn started(fire: &Fire, job: &Job, boot: Option<BootId>) -> HookStarted {

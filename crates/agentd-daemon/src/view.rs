@@ -16,7 +16,6 @@ use agentd_core::state::Phase;
 use agentd_core::usage::Spent;
 use agentd_core::window::Window;
 use agentd_store::{AgentRow, ReadQuery};
-use std::path::Path;
 
 /// What there is to say of a turn that was given up.
 pub const LOST: &str = "its process died again and again without getting any further; ask it again, or \
@@ -75,7 +74,9 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
         let known = known.filter(|(head, _)| *head == guard.state.head);
         let mut agent = of(&guard);
         let cwd = run::work_folder(guard.state.spec.cwd.as_deref(), daemon.layout.home());
-        agent.broken_hooks = sources::broken(&sources::of_agent(daemon, &guard.state.spec, &cwd));
+        let sources = sources::of_agent(daemon, &guard.state.spec, &cwd);
+        agent.broken_hooks = sources::broken(&sources);
+        agent.untrusted_hooks = sources::untrusted(&sources);
         if let (None, Some(current)) = (&agent.title, guard.state.tree.current()) {
             agent.title = title::of(daemon, &guard.state, current).await;
         }
@@ -91,7 +92,6 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
             text
         }
     };
-    agent.untrusted_hooks = untrusted(daemon, agent.cwd.as_deref());
     agent.summary = Some(text).filter(|text| !text.is_empty());
     agent.parent = kin::parent(daemon, desk).await;
     let held_up = match agent.phase {
@@ -122,12 +122,6 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
         Reason::Noted => last_note(daemon, desk.id, agent.head).await,
     };
     Ok(agent)
-}
-
-fn untrusted(daemon: &Daemon, cwd: Option<&str>) -> Option<String> {
-    let source = sources::of_project(daemon, Path::new(cwd?))?;
-    let path = source.path.filter(|_| !source.is_trusted)?;
-    Some(path.display().to_string())
 }
 
 enum Reason {

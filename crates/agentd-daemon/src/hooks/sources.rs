@@ -72,6 +72,12 @@ pub fn broken(sources: &[Source]) -> Option<String> {
     broken.next()
 }
 
+/// The first of those that nobody has trusted as they are.
+pub fn untrusted(sources: &[Source]) -> Option<String> {
+    let source = sources.iter().find(|source| !source.is_trusted)?;
+    Some(source.path.as_ref()?.display().to_string())
+}
+
 /// The user's own file.
 pub fn of_user(daemon: &Daemon) -> Vec<Source> {
     let path = daemon.layout.user_hooks();
@@ -88,16 +94,18 @@ pub fn of_user(daemon: &Daemon) -> Vec<Source> {
 /// The project's file, where there is one.
 pub fn of_project(daemon: &Daemon, cwd: &Path) -> Option<Source> {
     let path = project_file(cwd);
-    let text = read(&path)?.ok()?;
+    let text = read(&path)?;
     // One file has one name, whichever way leads to it.
     let path = std::fs::canonicalize(&path).unwrap_or(path);
-    let hash = digest(&[text.as_bytes()]);
+    let hash = text.as_ref().ok().map(|text| digest(&[text.as_bytes()]));
+    let is_trusted = |hash: &String| trust::is_trusted(&daemon.layout, &path, hash);
     Some(Source {
         layer: Layer::Project,
-        is_trusted: trust::is_trusted(&daemon.layout, &path, &hash),
+        // What nobody can read is not what somebody has trusted.
+        is_trusted: hash.as_ref().is_some_and(is_trusted),
         path: Some(path),
-        hash: Some(hash),
-        config: Config::parse(&text),
+        hash,
+        config: text.map_or_else(Config::unusable, |text| Config::parse(&text)),
     })
 }
 

@@ -15,12 +15,18 @@ use agentd_core::state::Phase;
 use std::sync::Arc;
 
 pub async fn go_on(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start) -> Result<()> {
-    match kin::held_up(daemon, desk).await {
-        Some(held_up) if held_up.phase == Phase::Waiting => {
+    // Its own turn comes first, where it is the one that waits.
+    let is_running = desk.lock().await.state.phase() == Phase::Running;
+    let held_up = match is_running {
+        true => kin::held_up(daemon, desk).await,
+        false => None,
+    };
+    match held_up.filter(|held_up| held_up.phase == Phase::Waiting) {
+        Some(held_up) => {
             daemon.supply(&mut desk.lock().await, &start.env);
             this(daemon, &held_up.desk, start).await
         }
-        _ => this(daemon, desk, start).await,
+        None => this(daemon, desk, start).await,
     }
 }
 
