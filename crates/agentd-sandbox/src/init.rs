@@ -1,0 +1,161 @@
+//! The first process of a sandbox, PID 1 of its namespace. A copy of the shim that never runs the shim's code again.
+
+use crate::error::{Failed, Step};
+use crate::leader::{self, Leader};
+use crate::planted::Watch;
+use crate::policy::{Network, Policy};
+use crate::sys::{self, Side};
+use crate::view::{User, View, build};
+use crate::{privileges, reaper};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal,
+};
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::Path;
+
+/// What the init gets from the shim. All of it is made before the fork.
+pub struct Init<'a> {
+    pub policy: &'a Policy,
+    pub view: &'a View,
+    pub user: User,
+    /// Of the user, as the host has them: before they are mapped, the init cannot ask.
+    pub ids: Ids,
+    pub leader: Leader,
+    /// Tells whether the shim is still there.
+    pub shim: OwnedFd,
+    /// Takes a failed step. Closed, without a word, by the leader's exec.
+    pub failures: OwnedFd,
+    /// Takes the leader's wait status.
+    pub report: OwnedFd,
+}
+
+#[derive(Clone, Copy)]
+pub struct Ids {
+    user: u32,
+    group: u32,
+}
+
+impl Ids {
+    pub fn current() -> Self {
+        Self {
+            user: rustix::process::geteuid().as_raw(),
+            group: rustix::process::getegid().as_raw(),
+        }
+    }
+}
+
+/// Runs until the sandbox has ended, and returns the code to exit with.
+pub fn run(
+    init: Init<'_>,
+    enter: impl FnOnce() -> io::Result<()>,
+    limit: impl FnOnce() -> io::Result<()>,
+) -> i32 {
+    let Init {
+        policy,
+        view,
+        user,
+        ids,
+        leader,
+        shim,
+        failures,
+        report,
+    } = init;
+    let mut keep = vec![shim.as_raw_fd(), failures.as_raw_fd(), report.as_raw_fd()];
+    keep.extend(leader.streams.each_ref().map(|stream| stream.as_raw_fd()));
+    let prepared = enter_hook(enter)
+        .and_then(|()| die_with(&shim))
+        .and_then(|()| {
+            sys::reset_handlers();
+            sys::close_others(&keep).map_err(|error| Failed::new(Step::CloseDescriptors, error))
+        })
+        .and_then(|()| map(ids))
+        .and_then(|()| confine(policy, view, user));
+    let built = match prepared {
+        Ok(built) => built,
+        Err(failed) => return fail(&failures, &failed),
+    };
+    let watch = Watch::new(&view.git_dirs);
+    let pid = match sys::clone(0) {
+        Ok(Side::Child) => {
+            drop(report);
+            let failed = leader::exec(&leader, leader::Confined::View(view), limit);
+            return fail(&failures, &failed);
+        }
+        Ok(Side::Parent { child }) => child,
+        Err(error) => return fail(&failures, &Failed::new(Step::Fork, error)),
+    };
+    // From here on only the program holds its streams: who reads them sees their end.
+    drop((leader, failures, shim));
+    let code = reaper::run(pid, policy.foreground, &watch, &report);
+    drop(built);
+    code
+}
+
+/// Tells the shim, and returns the code to exit with.
+pub fn fail(failures: &OwnedFd, failed: &Failed) -> i32 {
+    // The shim is gone if this fails, and nobody else would listen.
+    let _ = rustix::io::write(failures, &failed.encode());
+    1
+}
+
+fn enter_hook(enter: impl FnOnce() -> io::Result<()>) -> Result<(), Failed> {
+    enter().map_err(|error| Failed::new(Step::EnterInit, error))
+}
+
+/// The kernel kills the init when the shim dies, and with it everything inside.
+fn die_with(shim: &OwnedFd) -> Result<(), Failed> {
+    let tie = || {
+        // From outside, the init is its own group: a signal to it does not reach the shim's.
+        rustix::process::setpgid(None, None)?;
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // Its parent has no number in here. If it died before the line above, its descriptor says so.
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let mut gone = [PollFd::new(shim, PollFlags::IN)];
+        match poll(&mut gone, Some(&now))? {
+            0 => Ok(()),
+            _ => Err(Errno::SRCH),
+        }
+    };
+    tie().map_err(|errno| Failed::new(Step::DieWithShim, errno))
+}
+
+fn confine(policy: &Policy, view: &View, user: User) -> Result<build::Built, Failed> {
+    let built = build::enter(view, user)?;
+    if policy.network == Network::Off {
+        sys::bring_up(c"lo").map_err(|error| Failed::new(Step::Loopback, error))?;
+    }
+    privileges::drop_capabilities()?;
+    Ok(built)
+}
+
+/// The user is the same inside as outside. Files that belong to others show as nobody's.
+fn map(ids: Ids) -> Result<(), Failed> {
+    let map = || {
+        // The shim is not dumpable, and files in /proc of such a process belong to root.
+        set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+        write("/proc/self/setgroups", "deny")?;
+        write("/proc/self/uid_map", &map_of(ids.user))?;
+        write("/proc/self/gid_map", &map_of(ids.group))?;
+        // The init holds a copy of the shim's memory, which no program inside may read.
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+        Ok(())
+    };
+    map().map_err(|error: io::Error| Failed::new(Step::MapIds, error))
+}
+
+fn map_of(id: u32) -> String {
+    format!("{id} {id} 1")
+}
+
+fn write(path: &str, text: &str) -> io::Result<()> {
+    std::fs::OpenOptions::new()
+        .write(true)
+        .open(Path::new(path))
+        .and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()))
+}

@@ -1,0 +1,32 @@
+//! What a tool process may see, write and reach, enforced by the kernel.
+//!
+//! - [`Policy`]: the rules for one process, as data.
+//! - [`start`]: runs a program under them, in namespaces of its own; [`start_without_namespaces`]: read-only, on a kernel
+//!   that has none.
+//! - [`restrict_thread`]: the same rules for a thread that opens files itself.
+//! - [`support`]: what this kernel can do, and what to change where it cannot.
+//!
+//! It starts processes and never signals one outside. It may **not** know what an agent is, read the environment or
+//! decide what a policy should say. See `docs/sandbox.md`.
+
+mod error;
+mod init;
+mod leader;
+mod planted;
+mod policy;
+mod privileges;
+mod reaper;
+mod rules;
+mod seccomp;
+mod start;
+mod support;
+mod sys;
+mod thread;
+mod view;
+
+pub use error::{Error, Result, Step};
+pub use policy::{Cache, Network, Policy};
+pub use start::{Ended, Program, Started, start, start_without_namespaces};
+pub use support::{Missing, Support, support};
+pub use thread::restrict_thread;
+pub use view::git::is_protected;

@@ -1,0 +1,57 @@
+//! What one tool process may see, write and reach. Plain data: it travels to the shim as JSON.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What one tool process may see, write and reach.
+///
+/// Every path is absolute. A path is resolved once, when the view is planned; none may be reached through a symlink
+/// that lies in a directory which the tool itself can write.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Policy {
+    /// The work tree and other directories. Empty for a read-only sandbox. Each must exist.
+    pub writable: Vec<PathBuf>,
+    /// Directories and files besides the system's own. One that does not exist is skipped.
+    pub readable: Vec<PathBuf>,
+    /// The user's home: closed except for tool chains, git's user configuration, `readable` and `writable`.
+    pub home: PathBuf,
+    /// Never visible, wherever they are: the state directory. `kept`, `tmp`, `socket_dir` and the layers of caches may
+    /// lie inside; `readable` and `writable` may not. One that does not exist when the process starts is skipped.
+    pub closed: Vec<PathBuf>,
+    /// The agent's own directory that becomes `/tmp`. Empty means a new tmpfs for each process.
+    pub tmp: PathBuf,
+    /// Tool caches, each over the user's own as a read-only lower layer.
+    pub caches: Vec<Cache>,
+    /// Bound read-only: kept outputs, whose paths the model is told. One that does not exist is skipped.
+    pub kept: Vec<PathBuf>,
+    /// The directory of the agent's own socket, bound read-only at the same path. The directory and not the socket: a
+    /// daemon that restarts makes a new socket.
+    pub socket_dir: Option<PathBuf>,
+    pub network: Network,
+    /// A foreground sandbox ends with its leader. A background sandbox ends with its last process.
+    pub foreground: bool,
+}
+
+/// A tool cache: writes go to `upper`, and what the user has is visible below them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// Where the tool looks for it: the user's own directory, which is never changed.
+    pub at: PathBuf,
+    /// What the agent's calls have written. Must exist.
+    pub upper: PathBuf,
+    /// For overlayfs: an empty directory on the file system of `upper`. Must exist. Overlayfs leaves directories of
+    /// mode 0 in it, whose modes must be changed before an ordinary user can remove them.
+    pub work: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Network {
+    /// The network of the host.
+    #[default]
+    On,
+    /// A network of its own that has nothing but loopback.
+    Off,
+}

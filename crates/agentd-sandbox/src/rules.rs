@@ -1,0 +1,184 @@
+//! Landlock: the second layer in a sandbox with namespaces, the only one without.
+
+use crate::error::{Failed, Step};
+use crate::policy::Network;
+use crate::view::{Access, View, What};
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
+    RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
+};
+use rustix::fs::{FileType, Mode, OFlags};
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// The rights of this version are required where Landlock is the only layer: before it, truncation is not covered.
+const REQUIRED: ABI = ABI::V3;
+const SCOPES: ABI = ABI::V6;
+const TCP: ABI = ABI::V4;
+
+const DEVICES: &[&str] = &[
+    "/dev/full",
+    "/dev/null",
+    "/dev/ptmx",
+    "/dev/pts",
+    "/dev/random",
+    "/dev/tty",
+    "/dev/urandom",
+    "/dev/zero",
+];
+
+fn reading() -> BitFlags<AccessFs> {
+    AccessFs::from_read(REQUIRED)
+}
+
+fn writing() -> BitFlags<AccessFs> {
+    AccessFs::from_write(REQUIRED)
+}
+
+/// Inside the view: writes only where the view is writable; no abstract socket and no process outside is reached. Where
+/// the kernel has no Landlock, or an older one, the view alone holds.
+pub fn restrict_in_view(view: &View) -> Result<(), Failed> {
+    let ruleset = Ruleset::default()
+        .handle_access(writing())
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(SCOPES)))
+        .and_then(Ruleset::create);
+    let mut ruleset = ruleset.map_err(refused)?;
+    let trees = view.trees(Access::Write);
+    for path in trees
+        .iter()
+        .map(PathBuf::as_path)
+        .chain([Path::new("/dev/shm")])
+    {
+        ruleset = allow(ruleset, path, writing())?;
+    }
+    // No new entries: /proc and /dev are not places to put files.
+    for path in ["/dev", "/proc"].map(Path::new) {
+        ruleset = allow(ruleset, path, AccessFs::WriteFile | AccessFs::Truncate)?;
+    }
+    ruleset.restrict_self().map(drop).map_err(refused)
+}
+
+/// Whether programs that run under an allow-list may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// To the writable trees and the agent's own temporary directory.
+    Trees,
+    /// To devices such as `/dev/null` only.
+    None,
+}
+
+/// Without a view: reads and writes by a list of what is allowed, from which the closed paths are left out. Applies to
+/// the calling thread and what it starts.
+pub fn restrict_by_list(
+    view: &View,
+    writes: Writes,
+    network: Network,
+    scopes: bool,
+) -> Result<(), Failed> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(REQUIRED))
+        .map_err(refused)?
+        .set_compatibility(CompatLevel::BestEffort);
+    if scopes {
+        let all = Scope::from_all(SCOPES);
+        ruleset = ruleset.scope(all).map_err(refused)?;
+    }
+    if network == Network::Off {
+        let tcp = AccessNet::from_all(TCP);
+        ruleset = ruleset.handle_access(tcp).map_err(refused)?;
+    }
+    let mut ruleset = ruleset.create().map_err(refused)?;
+    for (path, what) in &view.at {
+        let (from, access) = match what {
+            What::Bind { from, access } => (from, *access),
+            // What the user has there; the agent's layer needs overlayfs.
+            What::Cache { .. } => (path, Access::Read),
+            _ => continue,
+        };
+        let rights = match (access, writes) {
+            (Access::Write, Writes::Trees) => reading() | writing(),
+            _ => reading(),
+        };
+        let closed = if view.is_own(from) {
+            &[]
+        } else {
+            view.closed()
+        };
+        for path in without(from, closed) {
+            ruleset = allow(ruleset, &path, rights)?;
+        }
+    }
+    for path in DEVICES.iter().map(Path::new) {
+        let rights = reading() | AccessFs::WriteFile;
+        ruleset = allow(ruleset, path, rights)?;
+    }
+    ruleset = allow(ruleset, Path::new("/proc"), reading())?;
+    let status = ruleset.restrict_self().map_err(refused)?;
+    if status.ruleset == RulesetStatus::NotEnforced {
+        let error = io::Error::from_raw_os_error(libc::EOPNOTSUPP);
+        return Err(Failed::new(Step::Landlock, error));
+    }
+    Ok(())
+}
+
+/// The tree, or what is in it if a closed path is as well: Landlock rules only add.
+fn without(tree: &Path, closed: &[PathBuf]) -> Vec<PathBuf> {
+    if closed.iter().any(|closed| tree.starts_with(closed)) {
+        return Vec::new();
+    }
+    if !closed.iter().any(|closed| closed.starts_with(tree)) {
+        return vec![tree.to_owned()];
+    }
+    let entries = fs::read_dir(tree).into_iter().flatten().flatten();
+    entries
+        .flat_map(|entry| without(&entry.path(), closed))
+        .collect()
+}
+
+/// Allows it, if it is there and no symlink: what a link names is allowed by its own path or not at all.
+fn allow(
+    ruleset: RulesetCreated,
+    path: &Path,
+    rights: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, Failed> {
+    let Some((file, kind)) = open(path) else {
+        return Ok(ruleset);
+    };
+    let rights = match kind {
+        FileType::Directory => rights,
+        FileType::Symlink => return Ok(ruleset),
+        _ => rights & AccessFs::from_file(REQUIRED),
+    };
+    ruleset
+        .add_rule(PathBeneath::new(file, rights))
+        .map_err(|error| Failed::at(Step::Landlock, path, io_error(error)))
+}
+
+fn open(path: &Path) -> Option<(OwnedFd, FileType)> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&file).ok()?.st_mode);
+    Some((file, kind))
+}
+
+fn refused(error: landlock::RulesetError) -> Failed {
+    Failed::new(Step::Landlock, io_error(error))
+}
+
+/// The errno behind an error of the library. One that has none means that a required right is missing.
+fn io_error(error: landlock::RulesetError) -> io::Error {
+    let mut source: Option<&dyn std::error::Error> = Some(&error);
+    while let Some(error) = source {
+        let errno = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::raw_os_error);
+        if let Some(errno) = errno {
+            return io::Error::from_raw_os_error(errno);
+        }
+        source = error.source();
+    }
+    io::Error::from_raw_os_error(libc::EOPNOTSUPP)
+}

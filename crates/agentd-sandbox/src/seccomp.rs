@@ -1,0 +1,229 @@
+//! The system calls that no program of a sandbox may make.
+//!
+//! Most of them would fail without capabilities anyway; they are refused here because each has been the way out of a
+//! sandbox before. The filter is a list of refusals: what is not named is allowed.
+
+use libc::{c_long, sock_filter};
+
+#[cfg(target_arch = "x86_64")]
+const ARCH: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const ARCH: u32 = 0xc000_00b7;
+
+/// System calls of the x32 interface have this bit, and would pass by every number below.
+#[cfg(target_arch = "x86_64")]
+const X32: u32 = 0x4000_0000;
+
+const NEW_NAMESPACES: u32 = (libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP) as u32;
+
+/// Valid for unshare only: in clone it is part of the exit signal.
+const NEW_TIME: u32 = 0x80;
+
+/// Not in every libc: the newest of the mount calls.
+const SYS_OPEN_TREE_ATTR: c_long = 467;
+
+/// Refused with EPERM, whatever the arguments.
+const REFUSED: &[c_long] = &[
+    libc::SYS_setns,
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_mount_setattr,
+    SYS_OPEN_TREE_ATTR,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_reboot,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_bpf,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_syslog,
+    libc::SYS_clock_settime,
+    libc::SYS_settimeofday,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+];
+
+/// Terminal requests that type into, or reconfigure, the terminal of another process.
+const TERMINAL_REQUESTS: &[u32] = &[libc::TIOCSTI as u32, libc::TIOCLINUX as u32];
+
+/// Sockets that a pair leaves connectable: a datagram can be sent to any other address.
+const CONNECTABLE: &[u32] = &[libc::SOCK_DGRAM as u32, libc::SOCK_RAW as u32];
+
+/// Which sockets programs may make. The families that are in neither list reach hypervisors, hardware and little-tested
+/// parts of the kernel, in no namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sockets {
+    /// The view shows only the Unix sockets that the program may reach.
+    All,
+    /// Without a mount namespace Unix sockets cannot be hidden, and Landlock closes them only from ABI 9.
+    Internet,
+    /// Neither can the network be taken away without a network namespace.
+    None,
+}
+
+impl Sockets {
+    fn families(self) -> &'static [u32] {
+        const ALL: &[u32] = &[
+            libc::AF_INET as u32,
+            libc::AF_INET6 as u32,
+            libc::AF_NETLINK as u32,
+            libc::AF_UNIX as u32,
+        ];
+        match self {
+            Self::All => ALL,
+            Self::Internet => ALL.split_at(3).0,
+            Self::None => &[],
+        }
+    }
+}
+
+/// The filter, ready to install.
+pub fn filter(sockets: Sockets) -> Vec<sock_filter> {
+    let mut program = Program::default();
+    program.load(ARCH_AT);
+    program.skip_unless_equal(ARCH, 1, 0);
+    program.answer(libc::SECCOMP_RET_KILL_PROCESS);
+    program.load(NUMBER_AT);
+    #[cfg(target_arch = "x86_64")]
+    {
+        program.jump(libc::BPF_JGE, X32, 0, 1);
+        program.answer(errno(libc::ENOSYS));
+    }
+    // glibc falls back to clone, whose flags the filter can see: those of clone3 are behind a pointer.
+    program.refuse(libc::SYS_clone3, libc::ENOSYS);
+    for call in REFUSED {
+        program.refuse(*call, libc::EPERM);
+    }
+    program.refuse_bits(libc::SYS_clone, NEW_NAMESPACES);
+    program.refuse_bits(libc::SYS_unshare, NEW_NAMESPACES | NEW_TIME);
+    program.refuse_values(libc::SYS_ioctl, 1, u32::MAX, TERMINAL_REQUESTS);
+    program.allow_values(libc::SYS_socket, 0, sockets.families());
+    if sockets != Sockets::All {
+        program.refuse_values(libc::SYS_socketpair, 1, 0xf, CONNECTABLE);
+    }
+    program.answer(libc::SECCOMP_RET_ALLOW);
+    program.0
+}
+
+/// Offsets in `seccomp_data`.
+const NUMBER_AT: u32 = 0;
+const ARCH_AT: u32 = 4;
+
+/// The low half of an argument: every one that is looked at is 32 bits wide, or has no flag above.
+fn argument_at(argument: u32) -> u32 {
+    16 + 8 * argument
+}
+
+fn errno(number: i32) -> u32 {
+    libc::SECCOMP_RET_ERRNO | number.unsigned_abs()
+}
+
+/// Instructions of the kernel's packet filter. The number of the system call is loaded between two rules.
+#[derive(Default)]
+struct Program(Vec<sock_filter>);
+
+impl Program {
+    fn push(&mut self, code: u32, k: u32, jt: u8, jf: u8) {
+        let code = u16::try_from(code).unwrap_or_default();
+        self.0.push(sock_filter { code, jt, jf, k });
+    }
+
+    fn load(&mut self, at: u32) {
+        self.push(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at, 0, 0);
+    }
+
+    fn jump(&mut self, condition: u32, k: u32, then: u8, otherwise: u8) {
+        self.push(libc::BPF_JMP | condition | libc::BPF_K, k, then, otherwise);
+    }
+
+    fn skip_unless_equal(&mut self, k: u32, then: u8, otherwise: u8) {
+        self.jump(libc::BPF_JEQ, k, then, otherwise);
+    }
+
+    fn answer(&mut self, action: u32) {
+        self.push(libc::BPF_RET | libc::BPF_K, action, 0, 0);
+    }
+
+    fn refuse(&mut self, call: c_long, number: i32) {
+        self.for_call(call, |rule| rule.answer(errno(number)));
+    }
+
+    /// Instructions that run for this call only, and end with an answer.
+    fn for_call(&mut self, call: c_long, rule: impl FnOnce(&mut Self)) {
+        let mut body = Self::default();
+        rule(&mut body);
+        let number = u32::try_from(call).unwrap_or(u32::MAX);
+        let past = u8::try_from(body.0.len()).unwrap_or(u8::MAX);
+        self.skip_unless_equal(number, 0, past);
+        self.0.extend(body.0);
+    }
+
+    /// Refused if the first argument has one of these bits.
+    fn refuse_bits(&mut self, call: c_long, bits: u32) {
+        self.for_call(call, |rule| {
+            rule.load(argument_at(0));
+            rule.jump(libc::BPF_JSET, bits, 0, 1);
+            rule.answer(errno(libc::EPERM));
+            rule.answer(libc::SECCOMP_RET_ALLOW);
+        });
+    }
+
+    /// Refused if the argument, under the mask, is one of these.
+    fn refuse_values(&mut self, call: c_long, argument: u32, mask: u32, values: &[u32]) {
+        self.for_call(call, |rule| {
+            rule.load(argument_at(argument));
+            rule.push(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, mask, 0, 0);
+            for value in values {
+                rule.skip_unless_equal(*value, 0, 1);
+                rule.answer(errno(libc::EPERM));
+            }
+            rule.answer(libc::SECCOMP_RET_ALLOW);
+        });
+    }
+
+    /// Refused unless the argument is one of these.
+    fn allow_values(&mut self, call: c_long, argument: u32, values: &[u32]) {
+        self.for_call(call, |rule| {
+            rule.load(argument_at(argument));
+            for value in values {
+                rule.skip_unless_equal(*value, 0, 1);
+                rule.answer(libc::SECCOMP_RET_ALLOW);
+            }
+            rule.answer(errno(libc::EPERM));
+        });
+    }
+}

@@ -1,0 +1,248 @@
+//! Starting a program in a sandbox. For the shim, which has one thread: its copy goes on without exec.
+
+use crate::error::{Error, Failed, Result, Step};
+use crate::init::{self, Ids, Init};
+use crate::leader::{self, Confined, Leader};
+use crate::policy::{Network, Policy};
+use crate::seccomp::{Sockets, filter};
+use crate::sys::{self, Image, Side};
+use crate::view::{User, View};
+use crate::{planted, privileges};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+const NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS;
+
+/// A program to run in a sandbox.
+#[derive(Debug)]
+pub struct Program {
+    /// An absolute path, as the sandbox sees it; nothing is looked up.
+    pub path: PathBuf,
+    pub args: Vec<String>,
+    /// The whole environment: nothing is inherited.
+    pub env: BTreeMap<String, String>,
+    /// An absolute path, as the sandbox sees it.
+    pub cwd: PathBuf,
+    pub stdin: OwnedFd,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+}
+
+/// A sandbox that runs. Dropping it does not end it.
+#[derive(Debug)]
+pub struct Started {
+    pid: u32,
+    /// None where the leader itself is the child.
+    report: Option<OwnedFd>,
+    git_dirs: Vec<PathBuf>,
+}
+
+/// How a leader ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Exited(i32),
+    Killed { signal: i32 },
+}
+
+impl Started {
+    /// The child of the caller: the init of the sandbox, or the leader itself without namespaces. Waiting for it,
+    /// signalling it and killing it is the caller's. TERM reaches all that runs inside; KILL ends it.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// To be called when the child has ended: a file that the tool planted in a git directory, and that would make the
+    /// user's git run a program, is moved aside. Says where it was. A sandbox ends by itself when it sees one, as if by
+    /// SIGSYS; this is for one that was killed before it could.
+    pub fn remove_planted(&self) -> Vec<PathBuf> {
+        planted::remove(&self.git_dirs)
+    }
+
+    /// How the leader ended, to be asked when the child has ended. None if the leader ended as the child did: it was
+    /// the child, or was killed with it.
+    pub fn leader_ended(&self) -> Option<Ended> {
+        let mut status = [0; 4];
+        match rustix::io::read(self.report.as_ref()?, &mut status) {
+            Ok(4) => {
+                let status = i32::from_ne_bytes(status);
+                if libc::WIFSIGNALED(status) {
+                    let signal = libc::WTERMSIG(status);
+                    return Some(Ended::Killed { signal });
+                }
+                Some(Ended::Exited(libc::WEXITSTATUS(status)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Starts the program in namespaces of its own, under Landlock and seccomp.
+///
+/// `enter` runs in the init, before anything else, while it has all descriptors of the caller: to join a cgroup.
+/// `limit` runs in the leader, right before its exec, when no descriptor but the standard ones is left: to set
+/// resource limits. Call it from a process with a single thread. An error means that nothing is left running.
+pub fn start(
+    policy: &Policy,
+    program: Program,
+    enter: impl FnOnce() -> io::Result<()>,
+    limit: impl FnOnce() -> io::Result<()>,
+) -> Result<Started> {
+    let user = User::current();
+    let view = View::plan(policy, user)?;
+    planted::remove(&view.git_dirs);
+    let leader = prepare(program, user, Sockets::All)?;
+    let (failures, told) = pipe(PipeFlags::CLOEXEC)?;
+    let (report, status) = pipe(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    let shim = pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
+    let init = Init {
+        policy,
+        view: &view,
+        user,
+        ids: Ids::current(),
+        leader,
+        shim: shim.map_err(|errno| Failed::new(Step::Prepare, errno))?,
+        failures: told,
+        report: status,
+    };
+    let network = match policy.network {
+        Network::On => 0,
+        Network::Off => libc::CLONE_NEWNET,
+    };
+    let pid = fork(NAMESPACES | network, move || init::run(init, enter, limit))?;
+    wait_for_exec(pid, &failures)?;
+    Ok(Started {
+        pid: pid.as_raw_nonzero().get().unsigned_abs(),
+        report: Some(report),
+        git_dirs: view.git_dirs,
+    })
+}
+
+/// Starts the program on a kernel without namespaces: it reads what the policy shows and writes nothing but devices
+/// such as `/dev/null`. It can make no Unix socket, and no socket at all where the network is off. It sees the names of
+/// other processes. Needs Landlock ABI 3. `limit` is as in [`start`], and may join a cgroup as well: descriptors are
+/// closed by the exec.
+pub fn start_without_namespaces(
+    policy: &Policy,
+    program: Program,
+    limit: impl FnOnce() -> io::Result<()>,
+) -> Result<Started> {
+    let user = User::current();
+    let view = View::plan(policy, user)?;
+    let sockets = match policy.network {
+        Network::On => Sockets::Internet,
+        Network::Off => Sockets::None,
+    };
+    let leader = prepare(program, user, sockets)?;
+    let (failures, told) = pipe(PipeFlags::CLOEXEC)?;
+    let pid = fork(0, || {
+        sys::reset_handlers();
+        let confined = match user {
+            User::Root => privileges::drop_capabilities(),
+            User::Ordinary => privileges::gain_nothing(),
+        };
+        let failed = match confined {
+            Ok(()) => leader::exec(&leader, Confined::List(&view, policy), limit),
+            Err(failed) => failed,
+        };
+        init::fail(&told, &failed)
+    })?;
+    drop(told);
+    wait_for_exec(pid, &failures)?;
+    Ok(Started {
+        pid: pid.as_raw_nonzero().get().unsigned_abs(),
+        report: None,
+        git_dirs: Vec::new(),
+    })
+}
+
+/// What tar does as root by default takes a capability: it gives files to other users.
+const TAR_OPTIONS: (&str, &str) = ("TAR_OPTIONS", "--no-same-owner");
+
+fn prepare(program: Program, user: User, sockets: Sockets) -> Result<Leader> {
+    let text = |text: &[u8]| {
+        let why = "it has a zero byte in it";
+        let path = PathBuf::from(String::from_utf8_lossy(text).into_owned());
+        CString::new(text).map_err(|_| Error::Policy { path, why })
+    };
+    let mut env = program.env;
+    if user == User::Root {
+        let (key, value) = TAR_OPTIONS;
+        env.entry(key.to_owned())
+            .or_insert_with(|| value.to_owned());
+    }
+    let args = program.args.iter().map(|arg| text(arg.as_bytes()));
+    let env = env.iter();
+    let env = env.map(|(key, value)| text(format!("{key}={value}").as_bytes()));
+    let image = Image::new(
+        text(program.path.as_os_str().as_encoded_bytes())?,
+        args.collect::<Result<_>>()?,
+        env.collect::<Result<_>>()?,
+    );
+    Ok(Leader {
+        program: program.path,
+        image,
+        cwd: program.cwd,
+        streams: [program.stdin, program.stdout, program.stderr],
+        filter: filter(sockets),
+    })
+}
+
+fn pipe(flags: PipeFlags) -> Result<(OwnedFd, OwnedFd)> {
+    let pipe = pipe_with(flags);
+    Ok(pipe.map_err(|errno| Failed::new(Step::Prepare, errno))?)
+}
+
+/// Runs `body` in a copy of this process, which exits with the code that it returns.
+fn fork(namespaces: libc::c_int, body: impl FnOnce() -> i32) -> Result<Pid> {
+    // Until its handlers are gone, none may run in the copy: they would write to the shim's pipes.
+    let mask = sys::block_signals();
+    let side = sys::clone(namespaces);
+    if let Ok(Side::Child) = side {
+        // Nothing of the shim may run on the way up.
+        sys::exit(catch_unwind(AssertUnwindSafe(body)).unwrap_or(1));
+    }
+    sys::restore_signals(&mask);
+    let child = match side {
+        Ok(Side::Parent { child }) => Ok(child),
+        Ok(Side::Child) => Err(io::Error::from_raw_os_error(libc::ECHILD)),
+        Err(error) => Err(error),
+    };
+    let step = if namespaces == 0 {
+        Step::Fork
+    } else {
+        Step::Namespaces
+    };
+    let child = child.map_err(|error| Failed::new(step, error))?;
+    let pid = Pid::from_raw(child);
+    Ok(pid.ok_or_else(|| Failed::new(step, Errno::CHILD))?)
+}
+
+/// Until the program runs, or a step has failed and the child has ended.
+fn wait_for_exec(child: Pid, failures: &OwnedFd) -> Result<()> {
+    let mut told = Vec::new();
+    let mut bytes = [0; 512];
+    loop {
+        match rustix::io::read(failures, &mut bytes) {
+            Ok(0) => break,
+            Ok(length) => told.extend(bytes.iter().take(length)),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(Failed::new(Step::Prepare, errno).into()),
+        }
+    }
+    let Some(failed) = Failed::decode(&told) else {
+        return Ok(());
+    };
+    while let Err(Errno::INTR) = waitpid(Some(child), WaitOptions::empty()) {}
+    Err(failed.into())
+}

@@ -1,0 +1,309 @@
+//! Builds a planned view in a new mount namespace and makes it the root.
+
+use super::mounts::{self, Kind, PLAIN, READ_ONLY, Root};
+use super::{Access, User, View, What};
+use crate::error::{Failed, Step};
+use crate::policy::Cache;
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+/// Locks on the layers of caches. They hold for as long as the init lives, and no program inherits them.
+pub struct Built {
+    _locks: Vec<OwnedFd>,
+}
+
+/// Names that nothing else on the new root has; they are gone when it is done.
+const CLOSED_DIR: &str = "/.closed-dir";
+const CLOSED_FILE: &str = "/.closed-file";
+
+const VOLATILE_MARK: &[(&str, AtFlags)] = &[
+    ("work/incompat/volatile/dirty", AtFlags::empty()),
+    ("work/incompat/volatile", AtFlags::REMOVEDIR),
+];
+
+const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
+
+const DEV_LINKS: &[(&str, &str)] = &[
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/ptmx", "pts/ptmx"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+];
+
+/// Root owns them, so their modes do not stop it, and they ask for no capability.
+const PROC_WRITABLE: &[&str] = &[
+    "/proc/acpi",
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/irq",
+    "/proc/sysrq-trigger",
+];
+const PROC_SECRET: &[&str] = &["/proc/keys", "/proc/timer_list", "/proc/vmallocinfo"];
+
+/// Builds it and changes to it. Afterwards the old root is out of reach for good.
+pub fn enter(view: &View, user: User) -> Result<Built, Failed> {
+    let mask = rustix::process::umask(Mode::empty());
+    let root = new_root().map_err(|errno| Failed::new(Step::Root, errno))?;
+    let mut builder = Builder {
+        root,
+        locks: Vec::new(),
+        frozen_last: Vec::new(),
+    };
+    builder.devices()?;
+    builder.proc(user)?;
+    builder.make_covers()?;
+    for (path, what) in &view.at {
+        builder.add(path, what)?;
+    }
+    builder.finish()?;
+    pivot(&builder.root)?;
+    rustix::process::umask(mask);
+    Ok(Built {
+        _locks: builder.locks,
+    })
+}
+
+/// A tmpfs over the old root. Paths of the host still resolve: a mount on `/` does not change the root of a process.
+fn new_root() -> Result<Root, Errno> {
+    let recursive = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", recursive)?;
+    let root = mounts::new("tmpfs", &[("mode", "755"), ("size", "8m")])?;
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
+    let slash = rustix::fs::open("/", flags, Mode::empty())?;
+    mounts::attach(root.as_fd(), slash.as_fd())?;
+    Ok(Root(root))
+}
+
+fn pivot(root: &Root) -> Result<(), Failed> {
+    let pivot = || {
+        rustix::process::fchdir(&root.0)?;
+        // Puts the old root on top of the new one, from where it is taken off at once.
+        rustix::process::pivot_root(".", ".")?;
+        unmount(".", UnmountFlags::DETACH)?;
+        rustix::process::chdir("/")
+    };
+    pivot().map_err(|errno| Failed::new(Step::Pivot, errno))
+}
+
+struct Builder {
+    root: Root,
+    locks: Vec<OwnedFd>,
+    /// New file systems that are read-only once everything below them is in place.
+    frozen_last: Vec<OwnedFd>,
+}
+
+impl Builder {
+    fn devices(&self) -> Result<(), Failed> {
+        for name in DEVICES {
+            let path = Path::new("/dev").join(name);
+            let failed = |failed: Failed| Failed {
+                step: Step::Device,
+                ..failed
+            };
+            let device = mounts::source(&path).map_err(failed)?;
+            // The mount of the host may have `nodev`, and then the device is of no use to the host either.
+            let mount = mounts::copy(device.as_fd(), &path).map_err(failed)?;
+            self.root.put(mount.as_fd(), &path).map_err(failed)?;
+        }
+        let options = &[("newinstance", ""), ("ptmxmode", "0666"), ("mode", "620")];
+        self.put_new("devpts", options, "/dev/pts")?;
+        self.put_new("tmpfs", &[("mode", "1777")], "/dev/shm")?;
+        for (path, to) in DEV_LINKS {
+            self.root.link(Path::new(path), Path::new(to))?;
+        }
+        Ok(())
+    }
+
+    fn put_new(&self, fs: &str, options: &[(&str, &str)], path: &str) -> Result<(), Failed> {
+        let path = Path::new(path);
+        let mount = mounts::new(fs, options);
+        let mount = mount.map_err(|errno| Failed::at(Step::Mount, path, errno))?;
+        self.root.put(mount.as_fd(), path)
+    }
+
+    fn proc(&self, user: User) -> Result<(), Failed> {
+        let failed = |errno| Failed::new(Step::Proc, errno);
+        let proc = mounts::new("proc", &[]).map_err(failed)?;
+        self.root.put(proc.as_fd(), Path::new("/proc"))?;
+        self.root.freeze(Path::new("/proc/sys"))?;
+        if user == User::Ordinary {
+            return Ok(());
+        }
+        for path in PROC_WRITABLE {
+            self.root.freeze(Path::new(path))?;
+        }
+        let null = self.root.find(Path::new("/dev/null")).map_err(failed)?;
+        for path in PROC_SECRET.iter().map(Path::new) {
+            if let Ok(target) = self.root.find(path) {
+                let cover = mounts::copy(null.as_fd(), path)?;
+                mounts::attach(cover.as_fd(), target.as_fd()).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Something to put over what is closed: without any permission, so that a program is told *permission denied*.
+    fn make_covers(&self) -> Result<(), Failed> {
+        for (path, kind) in [(CLOSED_DIR, Kind::Dir), (CLOSED_FILE, Kind::File)] {
+            let path = Path::new(path);
+            self.root.make(path, kind)?;
+            let name = path.strip_prefix("/").unwrap_or(path);
+            rustix::fs::chmodat(&self.root.0, name, Mode::empty(), AtFlags::empty())
+                .map_err(|errno| Failed::at(Step::Cover, path, errno))?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: &Path, what: &What) -> Result<(), Failed> {
+        match what {
+            What::Dir => self.root.make(path, Kind::Dir).map(drop),
+            What::Link { to } => self.root.link(path, to),
+            What::Memory => {
+                let path = path.to_string_lossy();
+                self.put_new("tmpfs", &[("mode", "1777")], &path)
+            }
+            What::Bind { from, access } => {
+                let from = mounts::source(from)?;
+                self.bind(from.as_fd(), path, *access)
+            }
+            What::Pin { access } => {
+                let failed = |errno| Failed::at(Step::Mount, path, errno);
+                let here = self.root.find(path).map_err(failed)?;
+                let mount = limited(here.as_fd(), path, *access)?;
+                mounts::attach(mount.as_fd(), here.as_fd()).map_err(failed)
+            }
+            What::Cache { layers } => self.cache(layers),
+            What::Closed => self.close(path),
+            What::Hidden => self.hide(path),
+        }
+    }
+
+    fn bind(&self, from: BorrowedFd<'_>, path: &Path, access: Access) -> Result<(), Failed> {
+        let mount = limited(from, path, access)?;
+        self.root.put(mount.as_fd(), path)
+    }
+
+    fn close(&self, path: &Path) -> Result<(), Failed> {
+        let failed = |errno| Failed::at(Step::Cover, path, errno);
+        let target = match self.root.find(path) {
+            // No tree shows it.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => return Ok(()),
+            found => found.map_err(failed)?,
+        };
+        let cover = match mounts::kind(target.as_fd()).map_err(failed)? {
+            Kind::Dir => CLOSED_DIR,
+            Kind::File => CLOSED_FILE,
+        };
+        let cover = self.root.find(Path::new(cover)).map_err(failed)?;
+        let cover = mounts::copy(cover.as_fd(), path)?;
+        mounts::limit(cover.as_fd(), READ_ONLY | PLAIN, path)?;
+        mounts::attach(cover.as_fd(), target.as_fd()).map_err(failed)
+    }
+
+    fn hide(&mut self, path: &Path) -> Result<(), Failed> {
+        let failed = |errno| Failed::at(Step::Cover, path, errno);
+        match self.root.find(path) {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => return Ok(()),
+            found => drop(found.map_err(failed)?),
+        }
+        let empty = mounts::new("tmpfs", &[("mode", "755"), ("size", "1m")]).map_err(failed)?;
+        self.root.put(empty.as_fd(), path)?;
+        self.frozen_last.push(empty);
+        Ok(())
+    }
+
+    /// Overlayfs, or the agent's own layer alone where there is nothing below it or overlayfs is refused.
+    fn cache(&mut self, layers: &Cache) -> Result<(), Failed> {
+        let path = &layers.at;
+        if path.is_dir()
+            && let Some(mount) = self.overlay(layers)
+        {
+            return self.root.put(mount.as_fd(), path);
+        }
+        let upper = mounts::source(&layers.upper)?;
+        self.bind(upper.as_fd(), path, Access::Write)
+    }
+
+    /// Two overlays may not share an upper layer. The first of the agent's processes writes to it; one that runs at
+    /// the same time reads it and keeps its own writes in memory.
+    fn overlay(&mut self, layers: &Cache) -> Option<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let lock = rustix::fs::open(&layers.work, flags, Mode::empty()).ok()?;
+        let lower = escaped(&layers.at)?;
+        let upper = escaped(&layers.upper)?;
+        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            // The mark of the last volatile mount would refuse the next one. Only the holder of the lock is here.
+            for (name, flags) in VOLATILE_MARK {
+                let _ = rustix::fs::unlinkat(&lock, *name, *flags);
+            }
+            self.locks.push(lock);
+            return overlay(&lower, &upper, &escaped(&layers.work)?);
+        }
+        let memory = mounts::new("tmpfs", &[("mode", "755")]).ok()?;
+        // Overlayfs takes layers of mounts that are somewhere; it keeps them when they are taken off again.
+        let place = Path::new("/.layers");
+        self.root.put(memory.as_fd(), place).ok()?;
+        for name in ["upper", "work"] {
+            rustix::fs::mkdirat(&memory, name, Mode::from_raw_mode(0o755)).ok()?;
+        }
+        let at = format!("/proc/self/fd/{}", memory.as_raw_fd());
+        let lowers = format!("{upper}:{lower}");
+        let mount = overlay(&lowers, &format!("{at}/upper"), &format!("{at}/work"));
+        unmount(&at, UnmountFlags::DETACH).ok()?;
+        rustix::fs::unlinkat(&self.root.0, ".layers", AtFlags::REMOVEDIR).ok()?;
+        mount
+    }
+
+    fn finish(&mut self) -> Result<(), Failed> {
+        let failed = |errno| Failed::new(Step::Root, errno);
+        for (path, flags) in [
+            (CLOSED_DIR, AtFlags::REMOVEDIR),
+            (CLOSED_FILE, AtFlags::empty()),
+        ] {
+            let name = path.trim_start_matches('/');
+            rustix::fs::unlinkat(&self.root.0, name, flags).map_err(failed)?;
+        }
+        for mount in self.frozen_last.iter().chain([&self.root.0]) {
+            crate::sys::set_mount_attributes(mount.as_fd(), READ_ONLY, false)
+                .map_err(|error| Failed::new(Step::Root, error))?;
+        }
+        Ok(())
+    }
+}
+
+/// A copy of the mounts from here on down, with what the access allows.
+fn limited(from: BorrowedFd<'_>, path: &Path, access: Access) -> Result<OwnedFd, Failed> {
+    let mount = mounts::copy(from, path)?;
+    let attributes = match access {
+        Access::Read => PLAIN | READ_ONLY,
+        Access::Write => PLAIN,
+    };
+    mounts::limit(mount.as_fd(), attributes, path)?;
+    Ok(mount)
+}
+
+/// Volatile: otherwise the end of each process would wait until the whole file system of `upper` is on disk. What a
+/// cache loses in a crash of the machine is fetched again.
+fn overlay(lower: &str, upper: &str, work: &str) -> Option<OwnedFd> {
+    let options = [
+        ("lowerdir", lower),
+        ("upperdir", upper),
+        ("workdir", work),
+        ("userxattr", ""),
+        ("volatile", ""),
+    ];
+    let [durable @ .., _] = &options;
+    mounts::new("overlay", &options)
+        .or_else(|_| mounts::new("overlay", durable))
+        .ok()
+}
+
+/// As overlayfs reads paths: a colon separates layers. None if it cannot be told in text.
+fn escaped(path: &Path) -> Option<String> {
+    let path = path.to_str()?;
+    Some(path.replace('\\', "\\\\").replace(':', "\\:"))
+}

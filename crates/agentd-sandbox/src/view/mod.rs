@@ -1,0 +1,379 @@
+//! The file system that a sandbox sees: planned as data from the policy, then built out of mounts.
+
+pub(crate) mod build;
+pub(crate) mod git;
+mod home;
+mod mounts;
+mod system;
+
+use crate::error::{Error, Result};
+use crate::policy::{Cache, Policy};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+
+/// What is at one path of the view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A directory or file of the host.
+    Bind { from: PathBuf, access: Access },
+    /// Never pruned: renaming a mount point is refused, which is the purpose.
+    Pin { access: Access },
+    /// The agent's layer over what the user has there, if anything.
+    Cache { layers: Cache },
+    /// An empty, writable directory in memory.
+    Memory,
+    /// An empty directory.
+    Dir,
+    /// A symlink.
+    Link { to: PathBuf },
+    /// What is there can be neither read nor listed.
+    Closed,
+    /// What is there is hidden, but for what the view has below.
+    Hidden,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+/// A plan: parents come before what is below them, because paths are ordered by their parts.
+#[derive(Debug, Default)]
+pub(crate) struct View {
+    pub at: BTreeMap<PathBuf, What>,
+    /// Closed for this user, whether or not a tree shows them.
+    closed: Vec<PathBuf>,
+    /// What agentd itself keeps for the agent. It may lie in a closed directory.
+    own: Vec<PathBuf>,
+    /// Main git directories that the tool can write to.
+    pub git_dirs: Vec<PathBuf>,
+}
+
+/// Who the sandbox is for: root finds more behind a path than others do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum User {
+    Root,
+    Ordinary,
+}
+
+impl User {
+    pub fn current() -> Self {
+        if rustix::process::geteuid().is_root() {
+            Self::Root
+        } else {
+            Self::Ordinary
+        }
+    }
+}
+
+/// Where nothing of the host is ever bound: they are made new for each sandbox.
+const OWN: &[&str] = &["/proc", "/dev"];
+
+impl View {
+    pub fn plan(policy: &Policy, user: User) -> Result<Self> {
+        let mut view = Self::default();
+        view.close(policy, user)?;
+        system::add(&mut view);
+        if policy.tmp.as_os_str().is_empty() {
+            view.at.insert("/tmp".into(), What::Memory);
+        } else {
+            let from = required(&policy.tmp)?;
+            view.own.push(from.clone());
+            let access = Access::Write;
+            view.at.insert("/tmp".into(), What::Bind { from, access });
+        }
+        view.add_home(policy)?;
+        for path in &policy.readable {
+            view.add_tree(policy, path, Access::Read)?;
+        }
+        for path in &policy.writable {
+            view.add_tree(policy, path, Access::Write)?;
+        }
+        let trees = view.trees(Access::Write);
+        for tree in trees.iter().filter(|tree| *tree != Path::new("/tmp")) {
+            git::protect(&mut view, tree);
+        }
+        for cache in &policy.caches {
+            view.add_cache(cache)?;
+        }
+        view.prune();
+        view.cover(policy);
+        view.add_own(policy)?;
+        view.hold_parents();
+        view.unlink();
+        Ok(view)
+    }
+
+    /// A symlink that has something below it would lead that elsewhere: it becomes a directory.
+    fn unlink(&mut self) {
+        let links = self.at.iter().filter(|(path, what)| {
+            // What is below a path follows it.
+            let after = (Bound::Excluded(*path), Bound::Unbounded);
+            let next = self.at.range::<PathBuf, _>(after).next();
+            matches!(what, What::Link { .. })
+                && next.is_some_and(|(next, _)| next.starts_with(path))
+        });
+        let links: Vec<PathBuf> = links.map(|(path, _)| path.clone()).collect();
+        for path in links {
+            self.at.insert(path, What::Dir);
+        }
+    }
+
+    fn close(&mut self, policy: &Policy, user: User) -> Result<()> {
+        for path in &policy.closed {
+            self.closed.extend(resolve(path)?);
+        }
+        let named = |path: &Path| {
+            let mut named = policy.readable.iter().chain(&policy.writable);
+            named.any(|given| given.starts_with(path))
+        };
+        if policy.home.is_absolute() {
+            let credentials = existing(&policy.home, home::CREDENTIALS);
+            let closed = credentials.filter(|path| !named(path));
+            self.closed.extend(closed.flat_map(fs::canonicalize));
+        }
+        if user == User::Root {
+            self.closed.extend(system::closed_for_root());
+        }
+        Ok(())
+    }
+
+    /// The home itself is empty; what is shown of it is bound into it.
+    fn add_home(&mut self, policy: &Policy) -> Result<()> {
+        let home = &policy.home;
+        if home.as_os_str().is_empty() || home == Path::new("/") {
+            return Ok(());
+        }
+        let real = resolve(home)?.unwrap_or_else(|| home.clone());
+        self.link(home, &real);
+        for path in existing(&real, home::SHOWN) {
+            // The name stays where programs look for it, though it may be a link into a directory of dot files.
+            if let Ok(from) = fs::canonicalize(&path)
+                && !self.is_closed(&from)
+            {
+                let access = Access::Read;
+                self.at.insert(path, What::Bind { from, access });
+            }
+        }
+        let trees = policy.writable.iter();
+        let trees: Vec<PathBuf> = trees.flat_map(fs::canonicalize).collect();
+        let in_writable = |path: &Path| trees.iter().any(|tree| path.starts_with(tree));
+        for name in home::PROFILES.iter().map(|name| real.join(name)) {
+            if in_writable(&name) && name.is_file() && !policy.writable.contains(&name) {
+                let access = Access::Read;
+                self.at.insert(name, What::Pin { access });
+            }
+        }
+        self.at.insert(real, What::Dir);
+        Ok(())
+    }
+
+    fn add_tree(&mut self, policy: &Policy, path: &Path, access: Access) -> Result<()> {
+        let real = match (resolve(path)?, access) {
+            (Some(real), _) => real,
+            (None, Access::Read) => return Ok(()),
+            (None, Access::Write) => return Err(refuse(path, "it does not exist")),
+        };
+        if real == Path::new("/") {
+            let why = "the whole file system cannot be given; name the directories";
+            return Err(refuse(path, why));
+        }
+        if OWN.iter().any(|own| real.starts_with(own)) {
+            let why = "a sandbox has its own /proc and /dev";
+            return Err(refuse(path, why));
+        }
+        if self.is_closed(&real) {
+            return Err(refuse(path, "it lies in a closed directory"));
+        }
+        let changeable = |tree: &PathBuf| tree != path && path.starts_with(tree);
+        if real != path && policy.writable.iter().any(changeable) {
+            let why = "it is reached through a symlink that the tool can change";
+            return Err(refuse(path, why));
+        }
+        self.link(path, &real);
+        let from = real.clone();
+        self.at.insert(real, What::Bind { from, access });
+        Ok(())
+    }
+
+    fn add_cache(&mut self, cache: &Cache) -> Result<()> {
+        let real = resolve(&cache.at)?.unwrap_or_else(|| cache.at.clone());
+        if self.is_closed(&real) {
+            return Err(refuse(&cache.at, "it lies in a closed directory"));
+        }
+        self.link(&cache.at, &real);
+        let layers = Cache {
+            at: real.clone(),
+            upper: required(&cache.upper)?,
+            work: required(&cache.work)?,
+        };
+        self.at.insert(real, What::Cache { layers });
+        Ok(())
+    }
+
+    /// Kept outputs and the agent's own socket, which may lie in a closed directory.
+    fn add_own(&mut self, policy: &Policy) -> Result<()> {
+        for path in policy.kept.iter().chain(&policy.socket_dir) {
+            if let Some(real) = resolve(path)? {
+                self.link(path, &real);
+                self.own.push(real.clone());
+                let from = real.clone();
+                let access = Access::Read;
+                self.at.insert(real, What::Bind { from, access });
+            }
+        }
+        Ok(())
+    }
+
+    /// A directory above what is read-only or closed could be renamed, with a forged one put in its place. Those in a
+    /// writable tree are pinned.
+    fn hold_parents(&mut self) {
+        let mut parents = Vec::new();
+        for (path, what) in &self.at {
+            let is_held = match what {
+                What::Bind { access, .. } | What::Pin { access } => *access == Access::Read,
+                What::Closed | What::Hidden => true,
+                _ => false,
+            };
+            let tree = self.writable_around(path).filter(|_| is_held);
+            if let Some(tree) = tree {
+                let above = path.ancestors().skip(1);
+                let above = above.take_while(|above| *above != tree);
+                parents.extend(above.map(Path::to_owned));
+            }
+        }
+        for path in parents {
+            // A closed path may not be there, but what is above it in the tree can be.
+            if path.is_dir() && !self.at.contains_key(&path) {
+                let access = Access::Write;
+                self.at.insert(path, What::Pin { access });
+            }
+        }
+    }
+
+    /// The innermost writable tree of the host with this path in it.
+    fn writable_around(&self, path: &Path) -> Option<&Path> {
+        let mut around = path.ancestors().skip(1).filter_map(|above| {
+            let (at, what) = self.at.get_key_value(above)?;
+            match what {
+                What::Bind { from, access } => Some((at, from == at && *access == Access::Write)),
+                What::Pin { .. } | What::Dir | What::Link { .. } => None,
+                _ => Some((at, false)),
+            }
+        });
+        around
+            .next()
+            .filter(|(_, writable)| *writable)
+            .map(|(at, _)| at.as_path())
+    }
+
+    pub fn is_own(&self, path: &Path) -> bool {
+        self.own.iter().any(|own| path.starts_with(own))
+    }
+
+    fn cover(&mut self, policy: &Policy) {
+        let own: Vec<PathBuf> = policy
+            .kept
+            .iter()
+            .chain(&policy.socket_dir)
+            .cloned()
+            .collect();
+        for path in self.closed.clone() {
+            let has_own = own.iter().any(|inside| {
+                let real = fs::canonicalize(inside);
+                real.is_ok_and(|real| real.starts_with(&path))
+            });
+            let what = if has_own { What::Hidden } else { What::Closed };
+            self.at.insert(path, what);
+        }
+    }
+
+    pub fn is_closed(&self, path: &Path) -> bool {
+        self.closed.iter().any(|closed| path.starts_with(closed))
+    }
+
+    pub fn closed(&self) -> &[PathBuf] {
+        &self.closed
+    }
+
+    /// Programs go on finding what is given by a path with a symlink in it.
+    fn link(&mut self, path: &Path, real: &Path) {
+        if path != real {
+            let to = real.to_owned();
+            self.at.insert(path.to_owned(), What::Link { to });
+        }
+    }
+
+    /// Paths of the trees with this access.
+    pub fn trees(&self, wanted: Access) -> Vec<PathBuf> {
+        let trees = self.at.iter().filter(|(_, what)| match what {
+            What::Bind { access, .. } => *access == wanted,
+            What::Memory | What::Cache { .. } => wanted == Access::Write,
+            _ => false,
+        });
+        trees.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Takes out what its parent shows in the same way: each mount costs time.
+    fn prune(&mut self) {
+        let is_same = |(path, what): &(&PathBuf, &What)| {
+            let around = path.ancestors().skip(1).find_map(|above| {
+                let around = self.at.get_key_value(above)?;
+                (!matches!(around.1, What::Link { .. } | What::Dir)).then_some(around)
+            });
+            match (around, what) {
+                (
+                    Some((at, What::Bind { from, access })),
+                    What::Bind {
+                        from: ours,
+                        access: wanted,
+                    },
+                ) => from == at && ours == *path && access == wanted,
+                (Some((at, What::Bind { from, .. })), What::Dir) => from == at,
+                _ => false,
+            }
+        };
+        let same = self.at.iter().filter(is_same);
+        let same: Vec<PathBuf> = same.map(|(path, _)| path.clone()).collect();
+        for path in same {
+            self.at.remove(&path);
+        }
+    }
+}
+
+/// Those of the names that are there: most are not, and looking is cheaper than resolving.
+fn existing(dir: &Path, names: &[&str]) -> impl Iterator<Item = PathBuf> {
+    let paths = names.iter().map(|name| dir.join(name));
+    paths.filter(|path| fs::symlink_metadata(path).is_ok())
+}
+
+fn refuse(path: &Path, why: &'static str) -> Error {
+    let path = path.to_owned();
+    Error::Policy { path, why }
+}
+
+fn required(path: &Path) -> Result<PathBuf> {
+    resolve(path)?.ok_or_else(|| refuse(path, "it does not exist"))
+}
+
+/// The path without symlinks; none if nothing is there.
+fn resolve(path: &Path) -> Result<Option<PathBuf>> {
+    if !path.is_absolute() {
+        return Err(refuse(path, "its path is not absolute"));
+    }
+    match fs::canonicalize(path) {
+        Ok(real) => Ok(Some(real)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
+            io::ErrorKind::PermissionDenied => Err(refuse(path, "the user may not read it")),
+            _ => Err(refuse(path, "it cannot be resolved")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

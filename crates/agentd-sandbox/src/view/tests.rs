@@ -1,0 +1,116 @@
+//! The plan of a view, which is data.
+
+use super::*;
+use std::os::unix::fs::symlink;
+use tempfile::TempDir;
+
+fn dirs(names: &[&str]) -> (TempDir, PathBuf) {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let root = fs::canonicalize(dir.path()).unwrap();
+    for name in names {
+        fs::create_dir_all(root.join(name)).unwrap();
+    }
+    (dir, root)
+}
+
+fn plan(policy: &Policy) -> View {
+    View::plan(policy, User::Ordinary).unwrap()
+}
+
+#[test]
+fn what_a_parent_shows_in_the_same_way_is_not_mounted_again() {
+    let (_dir, root) = dirs(&["a/b", "a/c"]);
+    let view = plan(&Policy {
+        readable: vec![root.join("a"), root.join("a/b"), "/usr/lib".into()],
+        writable: vec![root.join("a/c")],
+        ..Policy::default()
+    });
+    assert!(view.at.contains_key(&root.join("a")));
+    assert!(!view.at.contains_key(&root.join("a/b")));
+    assert!(!view.at.contains_key(Path::new("/usr/lib")));
+    let access = Access::Write;
+    let from = root.join("a/c");
+    assert_eq!(
+        view.at[&from],
+        What::Bind {
+            from: from.clone(),
+            access
+        }
+    );
+}
+
+#[test]
+fn the_way_to_a_protected_path_is_pinned() {
+    let (_dir, root) = dirs(&["tree/.git/info", "tree/.git/modules/a/b/hooks"]);
+    for name in [
+        "info/attributes",
+        "config",
+        "modules/a/b/HEAD",
+        "modules/a/b/config",
+    ] {
+        fs::write(root.join("tree/.git").join(name), "").unwrap();
+    }
+    let view = plan(&Policy {
+        writable: vec![root.join("tree")],
+        ..Policy::default()
+    });
+    let git = root.join("tree/.git");
+    for name in ["", "info", "modules", "modules/a", "modules/a/b"] {
+        let access = Access::Write;
+        assert_eq!(view.at[&git.join(name)], What::Pin { access }, "{name}");
+    }
+    for name in [
+        "info/attributes",
+        "config",
+        "modules/a/b/config",
+        "modules/a/b/hooks",
+    ] {
+        let access = Access::Read;
+        assert_eq!(view.at[&git.join(name)], What::Pin { access }, "{name}");
+    }
+    assert!(!view.at.contains_key(&git.join("hooks")));
+}
+
+#[test]
+fn a_git_directory_with_a_symlink_to_its_hooks_is_read_only() {
+    let (_dir, root) = dirs(&["tree/.git", "tree/my-hooks"]);
+    symlink("../my-hooks", root.join("tree/.git/hooks")).unwrap();
+    let view = plan(&Policy {
+        writable: vec![root.join("tree")],
+        ..Policy::default()
+    });
+    let access = Access::Read;
+    assert_eq!(view.at[&root.join("tree/.git")], What::Pin { access });
+}
+
+#[test]
+fn a_closed_directory_with_something_of_the_agent_in_it_is_hidden() {
+    let (_dir, root) = dirs(&["state/kept", "other"]);
+    let policy = Policy {
+        closed: vec![root.join("state"), root.join("other"), root.join("missing")],
+        kept: vec![root.join("state/kept")],
+        ..Policy::default()
+    };
+    let view = plan(&policy);
+    assert_eq!(view.at[&root.join("state")], What::Hidden);
+    assert_eq!(view.at[&root.join("other")], What::Closed);
+    assert!(!view.at.contains_key(&root.join("missing")));
+    assert!(view.is_own(&root.join("state/kept/file")));
+}
+
+#[test]
+fn a_policy_is_the_same_after_json() {
+    let policy = Policy {
+        writable: vec!["/a".into()],
+        network: crate::policy::Network::Off,
+        foreground: true,
+        ..Policy::default()
+    };
+    let text = serde_json::to_string(&policy).unwrap();
+    assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);
+    assert_eq!(
+        serde_json::from_str::<Policy>("{}").unwrap(),
+        Policy::default()
+    );
+    assert!(serde_json::from_str::<Policy>("{\"writeable\":[]}").is_err());
+}

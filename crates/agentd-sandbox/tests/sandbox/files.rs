@@ -1,0 +1,343 @@
+//! What a program can read and write.
+
+use crate::world::{ATTACK, SECRET, World, can, users, worlds};
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+
+#[test]
+fn the_work_tree_is_writable() {
+    for world in worlds() {
+        let script = "echo new > new && mkdir d && mv new d/ && cat file d/new";
+        world.shell(script).succeeds();
+        let new = fs::read_to_string(world.tree().join("d/new")).unwrap();
+        assert_eq!(new, "new\n");
+    }
+}
+
+#[test]
+fn a_write_outside_fails() {
+    for world in worlds() {
+        for name in [
+            "other/file",
+            "home/private/file",
+            "home/new",
+            "home/.bashrc",
+        ] {
+            let before = fs::read(world.root.join(name)).ok();
+            let path = world.path(name);
+            let ran = world.shell(&format!("echo x > {path}"));
+            // Below /tmp the agent's own directory is in its place.
+            if !world.root.starts_with("/tmp") {
+                ran.fails();
+            }
+            assert_eq!(fs::read(world.root.join(name)).ok(), before, "{name}");
+        }
+        for path in [
+            "/etc/new", "/usr/new", "/new", "/dev/new", "/run/new", "/var/new",
+        ] {
+            world.shell(&format!("echo x > {path}")).fails();
+        }
+    }
+}
+
+#[test]
+fn the_state_directory_is_not_read_by_any_path() {
+    for world in worlds() {
+        let secret = world.path("state/secret");
+        symlink(&secret, world.tree().join("link")).unwrap();
+        symlink(world.path("state"), world.tree().join("dir")).unwrap();
+        let control = world.plain_shell(&format!("cat {secret} link"));
+        assert!(control.output().contains(SECRET), "{control:?}");
+        for path in [
+            secret.as_str(),
+            "link",
+            "dir/secret",
+            "../state/secret",
+            &format!("/proc/self/root{secret}"),
+            &format!("/proc/1/root{secret}"),
+            &format!("/proc/1/cwd/{secret}"),
+            &format!("/proc/thread-self/root{secret}"),
+        ] {
+            world.shell(&format!("cat {path}")).fails().has_no_secret();
+        }
+        let script = format!(
+            "ls {0}; find / -name secret; grep -rs canary {0} .",
+            world.path("state")
+        );
+        let ran = world.shell(&script);
+        ran.has_no_secret();
+        assert!(!ran.output().contains("state/secret"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_closed_directory_in_a_readable_or_writable_one_is_closed() {
+    for mut world in worlds() {
+        if world.root.starts_with("/tmp") {
+            continue;
+        }
+        world.policy.readable.push(world.root.clone());
+        let state = world.path("state");
+        world
+            .shell(&format!("cat {state}/secret"))
+            .fails()
+            .has_no_secret();
+        world.policy.writable = vec![world.root.clone()];
+        for script in [
+            format!("cat {state}/secret"),
+            format!("mv {state} {state}.2"),
+            format!("echo x > {state}/new"),
+            format!("mv {0} {0}.2 && cat {0}.2/state/secret", world.path("")),
+            format!("chmod 700 {state} && cat {state}/secret"),
+            format!("ln {state}/secret stolen"),
+        ] {
+            world.shell(&script).fails().has_no_secret();
+        }
+        // What is the agent's own in there is shown all the same.
+        let kept = world.shell(&format!("cat {state}/kept/output"));
+        assert_eq!(kept.succeeds().output(), "kept output");
+    }
+}
+
+#[test]
+fn a_hard_link_to_what_is_closed_cannot_be_made() {
+    for world in worlds() {
+        let secret = world.path("state/secret");
+        world.shell(&format!("ln {secret} stolen")).fails();
+        world
+            .shell(&format!("ln {} stolen", world.path("other/file")))
+            .fails();
+        assert!(!world.tree().join("stolen").exists());
+    }
+}
+
+#[test]
+fn the_home_is_closed_except_for_tool_chains_and_git() {
+    for world in worlds() {
+        let home = world.path("home");
+        for name in [".ssh/id", "private/file", ".config/git/credentials"] {
+            let ran = world.shell(&format!("cat {home}/{name}"));
+            ran.fails().has_no_secret();
+        }
+        let ran = world.shell("cat ~/.gitconfig ~/.cargo/bin/tool");
+        assert!(ran.succeeds().output().contains("a tool"));
+        world.shell("echo x >> ~/.gitconfig").fails();
+        world.shell("echo x >> ~/.cargo/bin/tool").fails();
+    }
+}
+
+#[test]
+fn credentials_stay_closed_in_a_readable_home_unless_they_are_named() {
+    for mut world in worlds() {
+        let home = world.root.join("home");
+        world.policy.readable.push(home.clone());
+        let ran = world.shell("cat ~/private/file");
+        assert_eq!(ran.succeeds().output(), SECRET);
+        world.shell("cat ~/.ssh/id").fails().has_no_secret();
+        world.policy.readable.push(home.join(".ssh"));
+        assert_eq!(world.shell("cat ~/.ssh/id").succeeds().output(), SECRET);
+    }
+}
+
+#[test]
+fn shell_profiles_of_a_writable_home_are_read_only() {
+    for mut world in worlds() {
+        fs::write(world.root.join("home/.bashrc"), "# mine\n").unwrap();
+        world.policy.writable = vec![world.root.join("home"), world.tree()];
+        world.give_away();
+        world.shell("echo x > ~/new").succeeds();
+        world.shell("echo x >> ~/.bashrc").fails();
+        world.shell("mv ~/.bashrc ~/.bashrc2").fails();
+        world.shell("rm -f ~/.bashrc").fails();
+        // The tool chain is not writable, and the way to it cannot be replaced.
+        world.shell("echo x > ~/.cargo/bin/tool").fails();
+        world.shell("mv ~/.cargo ~/.cargo2").fails();
+    }
+}
+
+#[test]
+fn no_descriptor_is_inherited() {
+    for world in worlds() {
+        let ran =
+            world.shell("for fd in /proc/self/fd/*; do echo ${fd##*/}; done | sort -n | tail -1");
+        let last: u32 = ran.succeeds().output().trim().parse().unwrap();
+        assert!(last <= 3, "{ran:?}");
+        world.shell("ls -l /proc/1/fd").fails();
+    }
+}
+
+#[test]
+fn sockets_in_run_are_invisible() {
+    for world in worlds() {
+        let ran = world
+            .shell("find /run /var -type s; find /run -mindepth 1 -not -path '*resolv*' -type f");
+        assert_eq!(ran.output().trim(), "");
+        assert_ne!(world.attack(&["unix", "/run/dbus/system_bus_socket"]), "ok");
+    }
+}
+
+#[test]
+fn a_unix_socket_outside_is_unreachable_and_the_agents_own_is_reached() {
+    for world in worlds() {
+        for (name, expected) in [
+            ("state/other", "errno"),
+            ("other/socket", "errno"),
+            ("state/socket/own", "ok"),
+        ] {
+            let path = world.path(name);
+            let _listener = UnixListener::bind(&path).unwrap();
+            world.give_away();
+            assert_eq!(world.plain_attack(&["unix", &path]), "ok");
+            let said = world.attack(&["unix", &path]);
+            assert!(said.starts_with(expected), "{name}: {said}");
+        }
+        assert_eq!(world.attack(&["listen", "own"]), "ok");
+    }
+}
+
+/// The directory is bound, not the socket: a daemon that restarts makes a new one.
+#[test]
+fn a_socket_that_is_made_later_is_reached() {
+    for world in worlds() {
+        let path = world.path("state/socket/own");
+        let script = format!(
+            "echo ready > ready; while ! test -S {path}; do sleep 0.02; done; {ATTACK} unix {path}"
+        );
+        let running = world.begin(world.job("/bin/sh", &["-c", &script]));
+        crate::life::until(|| world.tree().join("ready").exists());
+        let _listener = UnixListener::bind(&path).unwrap();
+        world.give_away();
+        assert_eq!(running.finish().output().trim(), "ok");
+    }
+}
+
+#[test]
+fn tmp_is_the_agents_own() {
+    for world in worlds() {
+        world
+            .shell("echo x > /tmp/mine && echo y > /var/tmp/mine2 || true")
+            .succeeds();
+        assert!(world.root.join("tmp/mine").exists());
+        assert!(!std::path::Path::new("/tmp/mine").exists());
+        world.shell("cat /tmp/mine").succeeds();
+        let host = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+        world
+            .shell(&format!("ls {}", host.path().display()))
+            .fails();
+    }
+}
+
+#[test]
+fn without_a_directory_of_its_own_tmp_is_new_each_time() {
+    for mut world in worlds() {
+        world.policy.tmp = std::path::PathBuf::new();
+        world
+            .shell("echo x > /tmp/mine && cat /tmp/mine")
+            .succeeds();
+        world.shell("cat /tmp/mine").fails();
+    }
+}
+
+#[test]
+fn kept_output_is_readable_and_not_writable() {
+    for world in worlds() {
+        let kept = world.path("state/kept/output");
+        assert_eq!(
+            world.shell(&format!("cat {kept}")).succeeds().output(),
+            "kept output"
+        );
+        world.shell(&format!("echo x > {kept}")).fails();
+        world.shell(&format!("rm -f {kept}")).fails();
+    }
+}
+
+#[test]
+fn a_cache_shows_the_users_and_keeps_writes_apart() {
+    for world in worlds().into_iter().filter(|_| can("overlay")) {
+        let ran = world.shell("cat ~/.cache/tool/users && echo mine > ~/.cache/tool/mine && echo x > ~/.cache/tool/users");
+        ran.succeeds();
+        let users = fs::read_to_string(world.root.join("home/.cache/tool/users")).unwrap();
+        assert_eq!(users, "of the user");
+        assert!(!world.root.join("home/.cache/tool/mine").exists());
+        let again = world.shell("cat ~/.cache/tool/mine ~/.cache/tool/users");
+        assert_eq!(again.succeeds().output(), "mine\nx\n");
+    }
+}
+
+/// Overlayfs does not allow one upper layer in two mounts at the same time.
+#[test]
+fn a_cache_that_is_in_use_is_read_and_its_writes_are_dropped() {
+    for world in worlds().into_iter().filter(|_| can("overlay")) {
+        world.shell("echo first > ~/.cache/tool/first").succeeds();
+        let script =
+            "touch ready; while ! test -e go; do sleep 0.02; done; cat ~/.cache/tool/second";
+        let running = world.begin(world.job("/bin/sh", &["-c", script]));
+        crate::life::until(|| world.tree().join("ready").exists());
+        let ran = world.shell("cat ~/.cache/tool/users ~/.cache/tool/first; echo x > ~/.cache/tool/second && cat ~/.cache/tool/second; ls -A /");
+        assert!(
+            ran.succeeds().output().starts_with("of the userfirst\nx\n"),
+            "{ran:?}"
+        );
+        assert!(!ran.output().contains(".layers"), "{ran:?}");
+        fs::write(world.tree().join("go"), "").unwrap();
+        running.finish().fails();
+        assert!(!world.root.join("state/upper/second").exists());
+    }
+}
+
+#[test]
+fn a_cache_of_which_the_user_has_none_is_the_agents_own() {
+    for mut world in worlds() {
+        world.policy.caches[0].at = world.root.join("home/.npm");
+        world
+            .shell("echo mine > ~/.npm/mine && cat ~/.npm/mine")
+            .succeeds();
+        assert!(world.root.join("state/upper/mine").exists());
+        assert!(!world.root.join("home/.npm").exists());
+    }
+}
+
+#[test]
+fn read_only_writes_nothing_but_tmp() {
+    for mut world in worlds() {
+        world.policy.readable.push(world.tree());
+        world.policy.writable.clear();
+        let ran = world.shell("cat file && echo x > /tmp/x && echo x > /dev/null");
+        ran.succeeds();
+        world.shell("echo x > file").fails();
+        world.shell("touch new").fails();
+    }
+}
+
+#[test]
+fn devices_work_and_there_are_no_others() {
+    for world in worlds() {
+        let script = "head -c 4 /dev/zero > /dev/null && head -c 4 /dev/urandom | wc -c && echo x > /dev/shm/x \
+                      && test -c /dev/tty && test -e /dev/ptmx && ls /dev | tr '\\n' ' '";
+        let ran = world.shell(script);
+        let expected = "4\nfd full null ptmx pts random shm stderr stdin stdout tty urandom zero ";
+        assert_eq!(ran.succeeds().output(), expected);
+    }
+}
+
+#[test]
+fn a_home_that_is_a_symlink_is_found_by_its_name() {
+    for user in users() {
+        if !can("namespaces") {
+            return;
+        }
+        let mut world = World::elsewhere(user);
+        let link = world.root.join("linked-home");
+        symlink(world.root.join("home"), &link).unwrap();
+        world.env.insert("HOME".into(), link.display().to_string());
+        world.policy.home = link;
+        let ran = world.run(json!({
+            "user": world.user, "policy": world.policy, "program": "/bin/sh",
+            "args": ["-c", "cat ~/.gitconfig && cat ~/.ssh/id"], "env": world.env, "cwd": world.tree(),
+        }));
+        ran.fails().has_no_secret();
+        assert!(ran.output().contains("email=a@b"), "{ran:?}");
+    }
+}

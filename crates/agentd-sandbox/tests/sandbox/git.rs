@@ -1,0 +1,202 @@
+//! Git works in a sandbox, and nothing that a tool does there makes the user's git run a program.
+
+use crate::world::{Ran, SECRET, World, worlds};
+use std::fs;
+
+/// A repository in the work tree with one commit and a hook.
+fn repository(world: &World) {
+    let script = "git init -q && git add file && git commit -qm first && mkdir -p .git/info .git/hooks \
+                  && echo '# none' > .git/info/attributes && echo '#!/bin/sh' > .git/hooks/sample";
+    world.plain_shell(script).succeeds();
+}
+
+#[track_caller]
+fn refused(world: &World, script: &str) -> Ran {
+    let ran = world.shell(script);
+    ran.fails();
+    ran
+}
+
+#[test]
+fn commit_branch_and_stash_work() {
+    for world in worlds() {
+        repository(&world);
+        let script = "set -e; echo 2 > file; git commit -qam second; git branch topic; git checkout -q topic; \
+                      echo 3 > file; git stash -q; git stash pop -q; git commit -qam third; git checkout -q -; \
+                      git merge -q topic; git tag v1; git gc -q; git log --oneline | wc -l; git status --short";
+        let ran = world.shell(script);
+        assert_eq!(ran.succeeds().output(), "3\n");
+        world
+            .plain_shell("git fsck && git status && git log v1")
+            .succeeds();
+    }
+}
+
+#[test]
+fn the_git_directory_cannot_be_replaced() {
+    for world in worlds() {
+        repository(&world);
+        refused(&world, "mv .git .git2");
+        refused(&world, "rm -rf .git");
+        assert!(world.tree().join(".git/config").exists());
+    }
+}
+
+#[test]
+fn hooks_and_configuration_are_read_only() {
+    for world in worlds() {
+        repository(&world);
+        refused(&world, "echo x > .git/hooks/pre-commit");
+        refused(&world, "mv .git/hooks .git/hooks2");
+        refused(&world, "rm -rf .git/hooks");
+        refused(&world, "echo x >> .git/config");
+        refused(&world, "mv .git/config .git/config2");
+        refused(&world, "cp .git/config c && mv c .git/config");
+        refused(&world, "rm -f .git/config");
+        refused(&world, "git config core.fsmonitor 'touch pwned'");
+        refused(&world, "echo x > .git/info/attributes");
+        refused(
+            &world,
+            "mv .git/info .git/info2 && mkdir .git/info && echo '* filter=x' > .git/info/attributes",
+        );
+        refused(&world, "ln -f file .git/config");
+    }
+}
+
+#[test]
+fn nothing_is_created_for_what_is_not_there() {
+    for world in worlds() {
+        repository(&world);
+        let git = world.tree().join(".git");
+        fs::remove_dir_all(git.join("hooks")).unwrap();
+        world.shell("git status").succeeds();
+        assert!(!git.join("hooks").exists());
+        assert!(!git.join("config.worktree").exists());
+        let plain = World::in_tmp(world.user);
+        plain.shell("true").succeeds();
+        assert!(!plain.tree().join(".git").exists());
+    }
+}
+
+#[test]
+fn a_linked_work_tree_commits_and_its_real_directory_is_protected() {
+    for world in worlds() {
+        let main = world.path("other");
+        let tree = world.path("tree");
+        let script = format!(
+            "set -e; rm -rf {tree}/* ; cd {main}; git init -q; git add file; git commit -qm first; \
+             git worktree add -q {tree}/linked"
+        );
+        world.plain_shell(&script).succeeds();
+        let mut linked = world;
+        linked.policy.writable = vec![linked.root.join("tree/linked")];
+        let mut job = linked.job(
+            "/bin/sh",
+            &[
+                "-c",
+                "set -e; echo 2 > file; git commit -qam second; git branch topic",
+            ],
+        );
+        job["cwd"] = linked.root.join("tree/linked").to_str().into();
+        linked.run(job).succeeds();
+        for script in [
+            format!("echo x > {main}/.git/hooks/pre-commit"),
+            format!("echo x >> {main}/.git/config"),
+            format!("mv {main}/.git {main}/.git2"),
+            format!("echo /etc > {main}/.git/worktrees/linked/commondir"),
+            format!("echo 'gitdir: /tmp' > {tree}/linked/.git"),
+        ] {
+            let mut job = linked.job("/bin/sh", &["-c", &script]);
+            job["cwd"] = linked.root.join("tree/linked").to_str().into();
+            let ran = linked.run(job);
+            assert_ne!(ran.code(), Some(0), "{script}");
+        }
+    }
+}
+
+/// A tool writes a `.git` file; its next call must not get what that names.
+#[test]
+fn a_forged_git_file_opens_nothing() {
+    for world in worlds() {
+        let other = world.path("other");
+        world
+            .shell(&format!("echo 'gitdir: {other}' > .git"))
+            .succeeds();
+        let ran = world.shell(&format!("cat {other}/file; echo x > {other}/file"));
+        ran.fails().has_no_secret();
+        assert_eq!(
+            fs::read_to_string(world.root.join("other/file")).unwrap(),
+            SECRET
+        );
+    }
+}
+
+#[test]
+fn submodules_are_protected_too() {
+    for world in worlds() {
+        repository(&world);
+        let other = world.path("other");
+        let script = format!(
+            "set -e; (cd {other}; git init -q; git add file; git commit -qm first); \
+             git -c protocol.file.allow=always submodule --quiet add {other} sub; git commit -qm sub"
+        );
+        world.plain_shell(&script).succeeds();
+        refused(&world, "git -C sub config core.fsmonitor 'touch pwned'");
+        refused(&world, "echo x > .git/modules/sub/hooks/post-checkout");
+        refused(&world, "mv .git/modules/sub .git/modules/sub2");
+        refused(&world, "mv .git/modules .git/modules2");
+        world
+            .shell("cd sub && echo 2 > file && git commit -qam second")
+            .succeeds();
+    }
+}
+
+/// `commondir` in a main git directory names another one whose configuration git reads.
+#[test]
+fn a_git_directory_cannot_be_turned_around() {
+    let plant = "mkdir evil && cp -r .git/objects .git/refs .git/config evil/ \
+                 && git config -f evil/config core.fsmonitor 'touch pwned; false' && ";
+    for world in worlds() {
+        repository(&world);
+        let pwned = world.tree().join("pwned");
+        for (at, make) in [
+            "echo ../evil > .git/commondir",
+            "echo ../evil > c && mv c .git/commondir",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let ran = world.shell(&format!(
+                "rm -rf evil; {plant} {make}; while :; do sleep 0.02; done"
+            ));
+            assert_eq!(ran.signal(), Some(libc::SIGSYS.into()), "{at} {ran:?}");
+            world.plain_shell("git status").succeeds();
+            assert!(!pwned.exists());
+        }
+        // The control: without the sandbox it works.
+        world
+            .plain_shell("echo ../evil > .git/commondir; git status")
+            .succeeds();
+        assert!(pwned.exists());
+        fs::remove_file(&pwned).unwrap();
+        // What is there already is moved aside before the next start.
+        world.shell("true").succeeds();
+        world.plain_shell("git status").succeeds();
+        assert!(!pwned.exists());
+    }
+}
+
+#[test]
+fn a_git_directory_that_was_turned_around_before_a_kill_is_repaired() {
+    for world in worlds() {
+        repository(&world);
+        let script = "touch ready; while ! test -e go; do sleep 0.02; done";
+        let running = world.begin(world.job("/bin/sh", &["-c", script]));
+        crate::life::until(|| world.tree().join("ready").exists());
+        let init = rustix::process::Pid::from_raw(running.pid()).unwrap();
+        rustix::process::kill_process(init, rustix::process::Signal::KILL).unwrap();
+        fs::write(world.tree().join(".git/commondir"), "../evil").unwrap();
+        running.finish();
+        assert!(!world.tree().join(".git/commondir").exists());
+    }
+}

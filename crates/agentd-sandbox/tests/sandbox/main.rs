@@ -1,0 +1,22 @@
+//! Attacks and daily work in real sandboxes, as root and as an ordinary user.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "functions that tests share"
+)]
+
+mod calls;
+mod files;
+mod git;
+mod life;
+mod list;
+mod network;
+mod policy;
+mod processes;
+mod programs;
+mod root;
+mod support;
+mod thread;
+mod world;
