@@ -42,7 +42,7 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         plain("format", 1, &["fmt", "--all", "--check"]),
         plain(
             "clippy",
-            8,
+            7,
             &[
                 "clippy",
                 "--workspace",
@@ -54,7 +54,7 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         ),
         tests(setting),
         // Behind the tests, which have built what it runs.
-        plain("lab", 6, &["xtask", "lab", "--quick", "--mutants"]),
+        plain("lab", 9, &["xtask", "lab", "--quick", "--mutants"]),
         Suite {
             runner: Some(Runner::CargoTest),
             ..plain("doctests", 3, &["test", "--workspace", "--doc"])
@@ -85,7 +85,7 @@ fn tests(setting: &Setting) -> Suite {
     }
     Suite {
         name: "tests",
-        budget_minutes: if setting.long { 90 } else { 18 },
+        budget_minutes: if setting.long { 90 } else { 24 },
         args,
         env,
         runner: Some(runner),
@@ -128,9 +128,9 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_run_stays_under_forty_minutes() {
+    fn a_whole_run_stays_under_fifty_minutes() {
         let sum: u32 = all(&SHORT).iter().map(|suite| suite.budget_minutes).sum();
-        assert!(sum < 40, "the budgets add up to {sum} minutes");
+        assert!(sum < 50, "the budgets add up to {sum} minutes");
     }
 
     #[test]

@@ -79,6 +79,7 @@ impl Story {
             max_output_tokens: 4096,
             temperature: None,
             thinking_tokens: None,
+            effort: None,
         };
         self.add(events, None, context);
     }

@@ -7,9 +7,10 @@ mod events;
 mod hooks;
 mod kin;
 mod tasks;
+pub mod time;
 mod tree;
 
-pub use archive::{Archive, Archived, Ended, Purge, Purged};
+pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
 pub use compact::{Compact, Compacted};
 pub use daemon::Daemon;
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
@@ -17,14 +18,14 @@ pub use hooks::{
     CheckHooks, CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks,
     TestedHook, TestedHooks, TrustHooks,
 };
-pub use kin::{Child, Parent};
+pub use kin::{AgentRef, Child};
 pub use tasks::{Output, OutputQuery, Task, TaskState, Tasks};
-pub use tree::{Conversations, EndedTurn, Fork, Forked, OneConversation, Rewind};
-
-use agentd_core::event::{Decision, Direction, Mode, PromptMode, TurnStatus};
-use agentd_core::id::{
-    AgentId, ApprovalId, ConversationId, OpId, PromptId, RuntimeId, Seq, TaskId, TurnId,
+pub use tree::{
+    Conversation, Conversations, EndedTurn, Fork, Forked, OneConversation, Origin, Rewind,
 };
+
+use agentd_core::event::{Decision, Direction, Mode, PauseReason, PromptMode, TurnStatus};
+use agentd_core::id::{AgentId, ApprovalId, ConversationId, OpId, PromptId, Seq, TaskId, TurnId};
 pub use agentd_core::reset::{HookReport, Killed, Receipt};
 use agentd_core::spec::AgentSpec;
 use agentd_core::state::Phase;
@@ -80,31 +81,42 @@ pub struct Agent {
     pub provider: Option<String>,
     pub cwd: Option<String>,
     pub usage: Usage,
+    #[serde(with = "time")]
     pub created_at: Timestamp,
+    #[serde(with = "time")]
     pub updated_at: Timestamp,
     /// When the turn under way began.
+    #[serde(with = "time::option")]
     pub started_at: Option<Timestamp>,
-    /// When the last turn ended.
+    /// When the last turn of the current conversation ended.
+    #[serde(with = "time::option")]
     pub completed_at: Option<Timestamp>,
     /// The turn under way.
     pub turn: Option<TurnId>,
+    /// The last turn of the current conversation; none after a reset.
     pub last_turn: Option<LastTurn>,
     /// The beginning of the last answer.
     pub summary: Option<String>,
     /// Why it waits or has failed, and what to do about it.
     pub error: Option<String>,
+    /// What the turn under way waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<PauseReason>,
     pub queued: u64,
     /// Those of its subagents as well.
     pub approvals: Vec<Approval>,
     pub tasks: Vec<TaskId>,
     /// Whose subagent it is.
     #[serde(default)]
-    pub parent: Option<Parent>,
+    pub parent: Option<AgentRef>,
     /// The subagents that it has started, the newest last.
     #[serde(default)]
     pub children: Vec<Child>,
     pub archived: bool,
     pub stopped: bool,
+    /// Only in the answer to what gave it its name: the agent that had the name as an alias until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub displaced: Option<AgentRef>,
     /// A hooks file of its project that is passed over: nobody has trusted it as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untrusted_hooks: Option<String>,
@@ -124,7 +136,6 @@ pub struct LastTurn {
 pub struct Process {
     pub state: ProcessState,
     pub pid: Option<u32>,
-    pub runtime: Option<RuntimeId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,10 +171,11 @@ pub struct Usage {
 pub struct Approval {
     pub id: ApprovalId,
     pub call: String,
+    #[serde(with = "time")]
     pub asked_at: Timestamp,
     /// The subagent whose call it is; none where it is the agent's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
+    pub agent: Option<AgentRef>,
 }
 
 /// `GET /v1/agents`
@@ -205,12 +217,14 @@ pub struct AgentLine {
     pub generation: u64,
     pub conversations: u64,
     pub usage: Usage,
+    #[serde(with = "time")]
     pub created_at: Timestamp,
+    #[serde(with = "time")]
     pub updated_at: Timestamp,
     pub archived: bool,
     /// Whose subagent it is.
     #[serde(default)]
-    pub parent: Option<AgentId>,
+    pub parent: Option<AgentRef>,
 }
 
 /// `POST /v1/agents/{name}/prompts`
@@ -229,8 +243,10 @@ pub struct Send {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
-    pub agent: AgentId,
+    pub agent: AgentRef,
     pub prompt: PromptId,
+    /// The agent's phase when it was accepted; a stopped agent answers after it is started.
+    pub phase: Phase,
     /// Under this key it had been accepted before.
     pub repeated: bool,
     /// The event that accepted it: whoever follows the events from here sees all that comes of it.
@@ -241,7 +257,8 @@ pub struct Sent {
 /// long. What `agentd send --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    pub agent: AgentId,
+    pub agent: AgentRef,
+    pub prompt: PromptId,
     pub conversation: ConversationId,
     pub turn: Option<TurnId>,
     pub status: Status,
@@ -287,7 +304,7 @@ impl From<TurnStatus> for Status {
     }
 }
 
-/// `POST /v1/agents/{name}/start`, `/continue`
+/// `POST /v1/agents/{name}/start`, `/continue`, `/env`
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
@@ -301,6 +318,8 @@ pub struct Start {
 pub struct Restart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: Env,
 }
 
 /// `POST /v1/agents/{name}/stop`
@@ -352,7 +371,8 @@ pub struct Checkpoint {
 pub struct Checkpointed {
     pub conversation: ConversationId,
     pub label: String,
-    pub at: Seq,
+    /// The event that the label is on.
+    pub seq: Seq,
     /// The file with the conversation's events, which goes on growing with it.
     pub transcript: String,
 }

@@ -2,31 +2,38 @@
 
 mod hooks;
 mod tasks;
+mod transport;
 
 use crate::api::*;
-use crate::error::{Error, Problem};
+use crate::error::Error;
 use crate::events::Events;
+use crate::retry::Retry;
 use agentd_core::event::{Decision, Event};
-use agentd_core::id::{ApprovalId, PromptId, Seq};
+use agentd_core::id::{ApprovalId, OpId, PromptId, Seq};
 use agentd_core::spec::AgentSpec;
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
-use hyper::client::conn::http1;
-use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::{Method, Request, Response};
-use hyper_util::rt::TokioIo;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use hyper::Method;
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::UnixStream;
+use transport::{Again, Content, escaped, of, with_query};
 
 /// A way to the daemon that listens at one socket. Each question has a connection of its own.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Client {
     socket: PathBuf,
     points: Option<Points>,
+    retry: Option<Arc<dyn Retry>>,
+    op: Option<OpId>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("socket", &self.socket)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Is told, in the lab alone, that something is about to be asked or was answered: when, what, of what.
@@ -37,6 +44,8 @@ impl Client {
         Self {
             socket: socket.into(),
             points: None,
+            retry: None,
+            op: None,
         }
     }
 
@@ -45,9 +54,24 @@ impl Client {
         self
     }
 
+    /// What is not answered is sent again, for as long as this says so; a change under an op that is generated, where
+    /// none was given.
+    pub fn with_retry(mut self, retry: Arc<dyn Retry>) -> Self {
+        self.retry = Some(retry);
+        self
+    }
+
+    /// The same client, whose next change is asked for under this op. The same op again gives what it gave before.
+    pub fn under(&self, op: Option<OpId>) -> Self {
+        Self {
+            op: op.or(self.op),
+            ..self.clone()
+        }
+    }
+
     fn pass(&self, when: &str, what: &str, path: &str) {
         if let Some(points) = self.points {
-            points(when, what, about(path));
+            points(when, what, transport::about(path));
         }
     }
 
@@ -61,7 +85,7 @@ impl Client {
 
     /// Answered before it stops; it has when nobody listens any more.
     pub async fn stop_daemon(&self) -> Result<Daemon, Error> {
-        self.post("/v1/daemon/stop", &()).await
+        self.post_once("/v1/daemon/stop", &()).await
     }
 
     pub async fn create(&self, create: &Create) -> Result<Created, Error> {
@@ -81,7 +105,7 @@ impl Client {
     }
 
     pub async fn set_spec(&self, name: &str, spec: &AgentSpec) -> Result<Agent, Error> {
-        self.send_json(Method::PUT, &of(name, "/spec"), spec).await
+        self.put(&of(name, "/spec"), spec).await
     }
 
     pub async fn start(&self, name: &str, start: &Start) -> Result<Agent, Error> {
@@ -97,22 +121,26 @@ impl Client {
     }
 
     pub async fn reset(&self, name: &str, reset: &Reset) -> Result<Receipt, Error> {
-        self.post(&of(name, "/reset"), reset).await
+        let client = self.under(reset.op);
+        client.post(&of(name, "/reset"), reset).await
     }
 
     /// Begins a conversation from a place of another; the old one is kept.
     pub async fn rewind(&self, name: &str, rewind: &Rewind) -> Result<Receipt, Error> {
-        self.post(&of(name, "/rewind"), rewind).await
+        let client = self.under(rewind.op);
+        client.post(&of(name, "/rewind"), rewind).await
     }
 
     /// Shortens what the model sees; the history stays. Answered when it is made.
     pub async fn compact(&self, name: &str, compact: &Compact) -> Result<Compacted, Error> {
-        self.post(&of(name, "/compact"), compact).await
+        let client = self.under(compact.op);
+        client.post(&of(name, "/compact"), compact).await
     }
 
     /// Makes another agent, which goes on from a place of this one.
     pub async fn fork(&self, name: &str, fork: &Fork) -> Result<Forked, Error> {
-        self.post(&of(name, "/fork"), fork).await
+        let client = self.under(fork.op);
+        client.post(&of(name, "/fork"), fork).await
     }
 
     pub async fn checkpoint(
@@ -124,7 +152,12 @@ impl Client {
     }
 
     pub async fn send(&self, name: &str, send: &Send) -> Result<Sent, Error> {
-        self.post(&of(name, "/prompts"), send).await
+        // Its key does what an op does.
+        let path = of(name, "/prompts");
+        match send.key {
+            Some(_) => self.post_as_it_is(&path, send).await,
+            None => self.post_once(&path, send).await,
+        }
     }
 
     /// Where a prompt is; waits so long for it to be over.
@@ -147,6 +180,11 @@ impl Client {
     /// Takes up a turn that a limit ended, or that waits.
     pub async fn go_on(&self, name: &str, start: &Start) -> Result<Agent, Error> {
         self.post(&of(name, "/continue"), start).await
+    }
+
+    /// Brings the agent what the caller works with; a turn that waits for its key goes on then.
+    pub async fn bring(&self, name: &str, start: &Start) -> Result<Agent, Error> {
+        self.post_as_it_is(&of(name, "/env"), start).await
     }
 
     pub async fn decide(
@@ -172,8 +210,8 @@ impl Client {
     /// Every event that one conversation shows, a line of JSON each.
     pub async fn transcript(&self, name: &str, which: &str) -> Result<Bytes, Error> {
         let path = format!("/conversations/{}/transcript", escaped(which));
-        let response = self.ask(Method::GET, &of(name, &path), None).await?;
-        whole(response).await
+        self.whole(Method::GET, &of(name, &path), None, Again::AsItIs)
+            .await
     }
 
     pub async fn rename(&self, name: &str, to: &str) -> Result<Agent, Error> {
@@ -186,8 +224,8 @@ impl Client {
     }
 
     /// Takes one out again that was put away.
-    pub async fn restore(&self, name: &str) -> Result<Agent, Error> {
-        self.post(&of(name, "/restore"), &()).await
+    pub async fn restore(&self, name: &str, restore: &Restore) -> Result<Agent, Error> {
+        self.post(&of(name, "/restore"), restore).await
     }
 
     pub async fn purge(&self, name: &str, purge: &Purge) -> Result<Purged, Error> {
@@ -196,14 +234,17 @@ impl Client {
 
     /// The agent as one portable file.
     pub async fn export(&self, name: &str) -> Result<Bytes, Error> {
-        let response = self.ask(Method::GET, &of(name, "/export"), None).await?;
-        whole(response).await
+        self.whole(Method::GET, &of(name, "/export"), None, Again::AsItIs)
+            .await
     }
 
-    pub async fn import(&self, file: Bytes) -> Result<Agent, Error> {
-        let body = Some(("application/zstd", file));
-        let response = self.ask(Method::POST, "/v1/import", body).await?;
-        read(&whole(response).await?)
+    pub async fn import(&self, file: Bytes, import: &Import) -> Result<Agent, Error> {
+        let content = Content {
+            kind: "application/zstd",
+            bytes: file,
+        };
+        let path = with_query("/v1/import", import)?;
+        self.change(Method::POST, &path, content).await
     }
 
     /// A page of an agent's events, and where the next one begins.
@@ -228,160 +269,5 @@ impl Client {
     /// All agents' events, from a place on; they end where the journal does, unless they are followed.
     pub async fn replay(&self, query: &AllEventsQuery) -> Result<Events, Error> {
         self.stream(&with_query("/v1/events", query)?).await
-    }
-
-    async fn stream(&self, path: &str) -> Result<Events, Error> {
-        let response = self.ask(Method::GET, path, None).await?;
-        Ok(Events::new(response.into_body()))
-    }
-
-    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
-        let response = self.ask(Method::GET, path, None).await?;
-        read(&whole(response).await?)
-    }
-
-    pub(crate) async fn post<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &(impl Serialize + Sync),
-    ) -> Result<T, Error> {
-        self.send_json(Method::POST, path, body).await
-    }
-
-    async fn send_json<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        body: &(impl Serialize + Sync),
-    ) -> Result<T, Error> {
-        let body = serde_json::to_vec(body).map_err(strange)?;
-        let body = Some(("application/json", body.into()));
-        let response = self.ask(method, path, body).await?;
-        read(&whole(response).await?)
-    }
-
-    /// Sends a request; an answer that is a problem is an error.
-    async fn ask(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<(&str, Bytes)>,
-    ) -> Result<Response<Incoming>, Error> {
-        let stream = UnixStream::connect(&self.socket).await;
-        let stream = stream.map_err(|source| Error::NotRunning {
-            path: self.socket.clone(),
-            source,
-        })?;
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(broken)?;
-        // It ends with the answer, or when nobody waits for one any more.
-        tokio::spawn(connection);
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(HOST, "agentd");
-        let request = match &body {
-            Some((kind, _)) => request.header(CONTENT_TYPE, *kind),
-            None => request,
-        };
-        let body = body.map(|(_, body)| body).unwrap_or_default();
-        let request = request.body(Full::new(body)).map_err(strange)?;
-        self.pass("before", "ask", path);
-        let response = sender.send_request(request).await.map_err(broken)?;
-        self.pass("on", "answer", path);
-        if response.status().is_success() {
-            return Ok(response);
-        }
-        let status = response.status();
-        let body = whole(response).await?;
-        match serde_json::from_slice::<Problem>(&body) {
-            Ok(problem) => Err(Error::Problem(Box::new(problem))),
-            Err(_) => Err(Error::Strange(format!("{status} without a reason"))),
-        }
-    }
-}
-
-/// What is asked about, whoever it is about.
-fn about(path: &str) -> &str {
-    let path = path.split('?').next().unwrap_or_default();
-    let mut parts = path.split('/').skip(2);
-    let (first, third) = (parts.next(), parts.nth(1));
-    third.or(first).unwrap_or_default()
-}
-
-fn of(name: &str, rest: &str) -> String {
-    format!("/v1/agents/{}{rest}", escaped(name))
-}
-
-pub(crate) fn with_query(path: &str, query: &impl Serialize) -> Result<String, Error> {
-    let query = serde_json::to_value(query).map_err(strange)?;
-    let fields = query.as_object().into_iter().flatten();
-    let mut path = path.to_owned();
-    for (n, (name, value)) in fields.enumerate() {
-        let value = match value {
-            serde_json::Value::String(text) => escaped(text),
-            other => escaped(&other.to_string()),
-        };
-        path.push(if n == 0 { '?' } else { '&' });
-        path.push_str(&format!("{name}={value}"));
-    }
-    Ok(path)
-}
-
-/// Everything but letters, digits and `-._~` as its bytes in hexadecimal.
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
-    out
-}
-
-async fn whole(response: Response<Incoming>) -> Result<Bytes, Error> {
-    let body = response.into_body().collect().await;
-    Ok(body.map_err(broken)?.to_bytes())
-}
-
-fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(body).map_err(strange)
-}
-
-fn broken(error: hyper::Error) -> Error {
-    Error::Broken(error.to_string())
-}
-
-fn strange(error: impl ToString) -> Error {
-    Error::Strange(error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_about_its_noun() {
-        assert_eq!(about("/v1/agents/coder/prompts/1?wait_ms=5"), "prompts");
-        assert_eq!(about("/v1/agents?limit=5"), "agents");
-        assert_eq!(about("/v1/agents/coder"), "agents");
-        assert_eq!(about("/v1/daemon"), "daemon");
-    }
-
-    #[test]
-    fn names_and_queries_travel_whole() {
-        assert_eq!(of("a/b c", "/x"), "/v1/agents/a%2Fb%20c/x");
-        let list = List {
-            prefix: Some("ü&".to_owned()),
-            by_name: true,
-            ..List::default()
-        };
-        let path = with_query("/v1/agents", &list).unwrap();
-        assert!(path.contains("prefix=%C3%BC%26"), "{path}");
-        assert!(path.contains("by_name=true"), "{path}");
     }
 }

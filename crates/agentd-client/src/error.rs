@@ -95,3 +95,10 @@ pub enum Error {
     #[error("the daemon's answer cannot be read: {0}")]
     Strange(String),
 }
+
+impl Error {
+    /// The daemon is not there any more; all that was accepted is.
+    pub const fn is_gone(&self) -> bool {
+        matches!(self, Self::NotRunning { .. } | Self::Broken(_))
+    }
+}

@@ -1,7 +1,7 @@
-//! A stream of events, as the daemon sends them.
+//! A stream of events, as the daemon sends them. It says how it ends; one that just ends was cut off.
 
 use crate::api::{Delta, Item};
-use crate::error::Error;
+use crate::error::{Error, Problem};
 use agentd_core::event::Event;
 use futures_util::StreamExt as _;
 use hyper::body::Incoming;
@@ -10,6 +10,8 @@ use sse_stream::SseStream;
 pub struct Events {
     source: SseStream<Incoming>,
     cursor: Option<u64>,
+    /// It ended, in whichever way.
+    is_over: bool,
 }
 
 impl Events {
@@ -17,6 +19,7 @@ impl Events {
         Self {
             source: SseStream::new(body),
             cursor: None,
+            is_over: false,
         }
     }
 
@@ -25,12 +28,23 @@ impl Events {
         self.cursor
     }
 
-    /// The next thing; none where the stream ended.
+    /// The next thing; none after the stream said that it ends. A stream that was cut off, and one that the
+    /// daemon could not go on with, is an error: what came before it is not all there is.
     pub async fn next(&mut self) -> Option<Result<Item, Error>> {
+        if self.is_over {
+            return None;
+        }
+        let next = self.read().await;
+        self.is_over = !matches!(next, Ok(Some(_)));
+        next.transpose()
+    }
+
+    async fn read(&mut self) -> Result<Option<Item>, Error> {
         loop {
-            let sse = match self.source.next().await? {
-                Ok(sse) => sse,
-                Err(error) => return Some(Err(Error::Broken(error.to_string()))),
+            let sse = match self.source.next().await {
+                Some(Ok(sse)) => sse,
+                Some(Err(error)) => return Err(Error::Broken(error.to_string())),
+                None => return Err(Error::Broken("the stream was cut off".to_owned())),
             };
             if let Some(id) = sse.id.as_deref().and_then(|id| id.parse().ok()) {
                 self.cursor = Some(id);
@@ -42,10 +56,17 @@ impl Events {
                 Some("event") => {
                     serde_json::from_str::<Event>(&data).map(|event| Item::Event(Box::new(event)))
                 }
+                Some("end") => return Ok(None),
+                Some("problem") => match serde_json::from_str::<Problem>(&data) {
+                    Ok(problem) => return Err(Error::Problem(Box::new(problem))),
+                    Err(error) => Err(error),
+                },
                 // A comment, or something newer than this client.
                 _ => continue,
             };
-            return Some(item.map_err(|error| Error::Strange(error.to_string())));
+            return item
+                .map(Some)
+                .map_err(|error| Error::Strange(error.to_string()));
         }
     }
 }

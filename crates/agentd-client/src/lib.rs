@@ -7,7 +7,9 @@ pub mod api;
 mod client;
 mod error;
 mod events;
+mod retry;
 
 pub use client::{Client, Points};
 pub use error::{Error, Kind, Problem};
 pub use events::Events;
+pub use retry::{Retry, Unanswered};

@@ -37,7 +37,9 @@ pub enum Refused {
     #[error("the words of conversation {0} were purged; nothing can begin from them")]
     Purged(ConversationId),
     #[error("another reset is under way: {0}")]
-    Resetting(OpId),
+    Resetting(Box<OpId>),
+    #[error("the op `{0}` was used for another change")]
+    OtherOp(Box<OpId>),
     #[error("event {0} is not in that conversation")]
     NotThere(Seq),
     #[error("the agent has no conversation {0}")]

@@ -41,17 +41,48 @@ pub fn grant(
     max_output_tokens: u64,
     price: Option<Price>,
 ) -> Result<Grant, LimitKind> {
-    let limits = &state.spec.limits;
     let turn = state.turn.as_ref();
-    let this_turn_ms = turn.map_or(0, |turn| now.since(turn.started_at));
-    if turn.is_some_and(|turn| turn.iterations >= limits.max_iterations) {
+    let this_turn_ms = turn.map_or(0, |turn| turn.busy_ms(now));
+    if turn.is_some_and(|turn| turn.iterations >= state.spec.limits.max_iterations) {
         return Err(LimitKind::Iterations);
     }
+    let mut output_tokens = max_output_tokens;
+    for scope in &scopes(state, now) {
+        output_tokens = scope.fit(input_tokens, output_tokens, this_turn_ms, price)?;
+    }
+    Ok(Grant {
+        input_tokens,
+        output_tokens,
+        cost: price.map(|price| most(input_tokens, output_tokens, price)),
+    })
+}
+
+/// When the turn under way has used up a time limit, and which one: the earliest of them. It is None
+/// while the turn waits for a person, because its clock stands still then.
+pub fn deadline(state: &AgentState, now: Timestamp) -> Option<(Timestamp, LimitKind)> {
+    let turn = state.turn.as_ref()?;
+    if turn.waiting_since.is_some() {
+        return None;
+    }
+    let scopes = scopes(state, now);
+    let ends = scopes.iter().filter_map(|scope| {
+        let left_ms = scope.budget.wall_ms?.saturating_sub(scope.spent.busy_ms);
+        let at = turn.started_at.plus(turn.waited_ms).plus(left_ms);
+        let [_, _, by_time] = scope.kinds;
+        Some((at, by_time))
+    });
+    ends.min_by_key(|(at, _)| *at)
+}
+
+/// Each limit, with what has been used of it before this turn.
+fn scopes(state: &AgentState, now: Timestamp) -> [Scope<'_>; 4] {
+    let limits = &state.spec.limits;
+    let turn = state.turn.as_ref();
     let conversation = state
         .tree
         .current_conversation()
         .map_or_else(Spent::default, |conversation| conversation.spent);
-    let scopes = [
+    [
         Scope {
             budget: &limits.turn,
             spent: turn.map_or_else(Spent::default, |turn| turn.spent),
@@ -84,16 +115,7 @@ pub fn grant(
                 LimitKind::SubtreeTime,
             ],
         },
-    ];
-    let mut output_tokens = max_output_tokens;
-    for scope in &scopes {
-        output_tokens = scope.fit(input_tokens, output_tokens, this_turn_ms, price)?;
-    }
-    Ok(Grant {
-        input_tokens,
-        output_tokens,
-        cost: price.map(|price| most(input_tokens, output_tokens, price)),
-    })
+    ]
 }
 
 /// The most that this can cost: all of the input may have to be written to the cache first.
@@ -153,7 +175,9 @@ impl Scope<'_> {
 
 /// How many output tokens `left` pays for, after the input. Nothing where there is no price.
 fn affordable_output(left: MicroUsd, input_tokens: u64, price: Option<Price>) -> u64 {
-    let Some(price) = price else { return 0 };
+    let Some(price) = price.map(|price| price.at(input_tokens)) else {
+        return 0;
+    };
     // The price of the input is rounded up, so the rest pays for whole output tokens exactly.
     let Some(left) = left.0.checked_sub(most(input_tokens, 0, price).0) else {
         return 0;

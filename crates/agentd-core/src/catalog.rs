@@ -11,9 +11,11 @@
 //! window = 131072
 //! input_usd = 0.10                   # per million tokens
 //! output_usd = 0.40
+//! long_context = { above = 100000, input_times = 2, output_times = 1.5 }
 //!
 //! [daemon]
 //! orphan_ms = 3600000
+//! session_end_wait_ms = 1500
 //! log = "info"
 //! ```
 
@@ -25,7 +27,7 @@ mod provider;
 
 pub use daemon::{DaemonSettings, LogLevel};
 pub use error::{Error, Fault, Unresolved};
-pub use model::ModelEntry;
+pub use model::{ModelEntry, ThinkingForm};
 pub use provider::ProviderEntry;
 
 use std::collections::BTreeMap;
@@ -61,10 +63,12 @@ impl Default for Catalog {
 impl Catalog {
     pub fn built_in() -> Self {
         let providers = provider::built_in().into_iter();
-        let models = model::built_in().into_iter();
+        let models = model::built_in().iter();
         Self {
             providers: providers.map(|entry| (entry.name.clone(), entry)).collect(),
-            models: models.map(|entry| (entry.name.clone(), entry)).collect(),
+            models: models
+                .map(|entry| (entry.name.clone(), entry.clone()))
+                .collect(),
             daemon: DaemonSettings::default(),
         }
     }

@@ -1,10 +1,11 @@
-//! Where to cut when the window gets too small: calls and their results stay together.
+//! Where to cut when the window gets too small: calls and their results stay together, and what the
+//! model has not finished answering is never covered ([`Window::coverable`]).
 
 use crate::event::Position;
 use crate::id::CallId;
 use crate::message::Block;
 use crate::request::estimate_bytes;
-use crate::window::{Entry, Window};
+use crate::window::{Entry, Item, Window};
 
 /// Whether a request of this size is near enough to the model's window.
 pub fn is_due(estimated_tokens: u64, model_window: u64, compact_at: f64) -> bool {
@@ -19,7 +20,7 @@ pub fn size(window: &Window) -> u64 {
 /// The place up to which a summary may stand for the window, so that at most about `keep_tokens`
 /// stay as they are. None where nothing would be gained.
 pub fn cut(window: &Window, keep_tokens: u64) -> Option<Position> {
-    let items = window.items();
+    let (items, coverable) = (window.items(), window.coverable());
     let mut open: Vec<&CallId> = Vec::new();
     // For each item: may the summary end right behind it?
     let mut may_cut = Vec::with_capacity(items.len());
@@ -36,7 +37,7 @@ pub fn cut(window: &Window, keep_tokens: u64) -> Option<Position> {
             Entry::Result(result) => open.retain(|id| **id != result.call),
             _ => {}
         }
-        may_cut.push(open.is_empty());
+        may_cut.push(open.is_empty() && may_cut.len() < coverable);
     }
     // Walk back from the end for the earliest cut that leaves little enough; failing that, the last
     // one there is.
@@ -52,10 +53,21 @@ pub fn cut(window: &Window, keep_tokens: u64) -> Option<Position> {
         }
     }
     let covered = items.get(..=covered?)?;
-    let gains = covered
-        .iter()
-        .any(|item| !matches!(item.entry, Entry::Summary(_)));
+    let mut replaced = covered.iter().filter(|item| is_replaced(window, item));
+    let gains = replaced.any(|item| !matches!(item.entry, Entry::Summary(_)));
     covered.last().filter(|_| gains).map(|item| item.placed)
+}
+
+/// About how many tokens a summary up to `through` would take the place of.
+pub fn replaced_tokens(window: &Window, through: Position) -> u64 {
+    let covered = window.covered_items(through).iter();
+    let replaced = covered.filter(|item| is_replaced(window, item));
+    replaced.map(|item| tokens(&item.entry)).sum()
+}
+
+/// Whether a covered item goes away. A prompt that is still worked on stays behind the summary.
+fn is_replaced(window: &Window, item: &Item) -> bool {
+    !window.is_open_prompt(item)
 }
 
 fn tokens(entry: &Entry) -> u64 {

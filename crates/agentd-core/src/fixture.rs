@@ -95,6 +95,7 @@ pub fn context(wire: Wire) -> Context {
         max_output_tokens: 1000,
         temperature: None,
         thinking_tokens: None,
+        effort: None,
     }
 }
 

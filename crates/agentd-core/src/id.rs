@@ -1,5 +1,7 @@
 //! Ids: newtypes over UUIDv7, made outside this crate, and the numbers that order things.
 
+pub use crate::op::{BadOp, OpId};
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -66,8 +68,6 @@ uuid_ids! {
     TaskId,
     /// A question to the user that waits for an answer.
     ApprovalId,
-    /// One lifecycle operation (a reset, an undo, …); repeating it does nothing.
-    OpId,
     /// One start of the machine; a process of another boot cannot be alive.
     BootId,
     /// One event that hooks hear of. It follows from what it is about, so that none is told twice.

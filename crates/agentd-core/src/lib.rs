@@ -31,6 +31,7 @@ pub mod id;
 pub mod kin;
 pub mod link;
 pub mod message;
+mod op;
 pub mod permission;
 pub mod place;
 pub mod recover;

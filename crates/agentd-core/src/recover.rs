@@ -83,7 +83,13 @@ pub fn recover(agent: &AgentState, window: &Window, facts: &Facts, at: Timestamp
         let mut told = Told::default();
         if let Some(in_flight) = turn.in_flight {
             recovery.ends = Some(in_flight.request);
-            end_request(&in_flight, facts, &mut bodies, &mut told);
+            end_request(
+                &in_flight,
+                &facts.draft,
+                facts.price,
+                &mut bodies,
+                &mut told,
+            );
         }
         let gives_up = gives_up(agent, turn, window, facts);
         recovery.running =
@@ -211,20 +217,38 @@ fn list(calls: &[CallId]) -> String {
     ids.join(", ")
 }
 
-fn end_request(in_flight: &InFlight, facts: &Facts, bodies: &mut Vec<Body>, told: &mut Told) {
-    let usage = charge_without_usage(&in_flight.grant, facts.draft.written_bytes());
+/// What a process appends that does not wait for the reply to its request: the same as whoever recovers from its
+/// end would.
+pub(crate) fn request_left(in_flight: &InFlight, draft: &Reply, price: Option<Price>) -> Vec<Body> {
+    let (mut bodies, mut told) = (Vec::new(), Told::default());
+    end_request(in_flight, draft, price, &mut bodies, &mut told);
+    if let Some(text) = told.notice(GivesUp::No) {
+        let cause = NoticeCause::Restarted;
+        bodies.push(Notice { cause, text }.into());
+    }
+    bodies
+}
+
+fn end_request(
+    in_flight: &InFlight,
+    draft: &Reply,
+    price: Option<Price>,
+    bodies: &mut Vec<Body>,
+    told: &mut Told,
+) {
+    let usage = charge_without_usage(&in_flight.grant, draft.written_bytes());
     bodies.push(
         RequestEnded {
             request: in_flight.request,
             outcome: RequestOutcome::Lost,
             usage,
             estimated: true,
-            cost: facts.price.map(|price| price.of(&usage)),
+            cost: price.map(|price| price.of(&usage)),
             provider_request: None,
         }
         .into(),
     );
-    let blocks = facts.draft.clone().cut();
+    let blocks = draft.clone().cut();
     if blocks.is_empty() {
         return;
     }

@@ -6,7 +6,7 @@
 use crate::begin::{self, Line, Queue, Refused};
 use crate::event::{
     Body, Direction, Event, HookOutcome, Mode, PromptsSetAside, ResetBegan, ResetEnded,
-    ResetRefusal, ResetSource, ResetStep, ResetStepped, ResetTo, ResetWithdrawn,
+    ResetRefusal, ResetSource, ResetStep, ResetStepped, ResetTo, ResetWithdrawn, SubagentOutcome,
 };
 use crate::hook::{Decision, HookEvent};
 use crate::id::{CallId, ConversationId, HookId, OpId, PromptId, TaskId};
@@ -15,6 +15,7 @@ use crate::place::Place;
 use crate::state::{AgentState, Outcome, Reset};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
+use std::mem::discriminant;
 
 /// What a reset calls for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,13 +59,21 @@ pub enum Begin {
 
 /// Whether a reset may begin. One that has begun or is over does nothing more.
 pub fn begin(state: &AgentState, order: ResetBegan) -> Result<Begin, Refused> {
+    let known = state.resets.asked_for(order.op);
+    let is_other = match known {
+        Some(known) => discriminant(known) != discriminant(&order.to),
+        None => state.ops.get(order.op).is_some() || state.compactions.is_known(order.op),
+    };
+    if is_other {
+        return Err(Refused::OtherOp(Box::new(order.op)));
+    }
     if let Some(outcome) = state.resets.outcome(order.op) {
         return Ok(Begin::Over(outcome));
     }
     if let Some(reset) = state.resets.under_way() {
         return match reset.order.op == order.op {
             true => Ok(Begin::UnderWay),
-            false => Err(Refused::Resetting(reset.order.op)),
+            false => Err(Refused::Resetting(Box::new(reset.order.op))),
         };
     }
     if state.mode == Mode::Oneshot {
@@ -147,7 +156,19 @@ pub fn end(state: &AgentState) -> Option<Line> {
     let reset = state.resets.under_way()?;
     let new = current(state, reset);
     let (op, old) = (reset.order.op, reset.old);
-    Some((new, ResetEnded { op, old, new }.into()))
+    let kept = state.tasks.running().map(|(task, _)| *task);
+    let kept_subagents = state.children.running();
+    let ended = ResetEnded {
+        op,
+        old,
+        new,
+        name: state.name.clone(),
+        kept: kept.collect(),
+        kept_subagents: kept_subagents
+            .map(|(_, child)| child.name.clone())
+            .collect(),
+    };
+    Some((new, ended.into()))
 }
 
 /// Gives it up. Only before [`ResetStep::SessionEnd`]: from there on it goes forward, unless what it was
@@ -207,7 +228,30 @@ pub struct Killed {
     pub subagents: Vec<String>,
 }
 
-/// The receipt of a reset that ended; `events` are those from its beginning to its end.
+impl Killed {
+    /// What was ended in this stretch of the journal. What ended by itself meanwhile is not in it.
+    pub fn of(state: &AgentState, events: &[Event]) -> Self {
+        let mut killed = Self::default();
+        for event in events {
+            match &event.body {
+                Body::ToolEnded(ended) if ended.outcome == CallOutcome::Interrupted => {
+                    killed.calls.push(ended.call.clone());
+                }
+                Body::TaskEnded(ended) if ended.killed => killed.tasks.push(ended.task),
+                Body::SubagentEnded(ended) if was_stopped(ended.outcome) => {
+                    let child = state.children.get(ended.agent);
+                    let name = child.map(|child| child.name.clone());
+                    killed.subagents.extend(name);
+                }
+                _ => {}
+            }
+        }
+        killed
+    }
+}
+
+/// The receipt of a reset that ended; `events` are those from its beginning to its end. It says what was then, and
+/// not what is now: whoever asks again is told the same.
 pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt> {
     let Some(Outcome::Ended { old, new, .. }) = state.resets.outcome(op) else {
         return None;
@@ -216,25 +260,17 @@ pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt
         op,
         old,
         new,
-        killed: Killed::default(),
+        killed: Killed::of(state, events),
         kept: Vec::new(),
         kept_subagents: Vec::new(),
         set_aside: Vec::new(),
         hooks: Vec::new(),
-        undo: format!("agentd reset {} --undo", state.name),
+        undo: String::new(),
         source: ResetSource::User,
     };
+    let mut way_back = "--undo";
     for event in events {
         match &event.body {
-            Body::ToolEnded(ended) if ended.outcome == CallOutcome::Interrupted => {
-                receipt.killed.calls.push(ended.call.clone());
-            }
-            Body::TaskEnded(ended) => receipt.killed.tasks.push(ended.task),
-            Body::SubagentEnded(ended) => {
-                let child = state.children.get(ended.agent);
-                let name = child.map(|child| child.name.clone());
-                receipt.killed.subagents.extend(name);
-            }
             Body::PromptsSetAside(PromptsSetAside { prompts }) => {
                 receipt.set_aside.extend(prompts);
             }
@@ -256,18 +292,26 @@ pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt
             Body::ResetBegan(order) if order.op == op => {
                 receipt.source = order.source;
                 if order.to == ResetTo::Undo {
-                    receipt.undo = format!("agentd reset {} --redo", state.name);
+                    way_back = "--redo";
                 }
+            }
+            Body::ResetEnded(ended) if ended.op == op => {
+                receipt.kept.clone_from(&ended.kept);
+                receipt.kept_subagents.clone_from(&ended.kept_subagents);
+                receipt.undo = format!("agentd reset {} {way_back}", ended.name);
             }
             _ => {}
         }
     }
-    let running = state.tasks.running();
-    receipt.kept.extend(running.map(|(task, _)| *task));
-    let working = state.children.running();
-    let names = working.map(|(_, child)| child.name.clone());
-    receipt.kept_subagents.extend(names);
     Some(receipt)
+}
+
+/// Whether a subagent was ended, rather than having ended by itself.
+const fn was_stopped(outcome: SubagentOutcome) -> bool {
+    matches!(
+        outcome,
+        SubagentOutcome::Interrupted | SubagentOutcome::Deleted
+    )
 }
 
 #[cfg(test)]

@@ -17,6 +17,13 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// The tokens that the model read, from its cache or not.
+    pub const fn prompt_tokens(&self) -> u64 {
+        self.input_tokens
+            .saturating_add(self.cache_read_tokens)
+            .saturating_add(self.cache_write_tokens)
+    }
+
     pub const fn total(&self) -> u64 {
         self.input_tokens
             .saturating_add(self.output_tokens)
@@ -61,10 +68,51 @@ pub struct Price {
     pub output: MicroUsd,
     pub cache_read: MicroUsd,
     pub cache_write: MicroUsd,
+    /// What a request costs that is longer than some number of tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long_context: Option<LongContext>,
+}
+
+/// A step in a price: where the input is longer than `above` tokens, all of the request costs more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LongContext {
+    /// Tokens of input, those of the cache included.
+    pub above: u64,
+    /// How many times as much the input and the cache cost, in thousandths.
+    pub input_permille: u64,
+    /// The same for the output.
+    pub output_permille: u64,
 }
 
 impl Price {
+    /// The price of a request with so many tokens of input, without a step.
+    pub fn at(&self, prompt_tokens: u64) -> Self {
+        let flat = Self {
+            long_context: None,
+            ..*self
+        };
+        let Some(long) = self.long_context.filter(|long| prompt_tokens > long.above) else {
+            return flat;
+        };
+        // Rounded up: a budget must never be exceeded by a remainder.
+        let times = |price: MicroUsd, permille: u64| {
+            let price = u128::from(price.0) * u128::from(permille);
+            MicroUsd(u64::try_from(price.div_ceil(1_000)).unwrap_or(u64::MAX))
+        };
+        Self {
+            input: times(flat.input, long.input_permille),
+            output: times(flat.output, long.output_permille),
+            cache_read: times(flat.cache_read, long.input_permille),
+            cache_write: times(flat.cache_write, long.input_permille),
+            long_context: None,
+        }
+    }
+
     pub fn of(&self, usage: &Usage) -> MicroUsd {
+        self.at(usage.prompt_tokens()).of_flat(usage)
+    }
+
+    fn of_flat(&self, usage: &Usage) -> MicroUsd {
         let part = |tokens: u64, per_million: MicroUsd| {
             u128::from(tokens).saturating_mul(u128::from(per_million.0))
         };

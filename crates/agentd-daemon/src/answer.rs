@@ -4,7 +4,7 @@ use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::{Result, of_store};
 use crate::view::{LOST, kin, last_note, usage};
-use agentd_client::api::{Answer, Status};
+use agentd_client::api::{AgentRef, Answer, Status};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{Body, Event, MessageStatus, TurnEnded, TurnStatus};
 use agentd_core::id::{ConversationId, OpId, PromptId, Seq, TurnId};
@@ -73,6 +73,27 @@ impl Trail {
     }
 }
 
+/// What an agent was doing when it was looked at.
+struct Moment {
+    name: String,
+    phase: Phase,
+    head: Seq,
+    turn: Option<TurnId>,
+}
+
+impl Moment {
+    async fn of(desk: &Desk) -> Self {
+        let guard = desk.lock().await;
+        let state = &guard.state;
+        Self {
+            name: state.name.clone(),
+            phase: state.phase(),
+            head: state.head,
+            turn: state.turn.as_ref().map(|turn| turn.id),
+        }
+    }
+}
+
 /// Where a prompt is; waits so long for it to be over.
 pub async fn answer(
     daemon: &Daemon,
@@ -97,12 +118,14 @@ pub async fn answer(
     let mut changes = desk.changes();
     loop {
         changes.borrow_and_update();
+        // First the agent, then its journal: a turn that ends in between has ended for both.
+        let moment = Moment::of(desk).await;
         at = read_on(daemon, desk, at, &mut trail).await?;
         let Some(conversation) = trail.conversation else {
             let what = format!("no prompt {prompt} was sent to this agent");
             return Err(Problem::new(Kind::NotFound, what));
         };
-        let answer = so_far(daemon, desk, conversation, &trail).await;
+        let answer = so_far(daemon, desk, conversation, &trail, moment).await;
         let waits = matches!(answer.status, Status::Waiting);
         if answer.status.is_over() || waits {
             return Ok(answer);
@@ -134,12 +157,12 @@ async fn so_far(
     desk: &Desk,
     conversation: ConversationId,
     trail: &Trail,
+    moment: Moment,
 ) -> Answer {
-    let (phase, head, is_this_turn) = {
-        let guard = desk.lock().await;
-        let turn = guard.state.turn.as_ref().map(|turn| turn.id);
-        (guard.state.phase(), guard.state.head, turn == trail.turn)
-    };
+    let is_this_turn = moment.turn == trail.turn;
+    let Moment {
+        name, phase, head, ..
+    } = moment;
     let held_up = match &trail.ended {
         None if is_this_turn && phase == Phase::Running => kin::held_up(daemon, desk).await,
         _ => None,
@@ -184,7 +207,11 @@ async fn so_far(
         _ => None,
     };
     Answer {
-        agent: desk.id,
+        agent: AgentRef {
+            id: desk.id,
+            name: Some(name),
+        },
+        prompt: trail.prompt,
         conversation,
         turn: trail.turn,
         status,

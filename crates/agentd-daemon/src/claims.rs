@@ -9,14 +9,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Claims {
     store: Arc<dyn Store>,
     owner: String,
+    /// Why nothing may be written at all.
+    read_only: Option<String>,
     held: Mutex<HashMap<AgentId, Fence>>,
 }
 
 impl Claims {
-    pub fn new(store: Arc<dyn Store>, owner: String) -> Self {
+    pub fn new(store: Arc<dyn Store>, owner: String, read_only: Option<String>) -> Self {
         Self {
             store,
             owner,
+            read_only,
             held: Mutex::default(),
         }
     }
@@ -31,6 +34,9 @@ impl Claims {
     pub async fn fence(&self, agent: AgentId, head: Seq) -> Result<Fence> {
         if let Some(fence) = self.held().get(&agent) {
             return Ok(*fence);
+        }
+        if let Some(why) = self.read_only.clone() {
+            return Err(Error::ReadOnly { why });
         }
         let claim = self.store.claim(agent, &self.owner).await?;
         let fence = claim.fence;

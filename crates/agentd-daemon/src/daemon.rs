@@ -1,15 +1,19 @@
 //! What all parts of the daemon share.
 
+use crate::Settings;
 use crate::claims::Claims;
 use crate::clock;
 use crate::desk::Desk;
+use crate::home::Home;
 use crate::hooks::Hooks;
 use crate::layout::Layout;
+use crate::lifecycle::create::canonical;
 use crate::problem::{Result, of_store};
+use crate::stop_mark::StopMark;
 use crate::transcript::Transcripts;
-use agentd_client::api::Env;
+use agentd_client::api::{AgentRef, Env};
 use agentd_client::{Kind, Problem};
-use agentd_core::id::{AgentId, PromptId, Seq};
+use agentd_core::id::{AgentId, BootId, PromptId, Seq};
 use agentd_core::time::Timestamp;
 use agentd_store::{AgentQuery, AgentSort, Store};
 use std::collections::{HashMap, VecDeque};
@@ -28,6 +32,9 @@ const NAMES: usize = 1000;
 
 pub struct Daemon {
     pub layout: Layout,
+    pub home: Home,
+    /// This start of the machine, as this home calls it.
+    pub boot: BootId,
     pub store: Arc<dyn Store>,
     pub transcripts: Transcripts,
     pub hooks: Hooks,
@@ -35,6 +42,8 @@ pub struct Daemon {
     pub program: PathBuf,
     pub started_at: Timestamp,
     pub orphan: Duration,
+    /// How long a reset or a stop waits for all SessionEnd hooks together.
+    pub session_end_wait: Duration,
     pub runtime_env: Vec<(OsString, OsString)>,
     /// What this process was started with.
     own_env: Arc<Env>,
@@ -44,9 +53,15 @@ pub struct Daemon {
     envs: Mutex<HashMap<AgentId, Arc<Env>>>,
     prompts: Mutex<Places>,
     ending: watch::Sender<Ending>,
+    /// What clients find when this daemon was told to stop.
+    stop_mark: Mutex<Option<StopMark>>,
     /// Somebody's silence began, or ended.
     pub silences: Notify,
 }
+
+/// The state directory was deleted, or is another one.
+#[derive(Clone, Copy, Debug)]
+pub struct HomeLost;
 
 /// How far the daemon is on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,6 +73,14 @@ pub enum Ending {
     Alone,
     /// Nothing new is started, and streams end.
     Leaves,
+}
+
+/// How far a stop that a client asked for has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    Accepted,
+    /// The agents' processes have ended.
+    Complete,
 }
 
 fn put(desks: &mut HashMap<AgentId, Arc<Desk>>, desk: Desk) -> Arc<Desk> {
@@ -84,29 +107,33 @@ struct Places {
 impl Daemon {
     pub fn new(
         layout: Layout,
+        home: Home,
+        boot: BootId,
         store: Arc<dyn Store>,
         transcripts: Transcripts,
-        program: PathBuf,
-        orphan: Duration,
-        own_env: Env,
-        runtime_env: Vec<(OsString, OsString)>,
+        settings: Settings,
     ) -> Self {
         let owner = format!("daemon {}", clock::new_id());
+        let read_only = home.suspicion.as_ref().map(ToString::to_string);
         Self {
-            claims: Arc::new(Claims::new(Arc::clone(&store), owner)),
+            claims: Arc::new(Claims::new(Arc::clone(&store), owner, read_only)),
             layout,
+            home,
+            boot,
             store,
             transcripts,
             hooks: Hooks::default(),
-            program,
+            program: settings.program,
             started_at: clock::now(),
-            orphan,
-            runtime_env,
-            own_env: Arc::new(own_env),
+            orphan: settings.orphan,
+            session_end_wait: settings.session_end_wait,
+            runtime_env: settings.runtime_env,
+            own_env: Arc::new(settings.env),
             desks: tokio::sync::Mutex::default(),
             envs: Mutex::default(),
             prompts: Mutex::default(),
             ending: watch::channel(Ending::No).0,
+            stop_mark: Mutex::default(),
             silences: Notify::new(),
         }
     }
@@ -127,6 +154,41 @@ impl Daemon {
             is_first
         });
         chosen
+    }
+
+    /// Whether nothing may be changed: the home is a suspected copy.
+    pub const fn is_read_only(&self) -> bool {
+        self.home.suspicion.is_some()
+    }
+
+    /// Whether the home is still there. Where it is not, the daemon ends, and the agents' processes with it: what
+    /// they would write from now on is nowhere.
+    pub fn check_home(&self) -> std::result::Result<(), HomeLost> {
+        if self.home.is_there() {
+            return Ok(());
+        }
+        if !self.is_ending() {
+            tracing::error!(home = %self.layout.home().display(), "the state directory is gone");
+        }
+        self.choose_end(Ending::Stops);
+        Err(HomeLost)
+    }
+
+    /// Leaves the mark that clients under way find: they start no other daemon.
+    pub fn mark_stopped(&self, stopped: Stopped) {
+        let mut known = self
+            .stop_mark
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mark = known.get_or_insert_with(|| StopMark {
+            id: clock::new_id(),
+            pid: std::process::id(),
+            complete: false,
+        });
+        mark.complete |= stopped == Stopped::Complete;
+        if let Err(error) = mark.write(&self.layout) {
+            tracing::error!(%error, "the mark of this stop cannot be written: clients may start another daemon");
+        }
     }
 
     pub fn ending(&self) -> watch::Receiver<Ending> {
@@ -171,7 +233,8 @@ impl Daemon {
     }
 
     /// The id of an agent, by its name, an old name, or the id itself.
-    pub async fn find(&self, name: &str) -> Result<AgentId> {
+    pub async fn find(&self, given: &str) -> Result<AgentId> {
+        let name = &*canonical(given);
         let found = self.store.find(name).await;
         if let Some(agent) = found.map_err(|error| of_store(&error))? {
             return Ok(agent);
@@ -193,7 +256,8 @@ impl Daemon {
     }
 
     /// One that was removed. Its name is free for others, so a living one comes first.
-    async fn put_away_as(&self, name: &str) -> Result<Option<AgentId>> {
+    async fn put_away_as(&self, given: &str) -> Result<Option<AgentId>> {
+        let name = &*canonical(given);
         let query = AgentQuery {
             archived: true,
             name_prefix: Some(name.to_owned()),
@@ -233,6 +297,26 @@ impl Daemon {
             Some(agent) => self.desk(agent).await,
             None => self.any(name).await,
         }
+    }
+
+    /// The agent that has this name as an alias, which gives way to an agent of that name.
+    pub async fn alias_of(&self, given: &str) -> Result<Option<AgentRef>> {
+        let name = canonical(given);
+        let found = self.store.find(&name).await;
+        let Some(holder) = found.map_err(|error| of_store(&error))? else {
+            return Ok(None);
+        };
+        let holder = self.reference(holder).await;
+        Ok(Some(holder).filter(|holder| holder.name.as_deref() != Some(&name)))
+    }
+
+    /// An agent by its id and the name that it goes by.
+    pub async fn reference(&self, id: AgentId) -> AgentRef {
+        let name = match self.desk(id).await {
+            Ok(desk) => Some(desk.lock().await.state.name.clone()),
+            Err(_) => None,
+        };
+        AgentRef { id, name }
     }
 
     pub async fn any(&self, name: &str) -> Result<Arc<Desk>> {

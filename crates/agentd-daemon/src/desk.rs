@@ -43,6 +43,8 @@ pub struct Inner {
     pub env: Arc<Env>,
     /// What the newest process was given.
     pub given: Option<Arc<Env>>,
+    /// The digest of the secret that the newest process was given, where this daemon started it.
+    pub proof: Option<String>,
     /// The newest append of the newest incarnation.
     pub appended: (Incarnation, u64),
     /// The beginning of the last answer, and how far the journal went then. To look it up costs the window.
@@ -55,6 +57,8 @@ pub struct Inner {
     pub wanted: bool,
     /// Hooks are told that it begins or goes on: no process before they have spoken.
     pub held: u32,
+    /// SessionStart hooks were told of its first conversation, or there was nothing to tell.
+    pub is_opened: bool,
     /// What was written that hooks are to hear of.
     pub noticed: Vec<Event>,
     /// Puts it to sleep in a while.
@@ -89,7 +93,10 @@ impl Desk {
             // Whoever owns it has the damage set aside, and can go on.
             claims.lost(id);
             match claims.fence(id, loaded.state.head).await {
-                Ok(_) | Err(agentd_store::Error::Damaged { .. }) => {}
+                // In a home that is only read, what comes before the damage can be looked at.
+                Ok(_)
+                | Err(agentd_store::Error::Damaged { .. } | agentd_store::Error::ReadOnly { .. }) =>
+                    {}
                 Err(error) => return Err(of_store(&error)),
             }
             loaded = store.load(id).await.map_err(|error| of_store(&error))?;
@@ -119,12 +126,14 @@ impl Desk {
                 starts: Starts::default(),
                 env,
                 given: None,
+                proof: None,
                 appended: Default::default(),
                 summary: None,
                 resetting: false,
                 reporting: false,
                 wanted: false,
                 held: 0,
+                is_opened: false,
                 noticed: Vec::new(),
                 sleeper: None,
                 stale: false,
@@ -191,6 +200,13 @@ impl Desk {
         look: impl FnMut(&mut Guard<'_>) -> Option<T>,
     ) -> Option<T> {
         tokio::time::timeout(at_most, self.until(look)).await.ok()
+    }
+}
+
+impl Drop for Guard<'_> {
+    /// A task that panics while it has the agent may have left half of a change in memory.
+    fn drop(&mut self) {
+        self.inner.stale |= std::thread::panicking();
     }
 }
 

@@ -19,6 +19,7 @@ use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::Result;
+use crate::spawn::{Died, caught, spawn};
 use crate::title;
 use agentd_core::event::{CallRevised, HookOutcome, HookStarted, HookWay};
 use agentd_core::hook::{Answer, Chosen, Fire, HookEvent, Layer, Run, Setting, Verdict, chosen};
@@ -81,14 +82,15 @@ impl Daemon {
         let (say, heard) = watch::channel(None);
         firing.insert(fire.id, heard.clone());
         let (daemon, desk) = (Arc::clone(self), Arc::clone(desk));
-        tokio::spawn(async move {
-            let verdict = match tell(&daemon, &desk, &fire).await {
-                Ok(verdict) => verdict,
-                Err(problem) => {
-                    let event = fire.occasion.event;
+        spawn("hooks", async move {
+            let event = fire.occasion.event;
+            let verdict = match caught("hooks", tell(&daemon, &desk, &fire)).await {
+                Ok(Ok(verdict)) => verdict,
+                Ok(Err(problem)) => {
                     tracing::error!(agent = %desk.id, %event, %problem, "hooks are not told");
                     Verdict::unheard(event)
                 }
+                Err(Died) => Verdict::unheard(event),
             };
             let firing = daemon.hooks.firing.lock();
             firing
@@ -123,7 +125,10 @@ async fn tell(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Ver
         let mut waited = Vec::new();
         for job in jobs {
             let is_async = job.chosen.handler.is_async;
-            let running = tokio::spawn(carry_out(Arc::clone(daemon), Arc::clone(desk), job));
+            let running = spawn(
+                "a hook",
+                carry_out(Arc::clone(daemon), Arc::clone(desk), job),
+            );
             if !is_async {
                 waited.push(running);
             }
@@ -190,14 +195,14 @@ async fn begin(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Ve
         Ok(path) => scene.setting.transcript_path = Some(path.display().to_string()),
         Err(error) => tracing::warn!(agent = %desk.id, %error, "hooks get no transcript"),
     }
-    let boot = run::boot();
+    let boot = Some(daemon.boot);
     let jobs: Vec<Job> = chosen
         .into_iter()
         .map(|chosen| job(daemon, desk, fire, &scene, chosen))
         .collect();
     for job in &jobs {
         // Before it is on record: so whatever is on record is found by a new daemon.
-        job.make_folder();
+        job.make_folder(&daemon.layout);
     }
     let lines = jobs.iter().map(|job| {
         let started = started(fire, job, boot);
@@ -281,6 +286,7 @@ async fn scene(daemon: &Daemon, desk: &Desk, fire: &Fire) -> Option<Scene> {
     };
     let env_file = is_start.then(|| daemon.layout.env_file(desk.id, conversation));
     let env = run::environment(
+        fire.occasion.event,
         &guard.env,
         &state.spec.env,
         daemon.layout.home(),
@@ -298,7 +304,8 @@ async fn scene(daemon: &Daemon, desk: &Desk, fire: &Fire) -> Option<Scene> {
 }
 
 async fn carry_out(daemon: Arc<Daemon>, desk: Arc<Desk>, job: Job) {
-    let done = run::run(&daemon, &job).await;
+    let done = caught("a hook", run::run(&daemon, &job)).await;
+    let done = done.unwrap_or_else(|Died| Done::unknown());
     record::end(&daemon, &desk, job.hook, done).await;
     job.remove_folder();
 }
@@ -311,6 +318,19 @@ pub struct Done {
     pub timed_out: bool,
     pub answer: Answer,
     pub duration_ms: u64,
+}
+
+impl Done {
+    /// Nobody knows what became of it.
+    pub fn unknown() -> Self {
+        Self {
+            outcome: HookOutcome::Unknown,
+            exit: None,
+            timed_out: false,
+            answer: Answer::default(),
+            duration_ms: 0,
+        }
+    }
 }
 
 /// Whether anything would run.

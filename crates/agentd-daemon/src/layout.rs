@@ -2,9 +2,9 @@
 
 use agentd_core::id::AgentId;
 use agentd_process::{Identity, failpoint};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
@@ -57,15 +57,33 @@ impl Layout {
         self.seats().join(format!("{agent}.lock"))
     }
 
+    /// The digest of the secret that the newest process of an agent was given.
+    fn proof(&self, agent: AgentId) -> PathBuf {
+        self.seats().join(format!("{agent}.proof"))
+    }
+
+    /// The directories of all agents.
+    pub fn agents(&self) -> PathBuf {
+        self.home.join("agents")
+    }
+
     /// What an agent's tasks and tools keep.
     pub fn agent_folder(&self, agent: AgentId) -> PathBuf {
-        self.home.join("agents").join(agent.to_string())
+        self.agents().join(agent.to_string())
     }
 
     pub fn task_folder(&self, agent: AgentId, task: agentd_core::id::TaskId) -> PathBuf {
         self.agent_folder(agent)
             .join("tasks")
             .join(task.to_string())
+    }
+
+    /// The agent that a task belongs to, by its folder.
+    pub fn agent_of_task(&self, task: agentd_core::id::TaskId) -> Option<AgentId> {
+        let agents = std::fs::read_dir(self.home.join("agents")).ok()?;
+        let names = agents.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut ids = names.filter_map(|name| name.parse::<AgentId>().ok());
+        ids.find(|agent| self.task_folder(*agent, task).exists())
     }
 
     /// Hooks that run, or of which nobody has seen the end: a folder each.
@@ -111,6 +129,26 @@ impl Layout {
         Ok(())
     }
 
+    /// Makes a directory of the home, with those above it up to the home itself. A home that was deleted is not made
+    /// again: that would hide that everything in it is gone.
+    pub fn make_below(&self, dir: &Path) -> io::Result<()> {
+        let outside = |_| io::Error::other(format!("{} is not in the home", dir.display()));
+        let below = dir.strip_prefix(&self.home).map_err(outside)?;
+        let mut made = self.home.clone();
+        for part in below.components() {
+            made.push(part);
+            match std::fs::DirBuilder::new().mode(0o700).create(&made) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                done => done?,
+            }
+        }
+        Ok(())
+    }
+
+    pub fn make_agent_dir(&self, agent: AgentId) -> io::Result<()> {
+        self.make_below(&self.agent_folder(agent))
+    }
+
     /// Agents whose processes live, though they may belong to an earlier daemon.
     pub fn taken_seats(&self) -> io::Result<Vec<(AgentId, Identity)>> {
         let mut taken = Vec::new();
@@ -125,6 +163,42 @@ impl Layout {
             }
         }
         Ok(taken)
+    }
+
+    /// Before a process is started: what it will have to show.
+    pub fn write_proof(&self, agent: AgentId, digest: &str) -> io::Result<()> {
+        self.make_below(&self.seats())?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(self.proof(agent))?;
+        file.write_all(digest.as_bytes())
+    }
+
+    /// What the newest process of an agent has to show.
+    pub fn read_proof(&self, agent: AgentId) -> io::Result<String> {
+        std::fs::read_to_string(self.proof(agent))
+    }
+
+    /// The agent whose task has this folder.
+    pub fn agent_of_folder(&self, folder: &Path) -> Option<AgentId> {
+        let below = folder.strip_prefix(self.agents()).ok()?;
+        let mut parts = below.components();
+        let agent = parts.next()?.as_os_str().to_str()?.parse().ok()?;
+        (parts.next()?.as_os_str() == "tasks").then_some(agent)
+    }
+
+    /// Removes an agent's directory and its lock. Nothing may run it any more.
+    pub fn forget_agent(&self, agent: AgentId) -> io::Result<()> {
+        let gone = |removed: io::Result<()>| match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+        gone(remove_tree(&self.agent_folder(agent)))?;
+        gone(std::fs::remove_file(self.proof(agent)))?;
+        gone(std::fs::remove_file(self.seat(agent)))
     }
 
     /// The process that runs this agent. Whoever holds the lock lives.
@@ -146,6 +220,29 @@ impl Layout {
     }
 }
 
+/// Removes a directory with everything in it, also where a tool or overlayfs has left a directory of ours that we may not
+/// enter. Links are removed and not followed.
+fn remove_tree(dir: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(dir)?;
+            std::fs::remove_dir_all(dir)
+        }
+        removed => removed,
+    }
+}
+
+fn open_up(dir: &Path) -> io::Result<()> {
+    std::fs::set_permissions(dir, Permissions::from_mode(0o700))?;
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_up(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// A folder that is nobody else's.
 pub fn private(folder: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new()
@@ -162,15 +259,17 @@ pub struct Seat {
 
 impl Seat {
     pub fn take(layout: &Layout, agent: AgentId) -> io::Result<Self> {
-        private(&layout.seats())?;
-        private(&layout.agent_folder(agent))?;
+        layout.make_below(&layout.seats())?;
+        layout.make_agent_dir(agent)?;
         failpoint::hit("before", "seat");
         let mut file = hold(&layout.seat(agent))?;
         failpoint::hit("in", "seat");
         let me = Identity::current().map_err(io::Error::other)?;
-        file.set_len(0)?;
+        let text = serde_json::to_vec(&me)?;
+        // Over what the one before wrote, which takes no new room: a full disk keeps no agent from running.
         file.rewind()?;
-        file.write_all(&serde_json::to_vec(&me)?)?;
+        file.write_all(&text)?;
+        file.set_len(text.len() as u64)?;
         failpoint::hit("after", "seat");
         Ok(Self { _file: file })
     }

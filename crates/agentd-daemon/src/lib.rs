@@ -3,6 +3,7 @@
 //! It may **not** decide what core can decide.
 //!
 //! - [`layout`]: where things are, and who holds what.
+//! - [`home`]: which state directory it is, and whether it is still there.
 //! - `desk`: one agent at hand; everything that is written to its journal goes through it.
 //! - `supervisor`: the agents' processes.
 //! - `link`: what runtimes say and hear.
@@ -11,10 +12,12 @@
 //! - `http`: the same over HTTP, one file per noun.
 
 mod answer;
+mod caller;
 mod claims;
 pub mod clock;
 mod daemon;
 mod desk;
+pub mod home;
 mod hooks;
 mod http;
 pub mod layout;
@@ -22,28 +25,43 @@ mod lifecycle;
 mod link;
 mod problem;
 mod sockets;
+mod spawn;
+pub mod stop_mark;
 mod supervisor;
 mod title;
 mod transcript;
 mod view;
 
-use crate::daemon::{Daemon, Ending};
+use crate::daemon::{Daemon, Ending, Stopped};
+use crate::home::Home;
 use crate::layout::Layout;
-use crate::supervisor::end_process;
+use crate::spawn::keep;
+use crate::stop_mark::StopMark;
+use crate::supervisor::leave_process;
 use crate::transcript::Transcripts;
 use agentd_client::api::Env;
 use agentd_core::hook::HookEvent;
 use agentd_process::failpoint;
 use agentd_store::{Options, SqliteStore, Store};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::net::UnixStream;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Mutex;
 
 /// How long the agents' processes may take to end with the daemon.
 const LAST_EFFECTS: Duration = Duration::from_secs(20);
+
+/// The same where nothing that they do can be kept.
+const NOTHING_TO_SAVE: Duration = Duration::from_secs(1);
+
+/// How long a daemon that is ending may take to let go of its lock.
+const PREDECESSOR: Duration = Duration::from_secs(8);
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Nothing is written for so long: nobody is in a hurry.
 const QUIET: Duration = Duration::from_secs(1);
@@ -57,6 +75,8 @@ pub struct Settings {
     pub program: PathBuf,
     /// How long a runtime goes on without a daemon.
     pub orphan: Duration,
+    /// How long a reset or a stop waits for all SessionEnd hooks together; they run on after it.
+    pub session_end_wait: Duration,
     /// What agents work with whose callers brought nothing.
     pub env: Env,
     /// What a runtime's own environment holds: never a key.
@@ -70,6 +90,8 @@ pub enum Error {
     Taken(PathBuf),
     #[error("{what}: {source}")]
     Io { what: String, source: io::Error },
+    #[error("the state directory {} was deleted, or replaced by another one", .0.display())]
+    HomeLost(PathBuf),
     #[error(transparent)]
     Store(#[from] agentd_store::Error),
     #[error(transparent)]
@@ -90,52 +112,63 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let layout = Layout::new(&settings.home);
     let what = format!("{} cannot be used", settings.home.display());
     layout.make().map_err(io_error(what))?;
-    let _lock = match layout::hold(&layout.daemon_lock()) {
-        Ok(lock) => lock,
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            return Err(Error::Taken(settings.home));
-        }
-        Err(error) => return Err(io_error("the daemon's lock cannot be taken")(error)),
-    };
+    let _lock = take_lock(&layout).await?;
     failpoint::hit("after", "lock");
+    let (identity, suspicion) = home::look(&layout).map_err(io_error("home.json"))?;
+    let boot = home::boot_of(&identity).map_err(io_error("the machine's boot id"))?;
+    StopMark::remove(&layout).map_err(io_error("the mark of the last stop cannot be removed"))?;
     agentd_process::adopt_orphans()?;
+    agentd_process::remove_stale_cgroups();
     let mut options = Options::new(&settings.home);
+    options.beside = vec![layout.agents()];
     options.points = failpoint::folder().map(|_| failpoint::hit_of as agentd_store::Points);
     options.mutants = failpoint::folder().map(|_| failpoint::mutant as agentd_store::Mutants);
     let store = SqliteStore::open(options)?;
+    let home = Home::new(&layout, identity, suspicion);
+    let home = home.map_err(io_error("the state directory was deleted"))?;
     let links = sockets::listen(&layout.link_socket())?;
     let store: Arc<dyn Store> = Arc::new(store);
     let (transcripts, work) = Transcripts::new(layout.clone(), Arc::clone(&store));
-    let daemon = Arc::new(Daemon::new(
-        layout.clone(),
-        store,
-        transcripts,
-        settings.program,
-        settings.orphan,
-        settings.env,
-        settings.runtime_env,
-    ));
-    let follower = Arc::clone(&daemon);
-    tokio::spawn(async move { follower.transcripts.follow(work).await });
-    let linked = tokio::spawn(link::serve(Arc::clone(&daemon), links));
-    hooks::settle::settle_all(&daemon).await;
-    if let Err(problem) = lifecycle::revive::revive(&daemon).await {
-        tracing::error!(%problem, "not all agents could be looked at");
+    let at = settings.home.clone();
+    let daemon = Daemon::new(layout.clone(), home, boot, store, transcripts, settings);
+    let daemon = Arc::new(daemon);
+    let (follower, work) = (Arc::clone(&daemon), Arc::new(Mutex::new(work)));
+    keep("transcripts", daemon.ending(), move || {
+        let (follower, work) = (Arc::clone(&follower), Arc::clone(&work));
+        async move { follower.transcripts.follow(&work).await }
+    });
+    let linked = sockets::serve_links(&daemon, links);
+    if daemon.is_read_only() {
+        tracing::warn!(why = ?daemon.home.suspicion, "open read-only: a suspected copy");
+    } else {
+        hooks::settle::settle_all(&daemon).await;
+        if let Err(problem) = lifecycle::revive::revive(&daemon).await {
+            tracing::error!(%problem, "not all agents could be looked at");
+        }
     }
     failpoint::hit("after", "revival");
     // Last of all: whoever is answered finds everything in its place.
     let api = sockets::listen(&layout.api_socket())?;
-    let served = tokio::spawn(http::serve(Arc::clone(&daemon), api));
-    tokio::spawn(sockets::mind(Arc::clone(&daemon), layout.clone()));
-    tokio::spawn(reap());
-    tokio::spawn(rest(Arc::clone(&daemon)));
-    tokio::spawn(lifecycle::auto_reset::watch(Arc::clone(&daemon)));
-    tracing::info!(home = %settings.home.display(), pid = std::process::id(), "ready");
+    let served = sockets::serve_api(&daemon, api);
+    let minded = (Arc::clone(&daemon), layout.clone());
+    keep("sockets", daemon.ending(), move || {
+        sockets::mind(Arc::clone(&minded.0), minded.1.clone())
+    });
+    keep("reaper", daemon.ending(), reap);
+    let rested = Arc::clone(&daemon);
+    keep("checkpoints", daemon.ending(), move || {
+        rest(Arc::clone(&rested))
+    });
+    let watched = Arc::clone(&daemon);
+    keep("idle resets", daemon.ending(), move || {
+        lifecycle::auto_reset::watch(Arc::clone(&watched))
+    });
+    tracing::info!(home = %at.display(), pid = std::process::id(), "ready");
 
     let starter = Arc::clone(&daemon);
     let started = serde_json::json!({"pid": std::process::id()});
-    tokio::spawn(async move {
-        hooks::observe::of_daemon(&starter, HookEvent::DaemonStart, started).await;
+    spawn::spawn("hooks of the daemon's start", async move {
+        tell_hooks(&starter, HookEvent::DaemonStart, started).await;
     });
 
     let mut ending = daemon.ending();
@@ -149,23 +182,64 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
         // Whoever asked for a stop has heard that the agents' processes end too: a signal that comes at
         // the same time takes nothing of that back.
         if daemon.choose_end(Ending::Alone) == Ending::Stops {
-            stop_all(&daemon).await;
+            failpoint::hit("before", "stop");
+            let patience = match daemon.home.is_lost() {
+                true => NOTHING_TO_SAVE,
+                false => LAST_EFFECTS,
+            };
+            stop_all(&daemon, patience).await;
+            if !daemon.home.is_lost() {
+                daemon.mark_stopped(Stopped::Complete);
+            }
             break "stop";
         }
         break "signal";
     };
     failpoint::hit("before", "leave");
     let stopped = serde_json::json!({"reason": reason});
-    hooks::observe::of_daemon(&daemon, HookEvent::DaemonStop, stopped).await;
+    tell_hooks(&daemon, HookEvent::DaemonStop, stopped).await;
     daemon.end(Ending::Leaves);
     let _ended = served.await;
     let _ended = linked.await;
+    if daemon.check_home().is_err() {
+        // Whatever is at the path by now is another's.
+        return Err(Error::HomeLost(at));
+    }
     // Another daemon may be on its way already; it makes them anew.
     for socket in [layout.api_socket(), layout.link_socket()] {
         let _gone = std::fs::remove_file(socket);
     }
     tracing::info!("ended");
+    failpoint::hit("before", "unlock");
     Ok(())
+}
+
+/// The user's hooks hear of the daemon, not of one that only reads a copy or has nothing left to work in.
+async fn tell_hooks(daemon: &Arc<Daemon>, event: HookEvent, fields: serde_json::Value) {
+    if !daemon.is_read_only() && daemon.check_home().is_ok() {
+        hooks::observe::of_daemon(daemon, event, fields).await;
+    }
+}
+
+/// The lock that a daemon holds for as long as it lives. A daemon that is ending does not listen any more, and holds
+/// it for a moment longer: that is waited for. One that listens is there to stay.
+async fn take_lock(layout: &Layout) -> Result<File, Error> {
+    let deadline = Instant::now() + PREDECESSOR;
+    loop {
+        match layout::hold(&layout.daemon_lock()) {
+            Ok(lock) => return Ok(lock),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
+                return Err(io_error("the daemon's lock cannot be taken")(error));
+            }
+            Err(_) => {}
+        }
+        let listens = UnixStream::connect(layout.api_socket()).await.is_ok();
+        if listens || Instant::now() >= deadline || failpoint::mutant("lock_not_awaited") {
+            return Err(Error::Taken(layout.home().to_owned()));
+        }
+        // tidy: polls for the lock
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 /// Those of an earlier daemon that have not come by themselves yet.
@@ -180,11 +254,11 @@ async fn take_over(daemon: &Arc<Daemon>) {
 }
 
 /// Ends the agents' processes, each with what it has in hand; their turns go on when they run again.
-async fn stop_all(daemon: &Arc<Daemon>) {
+async fn stop_all(daemon: &Arc<Daemon>, patience: Duration) {
     take_over(daemon).await;
     let desks = daemon.desks().await;
     for desk in &desks {
-        end_process(&mut desk.lock().await);
+        leave_process(&mut desk.lock().await);
     }
     let all = async {
         for desk in &desks {
@@ -192,7 +266,7 @@ async fn stop_all(daemon: &Arc<Daemon>) {
                 .await;
         }
     };
-    if tokio::time::timeout(LAST_EFFECTS, all).await.is_err() {
+    if tokio::time::timeout(patience, all).await.is_err() {
         for desk in &desks {
             lifecycle::kill(desk).await;
         }

@@ -2,13 +2,16 @@
 
 pub mod archive;
 pub mod auto_reset;
+pub mod bring;
 pub mod checkpoint;
 pub mod compact;
 pub mod create;
 pub mod decide;
 pub mod fork;
 pub mod go_on;
+pub mod import;
 pub mod interrupt;
+pub mod ops;
 pub mod place;
 pub mod purge;
 pub mod rename;
@@ -26,14 +29,19 @@ pub mod tasks;
 
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
-use crate::problem::Result;
+use crate::problem::{Result, of_store};
 use crate::supervisor::end_process;
 use agentd_client::api::Ended;
 use agentd_client::{Kind, Problem};
+use agentd_core::event::Event;
+use agentd_core::id::{AgentId, Seq};
 use agentd_process::kill_tree;
+use agentd_store::ReadQuery;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Events that are read at once.
+const PAGE: usize = 1000;
 /// How long what runs in the foreground may take to end, where nobody says.
 pub const GRACE: Duration = Duration::from_secs(15);
 /// How long a process that is being killed may take to end by itself.
@@ -48,6 +56,25 @@ pub fn check_generation(guard: &Guard<'_>, expected: Option<u64>) -> Result<()> 
             Err(Problem::new(Kind::Conflict, what).next("look and try again"))
         }
         _ => Ok(()),
+    }
+}
+
+/// All events of an agent behind one and up to another.
+pub async fn stretch(
+    daemon: &Daemon,
+    agent: AgentId,
+    (mut after, through): (Seq, Seq),
+) -> Result<Vec<Event>> {
+    let mut events = Vec::new();
+    loop {
+        let page = daemon.store.read(ReadQuery::all(agent, after, PAGE)).await;
+        let page = page.map_err(|error| of_store(&error))?;
+        let within = page.events.into_iter();
+        events.extend(within.take_while(|event| event.seq <= through));
+        match page.next {
+            Some(next) if next < through => after = next,
+            _ => return Ok(events),
+        }
     }
 }
 

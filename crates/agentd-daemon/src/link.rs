@@ -1,18 +1,20 @@
 //! The link's server side: runtimes come by themselves, and come again.
 
+mod drafts;
+
 use crate::daemon::{Daemon, left};
-use crate::desk::{Connection, Desk};
+use crate::desk::{Connection, Desk, Guard};
 use crate::lifecycle;
-use agentd_client::api;
-use agentd_core::draft::Change;
+use crate::spawn::{caught, spawn};
 use agentd_core::event::Event;
 use agentd_core::hook::Fire;
 use agentd_core::id::{Incarnation, Seq};
 use agentd_core::link::{
-    Append, Asked, Down, Draft, Greeting, Hello, MAX_FRAME, Order, Question, Refusal, Up, Welcome,
+    Append, Asked, Down, Greeting, Hello, MAX_FRAME, Order, Question, Refusal, Up, Welcome,
+    is_a_runtimes,
 };
 use agentd_process::{Identity, failpoint};
-use agentd_store::{DraftAck, DraftChunk, ReadQuery};
+use agentd_store::ReadQuery;
 use futures_util::{SinkExt as _, StreamExt as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +30,27 @@ const LATE: std::time::Duration = std::time::Duration::from_millis(1500);
 
 type Reader = FramedRead<OwnedReadHalf, AnyDelimiterCodec>;
 
-pub async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
+/// What those have at hand who answer a runtime in their own time.
+#[derive(Clone)]
+struct Side {
+    down: mpsc::UnboundedSender<Down>,
+    /// Ends the connection, for an answer that will never come: on another one it is asked for again.
+    broke: mpsc::UnboundedSender<()>,
+}
+
+impl Side {
+    /// Has something answered, meanwhile.
+    fn spawn(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+        let broke = self.broke.clone();
+        spawn(name, async move {
+            if caught(name, work).await.is_err() {
+                let _over = broke.send(());
+            }
+        });
+    }
+}
+
+pub async fn serve(daemon: Arc<Daemon>, listener: Arc<UnixListener>) {
     let mut ending = daemon.ending();
     loop {
         let accepted = tokio::select! {
@@ -36,7 +58,7 @@ pub async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
             () = left(&mut ending) => return,
         };
         match accepted {
-            Ok((stream, _)) => drop(tokio::spawn(converse(Arc::clone(&daemon), stream))),
+            Ok((stream, _)) => drop(spawn("link", converse(Arc::clone(&daemon), stream))),
             Err(error) => {
                 tracing::warn!(%error, "a runtime cannot be let in");
                 // tidy: polls until there are descriptors again
@@ -61,7 +83,7 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
     let (read, write) = stream.into_split();
     let mut reader = FramedRead::new(read, codec());
     let (down, mut said) = mpsc::unbounded_channel::<Down>();
-    tokio::spawn(async move {
+    spawn("link writer", async move {
         let mut writer = FramedWrite::new(write, codec());
         while let Some(down) = said.recv().await {
             let Ok(text) = serde_json::to_string(&down) else {
@@ -89,25 +111,34 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
         down: down.clone(),
         _open: open,
     };
-    let greeted = greet(&daemon, &desk, &hello, connection, peer).await;
-    let Some(incarnation) = greeted else { return };
-    loop {
-        let up = tokio::select! {
-            up = next(&mut reader) => up,
-            _ = &mut closed => break,
-        };
-        let Some(up) = up else { break };
-        let went_well = match up {
-            Up::Append(append) => take(&daemon, &desk, append, &down).await,
-            Up::Draft(draft) => keep(&daemon, &desk, draft, &down).await,
-            Up::Ask(asked) => answer(&daemon, &desk, asked, &down).await,
-            Up::Fire(fire) => told(&daemon, &desk, incarnation, *fire, &down).await,
-            Up::Hello(_) => false,
-        };
-        if !went_well {
-            break;
+    let (broke, mut broken) = mpsc::unbounded_channel();
+    let side = Side { down, broke };
+    let talk = async {
+        let greeted = greet(&daemon, &desk, &hello, connection, peer).await;
+        let Some(incarnation) = greeted else { return };
+        loop {
+            let up = tokio::select! {
+                up = next(&mut reader) => up,
+                _ = &mut closed => return,
+                // Nobody writes to the runtime any more, or somebody died who was to answer it.
+                () = side.down.closed() => return,
+                _ = broken.recv() => return,
+            };
+            let Some(up) = up else { return };
+            let went_well = match up {
+                Up::Append(append) => take(&daemon, &desk, append, &side.down).await,
+                Up::Draft(draft) => drafts::keep(&daemon, &desk, draft, &side.down).await,
+                Up::Ask(asked) => answer(&daemon, &desk, asked, &side).await,
+                Up::Fire(fire) => told(&daemon, &desk, incarnation, *fire, &side).await,
+                Up::Hello(_) => false,
+            };
+            if !went_well {
+                return;
+            }
         }
-    }
+    };
+    // However it ends, the agent has no connection after this: the runtime comes again.
+    let _logged = caught("link", talk).await;
     let mut guard = desk.lock().await;
     if guard.down.take_if(|it| it.number == number).is_some() {
         guard.link.disconnected();
@@ -139,7 +170,10 @@ async fn greet(
 ) -> Option<Incarnation> {
     let mut guard = desk.lock().await;
     let mut side = guard.link.clone();
-    let greeting = side.hello(hello, &guard.state);
+    let greeting = match is_proven(daemon, &guard, hello) {
+        true => side.hello(hello, &guard.state),
+        false => Greeting::Refuse(Refusal::Unproven),
+    };
     let answer = match greeting {
         Greeting::Refuse(why) => Err(why),
         Greeting::Welcome(incarnation) => match daemon.store.load(desk.id).await {
@@ -196,11 +230,24 @@ async fn greet(
     daemon.greeted(desk, &mut guard, peer);
     if guard.process.as_ref().is_some_and(|it| it.is_stopping) {
         // It may not have heard it: the connection broke.
-        guard.order(Order::Stop);
+        guard.order(match daemon.is_ending() {
+            true => Order::Leave,
+            false => Order::Stop,
+        });
     }
     guard.changed();
     daemon.mind(desk, &mut guard);
     Some(incarnation)
+}
+
+/// Whether it has the secret that the agent's newest process was given. A process of an earlier daemon's shows it to
+/// this one, which has the digest from the disk.
+fn is_proven(daemon: &Daemon, guard: &Guard<'_>, hello: &Hello) -> bool {
+    let proof = match &guard.proof {
+        Some(proof) => Ok(proof.clone()),
+        None => daemon.layout.read_proof(hello.agent),
+    };
+    proof.is_ok_and(|proof| hello.secret.has_digest(&proof))
 }
 
 async fn missed(daemon: &Daemon, desk: &Desk, after: Seq) -> Option<Vec<Event>> {
@@ -239,6 +286,16 @@ async fn take(
         let _gone = down.send(Down::Refused { why });
         return false;
     }
+    let foreign = append.events.iter().map(|event| event.body.kind());
+    if let Some(kind) = foreign.into_iter().find(|kind| !is_a_runtimes(*kind)) {
+        tracing::error!(agent = %desk.id, kind = kind.name(), "a runtime may not write that");
+        let why = Refusal::Confused;
+        let _gone = down.send(Down::Refused { why });
+        return false;
+    }
+    if daemon.check_home().is_err() {
+        return false;
+    }
     match guard.commit_own(append).await {
         Ok(said) => {
             if let Some(said) = said {
@@ -256,17 +313,12 @@ async fn take(
 
 /// Sees to a question; the answer may take its time, and is for this connection alone: on another one it is
 /// asked again. False where nobody may ask it any more.
-async fn answer(
-    daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
-    asked: Asked,
-    down: &mpsc::UnboundedSender<Down>,
-) -> bool {
+async fn answer(daemon: &Arc<Daemon>, desk: &Arc<Desk>, asked: Asked, side: &Side) -> bool {
     if !desk.lock().await.link.may_write(asked.incarnation) {
         return false;
     }
-    let (daemon, desk, down) = (Arc::clone(daemon), Arc::clone(desk), down.clone());
-    tokio::spawn(async move {
+    let (daemon, desk, down) = (Arc::clone(daemon), Arc::clone(desk), side.down.clone());
+    side.spawn("a runtime's question", async move {
         let n = asked.n;
         let only_waits = matches!(asked.question, Question::Await { .. });
         let answer = lifecycle::subagents::answer(&daemon, &desk, asked.question);
@@ -289,15 +341,15 @@ async fn told(
     desk: &Arc<Desk>,
     incarnation: Incarnation,
     fire: Fire,
-    down: &mpsc::UnboundedSender<Down>,
+    side: &Side,
 ) -> bool {
     if !desk.lock().await.link.may_write(incarnation) {
         let why = Refusal::Stale;
-        let _gone = down.send(Down::Refused { why });
+        let _gone = side.down.send(Down::Refused { why });
         return false;
     }
-    let (daemon, desk, down) = (Arc::clone(daemon), Arc::clone(desk), down.clone());
-    tokio::spawn(tell(daemon, desk, fire, down));
+    let (daemon, desk, down) = (Arc::clone(daemon), Arc::clone(desk), side.down.clone());
+    side.spawn("a runtime's hooks", tell(daemon, desk, fire, down));
     true
 }
 
@@ -308,58 +360,4 @@ async fn tell(daemon: Arc<Daemon>, desk: Arc<Desk>, fire: Fire, down: mpsc::Unbo
     // Under the lock: what was written before has been said before.
     let _guard = desk.lock().await;
     let _broken = down.send(Down::Fired { id, verdict });
-}
-
-async fn keep(
-    daemon: &Daemon,
-    desk: &Desk,
-    draft: Draft,
-    down: &mpsc::UnboundedSender<Down>,
-) -> bool {
-    let mut guard = desk.lock().await;
-    if !guard.link.may_write(draft.request.incarnation) {
-        return false;
-    }
-    let chunk = DraftChunk {
-        request: draft.request,
-        offset: draft.offset,
-        bytes: draft.text.clone().into_bytes(),
-    };
-    let kept = match guard.fence().await {
-        Ok(_) if failpoint::mutant("draft_not_flushed") => Ok(DraftAck::Kept),
-        Ok(fence) => daemon.store.write_draft(fence, chunk).await,
-        Err(error) => Err(error),
-    };
-    match kept {
-        Ok(ack) => {
-            // It is durable before anybody sees it.
-            failpoint::hit("at", "barrier.4");
-            if ack == DraftAck::Kept {
-                show(desk, &draft);
-            }
-            let (request, offset) = (draft.request, draft.offset);
-            let _broken = down.send(Down::Drafted { request, offset });
-            true
-        }
-        Err(error) => {
-            tracing::warn!(agent = %desk.id, %error, "a piece of a reply is not kept");
-            false
-        }
-    }
-}
-
-/// What is on disk may be seen.
-fn show(desk: &Desk, draft: &Draft) {
-    let mut text = String::new();
-    for line in draft.text.lines() {
-        if let Ok(delta) = serde_json::from_str::<agentd_core::draft::Delta>(line)
-            && let Change::Text { text: more } = delta.change
-        {
-            text.push_str(&more);
-        }
-    }
-    if !text.is_empty() {
-        let request = draft.request.to_string();
-        desk.say(api::Delta { request, text });
-    }
 }

@@ -16,11 +16,15 @@ pub fn of_store(error: &Error) -> Problem {
         | Error::PurgeNeeded { .. }
         | Error::OriginPurged { .. } => Kind::Conflict,
         Error::TooLarge { .. } => Kind::TooLarge,
+        Error::ReadOnly { .. } => Kind::Refused,
         Error::BadExport(_) | Error::EmptyAppend | Error::WithoutWords => Kind::Invalid,
         Error::NotCommitted(_)
         | Error::Uncertain(_)
         | Error::Unavailable(_)
         | Error::NotScrubbed(_)
+        | Error::Behind(_)
+        | Error::NoJournal { .. }
+        | Error::RepairUnfinished
         | Error::StaleFence { .. }
         | Error::Closed => Kind::Unavailable,
         _ => Kind::Internal,
@@ -35,5 +39,9 @@ pub fn of_refusal(refused: &Refused) -> Problem {
         }
         _ => Kind::Conflict,
     };
-    Problem::new(kind, refused.to_string())
+    let problem = Problem::new(kind, refused.to_string());
+    match refused {
+        Refused::OtherOp(_) => problem.next("leave --op out, or give each change an op of its own"),
+        _ => problem,
+    }
 }

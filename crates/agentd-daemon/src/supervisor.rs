@@ -1,19 +1,18 @@
 //! The agents' processes: started when there is something to do, put to sleep when there is not, started
 //! again when they die, and left alone when they were told to stop.
 
+mod program;
+
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
-use crate::hooks::observe;
-use crate::layout;
+use crate::hooks::{observe, session};
 use crate::lifecycle;
+use crate::spawn::spawn;
 use agentd_client::api::Env;
 use agentd_core::event::{AgentFailed, Body, FailCause, Mode, Note, PauseReason};
 use agentd_core::link::Order;
 use agentd_core::spec::Restart;
-use agentd_process::{Child, Exit, Identity, Signal, Start, failpoint, signal};
-use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
-use std::process::Stdio;
+use agentd_process::{Child, Exit, Identity, Signal, failpoint, signal};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,13 +23,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const DEATHS: u32 = 6;
 /// One that has lived so long did not die of its start.
 const LONG_LIFE: Duration = Duration::from_secs(10);
-/// What is kept of what a process had to say, when it could not go on.
-const LAST_WORDS: u64 = 2048;
-/// The exit status of a process that says it cannot do its work.
-const CANNOT: i32 = 3;
-
-/// In the environment of a process, and so of whatever it leaves behind: whose it is.
-const MARK: &str = "AGENTD_RUNTIME_OF";
+/// Between two tries to watch a process.
+const BREATH: Duration = Duration::from_millis(500);
+/// Exit codes of a runtime that ends the same way each time it is started: usage (its spec, its
+/// configuration or its directory is wrong; 64 is usage inside a hook), refused, not found.
+const CANNOT: [i32; 4] = [2, 3, 7, 64];
 
 /// Who runs an agent.
 #[derive(Debug)]
@@ -60,6 +57,11 @@ impl Starts {
         }
     }
 
+    /// The last one died, and the next one has not lived long enough to say that it does not.
+    pub const fn has_died(&self) -> bool {
+        self.deaths > 0
+    }
+
     pub const fn forgive(&mut self) {
         self.deaths = 0;
     }
@@ -68,29 +70,31 @@ impl Starts {
 impl Daemon {
     /// Does what the agent's state calls for.
     pub fn mind(self: &Arc<Self>, desk: &Arc<Desk>, guard: &mut Guard<'_>) {
+        if self.is_read_only() {
+            return;
+        }
         self.transcripts.touched(desk.id);
         let noticed = std::mem::take(&mut guard.noticed);
         observe::written(self, desk, guard, &noticed);
         if self.is_ending() {
             return;
         }
+        session::begins_late(self, desk, guard);
         if guard.state.resets.under_way().is_some() && !guard.resetting {
             guard.resetting = true;
-            tokio::spawn(lifecycle::reset::carry_on(
-                Arc::clone(self),
-                Arc::clone(desk),
-            ));
+            let reset = lifecycle::reset::carry_on(Arc::clone(self), Arc::clone(desk));
+            self.work_on(desk, "a reset", reset, |guard| guard.resetting = false);
         }
         if guard.state.owes_report() && !guard.reporting {
             guard.reporting = true;
-            tokio::spawn(lifecycle::subagents::report(
-                Arc::clone(self),
-                Arc::clone(desk),
-            ));
+            let report = lifecycle::subagents::report(Arc::clone(self), Arc::clone(desk));
+            self.work_on(desk, "a report", report, |guard| guard.reporting = false);
         }
         if guard.state.reset_due().is_some() {
             let (daemon, desk) = (Arc::clone(self), Arc::clone(desk));
-            tokio::spawn(async move { lifecycle::auto_reset::make(&daemon, &desk).await });
+            spawn("a reset that is due", async move {
+                lifecycle::auto_reset::make(&daemon, &desk).await;
+            });
         }
         if guard.state.spec.auto_reset.idle_ms.is_some() {
             self.silences.notify_one();
@@ -108,7 +112,10 @@ impl Daemon {
                     is_adopted: false,
                     is_stopping: false,
                 });
-                tokio::spawn(start(Arc::clone(self), Arc::clone(desk)));
+                let start = start(Arc::clone(self), Arc::clone(desk));
+                self.work_on(desk, "a start", start, |guard| {
+                    guard.process.take_if(|it| it.identity.is_none());
+                });
             }
             Some(_) if is_done => end_process(guard),
             _ => {}
@@ -151,17 +158,18 @@ impl Daemon {
                 // It has done what it was for.
                 Mode::Oneshot => Duration::ZERO,
             };
-            let desk = Arc::clone(desk);
-            let sleeper = tokio::spawn(async move {
+            let asleep = Arc::clone(desk);
+            let sleep = async move {
                 tokio::time::sleep(idle).await;
-                let mut guard = desk.lock().await;
+                let mut guard = asleep.lock().await;
                 guard.sleeper = None;
                 if is_idle(&guard) {
                     guard.wanted = false;
                     end_process(&mut guard);
                 }
-            });
-            guard.sleeper = Some(sleeper.abort_handle());
+            };
+            let sleeper = self.work_on(desk, "sleep", sleep, |guard| guard.sleeper = None);
+            guard.sleeper = Some(sleeper);
         }
     }
 
@@ -182,7 +190,7 @@ impl Daemon {
             is_adopted: true,
             is_stopping: false,
         });
-        tokio::spawn(watch(Arc::clone(self), Arc::clone(desk), peer, None));
+        watch_on(self, desk, peer, None);
     }
 }
 
@@ -209,6 +217,14 @@ pub fn end_process(guard: &mut Guard<'_>) {
     }
 }
 
+/// Tells the process to end and not to wait for the model, whatever it was told before.
+pub fn leave_process(guard: &mut Guard<'_>) {
+    if guard.down.is_some() && guard.process.is_some() {
+        guard.order(Order::Leave);
+    }
+    end_process(guard);
+}
+
 async fn start(daemon: Arc<Daemon>, desk: Arc<Desk>) {
     let pause = desk.lock().await.starts.pause();
     // One that dies again and again is started more and more rarely.
@@ -233,7 +249,11 @@ async fn start(daemon: Arc<Daemon>, desk: Arc<Desk>) {
         observe::restarts(&daemon, &desk, "crash", deaths);
     }
     failpoint::hit("before", "spawn");
-    let spawned = spawn(&daemon, &desk);
+    let mut proof = None;
+    let spawned = program::spawn(&daemon, &desk, &mut proof);
+    if proof.is_some() {
+        guard.proof = proof;
+    }
     failpoint::hit("after", "spawn");
     match spawned {
         Ok((identity, child)) => {
@@ -246,7 +266,7 @@ async fn start(daemon: Arc<Daemon>, desk: Arc<Desk>) {
             guard.starts.at = Some(Instant::now());
             guard.changed();
             drop(guard);
-            watch(daemon, desk, identity, child).await;
+            watch_on(&daemon, &desk, identity, child);
         }
         Err(error) => {
             tracing::error!(agent = %desk.id, %error, "no process can be started");
@@ -258,43 +278,29 @@ async fn start(daemon: Arc<Daemon>, desk: Arc<Desk>) {
     }
 }
 
-/// A new process; or the one that still lives.
-fn spawn(daemon: &Daemon, desk: &Desk) -> io::Result<(Identity, Option<Child>)> {
-    if let Some(identity) = daemon.layout.holder(desk.id)? {
-        return Ok((identity, None));
-    }
-    layout::private(&daemon.layout.agent_folder(desk.id))?;
-    let log = File::create(daemon.layout.runtime_log(desk.id))?;
-    let orphan = daemon.orphan.as_millis().to_string();
-    let mut start = Start::new(&daemon.program);
-    start.args = vec![
-        "runtime".into(),
-        "--agent".into(),
-        desk.id.to_string().into(),
-        "--orphan-ms".into(),
-        orphan.into(),
-    ];
-    start.env.clone_from(&daemon.runtime_env);
-    start
-        .env
-        .push(("AGENTD_HOME".into(), daemon.layout.home().into()));
-    let mark = desk.id.to_string();
-    start.env.push((MARK.into(), mark.into()));
-    start.cwd = Some(daemon.layout.home().to_owned());
-    start.stderr = Stdio::from(log);
-    let child = start.spawn().map_err(io::Error::other)?;
-    Ok((child.identity(), Some(child)))
+/// Watches a process for as long as it lives. If the watch dies, another one takes its place.
+fn watch_on(daemon: &Arc<Daemon>, desk: &Arc<Desk>, identity: Identity, child: Option<Child>) {
+    let watched = watch(Arc::clone(daemon), Arc::clone(desk), identity, child);
+    let (again, agent) = (Arc::clone(daemon), Arc::clone(desk));
+    daemon.work_on(desk, "a watch", watched, move |guard| {
+        let process = guard.process.as_ref();
+        if process.is_some_and(|it| it.identity == Some(identity)) {
+            watch_on(&again, &agent, identity, None);
+        }
+    });
 }
 
 /// Waits for the end of a process, whoever started it, and sees to what comes then.
 async fn watch(daemon: Arc<Daemon>, desk: Arc<Desk>, identity: Identity, child: Option<Child>) {
-    if let Err(error) = agentd_process::ended(identity).await {
+    while let Err(error) = agentd_process::ended(identity).await {
         tracing::error!(agent = %desk.id, %error, "a process cannot be watched");
-        return;
+        // tidy: polls until there are descriptors again
+        tokio::time::sleep(BREATH).await;
     }
     let exit = child.and_then(|mut child| child.wait().ok());
     let mark = desk.id.to_string();
-    let killed = tokio::task::spawn_blocking(move || agentd_process::kill_orphans(MARK, &mark));
+    let killed =
+        tokio::task::spawn_blocking(move || agentd_process::kill_orphans(program::MARK, &mark));
     if let Ok(Err(error)) = killed.await {
         tracing::error!(agent = %desk.id, %error, "what a process left behind cannot be killed");
     }
@@ -322,9 +328,9 @@ async fn watch(daemon: Arc<Daemon>, desk: Arc<Desk>, identity: Identity, child: 
     if !ended_well {
         guard.starts.deaths += 1;
         tracing::warn!(agent = %desk.id, ?exit, "a process died");
-        let words = last_words(&daemon, &desk);
-        if exit == Some(Exit::Code(CANNOT)) {
-            give_up(&desk, &mut guard, FailCause::CannotRun, &words).await;
+        let words = program::last_words(&daemon, &desk);
+        if matches!(exit, Some(Exit::Code(code)) if CANNOT.contains(&code)) {
+            give_up(&daemon, &desk, &mut guard, FailCause::CannotRun, &words).await;
         } else {
             bury(&daemon, &desk, &mut guard, &words).await;
         }
@@ -344,12 +350,18 @@ async fn bury(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>, wor
         _ => None,
     };
     match cause {
-        Some(cause) => give_up(desk, guard, cause, words).await,
+        Some(cause) => give_up(daemon, desk, guard, cause, words).await,
         None => daemon.mind(desk, guard),
     }
 }
 
-async fn give_up(desk: &Desk, guard: &mut Guard<'_>, cause: FailCause, words: &str) {
+async fn give_up(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    guard: &mut Guard<'_>,
+    cause: FailCause,
+    words: &str,
+) {
     let text = match words.trim() {
         "" => "its process ended again and again, and did not say why".to_owned(),
         words => words.to_owned(),
@@ -358,18 +370,7 @@ async fn give_up(desk: &Desk, guard: &mut Guard<'_>, cause: FailCause, words: &s
     let bodies: [Body; 2] = [Note { about, text }.into(), AgentFailed { cause }.into()];
     if let Err(error) = guard.note(bodies).await {
         tracing::error!(agent = %desk.id, %error, "that it failed cannot be written");
+        // Nothing says that it failed: it is tried again once the journal can be written.
+        daemon.look_again(desk);
     }
-}
-
-/// The end of what the process had to say.
-fn last_words(daemon: &Daemon, desk: &Desk) -> String {
-    let read = || -> io::Result<String> {
-        let mut log = File::open(daemon.layout.runtime_log(desk.id))?;
-        let length = log.metadata()?.len();
-        log.seek(io::SeekFrom::Start(length.saturating_sub(LAST_WORDS)))?;
-        let mut bytes = Vec::new();
-        log.take(LAST_WORDS).read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    };
-    read().unwrap_or_default()
 }

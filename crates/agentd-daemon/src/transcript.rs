@@ -1,7 +1,7 @@
 //! Transcripts: a conversation's events as JSON lines in a file of its own, made when first needed and kept
 //! up behind the journal. Only a copy: deleted, it is made again.
 
-use crate::layout::{Layout, private};
+use crate::layout::Layout;
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_process::failpoint;
 use agentd_store::{ReadQuery, Store};
@@ -48,7 +48,9 @@ impl Transcripts {
         let _ended = self.touched.send(agent);
     }
 
-    pub async fn follow(&self, mut work: mpsc::UnboundedReceiver<AgentId>) {
+    /// The queue is shared: whoever follows after one that died goes on with it.
+    pub async fn follow(&self, work: &Mutex<mpsc::UnboundedReceiver<AgentId>>) {
+        let mut work = work.lock().await;
         while let Some(agent) = work.recv().await {
             let mut agents = vec![agent];
             while let Ok(more) = work.try_recv() {
@@ -143,7 +145,7 @@ impl Transcripts {
             };
             let page = self.store.read(query).await.map_err(io::Error::other)?;
             if file.is_none() {
-                private(&self.folder(agent))?;
+                self.layout.make_below(&self.folder(agent))?;
                 let path = self.path(agent, conversation);
                 let open = OpenOptions::new()
                     .create(true)

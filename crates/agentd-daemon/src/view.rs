@@ -1,5 +1,6 @@
 //! An agent as the API shows it.
 
+pub mod conversation;
 pub mod kin;
 
 use crate::daemon::Daemon;
@@ -8,7 +9,7 @@ use crate::hooks::{run, sources};
 use crate::problem::{Result, of_store};
 use crate::title;
 use agentd_client::api::{
-    Agent, AgentLine, Approval, Current, LastTurn, Process, ProcessState, Usage,
+    Agent, AgentLine, AgentRef, Approval, Current, LastTurn, Process, ProcessState, Usage,
 };
 use agentd_core::event::{Body, PauseReason, TurnStatus};
 use agentd_core::id::{AgentId, Seq};
@@ -36,30 +37,38 @@ pub fn usage(spent: &Spent) -> Usage {
 }
 
 fn process(guard: &Guard<'_>) -> Process {
-    let runtime = guard.link.current().map(|(runtime, _)| runtime);
-    match &guard.process {
-        Some(process) => Process {
-            state: match process.is_adopted {
-                true => ProcessState::Adopted,
-                false => ProcessState::Up,
-            },
-            pid: process.identity.map(|identity| identity.pid),
-            runtime,
-        },
-        None => Process {
-            state: match guard.state.stopped || guard.state.failed.is_some() {
+    let identity = guard.process.as_ref().and_then(|it| it.identity);
+    let is_adopted = guard.process.as_ref().is_some_and(|it| it.is_adopted);
+    let Some(identity) = identity else {
+        // One that is about to be started is not there yet.
+        let is_replaced = guard.process.is_some() && guard.starts.has_died();
+        let is_down = guard.state.stopped || guard.state.failed.is_some() || is_replaced;
+        return Process {
+            state: match is_down {
                 true => ProcessState::Down,
                 false => ProcessState::Asleep,
             },
             pid: None,
-            runtime: None,
+        };
+    };
+    Process {
+        state: match is_adopted {
+            true => ProcessState::Adopted,
+            false => ProcessState::Up,
         },
+        pid: Some(identity.pid),
     }
 }
 
 /// The beginning of the last answer.
 pub fn summary(window: &Window) -> String {
     window.last_text().chars().take(SUMMARY).collect()
+}
+
+/// An agent that has just got its name; `displaced` had that as an alias.
+pub fn named(agent: Agent, displaced: Option<AgentRef>) -> Agent {
+    let displaced = displaced.filter(|other| other.id != agent.id);
+    Agent { displaced, ..agent }
 }
 
 /// The same without what only its words tell: for one that has just been made, whose words are another's.
@@ -94,6 +103,14 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
     };
     agent.summary = Some(text).filter(|text| !text.is_empty());
     agent.parent = kin::parent(daemon, desk).await;
+    // Those that another agent took as its name are aliases no more.
+    let aliases = std::mem::take(&mut agent.aliases);
+    for alias in aliases {
+        let found = daemon.store.find(&alias).await;
+        if agent.archived || found.is_ok_and(|holder| holder == Some(desk.id)) {
+            agent.aliases.push(alias);
+        }
+    }
     let held_up = match agent.phase {
         Phase::Running => kin::held_up(daemon, desk).await,
         _ => None,
@@ -103,7 +120,9 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
         agent.phase = held_up.phase;
     }
     let asked = kin::approvals(daemon, desk).await;
-    let asking = asked.iter().find_map(|approval| approval.agent.clone());
+    let asking = asked
+        .iter()
+        .find_map(|approval| approval.agent.as_ref()?.name.clone());
     agent.approvals.extend(asked);
     agent.error = match wants_reason {
         Reason::None => match (&held_up, asking) {
@@ -149,7 +168,7 @@ fn reason_of(guard: &Guard<'_>) -> Reason {
 
 /// The last turn was given up; the agent itself is well.
 fn is_lost(guard: &Guard<'_>) -> bool {
-    let last = guard.state.last_turn.as_ref();
+    let last = guard.state.last_turn_here();
     let is_lost = last.is_some_and(|turn| turn.status == TurnStatus::Lost);
     is_lost && guard.state.failed.is_none()
 }
@@ -170,7 +189,7 @@ pub async fn last_note(daemon: &Daemon, agent: AgentId, head: Seq) -> Option<Str
 fn of(guard: &Guard<'_>) -> Agent {
     let state = &guard.state;
     let current = state.tree.current_conversation();
-    let last = state.last_turn.as_ref();
+    let last = state.last_turn_here();
     let waiting = state.approvals.waiting();
     Agent {
         id: state.id,
@@ -218,13 +237,23 @@ fn of(guard: &Guard<'_>) -> Agent {
         children: kin::children(state),
         archived: state.archived,
         stopped: state.stopped,
+        paused: state.turn.as_ref().and_then(|turn| turn.paused),
         untrusted_hooks: None,
         broken_hooks: None,
+        displaced: None,
     }
 }
 
 /// A line of the list; `desk` where the agent is at hand.
-pub async fn line(row: AgentRow, desk: Option<&Desk>) -> AgentLine {
+pub async fn line(daemon: &Daemon, row: AgentRow, desk: Option<&Desk>) -> AgentLine {
+    let held_up = match (row.phase, desk) {
+        (Phase::Running, Some(desk)) => kin::held_up(daemon, desk).await,
+        _ => None,
+    };
+    let parent = match row.parent {
+        Some(parent) => Some(daemon.reference(parent).await),
+        None => None,
+    };
     let process = match desk {
         Some(desk) => process(&desk.lock().await),
         None => Process {
@@ -233,14 +262,14 @@ pub async fn line(row: AgentRow, desk: Option<&Desk>) -> AgentLine {
                 _ => ProcessState::Asleep,
             },
             pid: None,
-            runtime: None,
         },
     };
     AgentLine {
         id: row.id,
         name: row.name,
         mode: row.mode,
-        phase: row.phase,
+        // A turn that waits for a subagent waits for the user where the subagent does.
+        phase: held_up.map_or(row.phase, |held_up| held_up.phase),
         process,
         generation: row.generation,
         conversations: row.conversations,
@@ -248,6 +277,6 @@ pub async fn line(row: AgentRow, desk: Option<&Desk>) -> AgentLine {
         created_at: row.created_at,
         updated_at: row.updated_at,
         archived: row.archived,
-        parent: row.parent,
+        parent,
     }
 }

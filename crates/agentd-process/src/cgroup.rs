@@ -94,6 +94,39 @@ impl Cgroup {
     }
 }
 
+/// Takes away the groups of tasks whose shims are gone, beside our own group and in it: a shim that was killed cannot,
+/// and nobody may look for its task again. A group that somebody is still in stays.
+pub fn remove_stale_cgroups() {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let (Some(root), Some(own)) = (mount_point(&mounts), own_path(&groups)) else {
+        return;
+    };
+    let own = root.join(own);
+    let beside = own.parent().filter(|_| own != root);
+    for parent in beside.into_iter().chain([own.as_path()]) {
+        remove_stale_in(parent);
+    }
+}
+
+fn remove_stale_in(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let shim = entry.file_name().to_str().and_then(shim_of);
+        if shim.is_some_and(|shim| shim.is_alive().is_ok_and(|is_alive| !is_alive)) {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// The shim that a group is named after.
+fn shim_of(name: &str) -> Option<Identity> {
+    let (pid, start_ticks) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    Some(Identity {
+        pid: pid.parse().ok()?,
+        start_ticks: start_ticks.parse().ok()?,
+    })
+}
+
 fn name(shim: Identity) -> String {
     format!("{PREFIX}{}-{}", shim.pid, shim.start_ticks)
 }
@@ -137,7 +170,8 @@ fn own_path(groups: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{mount_point, own_path};
+    use super::{mount_point, name, own_path, remove_stale_in};
+    use crate::identity::Identity;
     use std::path::PathBuf;
 
     #[test]
@@ -152,6 +186,28 @@ mod tests {
             None
         );
         assert_eq!(mount_point("\n-\n"), None);
+    }
+
+    #[test]
+    fn only_the_groups_of_shims_that_are_gone_are_taken_away() {
+        let parent = tempfile::tempdir().unwrap();
+        let me = Identity::current().unwrap();
+        let gone = Identity {
+            start_ticks: me.start_ticks + 1,
+            ..me
+        };
+        let names = [
+            name(me),
+            name(gone),
+            "agentd-task-x".to_owned(),
+            "other".to_owned(),
+        ];
+        for name in &names {
+            std::fs::create_dir(parent.path().join(name)).unwrap();
+        }
+        remove_stale_in(parent.path());
+        let left = names.map(|name| parent.path().join(name).exists());
+        assert_eq!(left, [true, false, true, true]);
     }
 
     #[test]

@@ -8,6 +8,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    #[error("the sandbox cannot be set up: {source}{missing}")]
+    CannotConfine {
+        #[source]
+        source: Box<agentd_sandbox::Error>,
+        /// What the kernel lacks, and what to change; empty where it lacks nothing.
+        missing: String,
+    },
     #[error("cannot start {}: {source}; check that it is there and may be run", .program.display())]
     CannotStart {
         program: PathBuf,

@@ -5,9 +5,11 @@
 //! - [`driver`]: carries out the effects of core's turn machine.
 //! - [`link`]: a journal that the daemon keeps.
 //! - [`provider`]: one request to a model, streamed.
+//! - `tls`: certificate authorities, read when the first server presents its certificate.
 //! - [`tools`]: what the agent can do.
 
 pub mod driver;
 pub mod link;
 pub mod provider;
+mod tls;
 pub mod tools;

@@ -15,7 +15,7 @@ pub use journal::LinkJournal;
 use agentd_core::event::{Event, NewEvent};
 use agentd_core::hook::{Fire, Verdict};
 use agentd_core::id::{AgentId, RuntimeId, TryId, TurnId};
-use agentd_core::link::{Answer, Draft, Order, Question, Refusal, Welcome};
+use agentd_core::link::{Answer, Draft, Order, Question, Refusal, Secret, Welcome};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -26,6 +26,7 @@ pub struct Options {
     pub socket: PathBuf,
     pub agent: AgentId,
     pub runtime: RuntimeId,
+    pub secret: Secret,
     /// How long to go on without a daemon.
     pub orphan: Duration,
 }

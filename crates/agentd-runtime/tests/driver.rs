@@ -262,6 +262,16 @@ impl Bench {
         }
     }
 
+    /// Sets the agent's limit, also in a process that runs.
+    fn limit_turn_ms(&self, wall_ms: u64) {
+        let mut spec = Box::<agentd_core::spec::AgentSpec>::default();
+        spec.limits.turn.wall_ms = Some(wall_ms);
+        let event = self.disk.lock().unwrap().write(outside(SpecSet { spec }));
+        if let Some((commands, _)) = &self.running {
+            commands.try_send(Command::Events(vec![event])).unwrap();
+        }
+    }
+
     async fn tell(&self, command: Command) {
         let (commands, _) = self.running.as_ref().unwrap();
         commands.send(command).await.unwrap();
@@ -500,6 +510,49 @@ fn an_interrupt_cancels_a_tool_that_runs() {
         assert_eq!(bench.turns(2).await, TurnStatus::Completed);
         bench.stop().await;
         bench.assert_all_accepted();
+    });
+}
+
+/// A time limit of the turn ends a reply that streams, a server that says nothing, and a tool that runs.
+#[test]
+fn a_time_limit_ends_whatever_the_turn_is_doing() {
+    in_every_format(async |mut bench| {
+        bench.limit_turn_ms(300);
+        bench.start(After::Start).await;
+        let slowly = format!("do: slowly 20 {}", "tick ".repeat(2_000));
+        let tool = r#"do: call shell {"wait": true} ;; say never"#.to_owned();
+        for (n, script) in [slowly, "do: hang".to_owned(), tool].iter().enumerate() {
+            bench.prompt(script).await;
+            assert_eq!(bench.turns(n + 1).await, TurnStatus::Limited, "{script}");
+        }
+        assert_eq!(bench.kinds(Kind::ToolEnded), 1);
+        assert_eq!(bench.messages(MessageStatus::Interrupted), 1);
+        bench.limit_turn_ms(60_000);
+        bench.prompt("do: say here").await;
+        assert_eq!(bench.turns(4).await, TurnStatus::Completed);
+        bench.stop().await;
+        bench.assert_all_accepted();
+    });
+}
+
+/// The limit counts from the start of the turn as journalled, so that a new process has no more time.
+#[test]
+fn a_time_limit_survives_a_kill() {
+    in_every_format(async |mut bench| {
+        bench.limit_turn_ms(60_000);
+        bench.start(After::Start).await;
+        bench.prompt("do: hang").await;
+        let sent = |disk: &Disk| disk.events.iter().any(|e| e.kind() == Kind::RequestSent);
+        bench.until("the request", sent).await;
+        bench.kill().await;
+        // As if it had begun a minute earlier.
+        for event in &mut bench.disk.lock().unwrap().events {
+            event.at = Timestamp::from_millis(event.at.as_millis() - 60_000);
+        }
+        bench.start(After::Crash).await;
+        assert_eq!(bench.turns(1).await, TurnStatus::Limited);
+        assert_eq!(bench.kinds(Kind::RequestSent), 1, "nothing more was asked");
+        bench.stop().await;
     });
 }
 

@@ -139,6 +139,7 @@ fn context(wire: Wire) -> Context {
         max_output_tokens: 1000,
         temperature: None,
         thinking_tokens: None,
+        effort: None,
     }
 }
 
@@ -252,6 +253,7 @@ fn body(format: Format) -> Vec<u8> {
         model: "m",
         items: &items,
         number: 1,
+        signature: "c2lnbmF0dXJl".to_owned(),
         input_tokens: 1,
     };
     let events = reply::stream(format, &reply).into_iter();

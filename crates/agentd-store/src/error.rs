@@ -1,7 +1,9 @@
 //! What can go wrong, each with the next step.
 
+use crate::store::Missing;
 use agentd_core::event::DecodeError;
 use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -15,9 +17,13 @@ pub enum Error {
         agent: AgentId,
         conversation: ConversationId,
     },
-    #[error("the name `{name}` is taken; choose another, or rename the agent that has it")]
+    #[error(
+        "the name `{name}` is taken; choose another (`--as NAME` with import and restore), or rename the agent that has it"
+    )]
     NameTaken { name: String },
-    #[error("agent {agent} is already there; remove it first, or import under another id")]
+    #[error(
+        "agent {agent} is already there; import it as another agent: `agentd import FILE --as NAME`"
+    )]
     AgentExists { agent: AgentId },
 
     /// Somebody else owns the agent by now.
@@ -48,6 +54,10 @@ pub enum Error {
         expected: u64,
         current: u64,
     },
+
+    /// The home is a copy of another one, or seems to be: nothing of it is changed.
+    #[error("the state directory is open read-only: {why}")]
+    ReadOnly { why: String },
 
     #[error("{what} of {size} bytes is over the limit of {limit}; make it smaller")]
     TooLarge {
@@ -94,6 +104,25 @@ pub enum Error {
          upgrade agentd, or use another AGENTD_HOME"
     )]
     NewerSchema { found: u32, known: u32 },
+    /// The journal ends before its head: a write-ahead log that was deleted or cut, or an older file.
+    #[error(
+        "the journal ends before events that were acknowledged: {0}; put back the journal.db-wal or \
+         journal.db that is missing, or run `agentd verify --repair` to go on without those events"
+    )]
+    Behind(Missing),
+    /// There was a journal, and it is gone: that must not look like a new home.
+    #[error(
+        "the journal in {} is missing or empty, and {why}; put journal.db back from a backup, or run \
+         `agentd verify --repair` to go on with what is left",
+        .folder.display()
+    )]
+    NoJournal { folder: PathBuf, why: String },
+    #[error(
+        "a repair of the journal was cut off; run `agentd verify --repair` again to complete it"
+    )]
+    RepairUnfinished,
+    #[error("the damaged files cannot be kept aside or replaced: {0}; nothing was deleted")]
+    RepairIo(#[source] std::io::Error),
     #[error("event {seq} of agent {agent} cannot be read: {reason}")]
     Damaged {
         agent: AgentId,
@@ -137,7 +166,10 @@ pub enum Disk {
     Folder(Arc<std::io::Error>),
     #[error("the journal cannot be opened again: {0}")]
     Reopen(String),
-    #[error("the journal's file is damaged ({0}); run `agentd verify`")]
+    #[error(
+        "the journal's file is damaged ({0}); `agentd verify` says what is hit, `agentd verify --repair` \
+         recovers what is readable"
+    )]
     Corrupt(Arc<rusqlite::Error>),
     #[error("the database refused: {0}")]
     Other(Arc<rusqlite::Error>),
@@ -156,8 +188,22 @@ pub enum Unreadable {
     BodyChanged,
     #[error("a part of it that is kept apart is missing or changed")]
     BlobMissing,
+    /// Its owner cannot go on before the file was repaired: nothing can be written near that page.
+    #[error("the database page that holds it is damaged; run `agentd verify --repair`")]
+    Page,
+    #[error("it was acknowledged, and the journal does not have it")]
+    Missing,
     #[error(transparent)]
     Undecodable(DecodeError),
+}
+
+/// Whether SQLite says that the file is damaged, as opposed to the disk failing.
+pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode as Code;
+    matches!(
+        error.sqlite_error_code(),
+        Some(Code::DatabaseCorrupt | Code::NotADatabase)
+    )
 }
 
 impl Disk {

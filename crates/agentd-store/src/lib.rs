@@ -9,9 +9,10 @@
 mod chain;
 mod error;
 mod export;
+mod rechain;
 pub mod sqlite;
 mod store;
 
 pub use error::{Disk, Error, Result, Unreadable};
-pub use sqlite::{Mutants, Options, Points, SqliteStore};
+pub use sqlite::{Hit, Mutants, Options, Points, Repaired, SqliteStore};
 pub use store::*;

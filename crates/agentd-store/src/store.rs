@@ -1,10 +1,12 @@
 //! What every store must do, and the words it does it in.
 
 mod list;
+mod report;
 
 pub use list::{AgentCursor, AgentPage, AgentQuery, AgentRow, AgentSort};
+pub use report::{Damage, HeadState, Missing, Report};
 
-use crate::error::{Result, Unreadable};
+use crate::error::Result;
 use agentd_core::event::{Event, NewEvent};
 use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TryId, TurnId};
 use agentd_core::state::{AgentState, Conversation};
@@ -93,6 +95,16 @@ pub trait Store: Send + Sync + 'static {
 
     /// Reads such a file. All of it, or nothing.
     async fn import(&self, input: Box<dyn Read + Send>) -> Result<Imported>;
+
+    /// What a purge of all these conversations would delete. Refused where one of them may not be purged.
+    async fn would_purge(
+        &self,
+        agent: AgentId,
+        conversations: Vec<ConversationId>,
+    ) -> Result<Deletion>;
+
+    /// The same under another name; where the agent is there already, under another id, too.
+    async fn import_as(&self, input: Box<dyn Read + Send>, under: ImportAs) -> Result<Imported>;
 
     /// Deletes the words of a conversation for good.
     async fn purge(
@@ -202,13 +214,6 @@ pub struct Loaded {
     pub damage: Option<Damage>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damage {
-    pub from: Seq,
-    pub through: Seq,
-    pub reason: Unreadable,
-}
-
 /// Which events of an agent to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadQuery {
@@ -295,6 +300,18 @@ pub struct Exported {
 pub struct Imported {
     pub agent: AgentId,
     pub events: u64,
+    /// The agent whose alias the imported one's name was; it is no alias any more.
+    pub displaced: Option<AgentId>,
+}
+
+/// How an imported agent is called here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportAs {
+    pub name: String,
+    /// Its id, where the one in the file is taken.
+    pub id: AgentId,
+    /// When: the time of what is appended.
+    pub at: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -306,24 +323,13 @@ pub struct Purge {
     pub seq: Seq,
 }
 
-/// What `verify` found. Empty lists mean that all is well.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
-    pub agents: u64,
+/// What a purge takes away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deletion {
+    /// Events whose bodies go.
     pub events: u64,
-    pub damaged: Vec<(AgentId, Damage)>,
-    /// References to something that is not there.
-    pub dangling: Vec<(AgentId, String)>,
-    /// What SQLite says about its own files.
-    pub file: Vec<String>,
-    /// Events that were set aside earlier, and are still kept.
-    pub quarantined: u64,
-}
-
-impl Report {
-    pub fn is_clean(&self) -> bool {
-        self.damaged.is_empty() && self.dangling.is_empty() && self.file.is_empty()
-    }
+    /// Long texts that nothing else refers to.
+    pub blobs: u64,
 }
 
 /// Wakes up with each commit.

@@ -2,8 +2,10 @@
 //! there is something to send exactly when a prompt that was taken, a result or a notice has come
 //! since the model last spoke.
 
-use agentd_core::event::{Body, Event, MessageStatus};
-use std::collections::BTreeSet;
+use agentd_core::event::{Body, Event, MessageStatus, TurnStatus};
+use agentd_core::id::{PromptId, TurnId};
+use agentd_core::message::Block;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// `lineage` are the events that a window is made of, oldest first.
 pub fn awaits_answer(lineage: &[&Event]) -> bool {
@@ -40,4 +42,63 @@ pub fn awaits_answer(lineage: &[&Event]) -> bool {
 enum Speaker {
     Us,
     Model,
+}
+
+/// The words that every answer must be asked for with, whatever was compacted: those of the prompts
+/// that the open turn is there for, and of all that has come since the model last spoke. A turn that
+/// was limited stays open, because it can be continued. A prompt whose turn is not open when a
+/// summary is written may be covered by it for good: a turn that a strange journal starts later does
+/// not bring it back.
+pub fn unanswered_words(lineage: &[&Event]) -> Vec<String> {
+    let mut takeable: BTreeMap<PromptId, &[Block]> = BTreeMap::new();
+    let mut open_turns: BTreeSet<TurnId> = BTreeSet::new();
+    let mut prompts: Vec<(Option<TurnId>, &[Block])> = Vec::new();
+    let mut since: Vec<String> = Vec::new();
+    for event in lineage {
+        match &event.body {
+            Body::ConversationBegan(_) => {
+                takeable.clear();
+                open_turns.clear();
+            }
+            Body::Prompt(prompt) => {
+                takeable.insert(prompt.prompt, &prompt.blocks);
+            }
+            Body::PromptsTaken(taken) => {
+                let taken = taken.prompts.iter();
+                for blocks in taken.filter_map(|prompt| takeable.remove(prompt)) {
+                    prompts.push((event.turn, blocks));
+                    blocks.iter().for_each(|block| block.words(&mut since));
+                }
+            }
+            Body::ResultAdded(result) => {
+                let blocks = result.blocks.iter();
+                blocks.for_each(|block| block.words(&mut since));
+            }
+            Body::Notice(notice) => since.push(notice.text.clone()),
+            Body::MessageAdded(message) if message.status != MessageStatus::Superseded => {
+                since.clear();
+            }
+            Body::TurnStarted(started) if started.compacts.is_none() => {
+                match started.resumes {
+                    Some(resumed) if open_turns.contains(&resumed) => {}
+                    resumed => open_turns = resumed.into_iter().collect(),
+                }
+                open_turns.extend(event.turn);
+            }
+            Body::TurnEnded(ended) if !ended.compacts && ended.status != TurnStatus::Limited => {
+                open_turns.clear();
+            }
+            Body::Summary(_) => prompts.retain(|(turn, _)| is_open(&open_turns, *turn)),
+            _ => {}
+        }
+    }
+    prompts.retain(|(turn, _)| is_open(&open_turns, *turn));
+    for (_, blocks) in &prompts {
+        blocks.iter().for_each(|block| block.words(&mut since));
+    }
+    since
+}
+
+fn is_open(open_turns: &BTreeSet<TurnId>, turn: Option<TurnId>) -> bool {
+    turn.is_some_and(|turn| open_turns.contains(&turn))
 }

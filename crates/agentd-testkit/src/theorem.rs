@@ -3,8 +3,8 @@
 
 use crate::journal::{Journals, context};
 use crate::oracle::{self, Verdict};
-use crate::predicate::awaits_answer;
-use agentd_core::event::Context;
+use crate::predicate::{awaits_answer, unanswered_words};
+use agentd_core::event::{Context, Kind};
 use agentd_core::id::AgentId;
 use agentd_core::message::{Block, Wire};
 use agentd_core::repair::{Repair, repair};
@@ -45,14 +45,25 @@ pub fn check_prefixes(journals: &Journals, agent: AgentId, seen: &mut Seen) -> R
         }
         let lineage = journals.lineage(agent, &state, current, state.head);
         let expected = awaits_answer(&lineage);
-        check_window(&window, expected, seen)
+        // Without a summary the window holds all words anyway, which is checked as well.
+        let is_compacted = lineage.iter().any(|event| event.kind() == Kind::Summary);
+        let unanswered = match is_compacted {
+            true => unanswered_words(&lineage),
+            false => Vec::new(),
+        };
+        check_window(&window, expected, &unanswered, seen)
             .map_err(|what| format!("after event {}: {what}", event.seq))?;
     }
     Ok(())
 }
 
-/// Checks one window in all four formats.
-pub fn check_window(window: &Window, awaits: bool, seen: &mut Seen) -> Result<(), String> {
+/// Checks one window in all four formats. `unanswered` are words that no compaction may have taken.
+pub fn check_window(
+    window: &Window,
+    awaits: bool,
+    unanswered: &[String],
+    seen: &mut Seen,
+) -> Result<(), String> {
     for wire in Wire::ALL {
         let context = context_for(window, wire);
         match answer(window, &context) {
@@ -66,7 +77,8 @@ pub fn check_window(window: &Window, awaits: bool, seen: &mut Seen) -> Result<()
                 for repair in &request.repairs {
                     *seen.repairs.entry(repair.name()).or_default() += 1;
                 }
-                check_request(window, &request).map_err(|what| format!("{wire:?}: {what}"))?;
+                check_request(window, &request, unanswered)
+                    .map_err(|what| format!("{wire:?}: {what}"))?;
             }
         }
     }
@@ -82,7 +94,11 @@ fn context_for(window: &Window, wire: Wire) -> Context {
 }
 
 /// Accepted by its provider, repaired for good, and nothing lost.
-pub fn check_request(window: &Window, request: &Request) -> Result<(), String> {
+pub fn check_request(
+    window: &Window,
+    request: &Request,
+    unanswered: &[String],
+) -> Result<(), String> {
     let body = wire::encode(request);
     judge(request.context.wire, &body)
         .map_err(|violations| format!("refused: {violations:?}\n{body:#}"))?;
@@ -90,7 +106,8 @@ pub fn check_request(window: &Window, request: &Request) -> Result<(), String> {
     if again != request.messages || !more.is_empty() {
         return Err(format!("a second repair changes more: {more:?}"));
     }
-    account_for_words(window, request, &body)
+    account_for_words(window, request, &body)?;
+    account_for(unanswered, request, &body).map_err(|what| format!("unanswered: {what}"))
 }
 
 pub fn judge(wire: Wire, body: &Value) -> Verdict {
@@ -104,6 +121,18 @@ pub fn judge(wire: Wire, body: &Value) -> Verdict {
 
 /// Every word of the window is in the body, or named by an omission or a repair.
 fn account_for_words(window: &Window, request: &Request, body: &Value) -> Result<(), String> {
+    let mut words = Vec::new();
+    for item in window.items() {
+        match &item.entry {
+            Entry::Prompt(blocks) | Entry::Reply { blocks, .. } => collect(blocks, &mut words),
+            Entry::Result(result) => collect(&result.blocks, &mut words),
+            Entry::Notice(text) | Entry::Summary(text) => words.push(text.clone()),
+        }
+    }
+    account_for(&words, request, body)
+}
+
+fn account_for(words: &[String], request: &Request, body: &Value) -> Result<(), String> {
     let body = body.to_string();
     let mut accounted: BTreeSet<&str> = BTreeSet::new();
     for omission in &request.omissions {
@@ -113,14 +142,6 @@ fn account_for_words(window: &Window, request: &Request, body: &Value) -> Result
         accounted.extend(repair.words().iter().map(String::as_str));
         if let Repair::CleanedToolName { from, .. } = repair {
             accounted.insert(from);
-        }
-    }
-    let mut words = Vec::new();
-    for item in window.items() {
-        match &item.entry {
-            Entry::Prompt(blocks) | Entry::Reply { blocks, .. } => collect(blocks, &mut words),
-            Entry::Result(result) => collect(&result.blocks, &mut words),
-            Entry::Notice(text) | Entry::Summary(text) => words.push(text.clone()),
         }
     }
     for word in words.iter().filter(|word| !word.trim().is_empty()) {

@@ -1,7 +1,7 @@
 //! A question to whoever sits at the terminal.
 
 use crate::error::{Error, Exit};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use tokio::sync::oneshot;
 
 /// Whether somebody can be asked.
@@ -16,8 +16,9 @@ pub async fn line(question: &str) -> Result<Option<String>, Error> {
     let cannot = |error: io::Error| {
         Error::new(Exit::Unavailable, "the terminal cannot be read").because(error)
     };
-    let mut terminal = anstream::stderr();
-    write!(terminal, "{question} ")
+    let mut terminal = crate::terminal::stderr();
+    terminal
+        .text(format_args!("{question} "))
         .and_then(|()| terminal.flush())
         .map_err(cannot)?;
     let (answer, answered) = oneshot::channel();

@@ -1,12 +1,19 @@
 //! The command line: which verbs there are. Each verb's arguments and help are in its own file.
 
+mod mode;
+
+pub use mode::Asked;
+
 use crate::commands::{
-    agent, apply, approve, checkpoint, compact, completions, config, r#continue, conversations,
-    create, daemon, demo, deny, edit, export, fork, hooks, import, interrupt, list, logs, purge,
-    rename, replay, reset, restart, restore, rewind, rm, run, runtime, send, set, show, start,
-    status, stop, tasks, verify, wait,
+    adopt_copy, agent, apply, approve, checkpoint, compact, completions, config, r#continue,
+    conversations, create, daemon, demo, deny, doctor, edit, export, fork, hooks, import,
+    interrupt, list, logs, purge, rename, replay, reset, restart, restore, rewind, rm, run,
+    runtime, send, set, show, start, status, stop, tasks, verify, wait,
 };
-use clap::{Parser, Subcommand};
+use crate::error::{self, Error, Exit, Format};
+use crate::output::Output;
+use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -24,6 +31,9 @@ State is kept in $AGENTD_HOME, else in $XDG_STATE_HOME/agentd, else in ~/.local/
 #[derive(Debug, Parser)]
 #[command(name = "agentd", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {
+    /// Print text as it is, with the control sequences that an agent, a tool or a file put into it
+    #[arg(long, global = true)]
+    pub raw: bool,
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -69,7 +79,9 @@ pub enum Verb {
     Config(config::Args),
     Completions(completions::Args),
     Runtime(runtime::Args),
+    Doctor(doctor::Args),
     Verify(verify::Args),
+    AdoptCopy(adopt_copy::Args),
     Demo(demo::Args),
 }
 
@@ -86,20 +98,53 @@ impl Verb {
     }
 }
 
-/// Help and version are answers; anything else that clap has to say is about wrong usage, exit 2.
-pub fn answer(answer: &clap::Error) -> ExitCode {
+/// The whole command line, with the options that many verbs share.
+pub fn command() -> Command {
+    mode::add(Cli::command())
+}
+
+/// What was asked for, and of which agent it may be asked.
+pub fn parse() -> Result<(Cli, Option<Asked>), clap::Error> {
+    let matches: ArgMatches = command().try_get_matches()?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))?;
+    Ok((cli, mode::asked(&matches)))
+}
+
+/// Whether `--json` is among the arguments, before they are parsed: what cannot be parsed is an object, too.
+pub fn format(args: impl Iterator<Item = OsString>) -> Format {
+    let options: Vec<OsString> = args.skip(1).take_while(|arg| arg != "--").collect();
+    // The lines of `agent` are a contract of their own (docs/runtime.md), its errors included.
+    let is_agent = options.first().is_some_and(|verb| verb == "agent");
+    match !is_agent && options.iter().any(|arg| arg == "--json") {
+        true => Format::Json,
+        false => Format::Text,
+    }
+}
+
+/// Help and version are answers; every other message of clap is a usage error.
+pub fn answer(answer: &clap::Error, format: Format) -> ExitCode {
+    if answer.exit_code() != 0 && format == Format::Json {
+        let text = answer.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        let what = first.strip_prefix("error: ").unwrap_or(first);
+        let error = Error::new(Exit::Usage, what).next("see `agentd --help`");
+        // There is nobody left to tell where this cannot be written.
+        let _unheard = Output::stdout().json(&error.failure());
+    }
     // Nobody may be listening; that is no error.
     let _unheard = answer.print();
-    ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2))
+    match answer.exit_code() {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::from(error::usage_code()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }

@@ -34,6 +34,15 @@ impl fmt::Display for Which {
 }
 
 impl Which {
+    /// Its number, as people know it; the id where the daemon cannot be asked any more.
+    pub async fn number(self, client: &Client, name: &str) -> String {
+        let found = client.conversation(name, &self.to_string()).await;
+        found.map_or_else(
+            |_| self.to_string(),
+            |found| found.conversation.ordinal.to_string(),
+        )
+    }
+
     /// Its id.
     pub async fn of(self, client: &Client, name: &str) -> Result<ConversationId, Error> {
         match self {

@@ -3,7 +3,8 @@
 use crate::error::{Error, Exit};
 use crate::providers;
 use agentd_core::catalog::Catalog;
-use agentd_core::spec::{self, AgentSpec, Runtime};
+use agentd_core::spec::{self, AgentSpec, Network, Runtime, Sandbox};
+use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -24,6 +25,25 @@ pub struct Described {
     /// The folder to work in [default: this one]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     cwd: Option<PathBuf>,
+    /// What its tools may see and write: read-only, workspace-write or full-access [default:
+    /// workspace-write]
+    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    sandbox: Option<Sandbox>,
+    /// What its tools may reach: on or off [default: on]
+    #[arg(long, value_name = "ON|OFF", value_parser = network)]
+    network: Option<Network>,
+}
+
+fn level(text: &str) -> Result<Sandbox, String> {
+    word(text, "read-only, workspace-write or full-access")
+}
+
+fn network(text: &str) -> Result<Network, String> {
+    word(text, "on or off")
+}
+
+fn word<T: DeserializeOwned>(text: &str, known: &str) -> Result<T, String> {
+    serde_json::from_value(text.into()).map_err(|_| format!("say {known}"))
 }
 
 impl Described {
@@ -46,6 +66,8 @@ impl Described {
         if self.cwd.is_some() {
             spec.cwd = None;
         }
+        spec.sandbox = self.sandbox.or(spec.sandbox);
+        spec.network = self.network.or(spec.network);
         settle_cwd(spec, self.cwd.as_deref())
     }
 
@@ -75,29 +97,25 @@ pub fn settle_provider(spec: &mut AgentSpec, catalog: &Catalog) -> Result<(), Er
     }
     let choice = catalog.resolve(spec.provider.as_deref(), spec.model.as_deref());
     choice.map(|_| ()).map_err(|error| {
-        Error::new(Exit::Refused, "no model was chosen")
+        Error::new(Exit::Usage, "no model was chosen")
             .because(error)
             .next("say --provider and --model; `--provider demo` works without a key")
     })
 }
 
 fn absolute(path: &Path) -> Result<String, Error> {
-    let cannot = || {
-        Error::new(
-            Exit::Refused,
-            format!("{} is no folder to work in", path.display()),
-        )
-    };
-    let path = path
+    let what = format!("{} is no folder to work in", path.display());
+    let found = path
         .canonicalize()
-        .map_err(|error| cannot().because(error))?;
-    path.into_os_string()
+        .map_err(|error| Error::of_file(&what, &error))?;
+    found
+        .into_os_string()
         .into_string()
-        .map_err(|_| cannot().because("its name is not UTF-8"))
+        .map_err(|_| Error::new(Exit::Usage, what).because("its name is not UTF-8"))
 }
 
 pub fn read_spec(path: &Path) -> Result<AgentSpec, Error> {
-    let cannot = || Error::new(Exit::Refused, format!("{} cannot be used", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| cannot().because(error))?;
-    spec::parse(&text).map_err(|error| cannot().because(error))
+    let what = format!("{} cannot be used", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| Error::of_file(&what, &error))?;
+    spec::parse(&text).map_err(|error| Error::new(Exit::Usage, what).because(error))
 }

@@ -1,21 +1,76 @@
 //! An error as the user sees it: what happened, why, what to do next; and the exit code.
 
+use crate::output::Output;
 use agentd_client::{Kind, Problem};
+use agentd_core::id::PromptId;
+use serde::Serialize;
 use std::fmt::{self, Display};
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 
+/// The daemon sets this for every hook that it runs.
+const IN_HOOK: &str = "AGENTD_HOOK_EVENT";
+/// Usage errors inside a hook, where 2 would block what the hook was asked about.
+const USAGE_IN_HOOK: u8 = 64;
+
+/// The exit codes; docs/cli.md has the table for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Nothing that anybody needs to hear of.
+    /// No error to report: a closed pipe, a runtime that was replaced.
     Quiet = 0,
+    /// The turn failed or was lost, or a check found damage.
     Failed = 1,
+    /// The command line, the prompt, a file or a setting is wrong.
     Usage = 2,
+    /// Refused, or in conflict with the present state.
     Refused = 3,
     Unavailable = 4,
+    /// The turn reached a limit.
     Limited = 5,
+    /// What was sent is durable, and goes on after the user acts: an approval, a key, `agentd start`.
+    Waiting = 6,
+    NotFound = 7,
     TimedOut = 124,
     Interrupted = 130,
+}
+
+/// What is printed on standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+impl Exit {
+    const fn kind(self) -> &'static str {
+        match self {
+            Self::Quiet => "quiet",
+            Self::Failed => "failed",
+            Self::Usage => "usage",
+            Self::Refused => "refused",
+            Self::Unavailable => "unavailable",
+            Self::Limited => "limited",
+            Self::Waiting => "waiting",
+            Self::NotFound => "not_found",
+            Self::TimedOut => "timed_out",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    fn code(self) -> u8 {
+        match self {
+            Self::Usage => usage_code(),
+            other => other as u8,
+        }
+    }
+}
+
+/// The exit code of a usage error.
+pub fn usage_code() -> u8 {
+    match std::env::var_os(IN_HOOK) {
+        Some(_) => USAGE_IN_HOOK,
+        None => Exit::Usage as u8,
+    }
 }
 
 #[derive(Debug)]
@@ -24,6 +79,23 @@ pub struct Error {
     what: String,
     why: Option<String>,
     next: Option<String>,
+    /// The prompt that was accepted before the error, to go on waiting for.
+    prompt: Option<PromptId>,
+    /// The object that `--json` prints has been printed already: an answer, an agent, a report.
+    is_printed: bool,
+}
+
+/// An error as `--json` prints it.
+#[derive(Debug, Serialize)]
+pub struct Failure<'a> {
+    /// What happened.
+    pub error: &'a str,
+    /// One word for each exit code.
+    pub kind: &'static str,
+    pub exit: u8,
+    pub why: Option<&'a str>,
+    pub next: Option<&'a str>,
+    pub prompt: Option<PromptId>,
 }
 
 impl Error {
@@ -33,7 +105,26 @@ impl Error {
             what: what.into(),
             why: None,
             next: None,
+            prompt: None,
+            is_printed: false,
         }
+    }
+
+    /// The prompt that this is about is durable, and can be waited for.
+    pub const fn about_prompt(mut self, prompt: PromptId) -> Self {
+        self.prompt = Some(prompt);
+        self
+    }
+
+    /// With `--json` the object that says so has been printed.
+    pub const fn printed(mut self) -> Self {
+        self.is_printed = true;
+        self
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> Option<&str> {
+        self.next.as_deref()
     }
 
     pub fn because(mut self, why: impl Display) -> Self {
@@ -61,16 +152,35 @@ impl Error {
         use agentd_store::Error as Store;
         let exit = match error {
             Store::Damaged { .. } | Store::BadExport(_) => Exit::Failed,
+            Store::NoSuchAgent { .. } | Store::NoSuchConversation { .. } => Exit::NotFound,
             Store::NotCommitted(_)
             | Store::Uncertain(_)
             | Store::Unavailable(_)
             | Store::NotScrubbed(_)
             | Store::NewerSchema { .. }
+            | Store::Behind(_)
+            | Store::NoJournal { .. }
+            | Store::RepairUnfinished
+            | Store::RepairIo(_)
             | Store::ExportIo(_)
             | Store::NoRandomness(_)
             | Store::NoThread(_)
             | Store::Closed => Exit::Unavailable,
             _ => Exit::Refused,
+        };
+        Self::new(exit, what).because(error)
+    }
+
+    /// A file or directory that the user named. A wrong path or content is a usage error.
+    pub fn of_file(what: impl Into<String>, error: &io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        let exit = match error.kind() {
+            Kind::NotFound
+            | Kind::NotADirectory
+            | Kind::IsADirectory
+            | Kind::InvalidFilename
+            | Kind::InvalidData => Exit::Usage,
+            _ => Exit::Unavailable,
         };
         Self::new(exit, what).because(error)
     }
@@ -81,6 +191,24 @@ impl Error {
             return Self::new(Exit::Quiet, "nobody reads the output any more");
         }
         Self::new(Exit::Unavailable, "the output cannot be written").because(error)
+    }
+
+    /// The daemon is out of reach, and the prompt is accepted: it is answered when a daemon runs again.
+    pub fn of_prompt(self, name: &str, prompt: PromptId) -> Self {
+        if self.exit != Exit::Unavailable {
+            return self;
+        }
+        self.about_prompt(prompt).next(format!(
+            "the prompt is accepted; `agentd wait {name} {prompt}` starts a daemon and waits for the answer"
+        ))
+    }
+
+    /// The same as the API would say it.
+    pub fn into_problem(self, kind: Kind) -> Problem {
+        let mut problem = Problem::new(kind, self.what);
+        problem.detail = self.why;
+        problem.next = self.next;
+        problem
     }
 
     pub fn no_runtime(error: io::Error) -> Self {
@@ -98,13 +226,28 @@ impl Error {
         self.exit == Exit::Interrupted && self.why.is_none() && self.next.is_none()
     }
 
-    /// Tells the user, and gives the exit code.
-    pub fn report(&self) -> ExitCode {
+    pub fn failure(&self) -> Failure<'_> {
+        Failure {
+            error: &self.what,
+            kind: self.exit.kind(),
+            exit: self.exit.code(),
+            why: self.why.as_deref(),
+            next: self.next.as_deref(),
+            prompt: self.prompt,
+        }
+    }
+
+    /// Tells the user, and gives the exit code. With `--json` the error is an object, too.
+    pub fn report(&self, format: Format) -> ExitCode {
+        if format == Format::Json && !self.is_printed && self.exit != Exit::Quiet {
+            // There is nobody left to tell where this cannot be written.
+            let _unheard = Output::stdout().json(&self.failure());
+        }
         if self.exit != Exit::Quiet && !self.needs_no_words() {
             // There is nobody left to tell where this cannot be written.
-            let _unheard = writeln!(anstream::stderr(), "{self}");
+            let _unheard = crate::terminal::stderr().text(format_args!("{self}\n"));
         }
-        ExitCode::from(self.exit as u8)
+        ExitCode::from(self.exit.code())
     }
 }
 
@@ -112,7 +255,8 @@ impl From<Problem> for Error {
     fn from(problem: Problem) -> Self {
         let exit = match problem.kind {
             Kind::Invalid => Exit::Usage,
-            Kind::NotFound | Kind::Conflict | Kind::Refused | Kind::TooLarge => Exit::Refused,
+            Kind::NotFound => Exit::NotFound,
+            Kind::Conflict | Kind::Refused | Kind::TooLarge => Exit::Refused,
             Kind::Unavailable | Kind::Internal => Exit::Unavailable,
         };
         Self {
@@ -120,6 +264,8 @@ impl From<Problem> for Error {
             what: problem.title,
             why: problem.detail,
             next: problem.next,
+            prompt: None,
+            is_printed: false,
         }
     }
 }
@@ -148,8 +294,11 @@ impl From<agentd_client::Error> for Error {
 
 impl Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let red = crate::output::BAD;
-        write!(f, "{red}error:{red:#} {}", self.what)?;
+        let (style, label) = match self.exit {
+            Exit::Waiting => (crate::output::HEADING, "waiting"),
+            _ => (crate::output::BAD, "error"),
+        };
+        write!(f, "{style}{label}:{style:#} {}", self.what)?;
         if let Some(why) = &self.why {
             write!(f, "\n  why:  {why}")?;
         }

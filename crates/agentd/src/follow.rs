@@ -50,10 +50,8 @@ impl Follow {
             };
             let item = match stream.next().await {
                 Some(item) => connection.or_again(item).await?,
-                None => {
-                    let ended = agentd_client::Error::Broken("it ended".to_owned());
-                    connection.or_again(Err(ended)).await?
-                }
+                // It has no end of its own; one that has ended was cut off.
+                None => None,
             };
             let Some(item) = item else {
                 self.stream = None;

@@ -5,6 +5,7 @@ mod ask;
 mod cli;
 mod commands;
 mod complete;
+mod confine;
 mod connect;
 mod conversation;
 mod demo;
@@ -12,8 +13,11 @@ mod described;
 mod error;
 mod follow;
 mod home;
+mod keys;
 mod lab;
 mod leaving;
+mod log;
+mod op;
 mod output;
 mod outside;
 mod printer;
@@ -22,9 +26,10 @@ mod providers;
 mod render;
 mod runtime;
 mod setup;
+mod starter;
+mod terminal;
 mod waiting;
 
-use clap::{CommandFactory as _, Parser as _};
 use clap_complete::CompleteEnv;
 use error::Error;
 use output::Output;
@@ -33,30 +38,37 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // A shim knows its one argument and nothing of agents.
     agentd_process::shim::run_if_asked(std::env::args_os());
+    let format = cli::format(std::env::args_os());
     if let Err(error) = lab::enter() {
-        return error.report();
+        return error.report(format);
     }
     // Where a shell asks what could come next, that is all there is to do.
-    CompleteEnv::with_factory(cli::Cli::command)
+    CompleteEnv::with_factory(cli::command)
         .var(complete::VARIABLE)
         .complete();
-    let cli = match cli::Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(answer) => return cli::answer(&answer),
+    let (cli, asked) = match cli::parse() {
+        Ok(parsed) => parsed,
+        Err(answer) => return cli::answer(&answer, format),
     };
-    match run(cli) {
+    match run(cli, asked.as_ref()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.report(),
+        Err(error) => error.report(format),
     }
 }
 
-fn run(cli: cli::Cli) -> Result<(), Error> {
+fn run(cli: cli::Cli, asked: Option<&cli::Asked>) -> Result<(), Error> {
+    if cli.raw {
+        terminal::keep_control_sequences();
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Error::no_runtime)?;
     runtime.block_on(async {
         let mut out = Output::stdout();
+        if let Some(asked) = asked {
+            asked.check().await?;
+        }
         if cli.verb.hears_signals() {
             return commands::run(cli.verb, &mut out).await;
         }

@@ -2,21 +2,18 @@
 //! write comes back, so that a closed pipe ends the command instead of crashing it.
 
 use crate::error::Error;
-use anstyle::{AnsiColor, Style};
+use crate::terminal::{self, Stream};
 use serde::Serialize;
 use std::fmt::Display;
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, IsTerminal as _};
 
-pub const GOOD: Style = AnsiColor::Green.on_default().bold();
-pub const BAD: Style = AnsiColor::Red.on_default().bold();
-pub const HEADING: Style = Style::new().bold();
-pub const QUIET: Style = Style::new().dimmed();
+pub use crate::terminal::{BAD, GOOD, HEADING, QUIET};
 
 /// As wide as a line of progress gets.
 const PROGRESS_WIDTH: usize = 72;
 
 pub struct Output {
-    stream: Box<dyn Write>,
+    stream: Stream,
     /// Somebody watches: lines of progress make sense.
     is_watched: bool,
     /// A line of progress stands where the next line goes.
@@ -26,18 +23,16 @@ pub struct Output {
 impl Output {
     pub fn stdout() -> Self {
         Self {
-            stream: Box::new(anstream::stdout()),
+            stream: terminal::stdout(),
             is_watched: io::stdout().is_terminal(),
             in_progress: false,
         }
     }
 
     #[cfg(test)]
-    pub fn to(stream: impl Write + 'static) -> Self {
+    pub fn to(stream: impl io::Write + 'static) -> Self {
         Self {
-            stream: Box::new(anstream::StripStream::new(
-                Box::new(stream) as Box<dyn Write>
-            )),
+            stream: Stream::new(stream, false),
             is_watched: false,
             in_progress: false,
         }
@@ -52,14 +47,14 @@ impl Output {
 
     pub fn line(&mut self, text: impl Display) -> Result<(), Error> {
         self.clear_progress()
-            .and_then(|()| writeln!(self.stream, "{text}"))
+            .and_then(|()| self.stream.text(format_args!("{text}\n")))
             .map_err(|error| Error::of_output(&error))
     }
 
-    /// A piece of text, as it is.
+    /// A piece of text.
     pub fn piece(&mut self, text: &str) -> Result<(), Error> {
         self.clear_progress()
-            .and_then(|()| self.stream.write_all(text.as_bytes()))
+            .and_then(|()| self.stream.text(text))
             .and_then(|()| self.stream.flush())
             .map_err(|error| Error::of_output(&error))
     }
@@ -67,7 +62,11 @@ impl Output {
     /// One object on a line.
     pub fn json(&mut self, object: &impl Serialize) -> Result<(), Error> {
         match serde_json::to_string(object) {
-            Ok(text) => self.line(text),
+            Ok(text) => self
+                .clear_progress()
+                .and_then(|()| self.stream.json(&text))
+                .and_then(|()| self.stream.own("\n"))
+                .map_err(|error| Error::of_output(&error)),
             Err(error) => Err(Error::of_output(&error.into())),
         }
     }
@@ -75,7 +74,7 @@ impl Output {
     /// Beside the output, for people: a program that reads the output does not see it.
     pub fn aside(&mut self, text: impl Display) -> Result<(), Error> {
         self.clear_progress()
-            .and_then(|()| writeln!(anstream::stderr(), "{text}"))
+            .and_then(|()| terminal::stderr().text(format_args!("{text}\n")))
             .map_err(|error| Error::of_output(&error))
     }
 
@@ -102,14 +101,18 @@ impl Output {
             return Ok(());
         }
         self.in_progress = true;
-        write!(self.stream, "\r{:<PROGRESS_WIDTH$}", text.to_string())
+        let line = format!("{:<PROGRESS_WIDTH$}", text.to_string());
+        self.stream
+            .own("\r")
+            .and_then(|()| self.stream.text(line))
             .and_then(|()| self.stream.flush())
             .map_err(|error| Error::of_output(&error))
     }
 
     fn clear_progress(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.in_progress) {
-            write!(self.stream, "\r{:PROGRESS_WIDTH$}\r", "")?;
+            let blank = format!("\r{:PROGRESS_WIDTH$}\r", "");
+            self.stream.own(&blank)?;
         }
         Ok(())
     }

@@ -2,18 +2,21 @@
 //! a reader who does not read holds nobody up.
 
 use crate::output::QUIET;
+use crate::terminal;
 use agentd_core::draft::{Change, Delta};
 use agentd_core::event::{Body, Event, MessageAdded, MessageStatus};
 use agentd_core::id::TryId;
 use agentd_core::message::Block;
 use serde_json::{Value, json};
-use std::io::{self, Write as _};
+use std::io;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 enum Line {
-    /// For programs, or for people, on standard output.
+    /// For programs, on standard output.
+    Json(String),
+    /// For people, on standard output.
     Out(String),
     /// For people, beside the answer.
     Aside(String),
@@ -55,7 +58,7 @@ impl Printer {
     /// One object on a line of its own, for programs alone.
     pub fn object(&self, object: &Value) {
         if self.is_json() {
-            self.send(Line::Out(format!("{object}\n")));
+            self.send(Line::Json(format!("{object}\n")));
         }
     }
 
@@ -71,7 +74,7 @@ impl Printer {
     pub fn event(&mut self, event: &Event) {
         if self.is_json() {
             match serde_json::to_string(event) {
-                Ok(line) => self.send(Line::Out(format!("{line}\n"))),
+                Ok(line) => self.send(Line::Json(format!("{line}\n"))),
                 Err(error) => self.remark("unprintable", &error.to_string()),
             }
             return;
@@ -185,13 +188,12 @@ fn text_of(message: &MessageAdded) -> String {
 }
 
 fn print(queue: &mpsc::Receiver<Line>) {
-    let (mut out, mut aside) = (anstream::stdout(), anstream::stderr());
+    let (mut out, mut aside) = (terminal::stdout(), terminal::stderr());
     for line in queue {
         let written: io::Result<()> = match line {
-            Line::Out(text) => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
-            Line::Aside(text) => aside
-                .write_all(text.as_bytes())
-                .and_then(|()| aside.flush()),
+            Line::Json(text) => out.json(&text).and_then(|()| out.flush()),
+            Line::Out(text) => out.text(text).and_then(|()| out.flush()),
+            Line::Aside(text) => aside.text(text).and_then(|()| aside.flush()),
             Line::Done(done) => done.send(()).map_err(io::Error::other),
         };
         if written.is_err() {

@@ -10,7 +10,7 @@ pub fn read(given: &str) -> Result<String, Error> {
         given => given.to_owned(),
     };
     if text.trim().is_empty() {
-        let error = Error::new(Exit::Refused, "the prompt is empty");
+        let error = Error::new(Exit::Usage, "the prompt is empty");
         return Err(error.next("say what the agent is to do"));
     }
     Ok(text)
@@ -23,11 +23,8 @@ fn from_stdin() -> Result<String, Error> {
         .lock()
         .take(most + 1)
         .read_to_string(&mut text);
-    let cannot = Error::new(
-        Exit::Refused,
-        "the prompt cannot be read from standard input",
-    );
-    read.map_err(|error| cannot.because(error))?;
+    let what = "the prompt cannot be read from standard input";
+    read.map_err(|error| Error::of_file(what, &error))?;
     if text.len() as u64 > most {
         let what = format!("the prompt is longer than {most} bytes");
         return Err(Error::new(Exit::Refused, what).next("put it into a file, and name that"));

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Exit};
 use crate::home;
+use crate::outside;
 use agentd_client::api::Env;
 use agentd_core::catalog::Catalog;
 use agentd_core::environment::is_handed_on;
@@ -21,7 +22,7 @@ pub fn catalog() -> Result<Catalog, Error> {
         Ok(text) => catalog
             .extend(&text, &path.display().to_string())
             .map_err(|error| {
-                Error::new(Exit::Refused, "the configuration cannot be used").because(error)
+                Error::new(Exit::Usage, "the configuration cannot be used").because(error)
             })?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => {
@@ -44,6 +45,10 @@ pub fn provider_by_key(catalog: &Catalog) -> Option<String> {
 /// The variables that a new turn may need, by name: keys and addresses of providers, and what tools
 /// expect. They travel over the socket, and stay in memory.
 pub fn env(catalog: &Catalog) -> Env {
+    if outside::is_told() {
+        // A command of an agent may not bring any, and would be refused.
+        return Env::new();
+    }
     let names = catalog
         .providers()
         .flat_map(|entry| entry.key_env.iter().chain(&entry.base_url_env));

@@ -2,33 +2,55 @@
 
 use crate::agent::signals::{Signals, Told};
 use crate::error::{Error, Exit};
+use crate::log;
 use crate::providers;
-use crate::setup::{self, Surroundings};
+use crate::setup::{self, Surroundings, Whose};
 use agentd_core::environment::variables;
 use agentd_core::event::PauseReason;
 use agentd_core::id::{AgentId, RuntimeId};
+use agentd_core::link::Secret;
 use agentd_daemon::clock;
 use agentd_daemon::layout::{Layout, Seat};
 use agentd_runtime::driver::{Command, Driver, Folded, JournalError, Parts};
 use agentd_runtime::link::{self, JoinError, Options};
+use std::io::{self, IsTerminal as _, Read as _};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// Commands that wait for the driver.
 const COMMANDS: usize = 16;
+/// As long as its log may get by panics that do not end it.
+const LOG_CAP: u64 = 1024 * 1024;
+
+/// As long as it can be.
+const LONGEST_SECRET: u64 = 1024;
+
+/// What the daemon gave this process to show who it is, on its standard input.
+fn secret() -> Result<Secret, Error> {
+    let mut text = String::new();
+    let read = match io::stdin().is_terminal() {
+        true => Ok(0),
+        false => io::stdin().take(LONGEST_SECRET).read_to_string(&mut text),
+    };
+    match read {
+        Ok(_) => Ok(Secret::new(text)),
+        Err(error) => Err(Error::new(Exit::Unavailable, "no secret can be read").because(error)),
+    }
+}
 
 pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<(), Error> {
     let mut signals = Signals::new()?;
     setup::close_to_others()?;
+    log::end_at_panic(LOG_CAP);
     let runtime = RuntimeId::new(clock::new_id());
-    let _seat = Seat::take(layout, agent).map_err(|error| {
-        Error::new(Exit::Quiet, "another process runs this agent").because(error)
-    })?;
+    let secret = secret()?;
+    let _seat = Seat::take(layout, agent).map_err(|error| not_alone(&error))?;
     let options = Options {
         socket: layout.link_socket(),
         agent,
         runtime,
+        secret,
         orphan,
     };
     let (welcome, journal, hooks, asking) = tokio::select! {
@@ -53,8 +75,17 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         let left = std::fs::read_to_string(file).unwrap_or_default();
         spec.env.extend(variables(&left));
     }
+    let whose = whose(layout, &folded.state.name)?;
     let asking = Some(asking);
-    let ready = setup::ready(&catalog, &spec, None, &folder, &surroundings, asking)?;
+    let ready = setup::ready(
+        &catalog,
+        &spec,
+        None,
+        &folder,
+        &surroundings,
+        &whose,
+        asking,
+    )?;
     let has_key = ready.policy.missing_key.is_none();
     let paused = folded.state.turn.as_ref().and_then(|turn| turn.paused);
     let after = folded.state.after();
@@ -87,6 +118,25 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
             Told::Terminate => Command::Stop,
         };
         let _it_has_ended = commands.try_send(command);
+    }
+}
+
+fn whose(layout: &Layout, name: &str) -> Result<Whose, Error> {
+    let cannot = |error: io::Error| {
+        Error::new(Exit::Unavailable, "the home cannot be recognised").because(error)
+    };
+    let (identity, _) = agentd_daemon::home::look(layout).map_err(cannot)?;
+    Ok(Whose {
+        home: Some(layout.home().to_owned()),
+        name: name.to_owned(),
+        boot: agentd_daemon::home::boot_of(&identity).map_err(cannot)?,
+    })
+}
+
+fn not_alone(error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => Error::new(Exit::Quiet, "another process runs this agent"),
+        _ => Error::new(Exit::Unavailable, "the agent's lock cannot be taken").because(error),
     }
 }
 

@@ -1,9 +1,10 @@
 //! From a spec to what a driver needs: a provider, tools, a policy.
 
+use crate::confine;
 use crate::error::{Error, Exit};
 use agentd_core::budget;
-use agentd_core::catalog::{Catalog, Choice};
-use agentd_core::event::Context;
+use agentd_core::catalog::{Catalog, Choice, ThinkingForm};
+use agentd_core::event::{Context, Effort};
 use agentd_core::id::BootId;
 use agentd_core::spec::{AgentSpec, Thinking};
 use agentd_core::turn::{Hooks, Policy};
@@ -56,19 +57,46 @@ impl Surroundings {
     }
 }
 
+/// Which agent it is, for its tools: `agentd` in one of their commands finds the same home and the same agent.
+pub struct Whose {
+    pub home: Option<PathBuf>,
+    pub name: String,
+    /// This start of the machine, as the agent's home calls it.
+    pub boot: BootId,
+}
+
+impl Whose {
+    /// An agent without a daemon: it has a folder of its own, and the caller's home.
+    pub fn alone(name: &str) -> Result<Self, Error> {
+        Ok(Self {
+            home: crate::home::folder().ok(),
+            name: name.to_owned(),
+            boot: boot()?,
+        })
+    }
+
+    fn env(&self) -> impl Iterator<Item = (String, String)> {
+        let home = self.home.as_ref().and_then(|home| home.to_str());
+        let home = home.map(|home| ("AGENTD_HOME".to_owned(), home.to_owned()));
+        home.into_iter()
+            .chain([("AGENTD_AGENT".to_owned(), self.name.clone())])
+    }
+}
+
 pub fn ready(
     catalog: &Catalog,
     spec: &AgentSpec,
     base_url: Option<String>,
     folder: &Path,
     surroundings: &Surroundings,
+    whose: &Whose,
     asking: Option<Asking>,
 ) -> Result<Ready, Error> {
     let refused = |what: &str| Error::new(Exit::Refused, what);
     let choice = catalog
         .resolve(spec.provider.as_deref(), spec.model.as_deref())
         .map_err(|error| {
-            refused("no model was chosen")
+            Error::new(Exit::Usage, "no model was chosen")
                 .because(error)
                 .next("say --provider and --model; `--provider demo` works without a key")
         })?;
@@ -94,17 +122,30 @@ pub fn ready(
     let keys = names.filter_map(|name| variable(name));
     let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
     if !cwd.is_dir() {
-        return Err(refused("the agent has nowhere to work")
+        return Err(Error::new(Exit::Usage, "the agent has nowhere to work")
             .because(format_args!("{} is no folder", cwd.display()))
             .next("say --cwd with a folder that is there"));
     }
+    let place = confine::Place {
+        cwd: &cwd,
+        folder,
+        state: whose.home.as_deref(),
+        home: surroundings.get("HOME").map(PathBuf::from),
+    };
+    let confined = confine::confined(spec, &place)?;
+    let tmp = confined.as_ref().map(|_| confine::tmp(spec));
     let tools = Toolbox::new(ToolboxOptions {
         cwd: cwd.clone(),
         state: folder.to_owned(),
         env: allowed_env(
             surroundings.0.iter().map(|(n, v)| (n.into(), v.into())),
             &spec.env,
-        ),
+        )
+        .into_iter()
+        .chain(whose.env())
+        .chain(tmp)
+        .collect(),
+        confined,
         rules: spec.permissions.clone(),
         ask_by_default: false,
         tools: spec.tools.clone(),
@@ -124,7 +165,7 @@ pub fn ready(
         ),
         shim: ShimProgram::default(),
         lab: failpoint::folder().map(Path::to_owned),
-        boot: boot()?,
+        boot: whose.boot,
         subagents: (spec.limits.max_depth > 0).then(|| kinds(spec)),
         asking,
     })
@@ -155,10 +196,12 @@ fn kinds(spec: &AgentSpec) -> Kinds {
 }
 
 fn context(choice: &Choice, spec: &AgentSpec, tools: &Toolbox, cwd: &Path) -> Context {
-    let thinking_tokens = spec.thinking.and_then(thinking_tokens);
+    let form = choice.known.as_ref().map(|known| known.thinking);
+    let is_adaptive = form == Some(ThinkingForm::Adaptive);
+    let room = spec.thinking.and_then(thinking_tokens);
     let known = choice.known.as_ref().and_then(|known| known.max_output);
     // Thinking is part of the answer's length.
-    let wanted = spec.limits.max_output_tokens + thinking_tokens.unwrap_or(0);
+    let wanted = spec.limits.max_output_tokens + room.unwrap_or(0);
     Context {
         provider: choice.provider.name.clone(),
         wire: choice.provider.wire,
@@ -166,8 +209,18 @@ fn context(choice: &Choice, spec: &AgentSpec, tools: &Toolbox, cwd: &Path) -> Co
         system: system(spec, cwd),
         tools: tools.declarations(),
         max_output_tokens: wanted.min(known.unwrap_or(u64::MAX)),
-        temperature: spec.temperature,
-        thinking_tokens,
+        temperature: spec.temperature.filter(|_| !is_adaptive),
+        thinking_tokens: room.filter(|_| !is_adaptive),
+        effort: spec.thinking.map(effort).filter(|_| is_adaptive),
+    }
+}
+
+/// Such a model cannot be told not to think: little is the least.
+const fn effort(thinking: Thinking) -> Effort {
+    match thinking {
+        Thinking::Off | Thinking::Low => Effort::Low,
+        Thinking::Medium => Effort::Medium,
+        Thinking::High => Effort::High,
     }
 }
 

@@ -6,6 +6,8 @@ use crate::output::Output;
 use crate::render::{self, time, word};
 use agentd_client::api::{Answer, Status};
 use agentd_core::id::PromptId;
+use agentd_core::state::Phase;
+use serde::Serialize;
 use std::time::{Duration, Instant};
 
 /// How long one question may be open. The first is short: a turn that begins to wait for somebody is
@@ -27,9 +29,7 @@ pub async fn answer(
     loop {
         let asked = Instant::now();
         let answer = connection.client.answer(name, prompt, wait).await;
-        let Some(answer) = connection.or_again(answer).await? else {
-            continue;
-        };
+        let answer = answer.map_err(|error| Error::from(error).of_prompt(name, prompt))?;
         if answer.status.is_over() || answer.status == Status::Waiting {
             out.rest()?;
             return Ok(answer);
@@ -56,36 +56,61 @@ pub enum Show {
     Nothing,
 }
 
-/// Shows an answer; one that is not what was hoped for is an error.
+/// Shows an answer; an answer of a turn that did not complete is an error.
 pub async fn finish(
     connection: &mut Connection,
     name: &str,
+    prompt: PromptId,
     answer: &Answer,
     show: Show,
     out: &mut Output,
 ) -> Result<(), Error> {
+    let outcome = match answer.status {
+        Status::Waiting => Err(waits(connection, name, prompt, answer).await?),
+        _ => outcome(name, answer),
+    };
     match show {
-        Show::Json => out.json(answer)?,
+        Show::Json => {
+            let next = outcome.as_ref().err().and_then(Error::advice);
+            out.json(&Told { answer, next })?;
+            return outcome.map_err(Error::printed);
+        }
         Show::Text if !answer.text.is_empty() => out.line(answer.text.trim_end())?,
         Show::Text | Show::Nothing => {}
     }
-    if answer.status != Status::Waiting {
-        return outcome(name, answer);
-    }
-    // Whoever waits is told for what, though the daemon goes away just now.
-    let agent = loop {
-        let agent = connection.client.agent(name).await;
-        if let Some(agent) = connection.or_again(agent).await? {
-            break agent;
-        }
+    outcome
+}
+
+/// An answer, and what to do where it is not the one that was hoped for: what `--json` prints.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    answer: &'a Answer,
+    next: Option<&'a str>,
+}
+
+/// For what the prompt waits, and what to do.
+async fn waits(
+    connection: &mut Connection,
+    name: &str,
+    prompt: PromptId,
+    answer: &Answer,
+) -> Result<Error, Error> {
+    // Whoever waits is told for what, though the daemon goes away just now: the question is asked again.
+    let agent = connection.client.agent(name).await?;
+    let what = match agent.phase {
+        Phase::Stopped => format!("{name} is stopped: the prompt is queued"),
+        Phase::Failed => format!("{name} has failed: the prompt is queued"),
+        _ => format!("{name} waits for you"),
     };
-    let error = Error::new(Exit::Refused, format!("{name} waits for you"));
+    let error = Error::new(Exit::Waiting, what);
     let error = match answer.error.as_ref().or(agent.error.as_ref()) {
         Some(why) => error.because(why),
         None => error,
     };
     let next = render::agent::next(&agent).unwrap_or_else(|| format!("`agentd show {name}`"));
-    Err(error.next(format!("{next}; then `agentd wait {name}`")))
+    let error = error.about_prompt(prompt);
+    Ok(error.next(format!("{next}; then `agentd wait {name} {prompt}`")))
 }
 
 fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
@@ -121,7 +146,7 @@ fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_client::api::Usage;
+    use agentd_client::api::{AgentRef, Usage};
     use agentd_core::id::{AgentId, ConversationId};
     use uuid::Uuid;
 
@@ -129,7 +154,11 @@ mod tests {
     fn the_exit_code_is_that_of_the_status() {
         let exit = |status| {
             let answer = Answer {
-                agent: AgentId::new(Uuid::nil()),
+                agent: AgentRef {
+                    id: AgentId::new(Uuid::nil()),
+                    name: None,
+                },
+                prompt: PromptId::new(Uuid::nil()),
                 conversation: ConversationId::new(Uuid::nil()),
                 turn: None,
                 status,

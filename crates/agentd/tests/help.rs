@@ -14,6 +14,29 @@ use std::process::{Command, Output, Stdio};
 /// As wide as the help gets at most.
 const COLUMNS: &str = "100";
 
+/// Each code has a test in tests/cli/exit_codes.rs.
+const EXIT_CODES: &str = "\
+## Exit codes
+
+| code | meaning |
+| --- | --- |
+| 0 | success. With `--no-wait` or `--detach`: the prompt is accepted and durable |
+| 1 | the turn failed or was lost, the agent failed, or a check (`verify`, `hooks check`) found something wrong |
+| 2 | usage: a wrong argument or setting, an empty prompt, a file or directory that is missing or cannot be parsed |
+| 3 | refused or in conflict: a name that is taken, an old generation, a size past its limit, a prompt that a reset set aside |
+| 4 | unavailable: no daemon, a disk that cannot be written, a turn that has not ended yet; try again |
+| 5 | the turn reached a limit |
+| 6 | waiting for you: an approval, a provider's key, a stopped or failed agent. The prompt is accepted and durable |
+| 7 | not found: an agent (an archived one too), a conversation, a prompt, a label or a task |
+| 124 | the time given with `--timeout` is over; the turn goes on |
+| 130 | interrupted: the turn, or this command by Ctrl-C |
+
+Inside a hook, where 2 blocks, usage errors exit with 64 (`AGENTD_HOOK_EVENT` is set there).
+
+## agentd
+
+";
+
 fn agentd(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));
     // The width is that of a terminal, wherever one can be found, or else what COLUMNS says.
@@ -95,6 +118,7 @@ fn every_verb_of_the_design_is_there() {
         "daemon",
         "agent",
         "demo",
+        "doctor",
         "verify",
     ] {
         assert!(verbs.iter().any(|found| found == verb), "{verb}: {verbs:?}");
@@ -142,11 +166,10 @@ fn the_page_of_the_command_line_is_made_of_the_help() {
     let mut page = String::from(
         "# The command line\n\n\
          <!-- Made of the help texts by crates/agentd/tests/help.rs with AGENTD_WRITE_GOLDEN=1. -->\n\n\
-         What `agentd VERB --help` says, verb by verb. Exit codes: 0 ok, 1 the turn failed or was lost, \
-         2 wrong usage,\n3 refused or conflict, 4 unavailable, 5 limited, 124 the caller's own timeout, \
-         130 interrupted. With `--json`, one\nJSON object or JSON lines are printed; what is meant for \
-         people goes to standard error.\n\n",
+         What `agentd VERB --help` says, verb by verb. With `--json`, one JSON object or JSON lines are printed; \
+         what\nis meant for people goes to standard error.\n\n",
     );
+    page.push_str(EXIT_CODES);
     page.push_str(&format!("```text\n{}\n```\n", help(&["--help"]).trim_end()));
     for (verb, help) in all() {
         let text = help.trim_end();

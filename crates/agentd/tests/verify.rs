@@ -73,7 +73,7 @@ fn damage_is_in_the_json_report_too() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let report: Value = serde_json::from_str(stdout(&output)).unwrap();
     assert_eq!(report["clean"], false);
-    assert_eq!(report["damaged"][0]["agent"], agent.to_string());
+    assert_eq!(report["damaged"][0]["agent"]["id"], agent.to_string());
     assert_eq!(report["damaged"][0]["from"], 4);
 }
 
@@ -104,4 +104,94 @@ fn a_file_that_is_no_journal_is_not_touched() {
     assert_ne!(output.status.code(), Some(0), "{output:?}");
     assert!(stderr(&output).contains("cannot be checked"), "{output:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), letter);
+}
+
+/// Writes an agent, and cuts the journal's file in half.
+fn cut(folder: &std::path::Path) {
+    create_agent(folder);
+    let path = folder.join("journal.db");
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+}
+
+#[test]
+fn repair_recovers_what_is_readable_and_keeps_the_damaged_file() {
+    let folder = tempfile::tempdir().unwrap();
+    cut(folder.path());
+    let damaged = fs::read(folder.path().join("journal.db")).unwrap();
+    let output = agentd(folder.path(), &["verify"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    // It is in the half that is left.
+    let found = "1 agent, 4 events, 1 problem";
+    assert!(stdout(&output).contains(found), "{output:?}");
+    assert!(stderr(&output).contains("verify --repair"), "{output:?}");
+
+    let output = agentd(folder.path(), &["verify", "--repair"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let kept = folder.path().join("damaged-1");
+    assert!(
+        stdout(&output).contains(&format!("kept in {}", kept.display())),
+        "{output:?}"
+    );
+    assert_eq!(fs::read(kept.join("journal.db")).unwrap(), damaged);
+    // The journal is whole, whatever was lost.
+    let output = agentd(folder.path(), &["verify", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let report: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(
+        (&report["clean"], &report["head"]),
+        (&true.into(), &"good".into())
+    );
+    // There is nothing left to repair.
+    let output = agentd(folder.path(), &["verify", "--repair", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let report: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(
+        (&report["repaired"], &report["kept"]),
+        (&false.into(), &Value::Null)
+    );
+}
+
+#[test]
+fn a_repair_says_as_json_what_was_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = create_agent(folder.path());
+    fs::remove_file(folder.path().join("journal.db")).unwrap();
+    let output = agentd(folder.path(), &["verify"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(
+        stderr(&output).contains("is missing or empty"),
+        "{output:?}"
+    );
+    assert!(!folder.path().join("journal.db").exists());
+
+    let output = agentd(folder.path(), &["verify", "--repair", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let report: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(report["lost"][0]["agent"]["id"], agent.to_string());
+    assert_eq!(
+        (
+            &report["lost"][0]["recovered"],
+            &report["lost"][0]["through"]
+        ),
+        (&0.into(), &4.into())
+    );
+    let output = agentd(folder.path(), &["verify"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn a_repair_is_refused_while_a_daemon_holds_the_home() {
+    let folder = tempfile::tempdir().unwrap();
+    cut(folder.path());
+    let before = fs::read(folder.path().join("journal.db")).unwrap();
+    fs::create_dir_all(folder.path().join("run")).unwrap();
+    let lock = fs::File::create(folder.path().join("run/daemon.lock")).unwrap();
+    lock.try_lock().unwrap();
+    let output = agentd(folder.path(), &["verify", "--repair"]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(stderr(&output).contains("is in use"), "{output:?}");
+    assert!(stderr(&output).contains("agentd daemon stop"), "{output:?}");
+    assert_eq!(fs::read(folder.path().join("journal.db")).unwrap(), before);
+    assert!(!folder.path().join("damaged-1").exists());
 }

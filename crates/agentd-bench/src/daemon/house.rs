@@ -65,6 +65,7 @@ impl<'a> House<'a> {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.home())
             .env("AGENTD_HOME", self.home())
+            .env("AGENTD_SANDBOX", "full-access")
             .current_dir(self.root.path().join("work"))
             .stdin(Stdio::null());
         command

@@ -51,6 +51,7 @@ impl Place<'_> {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.home)
             .env("AGENTD_HOME", self.home)
+            .env("AGENTD_SANDBOX", "full-access")
             .env("ANTHROPIC_API_KEY", "bench")
             .args(["agent", "--json", "--provider", "anthropic", "--base-url"])
             .arg(&self.url)

@@ -40,6 +40,14 @@ impl Kind {
         }
     }
 
+    /// How many times the bare client's time, with as many syncs, a turn should take at the most.
+    pub const fn aim(self) -> f64 {
+        match self {
+            Self::Plain => 1.8,
+            Self::ReadFile | Self::Shell => 2.0,
+        }
+    }
+
     /// Words that the model server takes for a script.
     pub fn prompt(self, words: &mut Words) -> String {
         let answer = words.text(ANSWER_BYTES);

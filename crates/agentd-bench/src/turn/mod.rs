@@ -1,10 +1,11 @@
 //! `agentd-bench turn`: what a turn of `agentd agent` costs beside a bare client of the same model
-//! server, and what resuming a long conversation does.
+//! server, what resuming a long conversation does, and what the command line takes through a daemon.
 //!
 //! The server runs in this process, its clients in processes of their own.
 
 pub mod agent;
 pub mod bare;
+mod cli;
 pub mod kind;
 pub mod peer;
 mod resume;
@@ -47,6 +48,8 @@ enum Part {
     Talk,
     /// Resuming a long conversation
     Resume,
+    /// `agentd send` and `agentd run` through a running daemon
+    Cli,
 }
 
 /// What every part needs.
@@ -100,9 +103,14 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn measure(bed: &Bed, only: &[Part]) -> Result<Vec<Line>> {
     type Measure = fn(&Bed) -> Result<Vec<Line>>;
-    let parts: [(Part, &str, Measure); 2] = [
+    let parts: [(Part, &str, Measure); 3] = [
         (Part::Talk, "turns", talk::run),
         (Part::Resume, "resuming a long conversation", resume::run),
+        (
+            Part::Cli,
+            "the command line through a running daemon",
+            cli::run,
+        ),
     ];
     let mut lines = Vec::new();
     for (part, name, measure) in parts {

@@ -15,13 +15,15 @@ use super::kind::Kind;
 use super::peer::Peer;
 use crate::measure::Samples;
 use crate::proc::{self, Memory};
-use crate::report::{Line, Unit};
+use crate::report::{Aim, Line, Unit};
 use crate::store::floor::commits;
 use crate::words::Words;
 
-/// Commits of the journal are told by SQLite; the session file takes two syncs more, its own and its
-/// folder's.
-const SYNCS_OF_THE_SESSION_FILE: usize = 2;
+/// Commits of the journal are told by SQLite; the session file is synced once more.
+const SYNCS_OF_THE_SESSION_FILE: usize = 1;
+
+/// The most microseconds of CPU that a plain turn should take.
+const PLAIN_CPU: f64 = 1000.0;
 
 pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     let counts = Kind::ALL.map(|kind| match kind {
@@ -61,6 +63,13 @@ impl Pair {
     }
 }
 
+fn aiming(line: Line, aim: Aim) -> Line {
+    Line {
+        aim: Some(aim),
+        ..line
+    }
+}
+
 /// What has been measured of one kind of turn.
 #[derive(Default)]
 struct OfKind {
@@ -90,16 +99,24 @@ impl Sums {
                 "bare client, ready",
                 micros,
             ),
-            self.first
-                .line("start to the first answer".into(), bare, micros),
+            aiming(
+                self.first
+                    .line("start to the first answer".into(), bare, micros),
+                Aim::AtMost(2.0),
+            ),
         ];
         let mut cpus = Vec::new();
         for (kind, of) in Kind::ALL.into_iter().zip(self.kinds) {
             let what = format!("{}, time", kind.what());
             let syncs = format!("bare client + {:.0} syncs", of.syncs.median());
             lines.push(of.time.line(what.clone(), bare, micros));
-            lines.push(of.durable.line(what, &syncs, micros));
-            cpus.push(of.cpu.line(format!("{}, CPU", kind.what()), bare, micros));
+            let durable = of.durable.line(what, &syncs, micros);
+            lines.push(aiming(durable, Aim::AtMost(kind.aim())));
+            let cpu = of.cpu.line(format!("{}, CPU", kind.what()), bare, micros);
+            cpus.push(match kind {
+                Kind::Plain => aiming(cpu, Aim::OursAtMost(PLAIN_CPU)),
+                Kind::ReadFile | Kind::Shell => cpu,
+            });
         }
         lines.extend(cpus);
         let memory = |what: &str| format!("{what} memory after {turns} turns");

@@ -46,3 +46,20 @@ pub struct Purged {
     pub events: u64,
     pub blobs: u64,
 }
+
+/// `POST /v1/agents/{name}/restore`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Restore {
+    /// Another name, where its own is taken.
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// `POST /v1/import?as=NAME`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Import {
+    /// Another name. Where the agent is there already it also gets another id.
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}

@@ -9,10 +9,16 @@ pub struct Daemon {
     pub version: String,
     pub pid: u32,
     pub home: String,
+    #[serde(with = "super::time")]
     pub started_at: Timestamp,
     pub agents: u64,
     /// Processes that run agents.
     pub awake: u64,
     /// Bytes of memory that it has.
     pub memory: u64,
+    /// The state directory's own id; an adopted copy has another one than its original.
+    pub home_id: String,
+    /// Why nothing can be changed: the state directory seems to be a copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<String>,
 }

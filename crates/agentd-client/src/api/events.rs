@@ -21,7 +21,8 @@ pub struct EventQuery {
     pub follow: bool,
 }
 
-/// One thing on a stream of events.
+/// One thing on a stream of events. Besides these a stream has its end: `end`, or `problem` with an RFC 9457
+/// problem. One that ends without either was cut off.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     Event(Box<Event>),
@@ -37,7 +38,8 @@ pub struct Delta {
     pub text: String,
 }
 
-/// `GET /v1/events`: all agents', in the order of their commits; ids are cursors into that.
+/// `GET /v1/events`: all agents', in the order of their commits; ids are cursors into that. Without `follow`
+/// the stream ends where the journal does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllEventsQuery {
     #[serde(default)]

@@ -5,11 +5,11 @@ use agentd_core::id::AgentId;
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Whose subagent an agent is.
+/// An agent, wherever one is spoken of: `agent`, `parent`, `displaced`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parent {
+pub struct AgentRef {
     pub id: AgentId,
-    /// None where it is not here: a subagent can be imported without it.
+    /// None where it is not here: a subagent can be imported without its parent.
     pub name: Option<String>,
 }
 
@@ -21,6 +21,7 @@ pub struct Child {
     pub kind: Option<String>,
     /// The turn does not wait for it.
     pub background: bool,
+    #[serde(with = "super::time")]
     pub started_at: Timestamp,
     /// How it ended; none while it works.
     pub outcome: Option<SubagentOutcome>,

@@ -1,7 +1,8 @@
 //! Background tasks.
 
+use super::AgentRef;
 use agentd_core::event::TaskExit;
-use agentd_core::id::{AgentId, ConversationId, TaskId, TurnId};
+use agentd_core::id::{ConversationId, TaskId, TurnId};
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +17,15 @@ pub struct Tasks {
 pub struct Task {
     pub id: TaskId,
     /// Whose it is.
-    pub agent: AgentId,
-    pub name: String,
+    pub agent: AgentRef,
     pub conversation: ConversationId,
+    /// The conversation's number.
+    pub ordinal: Option<u32>,
     pub turn: Option<TurnId>,
     pub tool: String,
     /// None where the words of the conversation were purged.
     pub command: Option<String>,
+    #[serde(with = "super::time")]
     pub started_at: Timestamp,
     pub output_bytes: u64,
     pub state: TaskState,

@@ -1,9 +1,8 @@
 //! The tree of conversations: what it looks like, and how another one begins from a place in it.
 
-use super::{Agent, Env, Reset};
-use agentd_core::event::{Origin, TurnStatus};
+use super::{Agent, AgentRef, Env, Reset, Usage};
+use agentd_core::event::{BeginSource, SealReason, TurnStatus};
 use agentd_core::id::{ConversationId, OpId, Seq, TurnId};
-use agentd_core::state::Conversation;
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -109,9 +108,45 @@ pub struct Conversations {
     pub undo: Option<ConversationId>,
     pub redo: Option<ConversationId>,
     pub conversations: Vec<Conversation>,
-    /// The words that they begin with.
-    #[serde(default)]
-    pub titles: BTreeMap<ConversationId, String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Conversation {
+    pub id: ConversationId,
+    /// 1 for the agent's first, and so on.
+    pub ordinal: u32,
+    pub parent: Option<ConversationId>,
+    /// The last event that it shares with the conversation that it branched off.
+    pub from: Option<Origin>,
+    pub source: BeginSource,
+    /// Its first event.
+    pub began: Seq,
+    #[serde(with = "super::time")]
+    pub began_at: Timestamp,
+    /// Its last event so far.
+    pub head: Seq,
+    pub sealed: Option<SealReason>,
+    pub current: bool,
+    /// What the user called it, or the words that it begins with.
+    pub title: Option<String>,
+    pub turns: u32,
+    /// Turns that ended in it, those that only compacted included.
+    pub ended_turns: u32,
+    pub compactions: u32,
+    pub context_tokens: u64,
+    pub usage: Usage,
+    pub labels: BTreeMap<String, Seq>,
+    pub purged: bool,
+    /// The provider's id of its last request.
+    pub last_request: Option<String>,
+}
+
+/// A place in a conversation of some agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    pub agent: AgentRef,
+    pub conversation: ConversationId,
+    pub seq: Seq,
 }
 
 /// `GET /v1/agents/{name}/conversations/{id}`; instead of an id, its ordinal will do.
@@ -119,9 +154,6 @@ pub struct Conversations {
 pub struct OneConversation {
     #[serde(flatten)]
     pub conversation: Conversation,
-    pub current: bool,
-    #[serde(default)]
-    pub title: Option<String>,
     /// The turns that it shows, those of what it branched off first.
     pub ended: Vec<EndedTurn>,
 }
@@ -132,7 +164,9 @@ pub struct EndedTurn {
     pub number: usize,
     pub id: TurnId,
     pub conversation: ConversationId,
-    pub at: Seq,
+    /// Its last event.
+    pub seq: Seq,
+    #[serde(with = "super::time")]
     pub ended_at: Timestamp,
     pub status: TurnStatus,
     /// It answered nobody: it was there for a compaction.

@@ -12,14 +12,14 @@ impl Client {
     }
 
     pub async fn check_hooks(&self, check: &CheckHooks) -> Result<CheckedHooks, Error> {
-        self.post("/v1/hooks/check", check).await
+        self.post_as_it_is("/v1/hooks/check", check).await
     }
 
     pub async fn test_hooks(&self, test: &TestHooks) -> Result<TestedHooks, Error> {
-        self.post("/v1/hooks/test", test).await
+        self.post_once("/v1/hooks/test", test).await
     }
 
     pub async fn trust_hooks(&self, trust: &TrustHooks) -> Result<HookSource, Error> {
-        self.post("/v1/hooks/trust", trust).await
+        self.post_as_it_is("/v1/hooks/trust", trust).await
     }
 }

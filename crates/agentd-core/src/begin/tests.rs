@@ -164,7 +164,7 @@ fn a_rewind_is_told_of_the_tasks_that_ended_after_the_place() {
     });
     let running = journal.head();
     let exit = crate::event::TaskExit::Code { code: 7 };
-    journal.push(crate::event::TaskEnded { task, exit });
+    journal.push(crate::event::TaskEnded::by_itself(task, exit));
     let ended = journal.head();
     let told = |lines: &[Line]| {
         let is_it = |body: &Body| matches!(body, Body::Notice(notice) if notice.text.contains("exit code 7"));
@@ -213,7 +213,7 @@ fn tasks_that_ended_meanwhile_are_told_after_undo_and_once() {
     let lines = reset(&state, &window, new(), Queue::SetAside, None).unwrap();
     append(&mut journal, lines);
     let exit = crate::event::TaskExit::Code { code: 7 };
-    journal.push(crate::event::TaskEnded { task, exit });
+    journal.push(crate::event::TaskEnded::by_itself(task, exit));
     assert_eq!(journal.state().tasks.untold(first).len(), 1);
     // Where it ended, it was told then.
     assert_eq!(journal.state().tasks.untold(new()), []);
@@ -261,7 +261,7 @@ fn begin_reset(journal: &mut Journal, n: u8) {
 fn end_reset(journal: &mut Journal, n: u8) {
     let (old, new) = (journal.conversation, journal.conversation);
     let op = OpId::from_bytes([n; 16]);
-    journal.push(crate::event::ResetEnded { op, old, new });
+    journal.push(crate::event::ResetEnded::new(op, old, new));
 }
 
 /// DESIGN §6: from there on new prompts wait for the new conversation; what was queued before is set

@@ -12,6 +12,7 @@ const PRICE: Price = Price {
     output: MicroUsd(15_000_000),
     cache_read: MicroUsd(300_000),
     cache_write: MicroUsd(3_750_000),
+    long_context: None,
 };
 
 /// An agent in a turn, with these limits, that has used this much in it.

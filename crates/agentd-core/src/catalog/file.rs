@@ -1,10 +1,10 @@
 //! The user's file: TOML as a tree of nodes that know their lines, read like a spec's front matter.
 
 use super::error::Fault;
-use super::{Catalog, DEMO, DaemonSettings, ModelEntry, ProviderEntry};
+use super::{Catalog, DEMO, DaemonSettings, ModelEntry, ProviderEntry, ThinkingForm};
 use crate::message::Wire;
 use crate::spec::{Entry, Kind, Node, Path, dollars, from_node};
-use crate::usage::{MicroUsd, Price};
+use crate::usage::{LongContext, MicroUsd, Price};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
@@ -30,11 +30,39 @@ struct Provider {
     default_model: Option<String>,
 }
 
+/// `long_context`: what a longer request costs, as multiples of the price.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Long {
+    above: u64,
+    input_times: f64,
+    output_times: f64,
+}
+
+impl Long {
+    /// In thousandths. A longer request that is cheaper is a likely slip.
+    fn step(self) -> Result<LongContext, String> {
+        let permille = |key: &str, times: f64| match (1.0..=1000.0).contains(&times) {
+            true => Ok((times * 1000.0).round() as u64),
+            false => Err(format!(
+                "`long_context.{key}` must be a number from 1 to 1000"
+            )),
+        };
+        Ok(LongContext {
+            above: self.above,
+            input_permille: permille("input_times", self.input_times)?,
+            output_permille: permille("output_times", self.output_times)?,
+        })
+    }
+}
+
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Model {
     window: Option<u64>,
     max_output: Option<u64>,
+    thinking: Option<ThinkingForm>,
+    long_context: Option<Long>,
     #[serde(with = "dollars")]
     input_usd: Option<MicroUsd>,
     #[serde(with = "dollars")]
@@ -45,16 +73,41 @@ struct Model {
     cache_write_usd: Option<MicroUsd>,
 }
 
-pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
+/// The text as a tree that knows its lines.
+fn tree(text: &str) -> Result<Node, Fault> {
     let lines = Lines { text };
     let table = DeTable::parse(text).map_err(|error| Fault::Toml {
         line: lines.of(error.span().map_or(0, |span| span.start)),
         reason: error.message().to_owned(),
     })?;
-    let root = Node {
+    Ok(Node {
         line: 1,
         kind: lines.map(table.get_ref()),
-    };
+    })
+}
+
+/// The table of models that ships with the program: by provider, then by name.
+pub(super) fn models(text: &str) -> Result<Vec<ModelEntry>, Fault> {
+    let root = tree(text)?;
+    let table: BTreeMap<String, BTreeMap<String, Model>> = from_node(&root)?;
+    let mut models = Vec::new();
+    for (provider, given) in table {
+        for (name, given) in given {
+            let path = Path::key(&provider).then(&name);
+            let entry = given.over(ModelEntry::of_vendor(&provider, &name));
+            let entry = entry
+                .map_err(|reason| Fault::invalid(root.line_of(&path), path.to_string(), reason))?;
+            models.push(ModelEntry {
+                priced_by_user: false,
+                ..entry
+            });
+        }
+    }
+    Ok(models)
+}
+
+pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
+    let root = tree(text)?;
     let file: File = from_node(&root)?;
     let fault = |section: &str, name: &str, reason: String| {
         let path = Path::key(section).then(name);
@@ -135,13 +188,15 @@ impl Model {
         }
         entry.window = self.window.or(entry.window);
         entry.max_output = self.max_output.or(entry.max_output);
+        entry.thinking = self.thinking.unwrap_or(entry.thinking);
+        let long_context = self.long_context.map(Long::step).transpose()?;
         let given = [
             self.input_usd,
             self.output_usd,
             self.cache_read_usd,
             self.cache_write_usd,
         ];
-        if given.iter().all(Option::is_none) {
+        if given.iter().all(Option::is_none) && long_context.is_none() {
             return Ok(entry);
         }
         let known = entry.price;
@@ -164,6 +219,7 @@ impl Model {
                 .cache_write_usd
                 .or(known.map(|price| price.cache_write))
                 .unwrap_or(input),
+            long_context: long_context.or(known.and_then(|price| price.long_context)),
         });
         entry.priced_by_user = true;
         Ok(entry)

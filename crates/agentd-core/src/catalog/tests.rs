@@ -34,20 +34,110 @@ fn what_is_built_in_is_whole() {
     for model in catalog.models() {
         let owner = model.provider.as_deref().unwrap();
         assert!(catalog.provider(owner).is_some(), "{owner}");
-        assert!(model.max_output < model.window);
+        assert!(model.window.is_none() || model.max_output < model.window);
+        assert!(!model.priced_by_user);
     }
 }
 
+/// What is built in is read from a file: a slip in it is found here, and nowhere else.
 #[test]
-fn the_demo_has_a_price_so_that_budgets_can_be_tried() {
-    let choice = Catalog::built_in().resolve(Some("demo"), None).unwrap();
-    let price = choice.known.unwrap().price.unwrap();
+fn the_table_that_ships_can_be_read() {
+    let models = model::shipped().unwrap();
+    assert_eq!(models.len(), Catalog::built_in().models().count());
+    assert!(models.len() > 20);
+}
+
+fn cost_of(provider: &str, model: &str, usage: &Usage) -> MicroUsd {
+    let known = Catalog::built_in().model(provider, model).unwrap();
+    known.price.unwrap().of(usage)
+}
+
+#[test]
+fn the_demo_costs_nothing() {
     let usage = Usage {
         input_tokens: 1_000_000,
         output_tokens: 1_000_000,
+        cache_read_tokens: 5,
+        cache_write_tokens: 5,
+    };
+    assert_eq!(cost_of("demo", "demo", &usage), MicroUsd(0));
+}
+
+#[test]
+fn caches_cost_what_their_vendors_ask() {
+    const MILLION: u64 = 1_000_000;
+    let read = Usage {
+        cache_read_tokens: MILLION,
         ..Usage::default()
     };
-    assert_eq!(price.of(&usage), MicroUsd(6_000_000));
+    let opus = cost_of("anthropic", "claude-opus-5-5", &read);
+    assert_eq!(opus, MicroUsd(200_000));
+    let input = Usage {
+        input_tokens: 200_000,
+        ..Usage::default()
+    };
+    let write = Usage {
+        cache_write_tokens: 200_000,
+        ..Usage::default()
+    };
+    let ratio = |model: &str| {
+        let (written, plain) = (
+            cost_of("openai", model, &write),
+            cost_of("openai", model, &input),
+        );
+        written.0 * 100 / plain.0
+    };
+    for model in ["gpt-5.6", "gpt-5.6-terra", "gpt-6-astra", "gpt-6-sol"] {
+        assert_eq!(ratio(model), 125, "{model}");
+    }
+    assert_eq!(ratio("gpt-5"), 100);
+}
+
+/// Above the step all of the request costs more, not only what is above it.
+#[test]
+fn a_long_request_costs_more() {
+    let usage = |input_tokens, cache_read_tokens| Usage {
+        input_tokens,
+        cache_read_tokens,
+        output_tokens: 1_000,
+        ..Usage::default()
+    };
+    let haiku = |usage: &Usage| cost_of("anthropic", "claude-haiku-5-5", usage);
+    assert_eq!(haiku(&usage(100_000, 0)), MicroUsd(10_500));
+    assert_eq!(haiku(&usage(100_001, 0)), MicroUsd(52_501));
+    // What came from the cache counts as input.
+    assert_eq!(
+        haiku(&usage(50_000, 100_000)),
+        MicroUsd(25_000 + 5_000 + 2_500)
+    );
+    let sol = |usage: &Usage| cost_of("openai", "gpt-6-sol", usage);
+    assert_eq!(sol(&usage(272_000, 0)), MicroUsd(544_000 + 10_000));
+    assert_eq!(sol(&usage(300_000, 0)), MicroUsd(1_200_000 + 15_000));
+}
+
+#[test]
+fn a_file_can_say_what_longer_requests_cost() {
+    let text = "[models.m]\ninput_usd = 1\noutput_usd = 2\n\
+                long_context = { above = 1000, input_times = 2, output_times = 1.5 }\n";
+    let price = extended(text).model("any", "m").unwrap().price.unwrap();
+    let long = price.at(1_001);
+    assert_eq!(price.at(1_000).input, MicroUsd(1_000_000));
+    assert_eq!((long.input.0, long.output.0), (2_000_000, 3_000_000));
+    let known = "[models.\"gpt-6-sol\"]\ninput_usd = 3\n";
+    let price = extended(known).model("openai", "gpt-6-sol").unwrap().price;
+    assert!(price.unwrap().long_context.is_some(), "it stays");
+    for (step, word) in [
+        (
+            "{ above = 1, input_times = 0.5, output_times = 1 }",
+            "input_times",
+        ),
+        ("{ above = 1, input_times = 1 }", "output_times"),
+        ("{ above = -1, input_times = 1, output_times = 1 }", "above"),
+    ] {
+        let text = format!("[models.m]\ninput_usd = 1\noutput_usd = 2\nlong_context = {step}\n");
+        let error = refused(&text);
+        assert!(error.contains(word), "{step}: {error}");
+    }
 }
 
 #[test]

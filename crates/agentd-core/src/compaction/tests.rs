@@ -67,9 +67,51 @@ fn a_call_and_its_result_stay_together() {
     journal.reply(vec![call("a"), call("b")]);
     journal.result("a", &long("result of a"));
     journal.result("b", &long("result of b"));
+    journal.reply(vec![Block::text(long("so"))]);
     // The last result would fit, but its call would be gone.
-    assert_eq!(kept(&journal, 150), Some(0));
-    assert_eq!(kept(&journal, 300), Some(3), "reply and results stay whole");
+    assert_eq!(kept(&journal, 250), Some(1));
+    assert_eq!(kept(&journal, 400), Some(4), "reply and results stay whole");
+}
+
+/// What awaits an answer stays, however large it is.
+#[test]
+fn what_awaits_an_answer_is_never_covered() {
+    let mut journal = Journal::new();
+    journal.prompt(1, &long("question"));
+    assert_eq!(cut(&journal.window(), 0), None);
+    journal.reply(vec![Block::text(long("answer"))]);
+    journal.prompt(2, &long("question").repeat(100));
+    assert_eq!(kept(&journal, 0), Some(1));
+    journal.reply(vec![call("a")]);
+    journal.result("a", &long("result").repeat(100));
+    let (cause, text) = (NoticeCause::TaskEnded, long("meanwhile"));
+    journal.push(Notice { cause, text });
+    assert_eq!(
+        kept(&journal, 0),
+        Some(3),
+        "the reply, its result, the notice"
+    );
+}
+
+/// A prompt that is still worked on is covered and stays all the same: nothing is gained by it.
+#[test]
+fn a_prompt_of_the_open_turn_counts_for_nothing_gained() {
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    journal.prompt(1, &long("question"));
+    journal.reply(vec![call("a")]);
+    journal.result("a", &long("result of a"));
+    journal.reply(vec![call("b")]);
+    journal.result("b", &long("result of b"));
+    let window = journal.window();
+    let through = cut(&window, 0).unwrap();
+    assert_eq!(kept(&journal, 0), Some(2));
+    let gained = replaced_tokens(&window, through);
+    assert!((100..200).contains(&gained), "{gained}");
+    journal.push(Compacted { through });
+    let text = long("summary");
+    journal.push(Summary { through, text });
+    assert_eq!(cut(&journal.window(), 0), None);
 }
 
 #[test]
@@ -93,11 +135,13 @@ fn a_summary_is_not_summarised_alone() {
     let text = long("summary");
     journal.push(Summary { through, text });
     assert_eq!(cut(&journal.window(), 0), None);
-    // With something new beside it there is something to gain.
+    // With something new beside it there is something to gain, once it is answered.
     journal.prompt(2, &long("question 2"));
+    assert_eq!(kept(&journal, 0), None);
+    journal.reply(vec![Block::text(long("answer 2"))]);
     assert_eq!(kept(&journal, 0), Some(0));
     assert_eq!(
-        kept(&journal, 100),
+        kept(&journal, 200),
         None,
         "only the summary would be covered"
     );

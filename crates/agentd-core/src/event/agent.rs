@@ -1,6 +1,6 @@
 //! What happens to an agent as a whole.
 
-use crate::id::{ConversationId, Incarnation, Seq};
+use crate::id::{AgentId, ConversationId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,15 @@ pub struct SpecSet {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentRenamed {
     pub name: String,
+}
+
+/// The journal up to here is another agent's, imported under a new id because that agent was there. The
+/// chain is the one that the other agent's journal had behind its event `seq`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentImported {
+    pub agent: AgentId,
+    pub seq: Seq,
+    pub chain: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

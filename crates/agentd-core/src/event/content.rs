@@ -101,6 +101,28 @@ pub struct Context {
     /// Tokens the model may think with; none turns thinking off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_tokens: Option<u64>,
+    /// For a model that takes an effort in the place of a budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
+}
+
+impl Context {
+    /// Whether a request under the other one begins differently: another model, or other words before
+    /// the first message.
+    pub fn differs(&self, other: &Self) -> bool {
+        (self.wire, &self.model) != (other.wire, &other.model)
+            || self.system != other.system
+            || self.tools != other.tools
+    }
+}
+
+/// How much a model thinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    Low,
+    Medium,
+    High,
 }
 
 /// A tool as the model is told of it.

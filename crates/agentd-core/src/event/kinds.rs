@@ -109,6 +109,7 @@ kinds! {
         AgentCreated = "agent_created" v 1,
         SpecSet = "spec_set" v 1,
         AgentRenamed = "agent_renamed" v 1,
+        AgentImported = "agent_imported" v 1,
         AgentArchived = "agent_archived" v 1,
         AgentRestored = "agent_restored" v 1,
         AgentStarted = "agent_started" v 1,
@@ -151,6 +152,7 @@ kinds! {
         HookEnded = "hook_ended" v 1,
         CompactionAsked = "compaction_asked" v 1,
         Compacted = "compacted" v 1,
+        Operation = "operation" v 1,
         Purged = "purged" v 1,
         Quarantined = "quarantined" v 1,
     }

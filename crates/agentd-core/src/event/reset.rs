@@ -1,6 +1,6 @@
 //! A reset, step by step. Undo, redo and rewind go the same way.
 
-use crate::id::{ConversationId, OpId, Seq};
+use crate::id::{ConversationId, OpId, Seq, TaskId};
 use serde::{Deserialize, Serialize};
 
 /// From here on new prompts wait for the new conversation, and the turn under way ends.
@@ -115,4 +115,27 @@ pub struct ResetEnded {
     pub op: OpId,
     pub old: ConversationId,
     pub new: ConversationId,
+    /// What the agent is called at that time: the receipt names it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Background tasks that go on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<TaskId>,
+    /// Subagents that go on in the background, by their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept_subagents: Vec<String>,
+}
+
+impl ResetEnded {
+    /// One that leaves nothing running.
+    pub const fn new(op: OpId, old: ConversationId, new: ConversationId) -> Self {
+        Self {
+            op,
+            old,
+            new,
+            name: String::new(),
+            kept: Vec::new(),
+            kept_subagents: Vec::new(),
+        }
+    }
 }

@@ -47,6 +47,20 @@ pub struct TaskStarted {
 pub struct TaskEnded {
     pub task: TaskId,
     pub exit: TaskExit,
+    /// The daemon ended it; otherwise it ended by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub killed: bool,
+}
+
+impl TaskEnded {
+    /// One that ended by itself.
+    pub const fn by_itself(task: TaskId, exit: TaskExit) -> Self {
+        Self {
+            task,
+            exit,
+            killed: false,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

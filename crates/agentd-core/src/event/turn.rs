@@ -152,6 +152,19 @@ pub enum RequestOutcome {
     Lost,
 }
 
+impl RequestOutcome {
+    /// Whether the provider refused it with a status of 400 to 499: then nothing is charged for it.
+    pub const fn is_rejected(&self) -> bool {
+        matches!(
+            self,
+            Self::Failed {
+                status: Some(400..=499),
+                ..
+            }
+        )
+    }
+}
+
 /// What went wrong with a request, as far as the next step depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -168,6 +181,9 @@ pub enum FailureClass {
     Malformed,
     /// The window is too small for the request.
     ContextOverflow,
+    /// The turn's own prompts and the results that the model has not seen are too large for the
+    /// window, and nothing else is left to summarize.
+    TurnTooLarge,
     /// 401, 403.
     Unauthorized,
     /// 400 and its like: sending it again cannot help.

@@ -87,19 +87,6 @@ impl FireId {
     }
 }
 
-impl ConversationId {
-    /// The conversation that an operation on an agent leads to: known before it is there.
-    pub fn of_op(agent: AgentId, op: OpId) -> Self {
-        let derived = uuid_of(&[b"conversation", agent.as_bytes(), op.as_bytes()]);
-        let mut bytes = *derived.as_bytes();
-        // Its time is the operation's, where that has one.
-        bytes[..6].copy_from_slice(&op.as_bytes()[..6]);
-        let builder = uuid::Builder::from_bytes(bytes);
-        let builder = builder.with_version(uuid::Version::SortRand);
-        Self::new(builder.with_variant(uuid::Variant::RFC4122).into_uuid())
-    }
-}
-
 fn hash(parts: &[&[u8]]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in parts {
@@ -109,7 +96,8 @@ fn hash(parts: &[&[u8]]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-fn uuid_of(parts: &[&[u8]]) -> Uuid {
+/// A UUID that follows from these.
+pub(crate) fn uuid_of(parts: &[&[u8]]) -> Uuid {
     let hash = hash(parts);
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&hash[..16]);

@@ -18,6 +18,7 @@ mod verdict;
 pub use answer::{Answer, CONTEXT_CHARACTERS, Decision, Ended, capped, read, read_http};
 pub use config::{Config, Group, Handler, OnFailure, Problem, Run, Severity};
 pub use event::HookEvent;
+pub(crate) use fire::uuid_of;
 pub use fire::{Fire, digest};
 pub use layers::{Chosen, Layer, chosen};
 pub use matcher::{Matcher, tool_names};

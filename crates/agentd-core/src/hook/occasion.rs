@@ -1,7 +1,7 @@
 //! What happened, as a handler reads it.
 
 use super::event::HookEvent;
-use crate::event::ResetSource;
+use crate::event::{ResetSource, TurnStatus};
 use crate::message::{Block, CallOutcome, ToolCall};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -127,8 +127,10 @@ impl Occasion {
         Self::new(HookEvent::SubagentStop, fields)
     }
 
-    pub fn stop_failure(error: &str) -> Self {
-        Self::new(HookEvent::StopFailure, json!({"error": error}))
+    /// A turn has ended without an answer: as failed, limited or lost.
+    pub fn stop_failure(status: TurnStatus, error: &str) -> Self {
+        let fields = json!({"error": error, "status": status});
+        Self::new(HookEvent::StopFailure, fields)
     }
 
     /// `trigger` is manual or auto.
@@ -148,6 +150,18 @@ impl Occasion {
     pub fn notification(kind: &str, message: &str) -> Self {
         let fields = json!({"notification_type": kind, "message": message});
         Self::new(HookEvent::Notification, fields)
+    }
+
+    /// A turn is over: its type is `turn_` and the turn's status.
+    pub fn turn_over(status: TurnStatus, message: &str) -> Self {
+        let kind = match status {
+            TurnStatus::Completed => "turn_completed",
+            TurnStatus::Interrupted => "turn_interrupted",
+            TurnStatus::Failed => "turn_failed",
+            TurnStatus::Limited => "turn_limited",
+            TurnStatus::Lost => "turn_lost",
+        };
+        Self::notification(kind, message)
     }
 
     /// What a matcher is held against.
@@ -224,7 +238,7 @@ impl Occasion {
                 Self::after_call(&call, CallOutcome::Error, &said, Some(12))
             }
             HookEvent::Stop => Self::stop(false, "hello"),
-            HookEvent::StopFailure => Self::stop_failure("unavailable"),
+            HookEvent::StopFailure => Self::stop_failure(TurnStatus::Failed, "unavailable"),
             HookEvent::SubagentStart => Self::subagent_start("helper", None, false),
             HookEvent::SubagentStop => Self::subagent_stop("helper", "completed", false, "hello"),
             HookEvent::PreCompact => Self::pre_compact("manual", None),

@@ -6,21 +6,26 @@
 //! order, whoever wrote it; what was missed during a cut comes first thing after it.
 
 mod daemon;
+mod own_kinds;
 mod runtime;
 
 pub use daemon::{Daemon, Greeting};
+pub use own_kinds::is_a_runtimes;
 pub use runtime::{Did, Runtime};
 
 use crate::event::{Event, NewEvent, SubagentOutcome};
-use crate::hook::{Fire, Verdict};
+use crate::hook::{Fire, Verdict, digest};
 use crate::id::{AgentId, CallId, FireId, Incarnation, RuntimeId, Seq, TryId, TurnId};
 use crate::state::AgentState;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
-/// The version that this build speaks. The second one has hooks; a runtime of the first is still heard.
-pub const VERSION: u32 = 2;
+/// The version that this build speaks. The second one has hooks, the third [`Order::Leave`], the fourth a [`Secret`]:
+/// runtimes of older ones are refused, and others take their place.
+pub const VERSION: u32 = 4;
 /// What one thing that is said may hold: an append with all of a tool's output in it, or an agent's window.
 pub const MAX_FRAME: usize = 256 * 1024 * 1024;
 
@@ -56,12 +61,46 @@ pub struct Hello {
     pub agent: AgentId,
     /// The process, whatever its pid.
     pub runtime: RuntimeId,
+    /// The secret that the daemon gave to this process when it started the process.
+    #[serde(default)]
+    pub secret: Secret,
     /// None where it has not been given the agent yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Seen>,
     /// What it was given in its welcome: a daemon that comes anew does not have it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+}
+
+/// A secret that proves that the daemon started this runtime. The daemon passes it through a pipe, and stores only its
+/// digest.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    pub const fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn digest(&self) -> String {
+        digest(&[self.0.as_bytes()])
+    }
+
+    /// Whether this is the one with that digest. Nothing has none.
+    pub fn has_digest(&self, digest: &str) -> bool {
+        !self.0.is_empty() && self.digest() == digest
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret")
+    }
 }
 
 /// How far a runtime has come.
@@ -187,6 +226,21 @@ pub enum Down {
 }
 
 impl Down {
+    /// Reads a frame. A welcome holds the agent's whole window: it is read in place, without the copy that
+    /// finding the tag first takes.
+    pub fn read(frame: &[u8]) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Tag<'a> {
+            #[serde(borrow)]
+            say: Cow<'a, str>,
+        }
+        let Tag { say } = serde_json::from_slice(frame)?;
+        match &*say {
+            "welcome" => Ok(Self::Welcome(serde_json::from_slice(frame)?)),
+            _ => serde_json::from_slice(frame),
+        }
+    }
+
     /// What it is, in one word.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -209,6 +263,8 @@ pub enum Order {
     Interrupt,
     Continue,
     Stop,
+    /// Stop, and do not wait for the model.
+    Leave,
 }
 
 /// Why a runtime is not wanted; it ends itself.
@@ -223,6 +279,8 @@ pub enum Refusal {
     Stale,
     #[error("there is no such agent")]
     NoSuchAgent,
+    #[error("the daemon did not start this process")]
+    Unproven,
     #[error("the daemon cannot make sense of what was said")]
     Confused,
 }

@@ -2,7 +2,8 @@
 //! cut until they are answered.
 
 use super::{
-    Answer, Append, Asked, Down, Draft, Hello, Order, Question, Refusal, Seen, Up, VERSION, Welcome,
+    Answer, Append, Asked, Down, Draft, Hello, Order, Question, Refusal, Secret, Seen, Up, VERSION,
+    Welcome,
 };
 use crate::event::{Event, NewEvent, placed};
 use crate::hook::{Fire, Verdict};
@@ -36,6 +37,7 @@ pub enum Did {
 pub struct Runtime {
     agent: AgentId,
     id: RuntimeId,
+    secret: Secret,
     /// None until it has been given the agent.
     seen: Option<Seen>,
     env: BTreeMap<String, String>,
@@ -51,10 +53,11 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    pub const fn new(agent: AgentId, id: RuntimeId) -> Self {
+    pub const fn new(agent: AgentId, id: RuntimeId, secret: Secret) -> Self {
         Self {
             agent,
             id,
+            secret,
             seen: None,
             env: BTreeMap::new(),
             appends: 0,
@@ -78,6 +81,7 @@ impl Runtime {
             v: VERSION,
             agent: self.agent,
             runtime: self.id,
+            secret: self.secret.clone(),
             seen: self.seen,
             env: self.env.clone(),
         }))]

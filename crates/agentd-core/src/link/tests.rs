@@ -12,6 +12,7 @@ fn hello(runtime: RuntimeId, seen: Option<(u64, u64)>) -> Hello {
         v: VERSION,
         agent: fixture::agent(1),
         runtime,
+        secret: Secret::default(),
         seen: seen.map(|(incarnation, head)| Seen {
             incarnation: Incarnation(incarnation),
             head: Seq(head),
@@ -22,7 +23,7 @@ fn hello(runtime: RuntimeId, seen: Option<(u64, u64)>) -> Hello {
 
 fn woken() -> (Runtime, Journal) {
     let journal = Journal::new();
-    let mut runtime = Runtime::new(fixture::agent(1), ID);
+    let mut runtime = Runtime::new(fixture::agent(1), ID, Secret::default());
     runtime.connected();
     let welcome = Welcome {
         incarnation: Incarnation(1),
@@ -199,5 +200,30 @@ fn a_runtime_of_the_version_before_is_heard() {
         };
         let greeting = Daemon::default().hello(&hello, &state);
         assert_eq!(greeting != Greeting::Refuse(Refusal::Version), is_heard);
+    }
+}
+
+#[test]
+fn every_frame_of_the_daemon_is_read_as_it_was_written() {
+    let welcome = Welcome {
+        incarnation: Incarnation(3),
+        state: AgentState::new(fixture::agent(1)),
+        window: Window::new(),
+        draft: None,
+        env: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
+    };
+    let frames = [
+        Down::Welcome(Box::new(welcome)),
+        Down::Events { events: Vec::new() },
+        Down::Refused {
+            why: Refusal::Taken,
+        },
+    ];
+    for down in frames {
+        let text = serde_json::to_vec(&down).unwrap();
+        assert_eq!(Down::read(&text).unwrap(), down);
+    }
+    for frame in ["", "{}", "[]", r#"{"say":"welcome"}"#, r#"{"say":"what"}"#] {
+        assert!(Down::read(frame.as_bytes()).is_err(), "{frame}");
     }
 }

@@ -135,6 +135,7 @@ fn the_draft_becomes_one_interrupted_message_and_the_request_is_charged() {
         output: MicroUsd(1_000_000),
         cache_read: MicroUsd(0),
         cache_write: MicroUsd(0),
+        long_context: None,
     });
     let recovery = run(&journal, &facts);
     assert_eq!(recovery.ends, Some(request(1, 1)));

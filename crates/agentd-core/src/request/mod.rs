@@ -26,7 +26,8 @@ pub struct Request {
 const COMPACT_INSTRUCTION: &str = "Summarise the conversation so far for yourself: you will go on \
     from your summary alone. Keep the user's goals and constraints, decisions and their reasons, \
     what was done and found (paths, commands, names, numbers), what is still open and what comes \
-    next. Answer with the summary only; call no tool.";
+    next. A message of the user that you have not finished answering will follow your summary word \
+    for word: say how far you are with it. Answer with the summary only; call no tool.";
 
 /// The next answer to ask for, or nothing where nothing awaits one.
 pub fn answer(window: &Window, context: &Context) -> Option<Request> {

@@ -14,6 +14,9 @@ pub enum Omission {
     Foreign { wire: Wire, words: Vec<String> },
     /// It was still being written when the reply was cut off.
     CutOff { what: CutBlock, words: Vec<String> },
+    /// Thinking that its provider takes back only behind the messages that led to it, which have
+    /// changed: by a compaction, or because another model is asked.
+    MovedThinking { words: Vec<String> },
     /// A provider's own block in a reply that was cut off: its counterpart may be missing.
     CutNative { words: Vec<String> },
 }
@@ -24,6 +27,7 @@ impl Omission {
             Self::UnsignedThinking { words }
             | Self::Foreign { words, .. }
             | Self::CutOff { words, .. }
+            | Self::MovedThinking { words }
             | Self::CutNative { words } => words,
         }
     }
@@ -39,7 +43,13 @@ pub fn project(window: &Window, wire: Wire) -> (Vec<Message>, Vec<Omission>) {
     for item in window.items() {
         match &item.entry {
             Entry::Prompt(blocks) => projection.user(blocks.clone()),
-            Entry::Reply { status, blocks } => projection.reply(blocks, *status, wire),
+            Entry::Reply { status, blocks } => {
+                let reply = Said {
+                    status: *status,
+                    is_moved: item.is_moved,
+                };
+                projection.reply(blocks, reply, wire);
+            }
             Entry::Result(result) => projection.result(result),
             Entry::Notice(text) => projection.user(vec![Block::Notice { text: text.clone() }]),
             Entry::Summary(text) => projection.user(vec![Block::Notice {
@@ -49,6 +59,14 @@ pub fn project(window: &Window, wire: Wire) -> (Vec<Message>, Vec<Omission>) {
     }
     projection.flush();
     (projection.messages, projection.omissions)
+}
+
+/// How a reply was said.
+#[derive(Clone, Copy)]
+struct Said {
+    status: MessageStatus,
+    /// What stands before it has changed since.
+    is_moved: bool,
 }
 
 #[derive(Default)]
@@ -73,12 +91,12 @@ impl Projection {
         }
     }
 
-    fn reply(&mut self, blocks: &[Block], status: MessageStatus, wire: Wire) {
+    fn reply(&mut self, blocks: &[Block], said: Said, wire: Wire) {
         self.flush();
         let omissions = &mut self.omissions;
         let sent = blocks
             .iter()
-            .filter_map(|block| sendable(block, status, wire, omissions));
+            .filter_map(|block| sendable(block, said, wire, omissions));
         // A call and its result belong together: nothing may stand between them.
         let (calls, mut sent): (Vec<Block>, Vec<Block>) =
             sent.partition(|block| block.as_call().is_some());
@@ -124,35 +142,53 @@ fn takes_back(wire: Wire, text: &str, signature: &Signature) -> bool {
     }
 }
 
+/// Whether a provider takes thinking back only where it stood. Claude does from 5.5 on; for the models
+/// before, thinking of earlier turns makes no difference.
+const fn binds_thinking(wire: Wire) -> bool {
+    matches!(wire, Wire::AnthropicMessages)
+}
+
 /// The block as this provider may have it back.
-fn sendable(
-    block: &Block,
-    status: MessageStatus,
-    wire: Wire,
-    omissions: &mut Vec<Omission>,
-) -> Option<Block> {
-    let mut words = Vec::new();
-    block.words(&mut words);
+fn sendable(block: &Block, said: Said, wire: Wire, omissions: &mut Vec<Omission>) -> Option<Block> {
+    let words = || {
+        let mut words = Vec::new();
+        block.words(&mut words);
+        words
+    };
     let omission = match block {
         Block::Thinking {
             signature: None, ..
-        } => Omission::UnsignedThinking { words },
+        } => Omission::UnsignedThinking { words: words() },
         Block::Thinking {
             signature: Some(signature),
             ..
         } if signature.wire != wire => Omission::Foreign {
             wire: signature.wire,
-            words,
+            words: words(),
         },
         Block::Thinking {
             text,
             signature: Some(signature),
-        } if !takes_back(wire, text, signature) => Omission::UnsignedThinking { words },
-        Block::Native { wire: of, .. } if *of != wire => Omission::Foreign { wire: *of, words },
-        Block::Native { .. } if status == MessageStatus::Interrupted => {
-            Omission::CutNative { words }
+        } if !takes_back(wire, text, signature) => Omission::UnsignedThinking { words: words() },
+        Block::Thinking { .. } if said.is_moved && binds_thinking(wire) => {
+            Omission::MovedThinking { words: words() }
         }
-        Block::Cut { what, .. } => Omission::CutOff { what: *what, words },
+        Block::Native { wire: of, .. } if *of != wire => Omission::Foreign {
+            wire: *of,
+            words: words(),
+        },
+        Block::Native { item, .. }
+            if said.is_moved && binds_thinking(wire) && item["type"] == "redacted_thinking" =>
+        {
+            Omission::MovedThinking { words: words() }
+        }
+        Block::Native { .. } if said.status == MessageStatus::Interrupted => {
+            Omission::CutNative { words: words() }
+        }
+        Block::Cut { what, .. } => Omission::CutOff {
+            what: *what,
+            words: words(),
+        },
         Block::Annotated { text, wire: of, .. } if *of != wire => {
             return Some(Block::text(text.clone()));
         }

@@ -71,12 +71,14 @@ fn a_notice_between_a_call_and_its_result_stands_behind_both() {
 fn a_summary_is_told_as_a_notice_and_not_as_the_user_s_words() {
     let mut journal = Journal::new();
     journal.prompt(1, "long ago");
-    let through = journal.window().items()[0].placed;
+    let through = journal.reply(vec![Block::text("indeed")]).position();
+    journal.prompt(2, "now");
     let text = "much".to_owned();
     journal.push(Summary { through, text });
     let request = asked(&journal);
     let told = notice("Summary of the conversation up to here:\nmuch");
-    assert_eq!(request.messages, [Message::user(vec![told])]);
+    let now = Message::user(vec![Block::text("now")]);
+    assert_eq!(request.messages, [Message::user(vec![told]), now]);
 }
 
 #[test]
@@ -231,4 +233,49 @@ fn an_estimate_grows_with_everything_that_is_sent() {
         longer.messages[0].blocks.push(block);
         assert!(estimate_tokens(&longer) > estimate_tokens(&base));
     }
+}
+
+/// Claude takes its thinking back only behind the messages that led to it. A summary changes them, and
+/// so does another model.
+#[test]
+fn thinking_that_was_moved_is_not_sent_to_anthropic() {
+    use crate::event::Compacted;
+    let wire = Wire::AnthropicMessages;
+    let thinks = |journal: &Journal, wire| {
+        let (messages, omissions) = project(&journal.window(), wire);
+        let blocks = messages.iter().flat_map(|message| &message.blocks);
+        let sent = blocks.filter(|block| matches!(block, Block::Thinking { .. }));
+        let moved = |it: &&Omission| matches!(it, Omission::MovedThinking { .. });
+        (sent.count(), omissions.iter().filter(moved).count())
+    };
+    let mut journal = Journal::new();
+    journal.push(context(wire));
+    journal.prompt(1, "one");
+    let through = journal.reply(vec![Block::text("two")]).position();
+    journal.prompt(2, "three");
+    journal.reply(vec![thinking("hm", wire), call("a")]);
+    journal.result("a", "done");
+    assert_eq!(thinks(&journal, wire), (1, 0));
+    let mut compacted = journal.clone();
+    compacted.push(Compacted { through });
+    let text = "s".to_owned();
+    compacted.push(Summary { through, text });
+    assert_eq!(thinks(&compacted, wire), (0, 1));
+    // What is said from then on is sent back.
+    compacted.reply(vec![thinking("so", wire), call("b")]);
+    compacted.result("b", "done");
+    assert_eq!(thinks(&compacted, wire), (1, 1));
+    let mut other_model = journal.clone();
+    other_model.push(Context {
+        model: "another".to_owned(),
+        ..context(wire)
+    });
+    assert_eq!(thinks(&other_model, wire), (0, 1));
+    // Fewer tokens for the answer change nothing.
+    let mut shorter = journal.clone();
+    shorter.push(Context {
+        max_output_tokens: 5,
+        ..context(wire)
+    });
+    assert_eq!(thinks(&shorter, wire), (1, 0));
 }

@@ -64,7 +64,7 @@ fn one_reset_at_a_time_and_the_others_are_told_which() {
     start(&mut journal, numbered(1, ResetTo::Fresh));
     let refused = begin(&journal.state(), numbered(2, ResetTo::Fresh));
     let first = OpId::from_bytes([1; 16]);
-    assert_eq!(refused, Err(Refused::Resetting(first)));
+    assert_eq!(refused, Err(Refused::Resetting(Box::new(first))));
     go_on(&mut journal, Next::Nothing);
     start(&mut journal, numbered(2, ResetTo::Undo));
 }
@@ -231,4 +231,38 @@ fn the_steps_come_in_order_and_an_op_is_good_for_once() {
     assert_eq!((receipt.old, receipt.new), (old, new));
     let again = begin(&state, order(ResetTo::Fresh)).unwrap();
     assert!(matches!(again, Begin::Over(Outcome::Ended { .. })));
+}
+
+#[test]
+fn an_op_that_was_used_for_something_else_is_refused() {
+    let mut journal = Journal::new();
+    start(&mut journal, order(ResetTo::Fresh));
+    let op = order(ResetTo::Fresh).op;
+    let other = Err(Refused::OtherOp(Box::new(op)));
+    assert_eq!(begin(&journal.state(), order(ResetTo::Undo)), other);
+    go_on(&mut journal, Next::Nothing);
+    assert_eq!(begin(&journal.state(), order(ResetTo::Undo)), other);
+    let state = journal.state();
+    assert_eq!(state.resets.asked_for(op), Some(&ResetTo::Fresh));
+    let made = state.made(op, crate::event::OpVerb::Rename, "");
+    assert_eq!(made, Err(Refused::OtherOp(Box::new(op))));
+    // Nor is one of another change taken for a reset.
+    let renamed = OpId::from_bytes([3; 16]);
+    journal.push(crate::event::Operation {
+        op: renamed,
+        verb: crate::event::OpVerb::Rename,
+        digest: "a".to_owned(),
+        receipt: crate::event::OpReceipt::None,
+    });
+    let state = journal.state();
+    let refused = begin(&state, numbered(3, ResetTo::Fresh));
+    assert_eq!(refused, Err(Refused::OtherOp(Box::new(renamed))));
+    let made = |digest| state.made(renamed, crate::event::OpVerb::Rename, digest);
+    assert!(made("a").unwrap().is_some());
+    assert_eq!(made("b"), Err(Refused::OtherOp(Box::new(renamed))));
+    let unknown = OpId::from_bytes([4; 16]);
+    assert_eq!(
+        state.made(unknown, crate::event::OpVerb::Stop, ""),
+        Ok(None)
+    );
 }

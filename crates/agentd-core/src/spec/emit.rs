@@ -24,6 +24,10 @@ fn spec(spec: &AgentSpec) -> Fields {
         cwd,
         tools,
         permissions,
+        sandbox,
+        network,
+        writable,
+        readable,
         mcp,
         agents,
         limits: bounds,
@@ -54,6 +58,10 @@ fn spec(spec: &AgentSpec) -> Fields {
         let rules = permissions.iter().map(|item| Out::Map(rule(item)));
         out.push("permissions", Out::List(rules.collect()));
     }
+    out.put("sandbox", sandbox, &default.sandbox);
+    out.put("network", network, &default.network);
+    out.put("writable", writable, &default.writable);
+    out.put("readable", readable, &default.readable);
     let mut servers = Fields::default();
     for (name, item) in mcp {
         servers.push(name, Out::Map(server(item)));

@@ -25,8 +25,10 @@ mod file;
 mod limits;
 mod model;
 mod path;
+mod sandbox;
 mod scalar;
 mod subagent;
+mod tools;
 mod tree;
 mod validate;
 mod yaml;
@@ -38,7 +40,9 @@ pub use limits::Limits;
 pub use model::{
     AgentSpec, Command, Contract, Decision, McpServer, OnCrash, Restart, Rule, Runtime, Thinking,
 };
+pub use sandbox::{Network, Sandbox};
 pub use subagent::Subagent;
+pub use tools::TOOLS;
 pub use validate::Problem;
 
 // The catalog reads its files by the same rules, and gives the same errors.

@@ -1,6 +1,6 @@
 //! The settings of an agent. Each field is a key of the front matter, all of them optional.
 
-use super::{AutoReset, Limits, Subagent};
+use super::{AutoReset, Limits, Network, Sandbox, Subagent};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -41,6 +41,18 @@ pub struct AgentSpec {
     /// Which tool calls are allowed, asked about or refused. Default: no rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub permissions: Vec<Rule>,
+    /// What its tools may see and write. Default: the daemon's, which is `workspace-write`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Sandbox>,
+    /// What its tools may reach. Default: `on`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+    /// What its tools may write besides the working folder. Default: nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub writable: Vec<String>,
+    /// What its tools may read besides the system and its tool chains. Default: nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub readable: Vec<String>,
     /// The MCP servers whose tools it has, by a name of the user's choice. Default: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp: BTreeMap<String, McpServer>,
@@ -91,6 +103,10 @@ impl Default for AgentSpec {
             cwd: None,
             tools: None,
             permissions: Vec::new(),
+            sandbox: None,
+            network: None,
+            writable: Vec::new(),
+            readable: Vec::new(),
             mcp: BTreeMap::new(),
             agents: BTreeMap::new(),
             limits: Limits::default(),

@@ -24,6 +24,11 @@ impl Path {
         self.0.push(Step::Key(key.to_owned()));
         self
     }
+
+    pub fn at(mut self, index: usize) -> Self {
+        self.0.push(Step::Index(index));
+        self
+    }
 }
 
 impl Display for Path {

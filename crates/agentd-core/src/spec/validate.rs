@@ -1,7 +1,8 @@
 //! What the types cannot say: ranges, and fields that need or exclude each other.
 
 use super::path::Path;
-use super::{AgentSpec, Command, McpServer, Runtime};
+
+use super::{AgentSpec, Command, McpServer, Runtime, sandbox, tools};
 
 /// A spec whose fields each have the right type, but do not make sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,7 +13,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(path: Path, reason: &str) -> Self {
+    pub(super) fn new(path: Path, reason: &str) -> Self {
         Self {
             path,
             reason: reason.to_owned(),
@@ -37,6 +38,12 @@ impl AgentSpec {
         for (name, server) in &self.mcp {
             mcp(name, server)?;
         }
+        if !self.mcp.is_empty() {
+            let reason = "this version starts no MCP servers; remove it";
+            return Err(Problem::new(Path::key("mcp"), reason));
+        }
+        tools::check(self)?;
+        sandbox::check(self)?;
         if !(self.hooks.is_null() || self.hooks.is_object()) {
             let reason = "expected a mapping from an event to its hooks";
             return Err(Problem::new(Path::key("hooks"), reason));

@@ -38,6 +38,11 @@ impl Compactions {
         over.find_map(|(known, outcome)| (*known == op).then_some(*outcome))
     }
 
+    /// Whether one was asked for under this op.
+    pub fn is_known(&self, op: OpId) -> bool {
+        self.asked == Some(op) || self.outcome(op).is_some()
+    }
+
     pub(super) fn ask(&mut self, op: OpId) -> bool {
         self.asked.replace(op).is_none()
     }

@@ -9,6 +9,7 @@ mod compactions;
 mod hooks;
 mod inbox;
 mod kin;
+mod ops;
 mod phase;
 mod process;
 mod reset;
@@ -21,6 +22,7 @@ pub use compactions::{CompactionOutcome, Compactions};
 pub use hooks::{Firing, Hooks, Run};
 pub use inbox::{Inbox, Queued};
 pub use kin::{Child, Children, EndedChild, Errand};
+pub use ops::{Made, Ops};
 pub use phase::Phase;
 pub use reset::{Outcome, Reset, Resets};
 pub use spending::Spending;
@@ -28,16 +30,14 @@ pub use tasks::{Approval, Approvals, EndedTask, Task, Tasks};
 pub use tree::{Conversation, Lineage, Segment, Tree};
 pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
 
-use crate::event::{
-    After, Body, Event, FailCause, FailureClass, Mode, ResetStep, SubagentOutcome, TurnStatus,
-};
+use crate::event::{After, Body, Event, FailCause, Mode, ResetStep, SubagentOutcome};
 use crate::id::{AgentId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Goes up whenever the same events would fold to something else; older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 4;
+pub const FOLD_VERSION: u32 = 6;
 
 /// What an event asks of whoever holds a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +82,8 @@ pub struct AgentState {
     pub errand: Option<Errand>,
     #[serde(default)]
     pub compactions: Compactions,
+    #[serde(default)]
+    pub ops: Ops,
     pub spending: Spending,
     /// Events that referred to something that was not there. Zero for every journal we write;
     /// `verify` reports it.
@@ -116,6 +118,7 @@ impl AgentState {
             children: Children::default(),
             errand: None,
             compactions: Compactions::default(),
+            ops: Ops::default(),
             spending: Spending::default(),
             anomalies: 0,
         }
@@ -128,6 +131,7 @@ impl AgentState {
         self.tree.touch(event.conversation, event.seq);
         let current = self.tree.current();
         let known = self.fold(event);
+        self.keep_turn_clock(event.at);
         if !known {
             self.anomalies = self.anomalies.saturating_add(1);
         }
@@ -160,18 +164,11 @@ impl AgentState {
             Some(_) => Phase::Running,
             // Somebody is owed an answer.
             None if self.has_asked() => Phase::Running,
-            None => match &self.last_turn {
-                Some(turn) if self.is_trouble(turn) => Phase::Failed,
+            None => match self.last_turn_here() {
+                Some(turn) if turn.is_trouble() => Phase::Failed,
                 _ => Phase::Idle,
             },
         }
-    }
-
-    /// What went wrong in a conversation that was left is no trouble of this one.
-    fn is_trouble(&self, turn: &EndedTurn) -> bool {
-        matches!(turn.status, TurnStatus::Failed | TurnStatus::Lost)
-            && turn.failure != Some(FailureClass::Blocked)
-            && Some(turn.conversation) == self.tree.current()
     }
 
     /// How often the pointer has moved: what compare-and-swap compares.
@@ -200,6 +197,8 @@ impl AgentState {
                 }
                 true
             }
+            // Where the events before come from changes nothing about them.
+            Body::AgentImported(_) => true,
             Body::AgentArchived(_) => {
                 self.archived = true;
                 self.end_errand(SubagentOutcome::Deleted);
@@ -286,6 +285,7 @@ impl AgentState {
             Body::Compacted(_) => {
                 if let Some(turn) = &mut self.turn {
                     turn.compacted = true;
+                    turn.compaction_is_new = true;
                 }
                 self.tree.compacted(event.conversation)
             }
@@ -316,16 +316,19 @@ impl AgentState {
                 self.inbox.take(&[body.prompt])
             }
 
-            Body::TurnStarted(body) => self.start_turn(event, body),
-            Body::TurnEnded(body) => self.end_turn(event, body),
+            Body::TurnStarted(body) => {
+                self.ops.gone_on();
+                self.start_turn(event, body)
+            }
+            Body::TurnEnded(body) => {
+                self.ops.gone_on();
+                self.end_turn(event, body)
+            }
             Body::TurnPaused(body) => self.in_turn(event, |turn| turn.paused = Some(body.reason)),
-            Body::TurnContinued(_) => self.in_turn(event, |turn| {
-                turn.paused = None;
-                // Somebody looked at it and said go on: it has all its tries again.
-                turn.crashes = 0;
-                turn.failures = 0;
-                turn.last_failure = None;
-            }),
+            Body::TurnContinued(_) => {
+                self.ops.gone_on();
+                self.in_turn(event, Turn::continued)
+            }
             Body::RequestSent(body) => self.in_turn(event, |turn| turn.request_sent(body)),
             Body::RequestEnded(body) => {
                 self.spending.charge(event.at, body);
@@ -364,6 +367,10 @@ impl AgentState {
             }
             Body::HookEnded(body) => self.end_hook(event, body),
 
+            Body::Operation(body) => {
+                self.ops.record(event, body, self.incarnation);
+                true
+            }
             Body::Quarantined(_) => true,
 
             // What was said is the window's business.

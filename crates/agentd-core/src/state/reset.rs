@@ -2,7 +2,7 @@
 
 use super::AgentState;
 use crate::event::{
-    Event, ResetBegan, ResetEnded, ResetRefusal, ResetStep, ResetStepped, ResetWithdrawn,
+    Event, ResetBegan, ResetEnded, ResetRefusal, ResetStep, ResetStepped, ResetTo, ResetWithdrawn,
 };
 use crate::id::{ConversationId, OpId, Seq, TurnId};
 use crate::time::Timestamp;
@@ -42,7 +42,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resets {
     under_way: Option<Box<Reset>>,
-    over: VecDeque<(OpId, Outcome)>,
+    over: VecDeque<(OpId, ResetTo, Outcome)>,
     /// Where the log was cleared.
     cleared: Option<Seq>,
     /// Where the agent itself asked for one, at the end of its turn.
@@ -61,13 +61,17 @@ impl Resets {
 
     pub fn outcome(&self, op: OpId) -> Option<Outcome> {
         let mut over = self.over.iter().rev();
-        over.find_map(|(known, outcome)| (*known == op).then_some(*outcome))
+        over.find_map(|(known, _, outcome)| (*known == op).then_some(*outcome))
     }
 
-    /// Whether it has begun, and possibly ended.
-    pub fn knows(&self, op: OpId) -> bool {
-        let mut under_way = self.under_way.iter();
-        under_way.any(|reset| reset.order.op == op) || self.outcome(op).is_some()
+    /// What was asked for under this op, where it has begun, and possibly ended.
+    pub fn asked_for(&self, op: OpId) -> Option<&ResetTo> {
+        let over = self.over.iter().rev();
+        let over = over.map(|(known, to, _)| (*known, to));
+        let under_way = self.under_way();
+        let under_way = under_way.map(|reset| (reset.order.op, &reset.order.to));
+        let mut all = under_way.into_iter().chain(over);
+        all.find_map(|(known, to)| (known == op).then_some(to))
     }
 
     /// Where the log begins, for whoever does not ask for all of it.
@@ -151,7 +155,8 @@ impl Resets {
     fn close(&mut self, op: OpId, outcome: impl FnOnce(Seq) -> Outcome) -> bool {
         let reset = self.under_way.take_if(|reset| reset.order.op == op);
         let Some(reset) = reset else { return false };
-        self.over.push_back((op, outcome(reset.began)));
+        let outcome = outcome(reset.began);
+        self.over.push_back((op, reset.order.to, outcome));
         while self.over.len() > KEPT {
             self.over.pop_front();
         }

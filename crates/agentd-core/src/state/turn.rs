@@ -23,7 +23,17 @@ pub struct Turn {
     /// A summary has come in it.
     #[serde(default)]
     pub compacted: bool,
+    /// A summary has come in it, and the model has not been asked for an answer since: hooks may not
+    /// have been told of it.
+    #[serde(default)]
+    pub compaction_is_new: bool,
     pub started_at: Timestamp,
+    /// How long it has waited for a person in all. That counts against no time limit.
+    #[serde(default)]
+    pub waited_ms: u64,
+    /// It waits for a person since then, and nothing else is under way.
+    #[serde(default)]
+    pub waiting_since: Option<Timestamp>,
     pub prompts: Vec<PromptId>,
     /// Answers of the model so far, which `max_iterations` bounds.
     pub iterations: u32,
@@ -68,8 +78,33 @@ pub struct EndedTurn {
     pub spent: Spent,
 }
 
+impl EndedTurn {
+    /// Whether it leaves the agent as failed. A prompt that a hook refused does not.
+    pub(super) fn is_trouble(&self) -> bool {
+        matches!(self.status, TurnStatus::Failed | TurnStatus::Lost)
+            && self.failure != Some(FailureClass::Blocked)
+    }
+}
+
 impl Turn {
+    /// How long it has been at work: since its start as journalled, less the time for which it waited
+    /// for a person.
+    pub fn busy_ms(&self, now: Timestamp) -> u64 {
+        let waiting = self.waiting_since.map_or(0, |since| now.since(since));
+        let waited = self.waited_ms.saturating_add(waiting);
+        now.since(self.started_at).saturating_sub(waited)
+    }
+
+    pub(super) const fn continued(&mut self) {
+        self.paused = None;
+        // Somebody looked at it and said go on: it has all its tries again.
+        self.crashes = 0;
+        self.failures = 0;
+        self.last_failure = None;
+    }
+
     pub(super) fn request_sent(&mut self, body: &RequestSent) {
+        self.compaction_is_new &= body.purpose != Purpose::Answer;
         self.in_flight = Some(InFlight {
             request: body.request,
             purpose: body.purpose,
@@ -133,7 +168,10 @@ impl AgentState {
             resumes: body.resumes,
             compacts: body.compacts,
             compacted: false,
+            compaction_is_new: false,
             started_at: event.at,
+            waited_ms: 0,
+            waiting_since: None,
             prompts: Vec::new(),
             iterations: 0,
             in_flight: None,
@@ -159,7 +197,7 @@ impl AgentState {
         };
         self.approvals.end_turn(turn.id);
         self.errand_answered(&turn.prompts, body.status);
-        let busy_ms = event.at.since(turn.started_at);
+        let busy_ms = turn.busy_ms(event.at);
         self.spending.work(event.at, busy_ms);
         self.tree.turn_ended(turn.conversation, busy_ms);
         if let Some(op) = turn.compacts {
@@ -178,6 +216,14 @@ impl AgentState {
         true
     }
 
+    /// The newest turn that has ended in the current conversation. After a reset there is none: how the
+    /// conversation before it ended says nothing about this one.
+    pub fn last_turn_here(&self) -> Option<&EndedTurn> {
+        let current = self.tree.current();
+        let last = self.last_turn.as_ref();
+        last.filter(|turn| Some(turn.conversation) == current)
+    }
+
     /// Whether a request that ended was an answer, and came whole.
     pub(super) fn is_answer(&self, body: &RequestEnded) -> bool {
         let in_flight = self.turn.as_ref().and_then(|turn| turn.in_flight);
@@ -193,6 +239,21 @@ impl AgentState {
             let mut questions = self.approvals.waiting();
             turn.paused.is_some() || questions.any(|(_, asked)| asked.turn == Some(turn.id))
         })
+    }
+
+    /// Stops the turn's clock while it waits for a person and nothing of it runs, and starts it again.
+    pub(super) fn keep_turn_clock(&mut self, at: Timestamp) {
+        let waits = self.waits_for_somebody();
+        let Some(turn) = &mut self.turn else { return };
+        let idle = turn.in_flight.is_none() && turn.calls.is_empty();
+        match (waits && idle, turn.waiting_since) {
+            (true, None) => turn.waiting_since = Some(at),
+            (false, Some(since)) => {
+                turn.waited_ms = turn.waited_ms.saturating_add(at.since(since));
+                turn.waiting_since = None;
+            }
+            _ => {}
+        }
     }
 
     /// Changes the turn under way, if it is the event's.

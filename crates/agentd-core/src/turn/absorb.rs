@@ -13,7 +13,7 @@ use crate::id::{TaskId, TryId};
 use crate::message::Block;
 use crate::recover;
 use crate::state::Applied;
-use crate::usage::Usage;
+use crate::usage::{MicroUsd, Usage};
 
 impl Machine {
     pub(super) fn absorb(&mut self, input: Input) {
@@ -48,6 +48,11 @@ impl Machine {
                     self.live.backlog.push(Note { about, text }.into());
                     self.live.backoff = Backoff::Wanted(retry_after_ms);
                 }
+            }
+            Input::RequestCancelled { request, partial }
+                if self.live.leaving && !self.live.interrupting =>
+            {
+                self.left_behind(request, &partial);
             }
             Input::RequestCancelled { request, partial } => {
                 let ended = self.request_over(request, RequestOutcome::Interrupted, None, &partial);
@@ -104,6 +109,11 @@ impl Machine {
                 self.live.halted = Some(reason);
                 self.want_interrupt();
             }
+            Input::TimeUp { turn, limit } => {
+                if self.agent.turn.as_ref().is_some_and(|it| it.id == turn) {
+                    self.out_of_time(limit);
+                }
+            }
             Input::Interrupt => {
                 self.want_interrupt();
                 if !self.live.interrupting {
@@ -116,13 +126,33 @@ impl Machine {
                 }
             }
             Input::Continue => self.live.go_on = true,
-            Input::Stop => {
-                self.live.stopping = true;
-                // Nothing of these is on record: the next process prepares them again.
-                let calls = &mut self.live.calls;
-                calls.retain(|_, state| *state != LiveCall::Preparing);
+            Input::Stop => self.stop(),
+            Input::Leave => {
+                self.live.leaving = true;
+                self.stop();
             }
         }
+    }
+
+    fn stop(&mut self) {
+        self.live.stopping = true;
+        // Nothing of these is on record: the next process prepares them again.
+        let calls = &mut self.live.calls;
+        calls.retain(|_, state| *state != LiveCall::Preparing);
+    }
+
+    /// A request that this process does not wait for any more: on record as after a crash, since the turn goes on
+    /// in the same way.
+    fn left_behind(&mut self, request: TryId, partial: &Reply) {
+        let in_flight = self.agent.turn.as_ref().and_then(|turn| turn.in_flight);
+        let Some(in_flight) = in_flight.filter(|_| self.live.sent == Some(request)) else {
+            return;
+        };
+        self.live.sent = None;
+        self.live.cancelling = false;
+        self.live.ends = Some(request);
+        let left = recover::request_left(&in_flight, partial, self.policy.price);
+        self.live.backlog.extend(left);
     }
 
     fn event(&mut self, event: &Event) {
@@ -162,6 +192,7 @@ impl Machine {
                 self.live.unwanted = None;
                 self.live.shortened = None;
                 self.live.halted = None;
+                self.live.limited = None;
             }
             _ => {}
         }
@@ -174,7 +205,9 @@ impl Machine {
             return;
         }
         let cause = NoticeCause::TaskEnded;
-        self.live.ended_tasks.push(TaskEnded { task, exit }.into());
+        self.live
+            .ended_tasks
+            .push(TaskEnded::by_itself(task, exit).into());
         self.live.ended_tasks.push(Notice { cause, text }.into());
     }
 
@@ -290,15 +323,22 @@ impl Machine {
         self.live.sent = None;
         self.live.cancelling = false;
         self.live.ends = Some(request);
-        let charged =
-            usage.unwrap_or_else(|| charge_without_usage(&in_flight.grant, reply.written_bytes()));
+        let is_free = usage.is_none() && outcome.is_rejected();
+        let (charged, cost) = match is_free {
+            true => (Usage::default(), Some(MicroUsd::default())),
+            false => {
+                let estimate = || charge_without_usage(&in_flight.grant, reply.written_bytes());
+                let charged = usage.unwrap_or_else(estimate);
+                (charged, self.policy.price.map(|price| price.of(&charged)))
+            }
+        };
         self.live.backlog.push(
             RequestEnded {
                 request,
                 outcome,
                 usage: charged,
-                estimated: usage.is_none(),
-                cost: self.policy.price.map(|price| price.of(&charged)),
+                estimated: usage.is_none() && !is_free,
+                cost,
                 provider_request: None,
             }
             .into(),

@@ -1,7 +1,7 @@
 //! Asking the model: limits, compaction, retries.
 
 use super::plan::Move;
-use super::{Backoff, Effect, Machine, Moment};
+use super::{Backoff, Built, Effect, Machine, Moment};
 use crate::budget;
 use crate::compaction;
 use crate::event::{
@@ -33,7 +33,7 @@ impl Machine {
         }
         let (purpose, request) = match self.choose() {
             Ok(chosen) => chosen,
-            Err(class) => return self.fail(class),
+            Err(class) => return self.too_large(class),
         };
         if purpose == Purpose::Compact {
             match self.may_compact(self.compaction_cut()) {
@@ -54,6 +54,7 @@ impl Machine {
             request.context.max_output_tokens,
             self.policy.price,
         );
+        let built = Box::new(request);
         match granted {
             Err(limit) => self.limit(limit),
             Ok(grant) => {
@@ -62,6 +63,11 @@ impl Machine {
                     incarnation: self.agent.incarnation,
                     n: self.live.tries,
                 };
+                self.live.built = Some(Built {
+                    id: request,
+                    items: self.window.items().len(),
+                    request: built,
+                });
                 self.live.backlog.push(
                     RequestSent {
                         request,
@@ -75,6 +81,21 @@ impl Machine {
         }
     }
 
+    /// The request that is on record, as it was built when it was decided on. It is built again where the
+    /// window has grown since.
+    fn built(&mut self, id: TryId, purpose: Purpose) -> Option<Request> {
+        let built = self.live.built.take();
+        let built =
+            built.filter(|built| built.id == id && built.items == self.window.items().len());
+        match built {
+            Some(built) => {
+                debug_assert_eq!(Some(&*built.request), self.request(purpose).as_ref());
+                Some(*built.request)
+            }
+            None => self.request(purpose),
+        }
+    }
+
     /// The request that is on record leaves, once.
     pub(super) fn send(&mut self) -> Move {
         let Some(in_flight) = self.agent.turn.as_ref().and_then(|turn| turn.in_flight) else {
@@ -84,7 +105,7 @@ impl Machine {
         if self.live.sent.is_some() || in_flight.request.incarnation != self.agent.incarnation {
             return Move::Wait;
         }
-        let Some(mut request) = self.request(in_flight.purpose) else {
+        let Some(mut request) = self.built(in_flight.request, in_flight.purpose) else {
             return Move::Wait;
         };
         request.context.max_output_tokens = in_flight.grant.output_tokens;
@@ -131,8 +152,9 @@ impl Machine {
         let estimated = estimate_tokens(&answer);
         let due = self.policy.model_window.is_some_and(|window| {
             compaction::is_due(estimated, window, self.agent.spec.compact_at)
-                // Where a long system prompt fills the window, a summary would gain too little.
-                && compaction::size(&self.window) >= estimated / KEEP_SHARE
+                // Where a long system prompt or the turn's own prompt fills the window, a summary
+                // would gain too little.
+                && self.compaction_gain() >= estimated / KEEP_SHARE
         });
         if !overflowed && !due {
             return Ok((Purpose::Answer, answer));
@@ -141,8 +163,27 @@ impl Machine {
             Some(summary) if !self.live.compaction_failed => Ok((Purpose::Compact, summary)),
             // Near the limit is not over it: the provider has the last word.
             _ if !overflowed => Ok((Purpose::Answer, answer)),
-            _ => Err(overflow),
+            Some(_) => Err(overflow),
+            None => Err(FailureClass::TurnTooLarge),
         }
+    }
+
+    /// About how many tokens a summary would take the place of.
+    fn compaction_gain(&self) -> u64 {
+        let cut = self.compaction_cut();
+        cut.map_or(0, |cut| compaction::replaced_tokens(&self.window, cut))
+    }
+
+    /// No request fits. Where the reason is what this turn itself holds, says so.
+    fn too_large(&mut self, class: FailureClass) -> Move {
+        if class == FailureClass::TurnTooLarge {
+            let text = "the prompt, with the tool results that the model has not seen yet, is larger than \
+                        the model's window, and they are never shortened: send less at once, put the text \
+                        into a file that the agent can read in parts, or choose a model with a larger window";
+            let (about, text) = (None, text.to_owned());
+            self.live.backlog.push(Note { about, text }.into());
+        }
+        self.fail(class)
     }
 
     pub(super) fn compaction_cut(&self) -> Option<Position> {

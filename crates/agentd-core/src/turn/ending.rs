@@ -5,7 +5,7 @@ use super::plan::Move;
 use crate::event::{Notice, NoticeCause, RequestEnded, RequestOutcome, TurnEnded, TurnStatus};
 use crate::message::{Block, CallOutcome};
 use crate::recover::{self, session_latest};
-use crate::usage::Usage;
+use crate::usage::{MicroUsd, Usage};
 
 impl Machine {
     pub(super) fn complete(&mut self) -> Move {
@@ -32,11 +32,17 @@ impl Machine {
             .open_calls()
             .map(|call| call.id.clone())
             .collect();
+        let text = match self.live.limited {
+            Some(_) => "Not run: the turn reached its time limit.",
+            None => "Not run: the user interrupted the turn.",
+        };
         for call in open {
-            let text = "Not run: the user interrupted the turn.";
             let blocks = vec![Block::text(text)];
             let result = recover::result(&call, CallOutcome::Interrupted, blocks);
             self.live.backlog.extend(result);
+        }
+        if let Some(limited) = self.live.limited {
+            return self.run_out_of_time(limited);
         }
         let (cause, who) = match &self.live.halted {
             Some(reason) => (
@@ -70,7 +76,7 @@ impl Machine {
                 outcome: RequestOutcome::Interrupted,
                 usage,
                 estimated: false,
-                cost: self.policy.price.map(|price| price.of(&usage)),
+                cost: Some(MicroUsd::default()),
                 provider_request: None,
             }
             .into(),

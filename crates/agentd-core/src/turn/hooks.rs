@@ -9,7 +9,8 @@ use crate::event::{
 };
 use crate::hook::{Fire, HookEvent, Occasion, Verdict};
 use crate::id::{FireId, PromptId, Seq, TurnId};
-use crate::state::Queued;
+use crate::state::{AgentState, Queued};
+use crate::window::{Entry, Window};
 
 /// So often hooks may keep a turn from ending, one time after the other.
 const MAX_STOPS_REFUSED: u32 = 8;
@@ -21,6 +22,23 @@ pub(super) struct Shortened {
     pub text: String,
     /// That it is over was told; the conversation has not begun anew yet.
     pub is_told: bool,
+}
+
+impl Shortened {
+    /// The one of which a process before this one may not have told: hooks that it has told have the
+    /// recorded answer.
+    pub fn untold(agent: &AgentState, window: &Window) -> Option<Self> {
+        let turn = agent.turn.as_ref().filter(|turn| turn.compaction_is_new)?;
+        let first = window.items().first()?;
+        let Entry::Summary(text) = &first.entry else {
+            return None;
+        };
+        (first.turn == Some(turn.id)).then(|| Self {
+            at: first.placed.seq,
+            text: text.clone(),
+            is_told: false,
+        })
+    }
 }
 
 impl Machine {
@@ -190,17 +208,31 @@ impl Machine {
                 ..shortened
             });
         }
+        let shortened = self.live.shortened.clone()?;
         let model = self.policy.context.model.clone();
         let occasion = Occasion::session_start("compact", Some(&model), None);
         match self.hear(Fire::of_turn(turn, at, occasion)) {
             Err(wait) => Some(wait),
             Ok(verdict) => {
                 self.live.shortened = None;
-                let is_said = verdict.context.is_some();
-                self.tell(verdict.context);
+                // A process that died right after it had said it does not say it again.
+                let context = verdict
+                    .context
+                    .filter(|text| !self.was_told(&shortened, text));
+                let is_said = context.is_some();
+                self.tell(context);
                 is_said.then_some(Move::Append)
             }
         }
+    }
+
+    /// Whether the model is told this already, since the summary.
+    fn was_told(&self, shortened: &Shortened, text: &str) -> bool {
+        let mut items = self.window.items().iter();
+        items.any(|item| {
+            let is_it = matches!(&item.entry, Entry::Notice(told) if told == text);
+            is_it && item.placed.seq > shortened.at
+        })
     }
 
     /// What hooks have for the model.

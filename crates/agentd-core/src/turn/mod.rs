@@ -12,6 +12,7 @@
 
 mod absorb;
 mod answer;
+mod deadline;
 mod ending;
 mod hooks;
 mod plan;
@@ -20,10 +21,12 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
+pub use deadline::Deadline;
+
 use crate::draft::Reply;
 use crate::event::{
-    Body, Context, Event, FailureClass, NewEvent, Position, StopReason, TaskExit, TaskStarted,
-    ToolStarted,
+    Body, Context, Event, FailureClass, LimitKind, NewEvent, Position, StopReason, TaskExit,
+    TaskStarted, ToolStarted,
 };
 use crate::hook::{Fire, Verdict};
 use crate::id::{CallId, ConversationId, FireId, Seq, TaskId, TryId, TurnId};
@@ -123,6 +126,11 @@ pub enum Input {
     },
     /// A hook of a call wants the turn to end now, for this reason.
     Halt(String),
+    /// A time limit of the turn is used up, as [`Machine::deadline`] said it would be.
+    TimeUp {
+        turn: TurnId,
+        limit: LimitKind,
+    },
     /// The user wants the turn to end now.
     Interrupt,
     /// The same for one turn; where that is over, nothing is interrupted.
@@ -132,6 +140,9 @@ pub enum Input {
     /// Finish what is in hand, start nothing new: the turn goes on in another process, unless it
     /// happens to end.
     Stop,
+    /// The same, but the model's reply is not waited for: what has come of it is kept, and the next process asks
+    /// again.
+    Leave,
 }
 
 /// Whether a call may begin.
@@ -234,6 +245,7 @@ impl Input {
             (Order::Interrupt, None) => Self::Interrupt,
             (Order::Continue, _) => Self::Continue,
             (Order::Stop, _) => Self::Stop,
+            (Order::Leave, _) => Self::Leave,
         }
     }
 }
@@ -245,6 +257,8 @@ struct Live {
     /// What the next append holds.
     backlog: Vec<Body>,
     ends: Option<TryId>,
+    /// The next request, until it leaves.
+    built: Option<Built>,
     /// The request that has left.
     sent: Option<TryId>,
     cancelling: bool,
@@ -277,13 +291,26 @@ struct Live {
     shortened: Option<hooks::Shortened>,
     /// Why a hook has the turn end.
     halted: Option<String>,
+    /// The time limit that has the turn end.
+    limited: Option<deadline::Limited>,
     interrupting: bool,
     stopping: bool,
+    /// The request that is out is let go of.
+    leaving: bool,
     stopped: bool,
     /// `continue` was asked for.
     go_on: bool,
     /// The pointer has moved away.
     reloaded: bool,
+}
+
+/// A request as it was built when it was decided on: a long conversation is not gone through twice for it.
+#[derive(Clone, Debug, PartialEq)]
+struct Built {
+    id: TryId,
+    /// How many items the window had. Others may add one before the request is on record.
+    items: usize,
+    request: Box<Request>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -326,6 +353,7 @@ impl Machine {
             calls: calls.collect(),
             interrupting: agent.turn.is_some() && agent.ends_turn(),
             overflowed: last_failure == Some(FailureClass::ContextOverflow),
+            shortened: hooks::Shortened::untold(&agent, &window),
             ..Live::default()
         };
         Self {

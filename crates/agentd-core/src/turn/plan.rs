@@ -26,6 +26,7 @@ impl Machine {
             return effects;
         }
         self.ask(moment.new_id);
+        self.keep_time(moment.at);
         loop {
             // Cancelling does not wait for the disk.
             effects.extend(self.cancel_what_runs());

@@ -83,14 +83,17 @@ impl Machine {
 
     /// After an interrupt: what runs is told to end, at once and once.
     pub(super) fn cancel_what_runs(&mut self) -> Vec<Effect> {
-        if !self.live.interrupting {
-            return Vec::new();
-        }
         let mut effects = Vec::new();
+        if !self.live.interrupting && !self.live.leaving {
+            return effects;
+        }
         if let Some(request) = self.live.sent
             && !std::mem::replace(&mut self.live.cancelling, true)
         {
             effects.push(Effect::CancelRequest { request });
+        }
+        if !self.live.interrupting {
+            return effects;
         }
         // What was not started yet is simply let go of.
         self.live

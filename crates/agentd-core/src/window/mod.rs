@@ -4,6 +4,7 @@
 //! first fold it is total and never looks back.
 
 mod skeleton;
+mod unanswered;
 
 pub use skeleton::{MissingEvent, Skeleton};
 
@@ -21,6 +22,10 @@ pub struct Item {
     /// The event that holds its words; for a prompt that is an earlier one.
     pub source: Position,
     pub turn: Option<TurnId>,
+    /// What stands before it has changed since it was said, or another model is asked by now. Some
+    /// providers take thinking back only behind the very messages that led to it.
+    #[serde(default)]
+    pub is_moved: bool,
     pub entry: Entry,
 }
 
@@ -60,6 +65,10 @@ pub struct Window {
     open: Vec<CallId>,
     /// Those of them that run with other arguments than the model gave.
     revised: BTreeMap<CallId, Located<ToolCall>>,
+    /// The turn under way and those that it resumes: a summary leaves their prompts as they are. A
+    /// limited turn stays here, because it can be continued.
+    #[serde(default)]
+    open_turns: Vec<TurnId>,
 }
 
 impl Window {
@@ -173,7 +182,10 @@ impl Window {
             Body::ConversationBegan(_) => {
                 self.pending.clear();
                 self.instruction = None;
+                self.open_turns.clear();
             }
+            Body::TurnStarted(body) => self.turn_started(event.turn, body),
+            Body::TurnEnded(body) => self.turn_ended(body),
             Body::Prompt(body) => {
                 let located = Located {
                     source: event.position(),
@@ -223,6 +235,9 @@ impl Window {
             }
             Body::Summary(body) => self.compact(event, body.through, &body.text),
             Body::Context(body) => {
+                if self.context().is_some_and(|known| known.differs(body)) {
+                    self.items.iter_mut().for_each(|item| item.is_moved = true);
+                }
                 if !body.tools.is_empty() {
                     self.tools = Some(Located {
                         source: event.position(),
@@ -260,19 +275,23 @@ impl Window {
             placed: event.position(),
             source,
             turn: event.turn,
+            is_moved: false,
             entry,
         });
     }
 
     /// What a summary up to `through` stands for.
     pub fn up_to(&self, through: Position) -> Self {
-        let covered = self.items.iter().take(self.covered(through));
         Self {
-            items: covered.cloned().collect(),
+            items: self.covered_items(through).to_vec(),
             context: self.context.clone(),
             tools: self.tools.clone(),
             ..Self::default()
         }
+    }
+
+    pub fn covered_items(&self, through: Position) -> &[Item] {
+        self.items.get(..self.covered(through)).unwrap_or_default()
     }
 
     /// How many items stand at `through` or before it.
@@ -283,18 +302,23 @@ impl Window {
             .map_or(0, |last| last + 1)
     }
 
-    /// The summary takes the place of everything up to `through`.
+    /// The summary takes the place of everything up to `through` that the model has answered. What it
+    /// has not finished answering stays, word for word, whatever `through` says.
     fn compact(&mut self, event: &Event, through: Position, text: &str) {
-        let covered = self.covered(through);
+        let covered = self.covered(through).min(self.coverable());
         let kept = self.items.split_off(covered);
-        self.items.clear();
+        let mut covered = std::mem::take(&mut self.items);
+        covered.retain(|item| self.is_open_prompt(item));
         self.items.push(Item {
             placed: event.position(),
             source: event.position(),
             turn: event.turn,
+            is_moved: false,
             entry: Entry::Summary(text.to_owned()),
         });
+        self.items.extend(covered);
         self.items.extend(kept);
+        self.items.iter_mut().for_each(|item| item.is_moved = true);
         let still_there: Vec<CallId> = self.call_ids().cloned().collect();
         self.open.retain(|id| still_there.contains(id));
         self.revised.retain(|id, _| still_there.contains(id));

@@ -17,6 +17,8 @@ pub struct Skeleton {
     awaits: bool,
     open: Vec<CallId>,
     revised: Vec<Position>,
+    #[serde(default)]
+    open_turns: Vec<TurnId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +26,8 @@ struct Bone {
     placed: Position,
     source: Position,
     turn: Option<TurnId>,
+    #[serde(default)]
+    is_moved: bool,
 }
 
 /// An event that a window needs is not there, or holds something else than it did.
@@ -41,6 +45,7 @@ impl Window {
                     placed: item.placed,
                     source: item.source,
                     turn: item.turn,
+                    is_moved: item.is_moved,
                 })
                 .collect(),
             pending: self
@@ -54,6 +59,7 @@ impl Window {
             awaits: self.awaits,
             open: self.open.clone(),
             revised: self.revised.values().map(|call| call.source).collect(),
+            open_turns: self.open_turns.clone(),
         }
     }
 
@@ -66,6 +72,7 @@ impl Window {
         let mut window = Self {
             awaits: skeleton.awaits,
             open: skeleton.open.clone(),
+            open_turns: skeleton.open_turns.clone(),
             ..Self::default()
         };
         for bone in &skeleton.items {
@@ -73,6 +80,7 @@ impl Window {
                 placed: bone.placed,
                 source: bone.source,
                 turn: bone.turn,
+                is_moved: bone.is_moved,
                 entry: entry_of(body(bone.source)?).ok_or(MissingEvent(bone.source))?,
             });
         }

@@ -135,6 +135,65 @@ fn what_a_summary_will_cover_is_what_it_covers() {
     }
 }
 
+/// Whatever a summary says that it stands for: a prompt, a result and a notice that the model has not
+/// answered stay, with the reply whose call the result answers.
+#[test]
+fn a_summary_never_replaces_what_awaits_an_answer() {
+    let mut journal = Journal::new();
+    journal.prompt(1, "one");
+    journal.reply(vec![Block::text("two")]);
+    journal.prompt(2, "three");
+    let everything = journal.window().items().last().unwrap().placed;
+    summarise(&mut journal, everything, "s");
+    assert_eq!(texts(&journal.window()), ["summary s", "three"]);
+    journal.reply(vec![Block::text("I look"), call("a")]);
+    journal.result("a", "found");
+    notice(&mut journal, "by the way");
+    let everything = journal.window().items().last().unwrap().placed;
+    summarise(&mut journal, everything, "t");
+    let expected = [
+        "summary t",
+        "I look",
+        "shell",
+        "do a",
+        "found",
+        "notice by the way",
+    ];
+    assert_eq!(texts(&journal.window()), expected);
+}
+
+#[test]
+fn a_summary_leaves_the_prompts_of_the_open_turn_as_they_are() {
+    let mut journal = Journal::new();
+    let ask = |journal: &mut Journal, n: u128| {
+        journal.start_turn(n);
+        journal.prompt(n, &format!("question {n}"));
+        journal.reply(vec![Block::text(format!("thinking {n}"))])
+    };
+    ask(&mut journal, 1);
+    journal.end_turn(crate::event::TurnStatus::Completed);
+    let through = ask(&mut journal, 2).position();
+    summarise(&mut journal, through, "s");
+    assert_eq!(texts(&journal.window()), ["summary s", "question 2"]);
+    // One that reached a limit can be continued, also after a compaction that the user asks for.
+    journal.end_turn(crate::event::TurnStatus::Limited);
+    journal.turn = Some(fixture::turn(3));
+    journal.push(crate::event::TurnStarted {
+        resumes: Some(fixture::turn(2)),
+        compacts: None,
+    });
+    let through = journal.reply(vec![Block::text("more")]).position();
+    summarise(&mut journal, through, "t");
+    assert_eq!(texts(&journal.window()), ["summary t", "question 2"]);
+    // Answered, it is like any other.
+    journal.end_turn(crate::event::TurnStatus::Completed);
+    let through = ask(&mut journal, 4).position();
+    summarise(&mut journal, through, "u");
+    assert_eq!(texts(&journal.window()), ["summary u", "question 4"]);
+    let skeleton = journal.window().skeleton();
+    assert_eq!(restore(&journal, &skeleton), Ok(journal.window()));
+}
+
 /// Issue 1/5: compaction marks survive an interrupt.
 #[test]
 fn compaction_marks_survive_an_interrupt() {
@@ -168,6 +227,7 @@ fn a_summary_in_a_fork_covers_by_place_and_not_by_number() {
     fork.agent = fixture::agent(2);
     fork.conversation = fixture::conversation(2);
     fork.prompt(9, "fork");
+    fork.reply(vec![Block::text("answer")]);
     let all = || parent.events.iter().chain(&fork.events);
     let fold = |summary: Option<Event>| {
         let mut window = Window::new();
@@ -181,8 +241,9 @@ fn a_summary_in_a_fork_covers_by_place_and_not_by_number() {
         let body = Summary { through, text };
         texts(&fold(Some(fork.clone().push(body))))
     };
-    assert_eq!(cover(1), ["summary s", "parent 3", "parent 4", "fork"]);
-    assert_eq!(cover(4), ["summary s"]);
+    let kept = ["summary s", "parent 3", "parent 4", "fork", "answer"];
+    assert_eq!(cover(1), kept);
+    assert_eq!(cover(4), ["summary s", "answer"]);
 }
 
 #[test]

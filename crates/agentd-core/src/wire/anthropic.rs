@@ -35,6 +35,11 @@ pub fn encode(request: &Request) -> Value {
             body["tool_choice"] = json!({"type": "none"});
         }
     }
+    if let Some(effort) = context.effort {
+        body["thinking"] = json!({"type": "adaptive"});
+        body["output_config"] = json!({"effort": effort});
+        return body;
+    }
     match context.thinking_tokens {
         Some(budget) if budget < context.max_output_tokens && may_think(&request.messages) => {
             body["thinking"] = json!({"type": "enabled", "budget_tokens": budget});

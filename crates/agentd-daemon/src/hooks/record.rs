@@ -3,7 +3,6 @@
 use super::{Done, session};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
-use crate::layout;
 use crate::problem::{Result, of_store};
 use agentd_core::event::{Body, HookEnded, HookOutcome, HookOutput};
 use agentd_core::hook::{Answer, Decision, Verdict, capped};
@@ -70,7 +69,8 @@ fn shorten(daemon: &Daemon, desk: &Desk, hook: HookId, answer: &mut Answer) {
     let Some(short) = capped(context, &path.display().to_string()) else {
         return;
     };
-    if let Err(error) = layout::private(&folder).and_then(|()| std::fs::write(&path, context)) {
+    let made = daemon.layout.make_below(&folder);
+    if let Err(error) = made.and_then(|()| std::fs::write(&path, context)) {
         tracing::warn!(path = %path.display(), %error, "the rest of a hook's context is lost");
     }
     answer.context = Some(short);

@@ -4,18 +4,17 @@ mod http;
 
 use super::Done;
 use crate::daemon::Daemon;
-use crate::layout;
+use crate::layout::Layout;
 use agentd_client::api::Env;
 use agentd_core::environment::{is_handed_on, is_secret};
 use agentd_core::event::HookOutcome;
-use agentd_core::hook::{Answer, Chosen, Ended, Occasion, Run, Setting, read};
-use agentd_core::id::{AgentId, BootId, HookId};
+use agentd_core::hook::{Answer, Chosen, Ended, HookEvent, Occasion, Run, Setting, read};
+use agentd_core::id::{AgentId, HookId};
 use agentd_process::task::{self, Exit, Found, Limits, Order, ShimProgram};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use uuid::Uuid;
 
 /// How long a handler may take to end once its time is over, before it is killed with all that it started.
 const GRACE_MS: u64 = 500;
@@ -40,12 +39,13 @@ pub struct Job {
 
 impl Job {
     /// Whoever comes next finds it there.
-    pub fn make_folder(&self) {
+    pub fn make_folder(&self, layout: &Layout) {
         let owner = self
             .agent
             .map(|agent| agent.to_string())
             .unwrap_or_default();
-        let made = layout::private(&self.folder)
+        let made = layout
+            .make_below(&self.folder)
             .and_then(|()| std::fs::write(self.folder.join(OWNER), owner));
         if let Err(error) = made {
             tracing::warn!(folder = %self.folder.display(), %error, "a hook has no folder");
@@ -118,6 +118,7 @@ fn order(job: &Job, command: &str, args: Option<&[String]>) -> Order {
         stdin: Some(job.input.clone()),
         redact: job.secrets.clone(),
         lab: agentd_process::failpoint::folder().map(Path::to_owned),
+        confined: None,
         limits: Limits::default(),
     }
 }
@@ -208,11 +209,6 @@ fn of_exit(occasion: &Occasion, fails_closed: bool, folder: &Path, exit: &Exit) 
     }
 }
 
-pub fn boot() -> Option<BootId> {
-    let boot = agentd_process::boot_id().ok()?;
-    Uuid::parse_str(boot.trim()).ok().map(BootId::new)
-}
-
 /// Where it runs: where the agent works, or at home where there is no such folder.
 pub fn work_folder(cwd: Option<&str>, home: &Path) -> PathBuf {
     let cwd = cwd.map(PathBuf::from).filter(|cwd| cwd.is_dir());
@@ -221,6 +217,7 @@ pub fn work_folder(cwd: Option<&str>, home: &Path) -> PathBuf {
 
 /// The whole environment of a handler: never a key.
 pub fn environment(
+    event: HookEvent,
     callers: &Env,
     spec: &BTreeMap<String, String>,
     home: &Path,
@@ -240,6 +237,8 @@ pub fn environment(
         }
     };
     put(&["AGENTD_HOME"], home.display().to_string());
+    // `agentd` inside a hook has another exit code for usage errors: 2 would block.
+    put(&["AGENTD_HOOK_EVENT"], event.to_string());
     put(
         &["AGENTD_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
         setting.cwd.clone(),
@@ -255,7 +254,7 @@ pub fn environment(
     }
     if let Some(file) = env_file {
         if let Some(folder) = file.parent()
-            && let Err(error) = layout::private(folder)
+            && let Err(error) = Layout::new(home).make_below(folder)
         {
             tracing::warn!(%error, "hooks cannot leave variables");
         }

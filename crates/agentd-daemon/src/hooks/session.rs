@@ -5,15 +5,12 @@ use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
 use crate::lifecycle::send;
-use agentd_core::event::{Body, Notice, NoticeCause, PromptMode};
+use crate::spawn::spawn;
+use agentd_core::event::{BeginSource, Body, Notice, NoticeCause, PromptMode};
 use agentd_core::hook::{Fire, HookEvent, Occasion, Verdict};
-use agentd_core::id::{AgentId, ConversationId, FireId, PromptId, Seq};
+use agentd_core::id::{AgentId, ConversationId, FireId, Incarnation, PromptId, Seq};
 use agentd_core::state::{Firing, Run};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// So long a reset or a stop waits for all SessionEnd hooks together; they may run on.
-pub const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// The first conversation of an agent, its own or a fork's: no process before the hooks have spoken.
 pub fn begins(
@@ -26,12 +23,43 @@ pub fn begins(
     let Some(conversation) = guard.state.tree.current() else {
         return;
     };
+    guard.is_opened = true;
     let occasion = start(guard, source, parent);
     open(
         daemon,
         desk,
         guard,
         Fire::of_conversation(conversation, occasion),
+    );
+}
+
+/// The same for an agent that another daemon made, and died before it had written down that hooks were
+/// told. Once a process has run the agent, they were.
+pub fn begins_late(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>) {
+    if guard.is_opened || guard.state.incarnation != Incarnation::default() {
+        return;
+    }
+    let Some(current) = guard.state.tree.current_conversation() else {
+        return;
+    };
+    let (id, from) = (current.id, current.from);
+    let source = match current.source {
+        BeginSource::Create => "startup",
+        BeginSource::Fork => "fork",
+        BeginSource::Reset | BeginSource::Rewind | BeginSource::Import => return,
+    };
+    let told = FireId::of(HookEvent::SessionStart, &[id.as_bytes()]);
+    if guard.state.hooks.get(told).is_some() {
+        // What became of them is being found out.
+        guard.is_opened = true;
+        return;
+    }
+    begins(
+        daemon,
+        desk,
+        guard,
+        source,
+        from.map(|from| from.conversation),
     );
 }
 
@@ -64,7 +92,7 @@ fn open(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>, fire: Fir
 pub fn hold(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>, fire: Fire) {
     guard.held += 1;
     let (daemon, desk) = (Arc::clone(daemon), Arc::clone(desk));
-    tokio::spawn(async move {
+    spawn("a session's first hooks", async move {
         // What they said is in the commit that says how the last of them ended.
         drop(daemon.fire(&desk, fire).await);
         let mut guard = desk.lock().await;
@@ -112,5 +140,7 @@ pub async fn ends(daemon: &Arc<Daemon>, desk: &Arc<Desk>, reason: &str, at: Seq)
     let parts = [desk.id.as_bytes().as_slice(), &at.0.to_le_bytes()];
     let id = FireId::of(HookEvent::SessionEnd, &parts);
     let fire = Fire::new(id, Occasion::session_end(reason, None));
-    let _late = daemon.fire_within(desk, fire, PATIENCE).await;
+    let _late = daemon
+        .fire_within(desk, fire, daemon.session_end_wait)
+        .await;
 }

@@ -3,8 +3,9 @@
 use super::{Done, record, run, session};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
-use agentd_core::event::{HookOutcome, HookWay};
-use agentd_core::hook::{Answer, Fire, HookEvent, Occasion};
+use crate::spawn::spawn;
+use agentd_core::event::HookWay;
+use agentd_core::hook::{Fire, HookEvent, Occasion};
 use agentd_core::id::{FireId, HookId};
 use agentd_core::state;
 use agentd_process::task::{self, Found};
@@ -22,7 +23,9 @@ pub async fn settle(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: FireId, occasi
         let is_async = run.started.is_async;
         let (daemon, desk) = (Arc::clone(daemon), Arc::clone(desk));
         let occasion = occasion.clone();
-        let running = tokio::spawn(async move { find_out(&daemon, &desk, &run, &occasion).await });
+        let running = spawn("an earlier hook", async move {
+            find_out(&daemon, &desk, &run, &occasion).await;
+        });
         if !is_async {
             waited.push(running);
         }
@@ -39,17 +42,14 @@ async fn find_out(daemon: &Arc<Daemon>, desk: &Arc<Desk>, run: &state::Run, occa
     let folder = daemon.layout.hook_folder(started.hook);
     let done = match started.way {
         // The one who called is gone, and so is the answer.
-        HookWay::Http => Done {
-            outcome: HookOutcome::Unknown,
-            exit: None,
-            timed_out: false,
-            answer: Answer::default(),
-            duration_ms: 0,
-        },
+        HookWay::Http => Done::unknown(),
         HookWay::Command => {
-            let boot = started.boot.map(|boot| boot.to_string());
+            let is_of_now = started.boot.is_none_or(|boot| boot == daemon.boot);
             let place = folder.clone();
-            let find = move || task::find(&place, boot.as_deref());
+            let find = move || match is_of_now {
+                true => task::find(&place, None),
+                false => task::find_ended(&place),
+            };
             let found = match tokio::task::spawn_blocking(find).await {
                 Ok(Ok(Found::Running(running))) => running.ended().await,
                 Ok(found) => found,
@@ -106,7 +106,9 @@ pub async fn settle_all(daemon: &Arc<Daemon>) {
         }
         drop(guard);
         let daemon = Arc::clone(daemon);
-        tokio::spawn(async move { find_out(&daemon, &desk, &run, &occasion).await });
+        spawn("an earlier hook", async move {
+            find_out(&daemon, &desk, &run, &occasion).await;
+        });
     }
 }
 

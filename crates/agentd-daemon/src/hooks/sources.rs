@@ -4,7 +4,10 @@ use super::trust;
 use crate::daemon::Daemon;
 use agentd_core::hook::{Config, Layer, digest};
 use agentd_core::spec::AgentSpec;
-use std::io;
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
@@ -81,7 +84,7 @@ pub fn untrusted(sources: &[Source]) -> Option<String> {
 /// The user's own file.
 pub fn of_user(daemon: &Daemon) -> Vec<Source> {
     let path = daemon.layout.user_hooks();
-    let source = read(&path).map(|text| Source {
+    let source = read(&path, Links::Followed).map(|text| Source {
         layer: Layer::User,
         path: Some(path),
         hash: text.as_ref().ok().map(|text| digest(&[text.as_bytes()])),
@@ -94,9 +97,9 @@ pub fn of_user(daemon: &Daemon) -> Vec<Source> {
 /// The project's file, where there is one.
 pub fn of_project(daemon: &Daemon, cwd: &Path) -> Option<Source> {
     let path = project_file(cwd);
-    let text = read(&path)?;
-    // One file has one name, whichever way leads to it.
-    let path = std::fs::canonicalize(&path).unwrap_or(path);
+    let text = read(&path, Links::Refused)?;
+    // One file has one name, whichever way leads to its project.
+    let path = std::fs::canonicalize(cwd).map_or(path, |cwd| project_file(&cwd));
     let hash = text.as_ref().ok().map(|text| digest(&[text.as_bytes()]));
     let is_trusted = |hash: &String| trust::is_trusted(&daemon.layout, &path, hash);
     Some(Source {
@@ -109,18 +112,56 @@ pub fn of_project(daemon: &Daemon, cwd: &Path) -> Option<Source> {
     })
 }
 
-/// None where there is no file; an error is why it cannot be read.
-fn read(path: &Path) -> Option<Result<String, String>> {
+/// Whether a file may be a symbolic link.
+#[derive(Clone, Copy)]
+enum Links {
+    /// The user's own file may be one: it may lead to where the user keeps such files.
+    Followed,
+    /// A stranger's may not: neither it nor its directory.
+    Refused,
+}
+
+/// None where there is no file; an error is why it cannot be read. A pipe or a device in its place is one, and is not
+/// waited for.
+fn read(path: &Path, links: Links) -> Option<Result<String, String>> {
     let read = || -> io::Result<String> {
-        if std::fs::metadata(path)?.len() > LARGEST {
-            return Err(io::Error::other("it is too large"));
+        let file = open(path, links)?;
+        let about = file.metadata()?;
+        if !about.is_file() {
+            return Err(io::Error::other("it is no regular file"));
         }
-        std::fs::read_to_string(path)
+        let mut text = String::new();
+        // It may grow while it is read.
+        match file.take(LARGEST + 1).read_to_string(&mut text)? as u64 > LARGEST {
+            true => Err(io::Error::other("it is too large")),
+            false => Ok(text),
+        }
     };
     match read() {
         Ok(text) => Some(Ok(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => Some(Err(error.to_string())),
+    }
+}
+
+fn open(path: &Path, links: Links) -> io::Result<File> {
+    // Not blocking: otherwise to open a pipe waits until somebody writes to it.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let Links::Refused = links else {
+        return Ok(rustix::fs::open(path, flags, Mode::empty())?.into());
+    };
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::NotFound.into());
+    };
+    let project = dir.parent().unwrap_or(dir);
+    let below = Path::new(dir.file_name().unwrap_or_default()).join(name);
+    let root = rustix::fs::open(project, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match rustix::fs::openat2(&root, &below, flags, Mode::empty(), within) {
+        Err(Errno::LOOP) => Err(io::Error::other(
+            "it is, or is reached through, a symbolic link",
+        )),
+        opened => Ok(opened?.into()),
     }
 }
 

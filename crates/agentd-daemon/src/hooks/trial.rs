@@ -6,6 +6,7 @@ use super::trust;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::problem::Result;
+use crate::spawn::spawn;
 use agentd_client::api::{
     CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks, TestedHook,
     TestedHooks, TrustHooks,
@@ -137,14 +138,14 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
                 .input(&setting, chosen.tool_name.as_deref())
                 .to_string(),
             occasion: occasion.clone(),
-            env: run::environment(&whose.env, &whose.spec.env, home, &setting, None),
+            env: run::environment(ask.event, &whose.env, &whose.spec.env, home, &setting, None),
             secrets: run::secrets(&whose.env),
             cwd: whose.cwd.clone(),
             chosen,
         };
-        job.make_folder();
+        job.make_folder(&daemon.layout);
         let daemon = Arc::clone(daemon);
-        running.push(tokio::spawn(async move {
+        running.push(spawn("a hook that is tried", async move {
             let done = run::run(&daemon, &job).await;
             job.remove_folder();
             TestedHook {
@@ -160,8 +161,10 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
     }
     let mut runs = Vec::new();
     for one in running {
-        let failed = |_| Problem::new(Kind::Internal, "a hook could not be tried");
-        runs.push(one.await.map_err(failed)?);
+        let Ok(Ok(run)) = one.await else {
+            return Err(Problem::new(Kind::Internal, "a hook could not be tried"));
+        };
+        runs.push(run);
     }
     let answers = runs.iter().map(|run| (run.outcome, run.answer.clone()));
     Ok(TestedHooks {

@@ -1,105 +1,145 @@
-//! Who may ask: the user's own processes; and for what concerns what an agent may do, none of the agents'
-//! own tools. That is a guard, not a boundary: tools run as the same user.
+//! Who may ask for what. Every route says it where it is made: see [`routes`](super::routes).
 
 use super::respond::Fault;
+use crate::caller::Caller;
 use crate::daemon::Daemon;
-use crate::hooks::run;
 use agentd_client::{Kind, Problem};
 use agentd_core::id::AgentId;
-use agentd_process::Around;
+use agentd_process::Peer;
 use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, RawPathParams, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use axum::serve::{IncomingStream, Listener};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 
-/// Whoever is at the other end.
-#[derive(Clone, Copy, Debug)]
-pub struct Peer {
-    pid: Option<u32>,
+/// Until a connection is accepted again after one could not be.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Who may use a route. The user may use all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Every caller: the route tells nothing about any agent.
+    Everybody,
+    /// Hooks; and tools, about their own agent.
+    Look,
+    /// Hooks; and tools, where they write to a subagent of their own agent, or ask for its answer.
+    Message,
+    /// Hooks.
+    Order,
+    /// Hooks of other agents. An agent waits for its own hooks, so a hook that changed its agent would wait for itself.
+    Change,
 }
 
 /// Only the user's own processes.
-pub struct Own(pub UnixListener);
+///
+/// The listener is shared: another server takes over from one that dies.
+pub struct Own {
+    pub daemon: Arc<Daemon>,
+    pub listener: Arc<UnixListener>,
+}
 
 impl Listener for Own {
     type Io = UnixStream;
-    type Addr = Peer;
+    type Addr = Caller;
 
-    async fn accept(&mut self) -> (UnixStream, Peer) {
+    async fn accept(&mut self) -> (UnixStream, Caller) {
         loop {
-            let (stream, _) = Listener::accept(&mut self.0).await;
-            let Ok(peer) = stream.peer_cred() else {
+            let stream = match self.listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!(%error, "a client cannot be let in");
+                    // tidy: polls until there are descriptors again
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+            };
+            let Ok(peer) = Peer::of(&stream) else {
                 continue;
             };
             if peer.uid() == rustix::process::getuid().as_raw() {
-                let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
-                return (stream, Peer { pid });
+                let caller = Caller::of(&self.daemon.layout, &peer);
+                return (stream, caller);
             }
         }
     }
 
-    fn local_addr(&self) -> std::io::Result<Peer> {
-        let pid = Some(std::process::id());
-        Ok(Peer { pid })
+    fn local_addr(&self) -> std::io::Result<Caller> {
+        Ok(Caller::User)
     }
 }
 
-impl Connected<IncomingStream<'_, Own>> for Peer {
+impl Connected<IncomingStream<'_, Own>> for Caller {
     fn connect_info(stream: IncomingStream<'_, Own>) -> Self {
         *stream.remote_addr()
     }
 }
 
-/// Lets people and their programs pass, and tools not. A hook passes, but not to its own agent: whoever told
-/// it something waits for it.
-pub async fn no_tools(
-    State(daemon): State<Arc<Daemon>>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
+/// Lets those pass that may use a route.
+pub async fn check(
+    State((daemon, access)): State<(Arc<Daemon>, Access)>,
+    ConnectInfo(caller): ConnectInfo<Caller>,
     path: RawPathParams,
     request: Request,
     next: Next,
 ) -> Result<Response, Fault> {
     let name = path.iter().find(|(key, _)| *key == "name");
-    let name = name.map(|(_, name)| name.to_owned());
-    match (who(&daemon, peer), name) {
-        (Who::Person, _) => {}
-        (Who::Hook(own), Some(name)) => {
-            let asked = daemon.find_any(&name).await?;
-            if asked == own {
-                let what = format!("a hook of `{name}` runs, and asks this of `{name}` itself");
-                let problem = Problem::new(Kind::Conflict, what);
-                return Err(problem.next("do it when the hook has ended").into());
-            }
-        }
-        (Who::Tool, _) | (Who::Hook(_), None) => {
-            let what = "an agent's tools may not do that";
-            let problem = Problem::new(Kind::Refused, what)
-                .because("the request comes from a process that an agent started, or that is gone")
-                .next("do it from a terminal of your own");
-            return Err(problem.into());
-        }
-    }
+    let about = name.map(|(_, name)| name.to_owned());
+    allow(&daemon, access, caller, about.as_deref()).await?;
     Ok(next.run(request).await)
 }
 
-enum Who {
-    Person,
-    Tool,
-    /// One of this agent's hooks, or whatever that started.
-    Hook(AgentId),
+async fn allow(
+    daemon: &Daemon,
+    access: Access,
+    caller: Caller,
+    about: Option<&str>,
+) -> Result<(), Problem> {
+    match (caller, access) {
+        (Caller::User, _) | (_, Access::Everybody) => Ok(()),
+        (Caller::Hook { .. }, Access::Look | Access::Message | Access::Order) => Ok(()),
+        (Caller::Hook { agent }, Access::Change) => match about {
+            Some(name) if daemon.find_any(name).await? == agent => {
+                let what = format!("a hook of `{name}` runs, and asks this of `{name}` itself");
+                Err(Problem::new(Kind::Conflict, what).next("do it when the hook has ended"))
+            }
+            Some(_) => Ok(()),
+            None => Err(refused()),
+        },
+        (Caller::Tool { agent: Some(own) }, Access::Look) => match about {
+            Some(name) if is(daemon, name, own).await => Ok(()),
+            _ => Err(refused()),
+        },
+        (Caller::Tool { agent: Some(own) }, Access::Message) => match about {
+            Some(name) if works_for(daemon, name, own).await => Ok(()),
+            _ => Err(refused()),
+        },
+        (Caller::Tool { .. }, _) => Err(refused()),
+    }
 }
 
-fn who(daemon: &Daemon, peer: Peer) -> Who {
-    // One that is gone already may have been anybody.
-    let around = peer.pid.map(agentd_process::task_around);
-    match around {
-        Some(Ok(Around::None)) => Who::Person,
-        Some(Ok(Around::Task(folder))) if folder.starts_with(daemon.layout.hooks()) => {
-            run::owner(&folder).map_or(Who::Tool, Who::Hook)
-        }
-        _ => Who::Tool,
-    }
+/// A name that nobody has is refused like one of another agent: a tool does not learn which names there are.
+async fn is(daemon: &Daemon, name: &str, own: AgentId) -> bool {
+    daemon.find_any(name).await.is_ok_and(|agent| agent == own)
+}
+
+/// Whether an agent is a subagent of this one.
+async fn works_for(daemon: &Daemon, name: &str, own: AgentId) -> bool {
+    let Ok(desk) = daemon.named(name).await else {
+        return false;
+    };
+    let guard = desk.lock().await;
+    guard
+        .state
+        .errand
+        .as_ref()
+        .is_some_and(|errand| errand.parent == own)
+}
+
+fn refused() -> Problem {
+    Problem::new(Kind::Refused, "an agent's tools may not do that")
+        .because("the request comes from a process that an agent started, or that is gone")
+        .next("do it from a terminal of your own")
 }

@@ -1,11 +1,14 @@
 //! Agents: made, listed, shown, carried in and out.
 
-use super::respond::{Answer, Body, Fault, Path, Query, Said, to_its_end};
+use super::respond::{Answer, Body, Fault, Path, Query, Said, Under, to_its_end};
 use crate::daemon::Daemon;
+use crate::lifecycle::create::canonical;
+use crate::lifecycle::{self, ops::Asked};
 use crate::problem::of_store;
-use crate::{lifecycle, view};
-use agentd_client::api::{Agent, Agents, Create, Created, List};
+use crate::view;
+use agentd_client::api::{Agent, Agents, Create, Created, Import, List};
 use agentd_client::{Kind, Problem};
+use agentd_core::event::OpVerb;
 use agentd_core::spec::AgentSpec;
 use agentd_store::{AgentCursor, AgentQuery, AgentSort};
 use axum::extract::State;
@@ -13,7 +16,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use std::collections::HashMap;
-use std::io::{Cursor, Write};
+use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Lines of a page, where nobody says.
@@ -22,12 +25,17 @@ const LONGEST_PAGE: usize = 1000;
 
 pub async fn create(
     State(daemon): State<Arc<Daemon>>,
+    Query(Under { op }): Query<Under>,
     Body(body): Body<Create>,
 ) -> Answer<Created> {
     let done = to_its_end(async move {
-        let (agent, prompt) = lifecycle::create::create(&daemon, body).await?;
+        let displaced = match &body.name {
+            Some(name) => daemon.alias_of(name).await?,
+            None => None,
+        };
+        let (agent, prompt) = lifecycle::create::create(&daemon, body, op).await?;
         let desk = daemon.desk(agent).await?;
-        let agent = view::agent(&daemon, &desk).await?;
+        let agent = view::named(view::agent(&daemon, &desk).await?, displaced);
         Ok(Created { agent, prompt })
     });
     Ok(Said(done.await?))
@@ -44,7 +52,7 @@ pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -
         mode: list.mode,
         phase: list.phase,
         archived: list.archived,
-        name_prefix: list.prefix,
+        name_prefix: list.prefix.map(|prefix| canonical(&prefix)),
         sort: match list.by_name {
             true => AgentSort::Name,
             false => AgentSort::Recent,
@@ -59,7 +67,7 @@ pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -
     let mut agents = Vec::new();
     for row in page.agents {
         let desk = desks.get(&row.id).map(|desk| &***desk);
-        agents.push(view::line(row, desk).await);
+        agents.push(view::line(&daemon, row, desk).await);
     }
     let next = page.next.and_then(|next| serde_json::to_string(&next).ok());
     let total = page.total;
@@ -87,11 +95,13 @@ pub async fn spec(
 pub async fn set_spec(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
+    Query(Under { op }): Query<Under>,
     Body(spec): Body<AgentSpec>,
 ) -> Answer<Agent> {
     let done = to_its_end(async move {
         let desk = daemon.named(&name).await?;
-        lifecycle::set_spec::set_spec(&daemon, &desk, spec).await?;
+        let asked = Asked::new(op, OpVerb::SetSpec, &spec)?;
+        lifecycle::set_spec::set_spec(&daemon, &desk, spec, &asked).await?;
         view::agent(&daemon, &desk).await
     });
     Ok(Said(done.await?))
@@ -127,13 +137,20 @@ pub async fn export(
     Ok((kind, bytes).into_response())
 }
 
-pub async fn import(State(daemon): State<Arc<Daemon>>, body: Bytes) -> Answer<Agent> {
+pub async fn import(
+    State(daemon): State<Arc<Daemon>>,
+    Query(ask): Query<Import>,
+    Query(Under { op }): Query<Under>,
+    body: Bytes,
+) -> Answer<Agent> {
     let done = to_its_end(async move {
-        let input = Box::new(Cursor::new(body));
-        let imported = daemon.store.import(input).await;
-        let imported = imported.map_err(|error| of_store(&error))?;
+        let imported = lifecycle::import::import(&daemon, ask, op, body).await?;
         let desk = daemon.desk(imported.agent).await?;
-        view::agent(&daemon, &desk).await
+        let displaced = match imported.displaced {
+            Some(agent) => Some(daemon.reference(agent).await),
+            None => None,
+        };
+        Ok(view::named(view::agent(&daemon, &desk).await?, displaced))
     });
     Ok(Said(done.await?))
 }

@@ -4,7 +4,7 @@ use super::respond::{Answer, Fault, Path, Said};
 use crate::daemon::Daemon;
 use crate::lifecycle::place;
 use crate::problem::{Result, of_store};
-use crate::title;
+use crate::view::conversation::{Title, conversation};
 use agentd_client::api::{Conversations, OneConversation};
 use agentd_client::{Kind, Problem};
 use agentd_core::id::Seq;
@@ -13,7 +13,6 @@ use agentd_store::ReadQuery;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Events that are read at once.
@@ -28,21 +27,24 @@ pub async fn list(
     Path(name): Path<String>,
 ) -> Answer<Conversations> {
     let desk = daemon.any(&name).await?;
-    let guard = desk.lock().await;
-    let tree = &guard.state.tree;
-    let mut conversations: Vec<_> = tree.iter().cloned().collect();
-    conversations.sort_by_key(|conversation| conversation.ordinal);
-    let mut titles = BTreeMap::new();
-    for known in conversations.iter().rev().take(TITLES) {
-        let title = title::of(&daemon, &guard.state, known.id).await;
-        titles.extend(title.map(|title| (known.id, title)));
+    let state = desk.lock().await.state.clone();
+    let tree = &state.tree;
+    let mut all: Vec<_> = tree.iter().collect();
+    all.sort_by_key(|conversation| conversation.ordinal);
+    let without_titles = all.len().saturating_sub(TITLES);
+    let mut conversations = Vec::new();
+    for (nth, known) in all.into_iter().enumerate() {
+        let with = match nth < without_titles {
+            true => Title::LeaveOut,
+            false => Title::LookUp,
+        };
+        conversations.push(conversation(&daemon, &state, known, with).await);
     }
     Ok(Said(Conversations {
         current: tree.current(),
         undo: tree.undo_target(),
         redo: tree.redo_target(),
         conversations,
-        titles,
     }))
 }
 
@@ -63,16 +65,14 @@ pub async fn show(
     Path((name, asked)): Path<(String, String)>,
 ) -> Answer<OneConversation> {
     let desk = daemon.any(&name).await?;
-    let guard = desk.lock().await;
-    let mut conversation = which(&guard.state, &asked)?.clone();
+    let state = desk.lock().await.state.clone();
+    let known = which(&state, &asked)?;
+    let mut conversation = conversation(&daemon, &state, known, Title::LookUp).await;
     // Those of what it branched off, too.
-    conversation.labels = agentd_core::place::labels(&guard.state, conversation.id);
-    let ended = place::ended_turns(&daemon, &guard.state, conversation.id).await?;
-    let title = title::of(&daemon, &guard.state, conversation.id).await;
+    conversation.labels = agentd_core::place::labels(&state, conversation.id);
+    let ended = place::ended_turns(&daemon, &state, conversation.id).await?;
     Ok(Said(OneConversation {
-        current: guard.state.tree.current() == Some(conversation.id),
         conversation,
-        title,
         ended,
     }))
 }

@@ -1,7 +1,7 @@
 //! The daemon itself.
 
 use super::respond::{Answer, Said};
-use crate::daemon::{Daemon, Ending};
+use crate::daemon::{Daemon, Ending, Stopped};
 use crate::problem::of_store;
 use agentd_client::{Kind, Problem, api};
 use agentd_store::AgentQuery;
@@ -22,6 +22,7 @@ pub async fn stop(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
             .next("stop it again: another one is started for that")
             .into());
     }
+    daemon.mark_stopped(Stopped::Accepted);
     Ok(Said(view))
 }
 
@@ -44,6 +45,8 @@ async fn view(daemon: &Daemon) -> crate::problem::Result<api::Daemon> {
         agents,
         awake,
         memory: memory().unwrap_or_default(),
+        home_id: daemon.home.identity.id.to_string(),
+        read_only: daemon.home.suspicion.as_ref().map(ToString::to_string),
     })
 }
 

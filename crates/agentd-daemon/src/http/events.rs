@@ -1,13 +1,18 @@
 //! Events: a page of them, or a stream that goes on. Each comes once, in order; whoever comes back with the
 //! last id goes on from there.
+//!
+//! A stream says how it ends: `end` when everything that was asked for has been sent, `problem` when the journal
+//! cannot be read. A stream that ends without either was cut off, and the client asks for the rest.
 
 use super::respond::{Fault, Path, Query};
 use crate::daemon::{Daemon, Ending, left};
 use crate::desk::Desk;
 use crate::problem::of_store;
 use agentd_client::api::{AllEventsQuery, EventQuery};
+use agentd_client::{Kind, Problem};
 use agentd_core::event::Event;
 use agentd_core::id::Seq;
+use agentd_process::failpoint;
 use agentd_store::{Cursor, ReadQuery};
 use axum::Json;
 use axum::extract::State;
@@ -24,16 +29,36 @@ const PAGE: usize = 500;
 
 type Item = Result<axum::response::sse::Event, Infallible>;
 
-fn item(id: impl ToString, event: &Event) -> Item {
-    let data = serde_json::to_string(event).unwrap_or_default();
+fn named(name: &str, data: String) -> Item {
     let item = axum::response::sse::Event::default();
-    Ok(item.event("event").id(id.to_string()).data(data))
+    Ok(item.event(name).data(data))
+}
+
+/// An event as the stream has it; a problem where it has no JSON.
+fn item(id: impl ToString, event: &Event) -> Result<Item, Problem> {
+    let data = serde_json::to_string(event).map_err(|error| {
+        let what = format!("event {} cannot be written as JSON", event.seq);
+        Problem::new(Kind::Internal, what).because(error)
+    })?;
+    let item = axum::response::sse::Event::default();
+    Ok(Ok(item.event("event").id(id.to_string()).data(data)))
 }
 
 fn caught_up() -> Item {
-    Ok(axum::response::sse::Event::default()
-        .event("caught_up")
-        .data("{}"))
+    named("caught_up", "{}".to_owned())
+}
+
+/// Everything that was asked for has been sent.
+fn end() -> Item {
+    named("end", "{}".to_owned())
+}
+
+/// What there is cannot be read: the last thing on its stream.
+fn problem(problem: &Problem) -> Item {
+    named(
+        "problem",
+        serde_json::to_string(problem).unwrap_or_default(),
+    )
 }
 
 /// Where a client that comes back wants to go on.
@@ -63,9 +88,42 @@ pub async fn of_agent(
     if query.follow {
         return Ok(stream_of(daemon, desk, read));
     }
+    let is_whole = query.conversation.is_none() && query.turn.is_none();
+    // Before it is read: what is in memory has been committed.
+    let head = desk.lock().await.state.head;
     let page = daemon.store.read(read).await;
     let page = page.map_err(|error| of_store(&error))?;
+    let last = page.events.last().map_or(after, |event| event.seq);
+    if is_whole && page.next.is_none() && last < head {
+        let what = format!("the journal ends with event {last}, and {head} are known");
+        let problem = Problem::new(Kind::Internal, what);
+        return Err(problem.next("`agentd verify` says what is damaged").into());
+    }
     Ok(Json((page.events, page.next)).into_response())
+}
+
+/// What is ready to be sent on a stream, and whether anything comes after it.
+#[derive(Default)]
+struct Ready {
+    items: VecDeque<Item>,
+    /// The last item is `end` or `problem`.
+    is_over: bool,
+}
+
+impl Ready {
+    fn end_with(&mut self, last: Item) {
+        self.items.push_back(last);
+        self.is_over = true;
+    }
+
+    /// An event, or the problem that ends the stream; false where it has ended.
+    fn event(&mut self, id: impl ToString, event: &Event) -> bool {
+        match item(id, event) {
+            Ok(item) => self.items.push_back(item),
+            Err(why) => self.end_with(problem(&why)),
+        }
+        !self.is_over
+    }
 }
 
 /// One reader of one agent's events.
@@ -77,7 +135,7 @@ struct Reader {
     changes: watch::Receiver<u64>,
     deltas: broadcast::Receiver<agentd_client::api::Delta>,
     ending: watch::Receiver<Ending>,
-    ready: VecDeque<Item>,
+    ready: Ready,
     is_live: bool,
 }
 
@@ -89,7 +147,7 @@ fn stream_of(daemon: Arc<Daemon>, desk: Arc<Desk>, query: ReadQuery) -> Response
         daemon,
         _desk: desk,
         query,
-        ready: VecDeque::new(),
+        ready: Ready::default(),
         is_live: false,
     };
     let items = stream::unfold(reader, |mut reader| async move {
@@ -107,18 +165,25 @@ fn sse(items: impl Stream<Item = Item> + Send + 'static) -> Response {
 impl Reader {
     async fn next(&mut self) -> Option<Item> {
         loop {
-            if let Some(item) = self.ready.pop_front() {
+            if let Some(item) = self.ready.items.pop_front() {
                 return Some(item);
             }
-            if *self.ending.borrow() == Ending::Leaves {
+            if self.ready.is_over || *self.ending.borrow() == Ending::Leaves {
                 return None;
             }
             self.changes.borrow_and_update();
-            let page = self.daemon.store.read(self.query.clone()).await;
-            let Ok(page) = page else { return None };
+            let page = match self.daemon.store.read(self.query.clone()).await {
+                Ok(page) => page,
+                Err(error) => {
+                    self.ready.end_with(problem(&of_store(&error)));
+                    continue;
+                }
+            };
             for event in &page.events {
                 self.query.after = event.seq;
-                self.ready.push_back(item(event.seq, event));
+                if !self.ready.event(event.seq, event) {
+                    break;
+                }
             }
             if !page.events.is_empty() {
                 continue;
@@ -141,9 +206,17 @@ impl Reader {
 }
 
 fn say(delta: &agentd_client::api::Delta) -> Item {
-    let data = serde_json::to_string(delta).unwrap_or_default();
-    let item = axum::response::sse::Event::default();
-    Ok(item.event("delta").data(data))
+    named("delta", serde_json::to_string(delta).unwrap_or_default())
+}
+
+/// One reader of all agents' events.
+struct AllReader {
+    daemon: Arc<Daemon>,
+    after: Cursor,
+    /// Goes on when everything that there was has been sent.
+    follows: bool,
+    ready: Ready,
+    is_live: bool,
 }
 
 pub async fn of_all(
@@ -151,38 +224,62 @@ pub async fn of_all(
     Query(query): Query<AllEventsQuery>,
     headers: HeaderMap,
 ) -> Response {
-    let after = Cursor(last_id(&headers).unwrap_or(query.after));
-    let state = (daemon, after, VecDeque::<Item>::new(), false, query.follow);
-    let items = stream::unfold(state, |state| async move {
-        let (daemon, mut after, mut ready, mut is_live, follow) = state;
+    let reader = AllReader {
+        daemon,
+        after: Cursor(last_id(&headers).unwrap_or(query.after)),
+        follows: query.follow,
+        ready: Ready::default(),
+        is_live: false,
+    };
+    let items = stream::unfold(reader, |mut reader| async move {
+        let item = reader.next().await?;
+        Some((item, reader))
+    });
+    sse(items)
+}
+
+impl AllReader {
+    async fn next(&mut self) -> Option<Item> {
         loop {
-            if let Some(item) = ready.pop_front() {
-                return Some((item, (daemon, after, ready, is_live, follow)));
+            if let Some(item) = self.ready.items.pop_front() {
+                return Some(item);
             }
-            if daemon.is_ending() {
+            if self.ready.is_over || self.daemon.is_ending() {
                 return None;
             }
-            let mut commits = daemon.store.commits();
-            let page = daemon.store.read_all(after, PAGE).await.ok()?;
+            let mut commits = self.daemon.store.commits();
+            let page = match self.daemon.store.read_all(self.after, PAGE).await {
+                Ok(page) => page,
+                Err(error) => {
+                    self.ready.end_with(problem(&of_store(&error)));
+                    continue;
+                }
+            };
             for (cursor, event) in &page.events {
-                after = *cursor;
-                ready.push_back(item(cursor.0, event));
+                self.after = *cursor;
+                if !self.ready.event(cursor.0, event) {
+                    break;
+                }
             }
-            if !ready.is_empty() {
+            if failpoint::mutant("short_stream") && !page.events.is_empty() {
+                // A mistake of the lab's: a part of the journal is passed off as all of it.
+                self.ready.end_with(end());
+            }
+            if !self.ready.items.is_empty() {
                 continue;
             }
-            if !std::mem::replace(&mut is_live, true) {
-                return Some((caught_up(), (daemon, after, ready, is_live, follow)));
+            if !std::mem::replace(&mut self.is_live, true) {
+                return Some(caught_up());
             }
-            if !follow {
-                return None;
+            if !self.follows {
+                self.ready.end_with(end());
+                continue;
             }
-            let mut ending = daemon.ending();
+            let mut ending = self.daemon.ending();
             tokio::select! {
                 more = commits.next() => if !more { return None },
                 () = left(&mut ending) => return None,
             }
         }
-    });
-    sse(items)
+    }
 }

@@ -1,11 +1,13 @@
 //! Prompts, and what became of them.
 
 use super::respond::{Answer, Body, Path, Query, Said, to_its_end};
+use crate::caller::Caller;
 use crate::daemon::Daemon;
 use crate::{answer, lifecycle};
 use agentd_client::api::{Send, Sent};
+use agentd_client::{Kind, Problem};
 use agentd_core::id::PromptId;
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +17,15 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 pub async fn send(
     State(daemon): State<Arc<Daemon>>,
+    ConnectInfo(caller): ConnectInfo<Caller>,
     Path(name): Path<String>,
     Body(body): Body<Send>,
 ) -> Answer<Sent> {
+    if matches!(caller, Caller::Tool { .. }) && !body.env.is_empty() {
+        // With variables it could send an agent, and its keys, to an address of its own.
+        let problem = Problem::new(Kind::Refused, "an agent's tools may not bring variables");
+        return Err(problem.next("send the prompt without `env`").into());
+    }
     let done = to_its_end(async move {
         let desk = daemon.named(&name).await?;
         lifecycle::send::send(&daemon, &desk, body).await

@@ -1,15 +1,17 @@
 //! Answers and problems.
 
 use crate::problem;
+use crate::spawn::{Died, spawn};
 use agentd_client::{Kind, Problem};
+use agentd_core::id::OpId;
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{self, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// A problem on its way out.
 pub struct Fault(pub Problem);
@@ -70,6 +72,13 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
+/// The op that a change is asked for under: asked for again, it is made once.
+#[derive(Deserialize)]
+pub struct Under {
+    #[serde(default)]
+    pub op: Option<OpId>,
+}
+
 pub struct Path<T>(pub T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
@@ -94,16 +103,16 @@ impl<T: Serialize> IntoResponse for Said<T> {
 pub async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = problem::Result<T>> + Send + 'static,
 ) -> problem::Result<T> {
-    match tokio::spawn(work).await {
-        Ok(done) => done,
-        Err(error) => {
-            tracing::error!(%error, "a request could not be carried out");
-            Err(Problem::new(
-                Kind::Internal,
-                "the request could not be carried out",
-            ))
-        }
+    match spawn("a request", work).await {
+        Ok(Ok(done)) => done,
+        Ok(Err(Died)) | Err(_) => Err(died().0),
     }
+}
+
+/// Whatever carried the request out panicked.
+pub fn died() -> Fault {
+    let problem = Problem::new(Kind::Internal, "the request could not be carried out");
+    Fault(problem.next("look whether it was done before you ask again; the daemon's log says why"))
 }
 
 pub async fn no_such_path() -> Fault {

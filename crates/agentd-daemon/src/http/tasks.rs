@@ -1,6 +1,6 @@
 //! Background tasks: listed, looked into, ended.
 
-use super::respond::{Answer, Path, Query, Said, to_its_end};
+use super::respond::{Answer, Path, Query, Said, Under, to_its_end};
 use crate::daemon::Daemon;
 use crate::lifecycle;
 use agentd_client::api::{Output, OutputQuery, Tasks};
@@ -31,7 +31,11 @@ pub async fn output(
 }
 
 /// One task by its id, or all of an agent's.
-pub async fn stop(State(daemon): State<Arc<Daemon>>, Path(which): Path<String>) -> Answer<Tasks> {
-    let done = to_its_end(async move { lifecycle::tasks::stop(&daemon, &which).await });
+pub async fn stop(
+    State(daemon): State<Arc<Daemon>>,
+    Path(which): Path<String>,
+    Query(Under { op }): Query<Under>,
+) -> Answer<Tasks> {
+    let done = to_its_end(async move { lifecycle::tasks::stop(&daemon, &which, op).await });
     Ok(Said(done.await?))
 }

@@ -1,25 +1,48 @@
 //! What is done to an agent: each with its own file under `lifecycle`.
 
-use super::respond::{Answer, Body, Path, Said, to_its_end};
+use super::respond::{Answer, Body, Path, Query, Said, Under, to_its_end};
 use crate::daemon::Daemon;
-use crate::lifecycle;
+use crate::lifecycle::{self, ops::Asked};
 use crate::view;
+use agentd_client::Kind;
 use agentd_client::api::*;
+use agentd_core::event::OpVerb;
 use agentd_core::id::ApprovalId;
 use axum::extract::State;
 use std::sync::Arc;
 
+/// What of a request has to be the same when it is sent again: all but what the caller works with.
+trait About {
+    fn about(&self) -> impl serde::Serialize;
+}
+
+impl About for Start {
+    fn about(&self) -> impl serde::Serialize {}
+}
+
+impl About for Stop {
+    fn about(&self) -> impl serde::Serialize {
+        self.kill_background
+    }
+}
+
+impl About for Restart {
+    fn about(&self) -> impl serde::Serialize {}
+}
+
 /// A verb whose answer is the agent as it is then.
 macro_rules! verb {
-    ($name:ident, $body:ty, $run:path) => {
+    ($name:ident, $body:ty, $run:path, $verb:expr) => {
         pub async fn $name(
             State(daemon): State<Arc<Daemon>>,
             Path(name): Path<String>,
+            Query(Under { op }): Query<Under>,
             Body(body): Body<$body>,
         ) -> Answer<Agent> {
             let done = to_its_end(async move {
                 let desk = daemon.named(&name).await?;
-                $run(&daemon, &desk, body).await?;
+                let asked = Asked::new(op, $verb, &body.about())?;
+                $run(&daemon, &desk, body, &asked).await?;
                 view::agent(&daemon, &desk).await
             });
             Ok(Said(done.await?))
@@ -27,19 +50,37 @@ macro_rules! verb {
     };
 }
 
-verb!(start, Start, lifecycle::start::start);
-verb!(stop, Stop, lifecycle::stop::stop);
-verb!(restart, Restart, lifecycle::restart::restart);
-verb!(go_on, Start, lifecycle::go_on::go_on);
+verb!(start, Start, lifecycle::start::start, OpVerb::Start);
+verb!(stop, Stop, lifecycle::stop::stop, OpVerb::Stop);
+verb!(
+    restart,
+    Restart,
+    lifecycle::restart::restart,
+    OpVerb::Restart
+);
+verb!(go_on, Start, lifecycle::go_on::go_on, OpVerb::Continue);
 
 pub async fn archive(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
+    Query(Under { op }): Query<Under>,
     Body(body): Body<Archive>,
 ) -> Answer<Archived> {
     let done = to_its_end(async move {
-        let desk = daemon.named(&name).await?;
-        let ended = lifecycle::archive::archive(&daemon, &desk, body).await?;
+        let asked = Asked::new(op, OpVerb::Archive, &())?;
+        // One that this op has put away is not found by its name any more.
+        let desk = match daemon.named(&name).await {
+            Err(problem) if problem.kind == Kind::NotFound && op.is_some() => {
+                let removed = daemon.put_away(&name).await?;
+                match asked.is_made(&removed.lock().await.state) {
+                    Ok(true) => {}
+                    _ => return Err(problem),
+                }
+                removed
+            }
+            found => found?,
+        };
+        let ended = lifecycle::archive::archive(&daemon, &desk, body, &asked).await?;
         let agent = view::agent(&daemon, &desk).await?;
         Ok(Archived { agent, ended })
     });
@@ -49,20 +90,43 @@ pub async fn archive(
 pub async fn interrupt(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
+    Query(Under { op }): Query<Under>,
 ) -> Answer<Agent> {
     let done = to_its_end(async move {
         let desk = daemon.named(&name).await?;
-        lifecycle::interrupt::interrupt(&daemon, &desk).await?;
+        let asked = Asked::new(op, OpVerb::Interrupt, &())?;
+        lifecycle::interrupt::interrupt(&daemon, &desk, &asked).await?;
         view::agent(&daemon, &desk).await
     });
     Ok(Said(done.await?))
 }
 
-pub async fn restore(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Agent> {
+pub async fn restore(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+    Query(Under { op }): Query<Under>,
+    Body(body): Body<Restore>,
+) -> Answer<Agent> {
     let done = to_its_end(async move {
-        let desk = daemon.put_away(&name).await?;
-        lifecycle::restore::restore(&daemon, &desk).await?;
-        view::agent(&daemon, &desk).await
+        let asked = Asked::new(op, OpVerb::Restore, &body)?;
+        // One that this op has restored comes before another that was removed under the same name.
+        let called = body.name.as_ref().unwrap_or(&name);
+        let restored = match daemon.named(called).await {
+            Ok(desk) if asked.is_made(&desk.lock().await.state)? => Some(desk),
+            _ => None,
+        };
+        let desk = match restored {
+            Some(desk) => desk,
+            None => daemon.put_away(&name).await?,
+        };
+        let name = match &body.name {
+            Some(name) => name.clone(),
+            None => desk.lock().await.state.name.clone(),
+        };
+        let displaced = daemon.alias_of(&name).await?;
+        lifecycle::restore::restore(&daemon, &desk, body, &asked).await?;
+        let agent = view::agent(&daemon, &desk).await?;
+        Ok(view::named(agent, displaced))
     });
     Ok(Said(done.await?))
 }
@@ -70,12 +134,16 @@ pub async fn restore(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>
 pub async fn rename(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
+    Query(Under { op }): Query<Under>,
     Body(body): Body<Rename>,
 ) -> Answer<Agent> {
     let done = to_its_end(async move {
         let desk = daemon.named(&name).await?;
-        lifecycle::rename::rename(&desk, body.to).await?;
-        view::agent(&daemon, &desk).await
+        let displaced = daemon.alias_of(&body.to).await?;
+        let asked = Asked::new(op, OpVerb::Rename, &body)?;
+        lifecycle::rename::rename(&desk, &body.to, &asked).await?;
+        let agent = view::agent(&daemon, &desk).await?;
+        Ok(view::named(agent, displaced))
     });
     Ok(Said(done.await?))
 }
@@ -83,9 +151,11 @@ pub async fn rename(
 pub async fn reset(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
-    Body(body): Body<Reset>,
+    Query(Under { op }): Query<Under>,
+    Body(mut body): Body<Reset>,
 ) -> Answer<Receipt> {
     let done = to_its_end(async move {
+        body.op = body.op.or(op);
         let desk = daemon.named(&name).await?;
         lifecycle::reset::reset(&daemon, &desk, body).await
     });
@@ -95,9 +165,11 @@ pub async fn reset(
 pub async fn rewind(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
-    Body(body): Body<Rewind>,
+    Query(Under { op }): Query<Under>,
+    Body(mut body): Body<Rewind>,
 ) -> Answer<Receipt> {
     let done = to_its_end(async move {
+        body.op = body.op.or(op);
         let desk = daemon.named(&name).await?;
         lifecycle::rewind::rewind(&daemon, &desk, body).await
     });
@@ -108,14 +180,18 @@ pub async fn rewind(
 pub async fn fork(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
-    Body(body): Body<Fork>,
+    Query(Under { op }): Query<Under>,
+    Body(mut body): Body<Fork>,
 ) -> Answer<Forked> {
     let done = to_its_end(async move {
+        body.op = body.op.or(op);
         let parent = daemon.any(&name).await?;
+        let displaced = daemon.alias_of(&body.name).await?;
         let made = lifecycle::fork::fork(&daemon, &parent, body).await?;
         let desk = daemon.desk(made.agent).await?;
-        let agent = view::without_words(&desk).await;
-        let (from, repeated) = (made.from, made.repeated);
+        let agent = view::named(view::without_words(&desk).await, displaced);
+        let from = view::conversation::origin(&daemon, made.from, None).await;
+        let repeated = made.repeated;
         Ok(Forked {
             agent,
             from,
@@ -128,9 +204,11 @@ pub async fn fork(
 pub async fn compact(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
-    Body(body): Body<Compact>,
+    Query(Under { op }): Query<Under>,
+    Body(mut body): Body<Compact>,
 ) -> Answer<Compacted> {
     let done = to_its_end(async move {
+        body.op = body.op.or(op);
         let desk = daemon.named(&name).await?;
         lifecycle::compact::compact(&daemon, &desk, body).await
     });
@@ -140,11 +218,13 @@ pub async fn compact(
 pub async fn checkpoint(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
+    Query(Under { op }): Query<Under>,
     Body(body): Body<Checkpoint>,
 ) -> Answer<Checkpointed> {
     let done = to_its_end(async move {
         let desk = daemon.named(&name).await?;
-        lifecycle::checkpoint::checkpoint(&daemon, &desk, body).await
+        let asked = Asked::new(op, OpVerb::Checkpoint, &body)?;
+        lifecycle::checkpoint::checkpoint(&daemon, &desk, body, &asked).await
     });
     Ok(Said(done.await?))
 }
@@ -152,11 +232,13 @@ pub async fn checkpoint(
 pub async fn purge(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
+    Query(Under { op }): Query<Under>,
     Body(body): Body<Purge>,
 ) -> Answer<Purged> {
     let done = to_its_end(async move {
         let desk = daemon.any(&name).await?;
-        lifecycle::purge::purge(&daemon, &desk, body).await
+        let asked = Asked::new(op, OpVerb::Purge, &body.conversation)?;
+        lifecycle::purge::purge(&daemon, &desk, body, &asked).await
     });
     Ok(Said(done.await?))
 }
@@ -164,12 +246,25 @@ pub async fn purge(
 pub async fn decide(
     State(daemon): State<Arc<Daemon>>,
     Path((name, approval)): Path<(String, ApprovalId)>,
+    Query(Under { op }): Query<Under>,
     Body(body): Body<Answered>,
 ) -> Answer<Agent> {
     let done = to_its_end(async move {
         let desk = daemon.named(&name).await?;
-        lifecycle::decide::decide(&daemon, &desk, approval, body.decision).await?;
+        let asked = Asked::new(op, OpVerb::Decide, &(approval, body.decision))?;
+        lifecycle::decide::decide(&daemon, &desk, approval, body.decision, &asked).await?;
         view::agent(&daemon, &desk).await
     });
     Ok(Said(done.await?))
+}
+
+/// What a caller works with, for an agent that may wait for it.
+pub async fn bring(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+    Body(body): Body<Start>,
+) -> Answer<Agent> {
+    let desk = daemon.named(&name).await?;
+    lifecycle::bring::bring(&daemon, &desk, &body.env).await;
+    Ok(Said(view::agent(&daemon, &desk).await?))
 }

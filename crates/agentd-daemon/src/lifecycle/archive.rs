@@ -1,24 +1,47 @@
 //! Puts an agent away. Nothing of it is lost.
 
-use super::{stop, subagents};
+use super::ops::Asked;
+use super::{stop, stretch, subagents};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::Result;
 use agentd_client::api::{Archive, Ended, Stop};
-use agentd_core::event::{AgentArchived, Body, Note};
+use agentd_core::event::{AgentArchived, Body, Note, OpVerb};
+use agentd_core::id::Seq;
+use agentd_core::reset::Killed;
 use std::sync::Arc;
 
-pub async fn archive(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Archive) -> Result<Ended> {
-    if desk.lock().await.state.archived {
-        return Ok(Ended::default());
-    }
+pub async fn archive(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    ask: Archive,
+    asked: &Asked,
+) -> Result<Ended> {
+    // It takes several steps: the op is on record before the first, and whoever asks again has the rest made.
+    let began = {
+        let mut guard = desk.lock().await;
+        let made = asked.made(&guard.state)?.map(|made| made.seq);
+        match made {
+            Some(seq) if guard.state.archived => {
+                drop(guard);
+                return ended(daemon, desk, seq).await;
+            }
+            Some(seq) => Some(seq),
+            None if guard.state.archived => return Ok(Ended::default()),
+            None => {
+                let events = guard.note(asked.line()).await?;
+                events.first().map(|event| event.seq)
+            }
+        }
+    };
     // Whoever waits for it is told that it is gone, and not how its turn ends for that.
     subagents::deleted(daemon, desk).await?;
     let everything = Stop {
         kill_background: true,
         grace_ms: None,
     };
-    let ended = stop::stop(daemon, desk, everything).await?;
+    let by_daemon = Asked::by_daemon(OpVerb::Stop);
+    let ended_now = stop::stop(daemon, desk, everything, &by_daemon).await?;
     subagents::archive_all(daemon, desk).await?;
     let mut bodies: Vec<Body> = vec![AgentArchived {}.into()];
     if let Some(text) = ask.reason {
@@ -26,5 +49,23 @@ pub async fn archive(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Archive) -> Re
         bodies.push(Note { about, text }.into());
     }
     desk.lock().await.note(bodies).await?;
-    Ok(ended)
+    match began {
+        Some(began) => ended(daemon, desk, began).await,
+        None => Ok(ended_now),
+    }
+}
+
+/// What was ended since then for the agent to be put away, as its journal has it.
+async fn ended(daemon: &Daemon, desk: &Desk, began: Seq) -> Result<Ended> {
+    let head = desk.lock().await.state.head;
+    let mut events = stretch(daemon, desk.id, (began, head)).await?;
+    let archived = events
+        .iter()
+        .position(|event| matches!(event.body, Body::AgentArchived(_)));
+    events.truncate(archived.unwrap_or(events.len()));
+    let killed = Killed::of(&desk.lock().await.state, &events);
+    Ok(Ended {
+        subagents: killed.subagents,
+        tasks: killed.tasks,
+    })
 }

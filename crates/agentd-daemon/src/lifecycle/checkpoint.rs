@@ -1,19 +1,34 @@
 //! A label on where the conversation is, and a transcript of it up to there and beyond.
 
+use super::ops::Asked;
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::Result;
 use agentd_client::api::{Checkpoint, Checkpointed};
 use agentd_client::{Kind, Problem};
 use agentd_core::begin::INIT;
-use agentd_core::event::CheckpointSet;
+use agentd_core::event::{Body, CheckpointSet, OpReceipt};
+use agentd_core::id::{ConversationId, Seq};
 use agentd_core::place::TurnName;
 use agentd_core::recover::SESSION_LATEST;
 
 const LONGEST: usize = 64;
 
-pub async fn checkpoint(daemon: &Daemon, desk: &Desk, ask: Checkpoint) -> Result<Checkpointed> {
+pub async fn checkpoint(
+    daemon: &Daemon,
+    desk: &Desk,
+    ask: Checkpoint,
+    asked: &Asked,
+) -> Result<Checkpointed> {
     let mut guard = desk.lock().await;
+    if let Some(made) = asked.made(&guard.state)?.cloned() {
+        drop(guard);
+        let (label, at) = match made.operation.receipt {
+            OpReceipt::Checkpoint { label, at } => (label, at),
+            _ => (format!("at-{}", made.seq), made.seq),
+        };
+        return set(daemon, desk, made.conversation, label, at).await;
+    }
     let Some(current) = guard.state.tree.current_conversation() else {
         return Err(Problem::new(
             Kind::Conflict,
@@ -34,12 +49,28 @@ pub async fn checkpoint(daemon: &Daemon, desk: &Desk, ask: Checkpoint) -> Result
         let what = format!("`{label}` is how a turn is called");
         return Err(Problem::new(Kind::Invalid, what).next("choose another word"));
     }
-    let set = CheckpointSet {
+    let label_set = CheckpointSet {
         label: label.clone(),
         at: Some(at),
     };
-    guard.note([set.into()]).await?;
+    let receipt = OpReceipt::Checkpoint {
+        label: label.clone(),
+        at,
+    };
+    let bodies = [Body::from(label_set)].into_iter();
+    guard.note(bodies.chain(asked.with(receipt))).await?;
     drop(guard);
+    set(daemon, desk, conversation, label, at).await
+}
+
+/// The label is set; the transcript is there when this returns.
+async fn set(
+    daemon: &Daemon,
+    desk: &Desk,
+    conversation: ConversationId,
+    label: String,
+    at: Seq,
+) -> Result<Checkpointed> {
     let transcript = daemon.transcripts.need(desk.id, conversation).await;
     let transcript = transcript.map_err(|error| {
         let what = "the label is set, and the transcript cannot be written";
@@ -48,7 +79,7 @@ pub async fn checkpoint(daemon: &Daemon, desk: &Desk, ask: Checkpoint) -> Result
     Ok(Checkpointed {
         conversation,
         label,
-        at,
+        seq: at,
         transcript: transcript.display().to_string(),
     })
 }

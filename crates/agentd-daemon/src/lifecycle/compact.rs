@@ -4,10 +4,11 @@
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
-use crate::problem::{Result, of_store};
+use crate::problem::{Result, of_refusal, of_store};
 use crate::view;
 use agentd_client::api::{Compact, Compacted};
 use agentd_client::{Kind, Problem};
+use agentd_core::begin::Refused;
 use agentd_core::compaction;
 use agentd_core::event::{Body, CompactionAsked, Instruction, PauseReason};
 use agentd_core::id::OpId;
@@ -23,6 +24,9 @@ pub async fn compact(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Compact) -> Re
         let mut guard = desk.lock().await;
         let known = guard.state.compactions.outcome(op);
         if known.is_none() && guard.state.compactions.asked() != Some(op) {
+            if guard.state.ops.get(op).is_some() || guard.state.resets.asked_for(op).is_some() {
+                return Err(of_refusal(&Refused::OtherOp(Box::new(op))));
+            }
             check(&guard)?;
             let bodies = bodies(op, ask.instructions)?;
             daemon.supply(&mut guard, &ask.env);

@@ -1,32 +1,55 @@
 //! A new agent, and its first prompt with it.
 
+use super::ops::Asked;
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::desk::Desk;
 use crate::hooks::session;
 use crate::lifecycle::send;
 use crate::problem::Result;
 use agentd_client::api::Create;
 use agentd_client::{Kind, Problem};
 use agentd_core::begin;
-use agentd_core::event::{Kind as EventKind, Mode, PromptMode};
-use agentd_core::id::{AgentId, ConversationId, PromptId};
+use agentd_core::event::{Kind as EventKind, Mode, OpReceipt, OpVerb, PromptMode};
+use agentd_core::id::{AgentId, ConversationId, OpId, PromptId};
 use agentd_core::spec::{AgentSpec, Runtime};
 use std::sync::Arc;
 
 /// What a name may be long.
 const LONGEST: usize = 64;
 
-pub async fn create(daemon: &Arc<Daemon>, create: Create) -> Result<(AgentId, Option<PromptId>)> {
-    let id = AgentId::new(clock::new_id());
+pub async fn create(
+    daemon: &Arc<Daemon>,
+    create: Create,
+    op: Option<OpId>,
+) -> Result<(AgentId, Option<PromptId>)> {
+    let about = (
+        &create.name,
+        create.mode,
+        &create.spec,
+        create.prompt.is_some(),
+    );
+    let asked = Asked::new(op, OpVerb::Create, &about)?;
+    // The op says which agent it makes: asked for again, it is there.
+    let id = op.map_or_else(|| AgentId::new(clock::new_id()), AgentId::of_op);
+    if op.is_some()
+        && let Ok(desk) = daemon.desk(id).await
+    {
+        return made_before(daemon, &desk, &create, &asked).await;
+    }
+    let again = Create {
+        env: create.env.clone(),
+        prompt: create.prompt.clone(),
+        ..Create::default()
+    };
     let mode = create.mode.unwrap_or(match create.name {
         Some(_) => Mode::Persistent,
         None => Mode::Oneshot,
     });
     let name = match create.name {
-        Some(name) => name,
+        Some(name) => checked_name(&name)?,
         None => own_name(id),
     };
-    check_name(&name)?;
     check_spec(&create.spec)?;
     let conversation = ConversationId::new(clock::new_id());
     let mut lines = begin::create(&name, mode, &create.spec, conversation);
@@ -34,6 +57,8 @@ pub async fn create(daemon: &Arc<Daemon>, create: Create) -> Result<(AgentId, Op
         .prompt
         .as_ref()
         .map(|_| PromptId::new(clock::new_id()));
+    let receipt = prompt.map_or(OpReceipt::None, |prompt| OpReceipt::Created { prompt });
+    lines.extend(asked.with(receipt).map(|body| (conversation, body)));
     if let (Some(prompt), Some(text)) = (prompt, create.prompt) {
         let bodies = send::bodies(prompt, &text, None, PromptMode::Queue)?;
         lines.extend(bodies.map(|body| (conversation, body)));
@@ -41,6 +66,10 @@ pub async fn create(daemon: &Arc<Daemon>, create: Create) -> Result<(AgentId, Op
     daemon.bring(id, &create.env);
     let desk = daemon.new_desk(id).await;
     let mut guard = desk.lock().await;
+    if guard.state.tree.current().is_some() {
+        drop(guard);
+        return made_before(daemon, &desk, &again, &asked).await;
+    }
     let events = match guard.append(lines).await {
         Ok(events) => events,
         Err(problem) => {
@@ -60,6 +89,32 @@ pub async fn create(daemon: &Arc<Daemon>, create: Create) -> Result<(AgentId, Op
     Ok((id, prompt))
 }
 
+/// The agent that this op has made, and its first prompt.
+async fn made_before(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    create: &Create,
+    asked: &Asked,
+) -> Result<(AgentId, Option<PromptId>)> {
+    let mut guard = desk.lock().await;
+    let Some(made) = asked.made(&guard.state)?.cloned() else {
+        let op = asked.op().map(|op| op.to_string()).unwrap_or_default();
+        let what = format!("the op `{op}` belongs to an agent that it did not create");
+        return Err(Problem::new(Kind::Conflict, what).next("use another op"));
+    };
+    daemon.supply(&mut guard, &create.env);
+    daemon.mind(desk, &mut guard);
+    let prompt = match made.operation.receipt {
+        OpReceipt::Created { prompt } => Some(prompt),
+        _ => None,
+    };
+    drop(guard);
+    if let (Some(prompt), Some(text)) = (prompt, &create.prompt) {
+        send::check_text(daemon, desk.id, (prompt, made.seq), text, "op").await?;
+    }
+    Ok((desk.id, prompt))
+}
+
 /// A one-shot agent is called after the end of its id.
 fn own_name(id: AgentId) -> String {
     let id = id.to_string();
@@ -67,17 +122,23 @@ fn own_name(id: AgentId) -> String {
     format!("run-{end}")
 }
 
-/// One canonical form: what can be typed and is the same on every screen.
-pub fn check_name(name: &str) -> Result<()> {
+/// The one form of a name: `Coder` and `coder` are the same agent.
+pub fn canonical(name: &str) -> String {
+    name.trim().to_lowercase()
+}
+
+/// The canonical form of a new name, if it can be one.
+pub fn checked_name(given: &str) -> Result<String> {
+    let name = canonical(given);
     let is_good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
     let begins_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
     if name.len() <= LONGEST && begins_well && name.chars().all(is_good) {
         // An id is always an id.
         if name.parse::<AgentId>().is_err() {
-            return Ok(());
+            return Ok(name);
         }
     }
-    let what = format!("`{name}` cannot be a name");
+    let what = format!("`{given}` cannot be a name");
     Err(Problem::new(Kind::Invalid, what).because(format_args!(
         "a name has up to {LONGEST} of a–z, 0–9, `-`, `_` and `.`, and begins with a letter or a digit"
     )))

@@ -1,6 +1,7 @@
 //! A new agent that goes on from a place of another one's, which does not notice. One append to the new one's
 //! journal: it is there whole, or not at all.
 
+use super::ops::Asked;
 use super::{create, place};
 use crate::clock;
 use crate::daemon::Daemon;
@@ -10,7 +11,7 @@ use crate::problem::{Result, of_refusal};
 use agentd_client::api::Fork;
 use agentd_client::{Kind, Problem};
 use agentd_core::begin::{self, Refused};
-use agentd_core::event::{BeginSource, Origin};
+use agentd_core::event::{BeginSource, OpVerb, Origin};
 use agentd_core::id::{AgentId, ConversationId, OpId};
 use agentd_core::place::Place;
 use agentd_core::state::AgentState;
@@ -26,20 +27,23 @@ pub struct Made {
 pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<Desk>, ask: Fork) -> Result<Made> {
     // Whoever asks again under the same op asks for the same agent: the op is its id.
     let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
-    let id = AgentId::new(op.uuid());
+    let id = AgentId::of_op(op);
+    let about = (parent.id, &ask.name, &ask.at, ask.conversation);
+    let asked = Asked::new(Some(op), OpVerb::Fork, &about)?;
     if ask.op.is_some()
         && let Ok(desk) = daemon.desk(id).await
     {
-        return made_before(&desk.lock().await.state, op);
+        return made_before(&desk.lock().await.state, &asked, op);
     }
-    create::check_name(&ask.name)?;
+    let name = create::checked_name(&ask.name)?;
     let guard = parent.lock().await;
     super::check_generation(&guard, ask.if_generation)?;
     let place = find(daemon, &guard, &ask).await?;
     let seen = place::seen(daemon, &guard.state, place).await?;
     let new = ConversationId::new(clock::new_id());
-    let lines = begin::fork(&guard.state, &seen, place, &ask.name, new, Some(op));
-    let lines = lines.map_err(|refused| of_refusal(&refused))?;
+    let lines = begin::fork(&guard.state, &seen, place, &name, new, Some(op));
+    let mut lines = lines.map_err(|refused| of_refusal(&refused))?;
+    lines.extend(asked.line().map(|body| (new, body)));
     let from = Origin {
         agent: parent.id,
         conversation: place.conversation,
@@ -54,7 +58,7 @@ pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<Desk>, ask: Fork) -> Result
     let desk = daemon.new_desk(id).await;
     let mut guard = desk.lock().await;
     if guard.state.tree.current().is_some() {
-        return made_before(&guard.state, op);
+        return made_before(&guard.state, &asked, op);
     }
     if let Err(problem) = guard.append(lines).await {
         drop(guard);
@@ -86,7 +90,8 @@ async fn find(daemon: &Daemon, parent: &Guard<'_>, ask: &Fork) -> Result<Place> 
     }
 }
 
-fn made_before(state: &AgentState, op: OpId) -> Result<Made> {
+fn made_before(state: &AgentState, asked: &Asked, op: OpId) -> Result<Made> {
+    asked.is_made(state)?;
     let mut all = state.tree.iter();
     let first = all.find(|known| known.source == BeginSource::Fork && known.from.is_some());
     match first.and_then(|first| first.from) {

@@ -2,6 +2,7 @@
 //! subagent that waits, that one is meant.
 
 use super::GRACE;
+use super::ops::Asked;
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::Result;
@@ -9,12 +10,17 @@ use crate::supervisor::end_process;
 use crate::view::kin;
 use agentd_client::api::Start;
 use agentd_client::{Kind, Problem};
-use agentd_core::event::{PauseReason, TurnStatus};
+use agentd_core::event::{OpVerb, PauseReason, TurnStatus};
 use agentd_core::link::Order;
 use agentd_core::state::Phase;
 use std::sync::Arc;
 
-pub async fn go_on(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start) -> Result<()> {
+pub async fn go_on(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    start: Start,
+    asked: &Asked,
+) -> Result<()> {
     // Its own turn comes first, where it is the one that waits.
     let is_running = desk.lock().await.state.phase() == Phase::Running;
     let held_up = match is_running {
@@ -23,20 +29,31 @@ pub async fn go_on(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start) -> Resu
     };
     match held_up.filter(|held_up| held_up.phase == Phase::Waiting) {
         Some(held_up) => {
-            daemon.supply(&mut desk.lock().await, &start.env);
-            this(daemon, &held_up.desk, start).await
+            let mut guard = desk.lock().await;
+            if !asked.is_made(&guard.state)? {
+                guard.note(asked.line()).await?;
+            }
+            daemon.supply(&mut guard, &start.env);
+            drop(guard);
+            let of_child = Asked::by_daemon(OpVerb::Continue);
+            this(daemon, &held_up.desk, start, &of_child).await
         }
-        None => this(daemon, desk, start).await,
+        None => this(daemon, desk, start, asked).await,
     }
 }
 
-async fn this(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start) -> Result<()> {
+async fn this(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start, asked: &Asked) -> Result<()> {
     {
         let mut guard = desk.lock().await;
+        let made = asked.made(&guard.state)?.map(|made| made.has_gone_on);
         let paused = guard.state.turn.as_ref().and_then(|turn| turn.paused);
-        let last = guard.state.last_turn.as_ref().map(|turn| turn.status);
+        let last = guard.state.last_turn_here().map(|turn| turn.status);
         let is_limited = guard.state.turn.is_none() && last == Some(TurnStatus::Limited);
-        if paused.is_none() && !is_limited {
+        let is_waiting = paused.is_some() || is_limited;
+        if made == Some(true) || (made.is_some() && !is_waiting) {
+            return Ok(());
+        }
+        if !is_waiting {
             let what = format!("`{}` has nothing to go on with", guard.state.name);
             return Err(Problem::new(Kind::Conflict, what));
         }
@@ -44,6 +61,9 @@ async fn this(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start) -> Result<()
             let what = format!("`{}` is stopped", guard.state.name);
             let next = format!("agentd start {}", guard.state.name);
             return Err(Problem::new(Kind::Conflict, what).next(next));
+        }
+        if made.is_none() {
+            guard.note(asked.line()).await?;
         }
         daemon.supply(&mut guard, &start.env);
         if paused == Some(PauseReason::MissingKey) && guard.down.is_some() {

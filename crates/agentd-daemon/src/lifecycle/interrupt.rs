@@ -2,11 +2,13 @@
 //! yet: it gets one that ends at once, and its hooks are ended with it.
 
 use super::GRACE;
+use super::ops::Asked;
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
 use crate::hooks::run;
 use crate::problem::Result;
 use agentd_client::{Kind, Problem};
+use agentd_core::event::OpReceipt;
 use agentd_core::hook::HookEvent;
 use agentd_core::id::{FireId, HookId, PromptId, TurnId};
 use agentd_core::link::Order;
@@ -19,12 +21,26 @@ enum Target {
     Prompt(PromptId, Vec<HookId>),
 }
 
-pub async fn interrupt(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
+pub async fn interrupt(daemon: &Arc<Daemon>, desk: &Arc<Desk>, asked: &Asked) -> Result<()> {
     let target = {
         let mut guard = desk.lock().await;
-        let Some(target) = target(&guard) else {
-            let what = format!("`{}` has no turn under way", guard.state.name);
-            return Err(Problem::new(Kind::Conflict, what));
+        let made = asked
+            .made(&guard.state)?
+            .map(|made| made.operation.receipt.clone());
+        let target = match (made, target(&guard)) {
+            // The same turn as before, and no later one.
+            (Some(receipt), now) => match of_receipt(&receipt, now) {
+                Some(target) => target,
+                None => return Ok(()),
+            },
+            (None, Some(target)) => {
+                guard.note(asked.with(receipt(&target))).await?;
+                target
+            }
+            (None, None) => {
+                let what = format!("`{}` has no turn under way", guard.state.name);
+                return Err(Problem::new(Kind::Conflict, what));
+            }
         };
         // A turn that waits may have no process; only one can end it as it should.
         guard.wanted = true;
@@ -58,6 +74,32 @@ pub async fn interrupt(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+const fn receipt(target: &Target) -> OpReceipt {
+    let (turn, prompt) = match target {
+        Target::Turn(turn) => (Some(*turn), None),
+        Target::Prompt(prompt, _) => (None, Some(*prompt)),
+    };
+    OpReceipt::Interrupt { turn, prompt }
+}
+
+/// What is left to do of an interrupt that was asked for before.
+fn of_receipt(receipt: &OpReceipt, now: Option<Target>) -> Option<Target> {
+    let OpReceipt::Interrupt { turn, prompt } = receipt else {
+        return None;
+    };
+    match now {
+        Some(Target::Prompt(now, hooks)) if Some(now) == *prompt => {
+            Some(Target::Prompt(now, hooks))
+        }
+        // Its turn may have begun since.
+        _ => match (turn, prompt) {
+            (Some(turn), _) => Some(Target::Turn(*turn)),
+            (None, Some(prompt)) => Some(Target::Prompt(*prompt, Vec::new())),
+            (None, None) => None,
+        },
+    }
 }
 
 fn target(guard: &Guard<'_>) -> Option<Target> {

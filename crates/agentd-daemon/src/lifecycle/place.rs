@@ -135,7 +135,7 @@ pub async fn ended_turns(
                     number,
                     id,
                     conversation: segment.conversation,
-                    at: event.seq,
+                    seq: event.seq,
                     ended_at: event.at,
                     status: ended.status,
                     compacts: ended.compacts,

@@ -2,23 +2,34 @@
 
 mod files;
 
+use super::ops::Asked;
+use super::stretch;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::{Result, of_store};
 use agentd_client::api::{Purge, Purged};
 use agentd_client::{Kind, Problem};
+use agentd_core::event::{Body, OpReceipt};
 use agentd_core::id::{ConversationId, TaskId};
 use std::sync::Arc;
 
-pub async fn purge(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Purge) -> Result<Purged> {
+pub async fn purge(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    ask: Purge,
+    asked: &Asked,
+) -> Result<Purged> {
     // Held to the end: nobody decides anything by what is being taken away.
     let mut guard = desk.lock().await;
+    let made = asked.made(&guard.state)?.cloned();
     let (fence, running, conversations) = {
         let tree = &guard.state.tree;
-        let conversations: Vec<ConversationId> = match ask.conversation {
-            Some(id) => vec![id],
-            None => {
+        let before = made.as_ref().map(|made| &made.operation.receipt);
+        let conversations: Vec<ConversationId> = match (before, ask.conversation) {
+            (Some(OpReceipt::Purge { conversations }), _) => conversations.clone(),
+            (_, Some(id)) => vec![id],
+            _ => {
                 let left = tree.iter().filter(|it| !it.purged);
                 left.map(|conversation| conversation.id).collect()
             }
@@ -47,22 +58,59 @@ pub async fn purge(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Purge) -> Result
         ..Purged::default()
     };
     if ask.dry_run {
+        let would_go = daemon.store.would_purge(desk.id, conversations).await;
+        let would_go = would_go.map_err(|error| of_store(&error))?;
+        (purged.events, purged.blobs) = (would_go.events, would_go.blobs);
         return Ok(purged);
     }
+    // The op is on record before the first words go: whoever asks again has the rest of them purged.
+    let began = match &made {
+        Some(made) => Some(made.seq),
+        None => {
+            let receipt = OpReceipt::Purge {
+                conversations: conversations.clone(),
+            };
+            let events = guard.note(asked.with(receipt)).await?;
+            events.first().map(|event| event.seq)
+        }
+    };
+    let tree = guard.state.tree.iter();
+    let gone: Vec<ConversationId> = tree.filter(|it| it.purged).map(|it| it.id).collect();
+    let gone = if made.is_some() { gone } else { Vec::new() };
     guard.written_elsewhere();
     // The newest first: an older one may be needed by those that branched off it.
     for id in conversations.into_iter().rev() {
-        let done = daemon.store.purge(fence, id, clock::now()).await;
-        let done = done.map_err(|error| of_store(&error))?;
-        purged.events += done.events;
-        purged.blobs += done.blobs;
+        // Of one that was asked for before, some may be gone already.
+        if !gone.contains(&id) {
+            let done = daemon.store.purge(fence, id, clock::now()).await;
+            let done = done.map_err(|error| of_store(&error))?;
+            purged.events += done.events;
+            purged.blobs += done.blobs;
+        }
         let forgotten = daemon.transcripts.forget(desk.id, id).await;
         forgotten.map_err(|error| left(&error))?;
         let removed = files::remove(daemon, desk.id, id, &running).await;
         removed.map_err(|error| left(&error))?;
     }
+    let is_gone = guard.state.archived && ask.conversation.is_none();
+    let removed = match is_gone && running.is_empty() {
+        true => files::remove_all(daemon, desk.id),
+        false => files::remove_empty(daemon, desk.id),
+    };
+    removed.map_err(|error| left(&error))?;
     drop(guard);
     desk.changed();
+    if let Some(began) = began {
+        let head = desk.lock().await.state.head;
+        let events = stretch(daemon, desk.id, (began, head)).await?;
+        let counts = events.iter().filter_map(|event| match &event.body {
+            Body::Purged(done) if purged.conversations.contains(&done.conversation) => {
+                Some(done.events)
+            }
+            _ => None,
+        });
+        purged.events = counts.sum();
+    }
     Ok(purged)
 }
 

@@ -3,7 +3,7 @@
 
 mod hooks;
 
-use super::{GRACE, check_generation, end_background, kill, place, quiet};
+use super::{GRACE, check_generation, end_background, kill, place, quiet, stretch};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
@@ -11,7 +11,7 @@ use crate::problem::{Result, of_refusal, of_store};
 use agentd_client::api::{Receipt, Reset};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{
-    Body, Direction, Mode, Note, ResetBegan, ResetRefusal, ResetSource, ResetStep, ResetTo,
+    Direction, Mode, Note, ResetBegan, ResetRefusal, ResetSource, ResetStep, ResetTo,
 };
 use agentd_core::id::{ConversationId, OpId, Seq};
 use agentd_core::place::Place;
@@ -19,7 +19,6 @@ use agentd_core::reset::{self, Begin, Next};
 use agentd_core::state::Outcome;
 use agentd_core::window::Window;
 use agentd_process::failpoint;
-use agentd_store::ReadQuery;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,10 +61,6 @@ pub async fn ordered(
         was_awake: guard.process.is_some(),
         source,
     };
-    check_repeat(daemon, &guard, op, |known| {
-        std::mem::discriminant(known) == std::mem::discriminant(&order.to)
-    })
-    .await?;
     let begun = reset::begin(&guard.state, order).map_err(|refused| of_refusal(&refused))?;
     if let Begin::Append((conversation, body)) = begun {
         check_generation(&guard, ask.if_generation)?;
@@ -79,32 +74,6 @@ pub async fn ordered(
     daemon.mind(desk, &mut guard);
     drop(guard);
     over(daemon, desk, op).await
-}
-
-/// Whoever repeats an `op` asks for the same thing.
-pub async fn check_repeat(
-    daemon: &Daemon,
-    guard: &Guard<'_>,
-    op: OpId,
-    is_same: impl Fn(&ResetTo) -> bool,
-) -> Result<()> {
-    let resets = &guard.state.resets;
-    let began = match (resets.under_way(), resets.outcome(op)) {
-        (Some(reset), _) if reset.order.op == op => reset.began,
-        (_, Some(Outcome::Ended { began, .. } | Outcome::Withdrawn { began, .. })) => began,
-        _ => return Ok(()),
-    };
-    let query = ReadQuery::all(guard.state.id, Seq(began.0.saturating_sub(1)), 1);
-    let page = daemon.store.read(query).await;
-    let events = page.map_err(|error| of_store(&error))?.events;
-    match events.first().map(|event| &event.body) {
-        Some(Body::ResetBegan(known)) if !is_same(&known.to) => {
-            let what = format!("{op} was something else");
-            let next = "leave --op out, or give each one its own";
-            Err(Problem::new(Kind::Conflict, what).next(next))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Waits for the end of one that has begun.
@@ -147,10 +116,8 @@ async fn receipt(
     op: OpId,
     (began, ended): (Seq, Seq),
 ) -> Result<Receipt> {
-    let count = usize::try_from(ended.0 - began.0 + 1).unwrap_or(usize::MAX);
-    let query = ReadQuery::all(desk.id, Seq(began.0 - 1), count.min(10_000));
-    let page = daemon.store.read(query).await;
-    let events = page.map_err(|error| of_store(&error))?.events;
+    let before = Seq(began.0.saturating_sub(1));
+    let events = stretch(daemon, desk.id, (before, ended)).await?;
     let guard = desk.lock().await;
     reset::receipt(&guard.state, op, &events).ok_or_else(|| {
         Problem::new(
@@ -163,8 +130,9 @@ async fn receipt(
 /// Does what is left of the reset under way.
 pub async fn carry_on(daemon: Arc<Daemon>, desk: Arc<Desk>) {
     if let Err(problem) = carry_out(&daemon, &desk).await {
-        // It stays on record, and is taken up when something is next done to the agent.
+        // It stays on record, and is taken up again in a moment: a disk may be full for a while.
         tracing::error!(agent = %desk.id, %problem, "a reset cannot go on");
+        daemon.look_again(&desk);
     }
     let mut guard = desk.lock().await;
     guard.resetting = false;

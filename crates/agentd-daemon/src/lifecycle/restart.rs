@@ -1,5 +1,6 @@
 //! A new process. The turn is left unfinished, and goes on in it.
 
+use super::ops::Asked;
 use super::{GRACE, kill};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
@@ -7,18 +8,32 @@ use crate::hooks::{observe, session};
 use crate::problem::Result;
 use crate::supervisor::end_process;
 use agentd_client::api::Restart;
-use agentd_core::event::AgentStarted;
+use agentd_core::event::{AgentStarted, Body};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub async fn restart(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Restart) -> Result<()> {
+pub async fn restart(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    ask: Restart,
+    asked: &Asked,
+) -> Result<()> {
     let grace = ask.grace_ms.map_or(GRACE, Duration::from_millis);
     let before = {
         let mut guard = desk.lock().await;
-        guard.starts.forgive();
-        if guard.state.stopped || guard.state.failed.is_some() {
-            guard.note([AgentStarted {}.into()]).await?;
+        let made = asked.made(&guard.state)?.map(|made| made.incarnation);
+        match made {
+            // Its new process has come.
+            Some(before) if guard.state.incarnation > before => return Ok(()),
+            Some(_) => {}
+            None => {
+                let is_down = guard.state.stopped || guard.state.failed.is_some();
+                let started = is_down.then(|| Body::from(AgentStarted {}));
+                guard.note(started.into_iter().chain(asked.line())).await?;
+            }
         }
+        guard.starts.forgive();
+        daemon.supply(&mut guard, &ask.env);
         // They are told when the process is gone.
         guard.held += 1;
         end_process(&mut guard);

@@ -1,16 +1,25 @@
-//! Takes an agent out again that was put away.
+//! Restores an archived agent, under its own name or another one.
 
+use super::ops::Asked;
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::hooks::session;
+use crate::lifecycle::create::checked_name;
 use crate::problem::Result;
+use agentd_client::api::Restore;
 use agentd_client::{Kind, Problem};
-use agentd_core::event::{AgentRestored, AgentStarted, Body};
+use agentd_core::event::{AgentRenamed, AgentRestored, AgentStarted, Body};
 use std::sync::Arc;
 
-pub async fn restore(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
+pub async fn restore(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    ask: Restore,
+    asked: &Asked,
+) -> Result<()> {
+    let name = ask.name.as_deref().map(checked_name).transpose()?;
     let mut guard = desk.lock().await;
-    if !guard.state.archived {
+    if asked.is_made(&guard.state)? || !guard.state.archived {
         return Ok(());
     }
     let current = guard.state.tree.current_conversation();
@@ -18,7 +27,10 @@ pub async fn restore(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
         let what = format!("nothing is left of `{}` to go on with", guard.state.name);
         return Err(Problem::new(Kind::Conflict, what).because("its words were purged"));
     }
-    let bodies: [Body; 2] = [AgentRestored {}.into(), AgentStarted {}.into()];
+    let renamed = name.filter(|name| *name != guard.state.name);
+    let renamed = renamed.map(|name| Body::from(AgentRenamed { name }));
+    let restored: [Body; 2] = [AgentRestored {}.into(), AgentStarted {}.into()];
+    let bodies = renamed.into_iter().chain(restored).chain(asked.line());
     let events = guard.note(bodies).await?;
     let at = events.first().map(|event| event.seq);
     session::goes_on(daemon, desk, &mut guard, at);

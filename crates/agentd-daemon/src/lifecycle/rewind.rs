@@ -13,13 +13,16 @@ use std::sync::Arc;
 pub async fn rewind(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Rewind) -> Result<Receipt> {
     let guard = desk.lock().await;
     // The place may not be there any more, as this conversation calls it, when one is asked for again.
-    if let Some(op) = ask.op
-        && guard.state.resets.knows(op)
-    {
-        let is_rewind = |to: &ResetTo| matches!(to, ResetTo::Rewind { .. });
-        reset::check_repeat(daemon, &guard, op, is_rewind).await?;
-        drop(guard);
-        return reset::over(daemon, desk, op).await;
+    let known = ask
+        .op
+        .and_then(|op| Some((op, guard.state.resets.asked_for(op)?)));
+    match known {
+        Some((op, ResetTo::Rewind { .. })) => {
+            drop(guard);
+            return reset::over(daemon, desk, op).await;
+        }
+        Some((op, _)) => return Err(of_refusal(&Refused::OtherOp(Box::new(op)))),
+        None => {}
     }
     let current = guard.state.tree.current();
     let conversation = ask.conversation.or(current);

@@ -2,19 +2,22 @@
 
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
-use crate::problem::Result;
-use agentd_client::api::{Send, Sent};
+use crate::desk::{Desk, Guard};
+use crate::problem::{Result, of_store};
+use agentd_client::api::{AgentRef, Send, Sent};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{Body, Mode, Prompt, PromptMode, PromptQueued};
-use agentd_core::id::PromptId;
+use agentd_core::id::{AgentId, PromptId, Seq};
 use agentd_core::message::Block;
 use agentd_process::failpoint;
+use agentd_store::ReadQuery;
 use std::sync::Arc;
 
 /// What one prompt may hold.
 const LONGEST: usize = 1024 * 1024;
 const LONGEST_KEY: usize = 256;
+/// How far from the event that accepted a prompt its words are, at most.
+const NEAR: usize = 8;
 
 pub async fn send(daemon: &Arc<Daemon>, desk: &Arc<Desk>, send: Send) -> Result<Sent> {
     let mut guard = desk.lock().await;
@@ -23,10 +26,14 @@ pub async fn send(daemon: &Arc<Daemon>, desk: &Arc<Desk>, send: Send) -> Result<
         .as_ref()
         .and_then(|key| guard.state.inbox.by_key(key));
     if let Some((prompt, seq)) = known {
+        let (agent, phase) = (of(desk, &guard), guard.state.phase());
+        drop(guard);
+        check_text(daemon, desk.id, (prompt, seq), &send.text, "key").await?;
         daemon.remember(prompt, seq);
         return Ok(Sent {
-            agent: desk.id,
+            agent,
             prompt,
+            phase,
             repeated: true,
             seq,
         });
@@ -56,11 +63,44 @@ pub async fn send(daemon: &Arc<Daemon>, desk: &Arc<Desk>, send: Send) -> Result<
     daemon.remember(prompt, seq);
     daemon.mind(desk, &mut guard);
     Ok(Sent {
-        agent: desk.id,
+        agent: of(desk, &guard),
         prompt,
+        phase: guard.state.phase(),
         repeated: false,
         seq,
     })
+}
+
+fn of(desk: &Desk, guard: &Guard<'_>) -> AgentRef {
+    AgentRef {
+        id: desk.id,
+        name: Some(guard.state.name.clone()),
+    }
+}
+
+/// That a prompt which is sent again under its key, or with its op, is the one that was accepted. One whose words were
+/// purged cannot be compared.
+pub async fn check_text(
+    daemon: &Daemon,
+    agent: AgentId,
+    (prompt, seq): (PromptId, Seq),
+    text: &str,
+    what: &str,
+) -> Result<()> {
+    let after = Seq(seq.0.saturating_sub(1));
+    let page = daemon.store.read(ReadQuery::all(agent, after, NEAR)).await;
+    let page = page.map_err(|error| of_store(&error))?;
+    let accepted = page.events.iter().find_map(|event| match &event.body {
+        Body::Prompt(accepted) if accepted.prompt == prompt => Some(&accepted.blocks),
+        _ => None,
+    });
+    if accepted.is_none_or(|blocks| *blocks == [Block::text(text)]) {
+        return Ok(());
+    }
+    let problem = format!("this {what} was used with another prompt, {prompt}");
+    Err(Problem::new(Kind::Conflict, problem).next(format!(
+        "leave it out, or give each prompt a {what} of its own"
+    )))
 }
 
 /// What is appended for a prompt.

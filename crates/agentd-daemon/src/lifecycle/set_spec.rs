@@ -1,22 +1,29 @@
 //! Other settings; they hold from the next request on, which is a new process's.
 
 use super::create::check_spec;
+use super::ops::Asked;
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::Result;
 use crate::supervisor::end_process;
-use agentd_core::event::SpecSet;
+use agentd_core::event::{Body, SpecSet};
 use agentd_core::spec::AgentSpec;
 use std::sync::Arc;
 
-pub async fn set_spec(daemon: &Arc<Daemon>, desk: &Arc<Desk>, spec: AgentSpec) -> Result<()> {
+pub async fn set_spec(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    spec: AgentSpec,
+    asked: &Asked,
+) -> Result<()> {
     check_spec(&spec)?;
     let mut guard = desk.lock().await;
-    if *guard.state.spec == spec {
+    if asked.is_made(&guard.state)? || *guard.state.spec == spec {
         return Ok(());
     }
     let spec = Box::new(spec);
-    guard.note([SpecSet { spec }.into()]).await?;
+    let bodies = [Body::from(SpecSet { spec })].into_iter();
+    guard.note(bodies.chain(asked.line())).await?;
     // A turn that runs goes on in the new process.
     end_process(&mut guard);
     daemon.mind(desk, &mut guard);

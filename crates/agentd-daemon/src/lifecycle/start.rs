@@ -1,5 +1,6 @@
 //! From now on the agent runs whenever there is something to do.
 
+use super::ops::Asked;
 use super::{GRACE, quiet};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
@@ -7,12 +8,22 @@ use crate::hooks::session;
 use crate::problem::Result;
 use agentd_client::api::Start;
 use agentd_client::{Kind, Problem};
-use agentd_core::event::AgentStarted;
+use agentd_core::event::{AgentStarted, Body};
 use std::sync::Arc;
 
-pub async fn start(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start) -> Result<()> {
+pub async fn start(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    start: Start,
+    asked: &Asked,
+) -> Result<()> {
     let is_stopping = {
         let guard = desk.lock().await;
+        let is_made = asked.is_made(&guard.state)?;
+        if is_made && guard.state.stopped {
+            // It was started, and stopped again since.
+            return Ok(());
+        }
         guard.state.stopped && guard.state.turn.is_some()
     };
     if is_stopping {
@@ -25,8 +36,10 @@ pub async fn start(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start) -> Resu
     let mut guard = desk.lock().await;
     daemon.supply(&mut guard, &start.env);
     guard.starts.forgive();
-    if guard.state.stopped || guard.state.failed.is_some() {
-        let events = guard.note([AgentStarted {}.into()]).await?;
+    let is_made = asked.is_made(&guard.state)?;
+    if !is_made && (guard.state.stopped || guard.state.failed.is_some()) {
+        let bodies = [Body::from(AgentStarted {})].into_iter();
+        let events = guard.note(bodies.chain(asked.line())).await?;
         let at = events.first().map(|event| event.seq);
         session::goes_on(daemon, desk, &mut guard, at);
     }

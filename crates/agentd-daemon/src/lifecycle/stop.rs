@@ -1,6 +1,7 @@
 //! From now on the agent does not run, whatever comes. Its turn ends as interrupted; what it left running
 //! in the background goes on, unless that is to end too.
 
+use super::ops::Asked;
 use super::{GRACE, end_background, kill, quiet};
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
@@ -8,18 +9,30 @@ use crate::hooks::session;
 use crate::problem::Result;
 use agentd_client::api::{Ended, Stop};
 use agentd_client::{Kind, Problem};
-use agentd_core::event::{AgentStopped, Mode, TurnStatus};
+use agentd_core::event::{AgentStopped, Body, Mode, TurnStatus};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub async fn stop(daemon: &Arc<Daemon>, desk: &Arc<Desk>, stop: Stop) -> Result<Ended> {
+pub async fn stop(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    stop: Stop,
+    asked: &Asked,
+) -> Result<Ended> {
     let stopped = {
         let mut guard = desk.lock().await;
+        if asked.is_made(&guard.state)? && !guard.state.stopped {
+            // It was stopped, and started again since.
+            return Ok(Ended::default());
+        }
         guard.wanted = false;
         let is_over = is_over(&guard);
         let events = match guard.state.stopped {
             true => Vec::new(),
-            false => guard.note([AgentStopped {}.into()]).await?,
+            false => {
+                let bodies = [Body::from(AgentStopped {})].into_iter();
+                guard.note(bodies.chain(asked.line())).await?
+            }
         };
         daemon.mind(desk, &mut guard);
         // That its conversation is over was told when it was.

@@ -10,6 +10,7 @@ mod report;
 
 pub use report::{deleted, report};
 
+use super::ops::Asked;
 use super::{archive, stop};
 use crate::clock;
 use crate::daemon::Daemon;
@@ -18,7 +19,7 @@ use crate::hooks::session;
 use crate::problem::Result;
 use agentd_client::api::{Archive, Env, Stop};
 use agentd_client::{Kind, Problem};
-use agentd_core::event::{SubagentOf, SubagentOutcome};
+use agentd_core::event::{OpVerb, SubagentOf, SubagentOutcome};
 use agentd_core::hook::{Fire, Occasion};
 use agentd_core::id::{AgentId, CallId, ConversationId, FireId, PromptId};
 use agentd_core::kin::{self, Hire, Report};
@@ -230,7 +231,8 @@ fn end<'a>(
             };
             return report::note(daemon, desk, child, &report).await;
         };
-        stop::stop(daemon, &child_desk, how).await?;
+        let asked = Asked::by_daemon(OpVerb::Stop);
+        stop::stop(daemon, &child_desk, how, &asked).await?;
         desk.until(|guard| is_over(guard).then_some(())).await;
         Ok(())
     })
@@ -267,7 +269,8 @@ pub fn archive_all<'a>(daemon: &'a Arc<Daemon>, desk: &'a Arc<Desk>) -> BoxFutur
         };
         for child in children {
             if let Ok(child) = daemon.desk(child).await {
-                archive::archive(daemon, &child, Archive::default()).await?;
+                let asked = Asked::by_daemon(OpVerb::Archive);
+                archive::archive(daemon, &child, Archive::default(), &asked).await?;
             }
         }
         Ok(())

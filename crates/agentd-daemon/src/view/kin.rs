@@ -3,7 +3,7 @@
 use super::last_note;
 use crate::daemon::Daemon;
 use crate::desk::Desk;
-use agentd_client::api::{Approval, Child, Parent};
+use agentd_client::api::{AgentRef, Approval, Child};
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::{AgentState, Phase};
 use std::sync::Arc;
@@ -25,16 +25,12 @@ pub fn children(state: &AgentState) -> Vec<Child> {
     children
 }
 
-pub async fn parent(daemon: &Daemon, desk: &Desk) -> Option<Parent> {
+pub async fn parent(daemon: &Daemon, desk: &Desk) -> Option<AgentRef> {
     let id = {
         let guard = desk.lock().await;
         guard.state.errand.as_ref()?.parent
     };
-    let name = match daemon.desk(id).await {
-        Ok(parent) => Some(parent.lock().await.state.name.clone()),
-        Err(_) => None,
-    };
-    Some(Parent { id, name })
+    Some(daemon.reference(id).await)
 }
 
 /// All that work for an agent, and for those, and so on.
@@ -70,7 +66,10 @@ pub async fn approvals(daemon: &Daemon, desk: &Desk) -> Vec<Approval> {
             id: *id,
             call: approval.call.to_string(),
             asked_at: approval.asked_at,
-            agent: Some(name.clone()),
+            agent: Some(AgentRef {
+                id: child.id,
+                name: Some(name.clone()),
+            }),
         }));
     }
     approvals

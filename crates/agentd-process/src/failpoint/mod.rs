@@ -134,6 +134,7 @@ impl Lab {
             Action::Int => to_itself(Signal::INT),
             Action::Stop => to_itself(Signal::STOP),
             Action::Hold => self.hold(rule),
+            Action::Panic => panic_at(rule),
         }
     }
 
@@ -144,6 +145,11 @@ impl Lab {
             std::thread::sleep(POLL);
         }
     }
+}
+
+#[expect(clippy::panic, reason = "the lab asks for it")]
+fn panic_at(rule: &Rule) {
+    panic!("the lab's, at {}", rule.point);
 }
 
 fn to_itself(signal: Signal) {

@@ -59,6 +59,8 @@ pub enum Action {
     Stop,
     /// It waits until it is told to go on.
     Hold,
+    /// The task that is at the point panics; the process goes on.
+    Panic,
 }
 
 impl Role {
@@ -82,6 +84,7 @@ impl Action {
             Self::Int => "INT",
             Self::Stop => "STOP",
             Self::Hold => "HOLD",
+            Self::Panic => "PANIC",
         }
     }
 }

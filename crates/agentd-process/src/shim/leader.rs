@@ -1,24 +1,38 @@
-//! The program of a task: started in a group of its own, in the task's cgroup, within its limits.
+//! The program of a task: started in a group of its own, in the task's cgroup, within its limits, and in its sandbox.
 
 use super::pump::Pump;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
 use crate::identity::Identity;
-use crate::task::{Folder, Order};
+use crate::task::{Confined, Folder, Order};
+use agentd_sandbox::{Program, Started};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+/// A program that runs.
+pub struct Leader {
+    /// The program itself, or the first process of its sandbox, which ends when that does.
+    pub identity: Identity,
+    /// What it writes: the output first.
+    pub pumps: Vec<Pump>,
+    /// None where it runs without one.
+    pub sandbox: Option<Started>,
+}
+
+struct Streams {
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
 
 /// Starts it. Its two streams are one pipe, so that what they hold stays in order, unless they are to be
 /// kept apart.
-pub fn start(
-    order: &Order,
-    folder: &Folder,
-    cgroup: Option<&Cgroup>,
-) -> Result<(Identity, Vec<Pump>)> {
+pub fn start(order: &Order, folder: &Folder, cgroup: Option<&Cgroup>) -> Result<Leader> {
     let (reader, writer) = io::pipe().map_err(no_streams)?;
     let mut pumps = vec![Pump::new(reader, &folder.output(), order)?];
     let errors = match order.errors_apart {
@@ -29,23 +43,56 @@ pub fn start(
         }
         false => writer.try_clone().map_err(no_streams)?,
     };
+    let streams = Streams {
+        stdin: stdin(order).map_err(no_streams)?,
+        stdout: writer.into(),
+        stderr: errors.into(),
+    };
+    let bounds = Bounds::of(order, cgroup);
+    let (identity, sandbox) = match order.confined.as_deref() {
+        None => (plain(order, streams, bounds)?, None),
+        Some(confined) => {
+            let (identity, sandbox) = sandboxed(order, confined, streams, bounds)?;
+            (identity, Some(sandbox))
+        }
+    };
+    Ok(Leader {
+        identity,
+        pumps,
+        sandbox,
+    })
+}
+
+fn plain(order: &Order, streams: Streams, bounds: Bounds) -> Result<Identity> {
     let mut command = Command::new(&order.program);
     command
         .args(&order.args)
         .env_clear()
         .envs(&order.env)
         .current_dir(&order.cwd)
-        .stdin(stdin(order).map_err(no_streams)?)
-        .stdout(writer)
-        .stderr(errors)
+        .stdin(streams.stdin)
+        .stdout(streams.stdout)
+        .stderr(streams.stderr)
         .process_group(0);
-    confine(&mut command, order, cgroup);
+    let prepare = move || {
+        bounds.enter()?;
+        bounds.limit()
+    };
+    #[expect(
+        unsafe_code,
+        reason = "limits and cgroup of the program, not of the shim"
+    )]
+    // SAFETY: between fork and exec the closure makes only the system calls write and setrlimit, on
+    // what was prepared before; it takes no lock and allocates nothing.
+    unsafe {
+        command.pre_exec(prepare);
+    }
     let mut child = command.spawn().map_err(|source| Error::CannotStart {
         program: order.program.clone(),
         source,
     })?;
     match Identity::of(child.id()) {
-        Ok(identity) => Ok((identity, pumps)),
+        Ok(identity) => Ok(identity),
         // It was not started, then: nobody may say so of one that runs.
         Err(error) => {
             child
@@ -57,10 +104,52 @@ pub fn start(
     }
 }
 
+fn sandboxed(
+    order: &Order,
+    confined: &Confined,
+    streams: Streams,
+    bounds: Bounds,
+) -> Result<(Identity, Started)> {
+    let program = Program {
+        path: order.program.clone(),
+        args: order.args.clone(),
+        env: order.env.clone(),
+        cwd: order.cwd.clone(),
+        stdin: streams.stdin,
+        stdout: streams.stdout,
+        stderr: streams.stderr,
+    };
+    let Confined {
+        policy,
+        is_read_only,
+    } = confined;
+    let has_namespaces = || agentd_sandbox::support().namespaces.is_ok();
+    let started = match *is_read_only && !has_namespaces() {
+        true => agentd_sandbox::start_without_namespaces(policy, program, || {
+            bounds.enter()?;
+            bounds.limit()
+        }),
+        false => agentd_sandbox::start(policy, program, || bounds.enter(), || bounds.limit()),
+    };
+    let started = started.map_err(|source| Error::CannotConfine {
+        missing: missing(),
+        source: Box::new(source),
+    })?;
+    // Nobody but us can reap it, so its pid is its own.
+    Ok((Identity::of(started.pid())?, started))
+}
+
+fn missing() -> String {
+    match agentd_sandbox::support().namespaces {
+        Ok(()) => String::new(),
+        Err(missing) => format!("; {missing}; or give the agent `sandbox: full-access`"),
+    }
+}
+
 /// A file in memory: whoever reads slowly or not at all holds nobody up.
-fn stdin(order: &Order) -> io::Result<Stdio> {
+fn stdin(order: &Order) -> io::Result<OwnedFd> {
     let Some(text) = &order.stdin else {
-        return Ok(Stdio::null());
+        return Ok(File::open("/dev/null")?.into());
     };
     let mut file = File::from(memfd_create("stdin", MemfdFlags::CLOEXEC)?);
     file.write_all(text.as_bytes())?;
@@ -69,41 +158,49 @@ fn stdin(order: &Order) -> io::Result<Stdio> {
 }
 
 /// What the program must have before it runs: it cannot be given to it later without a gap.
-fn confine(command: &mut Command, order: &Order, cgroup: Option<&Cgroup>) {
-    let limits = order.limits;
-    if let (Some(cgroup), Some(processes)) = (cgroup, limits.processes) {
-        cgroup.limit("pids.max", processes);
+struct Bounds {
+    door: Option<OwnedFd>,
+    limits: [(Resource, Option<Rlimit>); 2],
+}
+
+impl Bounds {
+    fn of(order: &Order, cgroup: Option<&Cgroup>) -> Self {
+        let limits = order.limits;
+        if let (Some(cgroup), Some(processes)) = (cgroup, limits.processes) {
+            cgroup.limit("pids.max", processes);
+        }
+        let memory = limits.memory_bytes.filter(|bytes| {
+            let shared = cgroup.is_some_and(|cgroup| cgroup.limit("memory.max", *bytes));
+            !shared
+        });
+        let wanted = [
+            (Resource::Nofile, limits.open_files),
+            (Resource::Data, memory),
+        ];
+        Self {
+            door: cgroup
+                .and_then(|cgroup| cgroup.door().ok())
+                .map(OwnedFd::from),
+            limits: wanted
+                .map(|(resource, most)| (resource, most.map(|most| within(resource, most)))),
+        }
     }
-    let memory = limits.memory_bytes.filter(|bytes| {
-        let shared = cgroup.is_some_and(|cgroup| cgroup.limit("memory.max", *bytes));
-        !shared
-    });
-    let wanted = [
-        (Resource::Nofile, limits.open_files),
-        (Resource::Data, memory),
-    ];
-    let wanted = wanted.map(|(resource, most)| (resource, most.map(|most| within(resource, most))));
-    let door = cgroup.and_then(|cgroup| cgroup.door().ok());
-    let prepare = move || {
-        if let Some(door) = &door {
-            // Out of the cgroup it can be ended as well, with more work.
+
+    /// Into the cgroup. Out of it the program can be ended as well, with more work.
+    fn enter(&self) -> io::Result<()> {
+        if let Some(door) = &self.door {
             let _ = rustix::io::write(door, b"0");
         }
-        for (resource, limit) in &wanted {
+        Ok(())
+    }
+
+    fn limit(&self) -> io::Result<()> {
+        for (resource, limit) in &self.limits {
             if let Some(limit) = limit {
                 setrlimit(*resource, *limit)?;
             }
         }
         Ok(())
-    };
-    #[expect(
-        unsafe_code,
-        reason = "limits and cgroup of the program, not of the shim"
-    )]
-    // SAFETY: between fork and exec the closure makes only the system calls write and setrlimit, on
-    // what was prepared before; it takes no lock and allocates nothing.
-    unsafe {
-        command.pre_exec(prepare);
     }
 }
 

@@ -1,7 +1,6 @@
 //! A shim's life, from the first step to the last.
 
-use super::leader;
-use super::pump::Pump;
+use super::leader::{self, Leader};
 use super::signals::Signals;
 use super::watch::{Watch, millis};
 use crate::boot::boot_id;
@@ -16,7 +15,10 @@ use rustix::process::{
 };
 use std::io::{self, Read as _};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Between two tries to write to a full disk.
+const FULL: Duration = Duration::from_millis(100);
 
 /// What the shim returns. Nobody needs to know: the task's folder tells it all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +67,27 @@ fn run(dir: &Path) -> Result<Outcome> {
     if let Some(cgroup) = &cgroup {
         cgroup.remove();
     }
-    write_for_good(&folder.exit(), &exit)?;
+    write_exit(&folder, &exit)?;
     Ok(Outcome::Done)
+}
+
+/// Writes down how the task ended. On a full disk it waits for room: until then the task counts as one that runs, and
+/// afterwards it is known how it ended.
+fn write_exit(folder: &Folder, exit: &Exit) -> Result<()> {
+    loop {
+        match write_for_good(&folder.exit(), exit) {
+            Err(Error::CannotUse { source, .. }) if is_full(&source) => {
+                // tidy: polls until there is room
+                std::thread::sleep(FULL);
+            }
+            written => return written,
+        }
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), QuotaExceeded | StorageFull)
 }
 
 /// Away from the terminal and the group of whoever started us, unreadable to others, and the one to
@@ -103,7 +124,7 @@ fn task(
         });
     }
     let begin = Instant::now();
-    let (leader, pumps) = match start(order, folder, me, cgroup) {
+    let leader = match start(order, folder, me, cgroup) {
         Ok(started) => started,
         Err(error) => {
             return Ok(Exit {
@@ -118,7 +139,6 @@ fn task(
         order,
         signals,
         leader,
-        pumps,
         cgroup,
         begin,
     };
@@ -126,12 +146,7 @@ fn task(
 }
 
 /// An error means that nothing was started.
-fn start(
-    order: &Order,
-    folder: &Folder,
-    me: Identity,
-    cgroup: Option<&Cgroup>,
-) -> Result<(Identity, Vec<Pump>)> {
+fn start(order: &Order, folder: &Folder, me: Identity, cgroup: Option<&Cgroup>) -> Result<Leader> {
     let mut running = Running {
         shim: me,
         leader: None,
@@ -140,9 +155,9 @@ fn start(
     };
     // Before the program runs: should we be killed right after, the cgroup is known.
     write(&folder.running(), &running)?;
-    let (leader, pumps) = leader::start(order, folder, cgroup)?;
-    running.leader = Some(leader);
+    let leader = leader::start(order, folder, cgroup)?;
+    running.leader = Some(leader.identity);
     // It runs, so there is no way back: without this it is found by our session.
     drop(write(&folder.running(), &running));
-    Ok((leader, pumps))
+    Ok(leader)
 }

@@ -15,7 +15,16 @@ const ASKING: Duration = Duration::from_millis(20);
 const KILLING: Duration = Duration::from_millis(1);
 const MOST: Duration = Duration::from_millis(100);
 
+/// Who is asked to end. All are killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    All,
+    /// The shim's own children, which hand it on.
+    Children,
+}
+
 pub struct Ending<'a> {
+    who: Asked,
     cgroup: Option<&'a Cgroup>,
     /// From when on they are killed; none is never, as far as a clock goes.
     kill_from: Option<Instant>,
@@ -32,8 +41,9 @@ enum News {
 }
 
 impl<'a> Ending<'a> {
-    pub fn new(now: Instant, grace: Duration, cgroup: Option<&'a Cgroup>) -> Self {
+    pub fn new(now: Instant, grace: Duration, who: Asked, cgroup: Option<&'a Cgroup>) -> Self {
         Self {
+            who,
             cgroup,
             kill_from: now.checked_add(grace),
             next: now,
@@ -74,7 +84,11 @@ impl<'a> Ending<'a> {
 
     /// Each of them once.
     fn ask(&mut self, below: &Below) {
-        for one in &below.all {
+        let asked = match self.who {
+            Asked::All => &below.all,
+            Asked::Children => &below.children,
+        };
+        for one in asked {
             if self.asked.insert(*one) {
                 ask(*one);
             }

@@ -1,13 +1,14 @@
 //! A task that runs: its output is taken and its dead are reaped, until nobody is left of it.
 
+use super::leader::Leader;
 use super::pump::Pump;
 use super::signals::Signals;
-use super::tree::Ending;
+use super::tree::{Asked, Ending};
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
 use crate::failpoint;
-use crate::identity::Identity;
 use crate::task::{Exit, Order};
+use agentd_sandbox::{Ended, Started};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, WaitStatus, wait};
@@ -16,9 +17,7 @@ use std::time::{Duration, Instant};
 pub struct Watch<'a> {
     pub order: &'a Order,
     pub signals: &'a mut Signals,
-    pub leader: Identity,
-    /// What it writes: the output first.
-    pub pumps: Vec<Pump>,
+    pub leader: Leader,
     pub cgroup: Option<&'a Cgroup>,
     pub begin: Instant,
 }
@@ -59,7 +58,12 @@ impl Watch<'_> {
             if ending.is_none() && (leftovers || late || asked) {
                 exit.timed_out = !leftovers && late;
                 exit.stopped = !leftovers && !late;
-                ending = Some(Ending::new(now, self.order.grace(), self.cgroup));
+                let asked = match self.leader.sandbox {
+                    // It hands on what it is asked.
+                    Some(_) => Asked::Children,
+                    None => Asked::All,
+                };
+                ending = Some(Ending::new(now, self.order.grace(), asked, self.cgroup));
             }
             let mut until = deadline;
             if let Some(ending) = &mut ending {
@@ -69,21 +73,31 @@ impl Watch<'_> {
                 until = Some(ending.go_on(now));
             }
             self.wait(until)?;
-            for pump in &mut self.pumps {
+            for pump in &mut self.leader.pumps {
                 pump.some();
             }
         }
         exit.duration_ms = millis(self.begin.elapsed());
-        for (n, pump) in self.pumps.into_iter().enumerate() {
+        let sandbox = self.leader.sandbox.as_ref();
+        let leader_ended = sandbox.and_then(Started::leader_ended);
+        if let Some(sandbox) = sandbox {
+            sandbox.remove_planted();
+        }
+        for (n, pump) in self.leader.pumps.into_iter().enumerate() {
             let (kept, dropped) = pump.finish();
             exit.dropped_bytes += dropped;
             if n == 0 {
                 exit.output_bytes = kept;
             }
         }
-        if let Some(status) = status {
-            exit.code = status.exit_status();
-            exit.signal = status.terminating_signal();
+        match (leader_ended, status) {
+            (Some(Ended::Exited(code)), _) => exit.code = Some(code),
+            (Some(Ended::Killed { signal }), _) => exit.signal = Some(signal),
+            (None, Some(status)) => {
+                exit.code = status.exit_status();
+                exit.signal = status.terminating_signal();
+            }
+            (None, None) => {}
         }
         Ok(exit)
     }
@@ -93,7 +107,8 @@ impl Watch<'_> {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
                     // Its pid was not free before this, and may be somebody else's after.
-                    let is_leader = pid.as_raw_nonzero().get().unsigned_abs() == self.leader.pid;
+                    let is_leader =
+                        pid.as_raw_nonzero().get().unsigned_abs() == self.leader.identity.pid;
                     if is_leader && leader.is_none() {
                         *leader = Some(status);
                     }
@@ -108,7 +123,7 @@ impl Watch<'_> {
 
     /// Until something happens, or the time comes.
     fn wait(&self, until: Option<Instant>) -> Result<()> {
-        let outputs = self.pumps.iter().filter_map(Pump::source);
+        let outputs = self.leader.pumps.iter().filter_map(Pump::source);
         let sources = self.signals.sources().into_iter().chain(outputs);
         let mut sources: Vec<PollFd<'_>> = sources
             .map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN))

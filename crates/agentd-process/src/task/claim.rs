@@ -1,11 +1,11 @@
 //! The claim on a task: whoever wins it decides whether the task runs.
 
-use super::folder::{self, Folder, bad, cannot};
+use super::folder::{self, Folder, cannot};
 use crate::boot::boot_id;
 use crate::error::Result;
 use crate::failpoint;
 use crate::identity::Identity;
-use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, linkat, open};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, fstat, linkat, open};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -46,6 +46,27 @@ pub struct Record {
     /// is started again has the same boot, but other processes with the same pids.
     #[serde(default)]
     pub first_ticks: Option<u64>,
+    /// The device and inode of this very file. In a copy of it they are others, and the processes that it names are
+    /// not the copy's. None in the claims of earlier versions.
+    #[serde(default)]
+    pub file: Option<FileId>,
+}
+
+/// Which file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    fn of(file: &File) -> io::Result<Self> {
+        let stat = fstat(file)?;
+        Ok(Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        })
+    }
 }
 
 impl Record {
@@ -55,6 +76,7 @@ impl Record {
             process: Identity::current()?,
             boot: boot_id()?,
             first_ticks: first_ticks(),
+            file: None,
         })
     }
 
@@ -88,11 +110,11 @@ pub fn take(folder: &Folder, by: By) -> Result<Option<Held>> {
             }
         }
     }
-    let text = serde_json::to_vec(&Record::new(by)?).map_err(|source| bad(&path, source))?;
+    let record = Record::new(by)?;
     failpoint::hit_of("before", "claim", by.name());
-    let outcome = match unnamed(folder, &path, &text) {
+    let outcome = match unnamed(folder, &path, &record) {
         // Not every file system has files without a name.
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => named(folder, &path, &text),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => named(folder, &path, &record),
         outcome => outcome,
     };
     failpoint::hit_of("after", "claim", by.name());
@@ -109,36 +131,56 @@ fn late() {
     std::thread::sleep(std::time::Duration::from_millis(1000));
 }
 
-fn unnamed(folder: &Folder, path: &Path, text: &[u8]) -> io::Result<File> {
+fn unnamed(folder: &Folder, path: &Path, record: &Record) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = File::from(open(folder.path(), flags, Mode::RUSR | Mode::WUSR)?);
-    fill(&file, text)?;
+    fill(&file, record)?;
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     linkat(CWD, link, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
     Ok(file)
 }
 
-fn named(folder: &Folder, path: &Path, text: &[u8]) -> io::Result<File> {
+fn named(folder: &Folder, path: &Path, record: &Record) -> io::Result<File> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = format!(".claim-{}-{number}", std::process::id());
     let own = folder.path().join(name);
     let file = folder::create(&own)?;
-    let outcome = fill(&file, text).and_then(|()| fs::hard_link(&own, path));
+    let outcome = fill(&file, record).and_then(|()| fs::hard_link(&own, path));
     let removed = fs::remove_file(&own);
     outcome?;
     removed?;
     Ok(file)
 }
 
-fn fill(mut file: &File, text: &[u8]) -> io::Result<()> {
+fn fill(mut file: &File, record: &Record) -> io::Result<()> {
     flock(file, FlockOperation::NonBlockingLockExclusive)?;
-    file.write_all(text)
+    let record = Record {
+        file: Some(FileId::of(file)?),
+        ..record.clone()
+    };
+    file.write_all(&serde_json::to_vec(&record)?)
 }
 
-/// What the claim says, and whether the one who won it still has it. None where it is not there, or
-/// says nothing: the system went down before that was kept.
-pub fn look(folder: &Folder) -> Result<Option<(Record, IsHeld)>> {
+/// A claim that is there.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    pub record: Record,
+    /// Whether the one who won it still has it.
+    pub held: IsHeld,
+    /// Whether it is the file that was claimed.
+    pub origin: Origin,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Original,
+    /// The file was copied, or is of an earlier version.
+    Copy,
+}
+
+/// What the claim says. None where it is not there, or says nothing: the system went down before that was kept.
+pub fn look(folder: &Folder) -> Result<Option<Claimed>> {
     let path = folder.claim();
     let mut file = match File::open(&path) {
         Ok(file) => file,
@@ -151,13 +193,22 @@ pub fn look(folder: &Folder) -> Result<Option<(Record, IsHeld)>> {
     if text.iter().all(|byte| *byte == 0) {
         return Ok(None);
     }
-    let record = folder::parse(&path, &text)?;
+    let record: Record = folder::parse(&path, &text)?;
+    let own = FileId::of(&file).map_err(|source| cannot(&path, source))?;
+    let origin = match record.file == Some(own) {
+        true => Origin::Original,
+        false => Origin::Copy,
+    };
     let held = match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => IsHeld::No,
         Err(Errno::WOULDBLOCK) => IsHeld::Yes,
         Err(errno) => return Err(cannot(&path, errno)),
     };
-    Ok(Some((record, held)))
+    Ok(Some(Claimed {
+        record,
+        held,
+        origin,
+    }))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,7 +219,7 @@ pub enum IsHeld {
 
 #[cfg(test)]
 mod tests {
-    use super::{By, Folder, IsHeld, look, named, take};
+    use super::{By, Folder, IsHeld, Origin, Record, look, named, take};
     use std::sync::Barrier;
 
     #[test]
@@ -178,12 +229,25 @@ mod tests {
         assert!(look(&folder).unwrap().is_none());
         let held = take(&folder, By::Shim).unwrap().unwrap();
         assert!(take(&folder, By::Interrupt).unwrap().is_none());
-        let (record, is_held) = look(&folder).unwrap().unwrap();
-        assert_eq!((record.by, is_held), (By::Shim, IsHeld::Yes));
+        let seen = look(&folder).unwrap().unwrap();
+        assert_eq!((seen.record.by, seen.held), (By::Shim, IsHeld::Yes));
         drop(held);
         assert!(take(&folder, By::Recovery).unwrap().is_none());
-        let (record, is_held) = look(&folder).unwrap().unwrap();
-        assert_eq!((record.by, is_held), (By::Shim, IsHeld::No));
+        let seen = look(&folder).unwrap().unwrap();
+        assert_eq!((seen.record.by, seen.held), (By::Shim, IsHeld::No));
+        assert_eq!(seen.origin, Origin::Original);
+    }
+
+    #[test]
+    fn a_copy_is_told_from_the_file_that_was_claimed() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = Folder::make(one.path()).unwrap();
+        let copy = Folder::make(other.path()).unwrap();
+        let held = take(&folder, By::Shim).unwrap();
+        std::fs::copy(folder.claim(), copy.claim()).unwrap();
+        let seen = look(&copy).unwrap().unwrap();
+        assert_eq!((seen.held, seen.origin), (IsHeld::No, Origin::Copy));
+        drop(held);
     }
 
     #[test]
@@ -195,9 +259,9 @@ mod tests {
             let one = |by| {
                 ready.wait();
                 let held = take(&folder, by).unwrap();
-                let (seen, is_held) = look(&folder).unwrap().unwrap();
-                assert!(held.is_none() || is_held == IsHeld::Yes);
-                (held.is_some().then_some(by), seen.by)
+                let seen = look(&folder).unwrap().unwrap();
+                assert!(held.is_none() || seen.held == IsHeld::Yes);
+                (held.is_some().then_some(by), seen.record.by)
             };
             let one = &one;
             let won = std::thread::scope(|scope| {
@@ -215,8 +279,9 @@ mod tests {
     fn it_works_without_files_that_have_no_name() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::make(dir.path()).unwrap();
-        let held = named(&folder, &folder.claim(), b"{}").unwrap();
-        let again = named(&folder, &folder.claim(), b"{}").unwrap_err();
+        let record = Record::new(By::Shim).unwrap();
+        let held = named(&folder, &folder.claim(), &record).unwrap();
+        let again = named(&folder, &folder.claim(), &record).unwrap_err();
         assert_eq!(again.kind(), std::io::ErrorKind::AlreadyExists);
         let names = std::fs::read_dir(dir.path()).unwrap().count();
         assert_eq!(names, 1, "nothing else is left behind");

@@ -1,11 +1,12 @@
 //! What became of a task, told from its folder alone.
 
-use super::claim::{self, By, IsHeld};
+use super::claim::{self, By, IsHeld, Origin};
 use super::folder::{self, Folder};
-use super::record::Exit;
+use super::record::{Exit, Running};
 use super::{Task, sweep};
 use crate::boot::boot_id;
 use crate::error::Result;
+use crate::identity::Identity;
 use std::path::Path;
 
 #[derive(Clone, Debug)]
@@ -28,6 +29,19 @@ pub fn find(dir: &Path, boot: Option<&str>) -> Result<Found> {
     settle(dir, boot, By::Recovery)
 }
 
+/// Whether this process is the shim of the task with this folder, by the record that the shim wrote.
+pub(crate) fn is_shim_of(dir: &Path, process: Identity) -> bool {
+    let running = folder::read::<Running>(&dir.join(folder::RUNNING));
+    matches!(running, Ok(Some(running)) if running.shim == process)
+}
+
+/// How a task ended, where it did: all that counts for one that was started by somebody else's boot, or in a home
+/// that this one was copied from. Nothing is claimed, and nobody is signalled.
+pub fn find_ended(dir: &Path) -> Result<Found> {
+    let exit = folder::read(&dir.join(folder::EXIT))?;
+    Ok(exit.map_or(Found::Unknown, Found::Ended))
+}
+
 /// Takes a task back, if it has not been started yet; otherwise says what became of it.
 pub fn withdraw(dir: &Path) -> Result<Found> {
     settle(dir, None, By::Interrupt)
@@ -46,22 +60,24 @@ fn settle(dir: &Path, boot: Option<&str>, by: By) -> Result<Found> {
     if claim::take(&folder, by)?.is_some() {
         return Ok(Found::NeverStarted);
     }
-    let Some((record, held)) = claim::look(&folder)? else {
+    let Some(claimed) = claim::look(&folder)? else {
         // The system went down meanwhile, or somebody removes the folder under us.
         return Ok(Found::Unknown);
     };
+    let record = claimed.record;
     if record.by != By::Shim {
         return Ok(Found::NeverStarted);
     }
     let of_now = record.is_of_now()?;
-    if of_now && held == IsHeld::Yes && record.process.is_alive()? {
+    if of_now && claimed.held == IsHeld::Yes && record.process.is_alive()? {
         return Ok(Found::Running(Task::new(folder, record.process)));
     }
     // It may have ended well between the first look and the second.
     if let Some(exit) = ended(&folder)? {
         return Ok(Found::Ended(exit));
     }
-    if of_now {
+    // The processes that a copy of the folder names are the original's, which may be alive and well.
+    if of_now && claimed.origin == Origin::Original {
         sweep::sweep(&folder, record.process)?;
     }
     Ok(Found::Unknown)

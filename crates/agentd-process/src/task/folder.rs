@@ -9,20 +9,25 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+pub const EXIT: &str = "exit";
+pub const RUNNING: &str = "running";
+
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
-    /// Made for its owner alone, if it is not there.
+    /// Made for its owner alone, if it is not there, and so is the one that it is in. Those above have to be there:
+    /// a state directory that was deleted is not made again.
     pub fn make(dir: &Path) -> Result<Self> {
         let path = std::path::absolute(dir).map_err(|source| cannot(dir, source))?;
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&path)
-            .map_err(|source| cannot(&path, source))?;
+        for dir in path.parent().into_iter().chain([path.as_path()]) {
+            match fs::DirBuilder::new().mode(0o700).create(dir) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => made.map_err(|source| cannot(dir, source))?,
+            }
+        }
         Ok(Self { path })
     }
 
@@ -35,7 +40,7 @@ impl Folder {
     }
 
     pub fn running(&self) -> PathBuf {
-        self.path.join("running")
+        self.path.join(RUNNING)
     }
 
     pub fn output(&self) -> PathBuf {
@@ -47,7 +52,7 @@ impl Folder {
     }
 
     pub fn exit(&self) -> PathBuf {
-        self.path.join("exit")
+        self.path.join(EXIT)
     }
 }
 

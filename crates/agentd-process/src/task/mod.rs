@@ -17,13 +17,14 @@ mod start;
 mod sweep;
 mod wait;
 
-pub use find::{Found, find, withdraw};
-pub use order::{Limits, Order};
+pub use find::{Found, find, find_ended, withdraw};
+pub use order::{Confined, Limits, Order};
 pub use record::Exit;
 pub use start::{ShimProgram, start};
 pub use wait::ended;
 
 pub(crate) use claim::{By, take};
+pub(crate) use find::is_shim_of;
 pub(crate) use folder::{Folder, cannot, create, write, write_for_good};
 pub(crate) use record::Running;
 

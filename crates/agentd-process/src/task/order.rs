@@ -1,6 +1,7 @@
 //! What is to be run. It goes to the shim on its input: it may hold secrets.
 
 use crate::error::{Error, Result};
+use agentd_sandbox::Policy;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -38,6 +39,17 @@ pub struct Order {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<PathBuf>,
     pub limits: Limits,
+    /// None runs it with everything that its user may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confined: Option<Box<Confined>>,
+}
+
+/// What keeps a program to what it may see, write and reach.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confined {
+    pub policy: Policy,
+    /// It writes nothing: so it may run on a kernel that has no namespaces, too.
+    pub is_read_only: bool,
 }
 
 /// What the operating system should keep the task within.

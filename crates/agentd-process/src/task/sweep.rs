@@ -39,7 +39,8 @@ pub fn sweep(folder: &Folder, shim: Identity) -> Result<()> {
 fn wait_for_the_lock(folder: &Folder) -> Result<()> {
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
-        if !matches!(claim::look(folder)?, Some((_, IsHeld::Yes))) {
+        let claimed = claim::look(folder)?;
+        if claimed.is_none_or(|claimed| claimed.held == IsHeld::No) {
             break;
         }
         // tidy: polls until the lock is free

@@ -7,6 +7,7 @@ mod mutants;
 mod request;
 mod seams;
 mod tools;
+mod turn_clock;
 mod wake;
 
 pub use seams::{Heard, Hooks, Journal, JournalError, Observed, Observer, Tools};
@@ -27,6 +28,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
+use turn_clock::{TurnClock, Wake};
 use uuid::Uuid;
 
 /// What others want of the agent.
@@ -87,6 +90,7 @@ pub struct Driver {
     happenings: mpsc::UnboundedReceiver<Happening>,
     /// The wait before the next try.
     waiting: Option<AbortHandle>,
+    turn_clock: TurnClock,
     draining: bool,
     ended: Option<Ended>,
 }
@@ -109,6 +113,7 @@ impl Driver {
             happened,
             happenings,
             waiting: None,
+            turn_clock: TurnClock::default(),
             draining: false,
             ended: None,
         }
@@ -136,6 +141,7 @@ impl Driver {
                 return Ok(Ended::Idle);
             }
             let flush_at = self.in_flight.as_ref().and_then(InFlight::flush_at);
+            let (wake_at, time_up) = self.deadline().unzip();
             tokio::select! {
                 // In this order: what is told comes before what is read.
                 biased;
@@ -144,10 +150,25 @@ impl Driver {
                     None => (open, self.draining) = (false, true),
                 },
                 heard = self.journal.heard() => self.heard(heard?),
+                // Before what streams in: a reply without end is cut off all the same.
+                () = sleep_until(wake_at) => self.step_if(time_up.flatten()),
                 () = sleep_until(flush_at) => self.flush().await?,
                 Some(happening) = self.happenings.recv() => self.happening(happening).await?,
             }
         }
+    }
+
+    /// When to look at the turn's time limit, and what to say of it then.
+    fn deadline(&mut self) -> Option<(Instant, Option<Input>)> {
+        let now = (self.clock)();
+        let deadline = self.machine.deadline(now)?;
+        let (turn, limit) = (deadline.turn, deadline.limit);
+        Some(
+            match self.turn_clock.wake_at(&deadline, now, Instant::now()) {
+                Wake::TimeUp(at) => (at, Some(Input::TimeUp { turn, limit })),
+                Wake::LookAgain(at) => (at, None),
+            },
+        )
     }
 
     fn is_quiet(&self) -> bool {
@@ -274,7 +295,14 @@ impl Driver {
             turn: None,
             body: IncarnationEnded { incarnation }.into(),
         };
-        self.append(vec![ended], None).await.map(drop)
+        self.append(vec![ended], None).await?;
+        self.settled();
+        Ok(())
+    }
+
+    fn settled(&mut self) {
+        let (agent, window) = (self.machine.agent(), self.machine.window());
+        (self.observer)(Observed::Settled(agent, window));
     }
 
     /// Makes the events durable; then they are shown and fed back.
@@ -290,6 +318,9 @@ impl Driver {
             (self.observer)(Observed::Event(event));
         }
         self.feed(events.clone());
+        if events.iter().any(ends_turn) {
+            self.settled();
+        }
         Ok(events)
     }
 
@@ -303,6 +334,12 @@ impl Driver {
                 wait.abort();
             }
             self.step(Input::Event(event));
+        }
+    }
+
+    fn step_if(&mut self, input: Option<Input>) {
+        if let Some(input) = input {
+            self.step(input);
         }
     }
 
@@ -320,8 +357,12 @@ impl Driver {
     }
 }
 
+const fn ends_turn(event: &Event) -> bool {
+    matches!(event.body, Body::TurnEnded(_))
+}
+
 /// For ever, where there is nothing to wait for.
-async fn sleep_until(at: Option<tokio::time::Instant>) {
+async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,

@@ -3,12 +3,13 @@
 use agentd_core::draft::Delta;
 use agentd_core::event::{Event, NewEvent, TaskExit};
 use agentd_core::hook::{Fire, Verdict};
-use agentd_core::id::{BootId, TaskId, TryId, TurnId};
+use agentd_core::id::{BootId, ConversationId, TaskId, TryId, TurnId};
 use agentd_core::link::Order;
 use agentd_core::message::ToolCall;
 use agentd_core::recover::CallFact;
-use agentd_core::state::StartedCall;
+use agentd_core::state::{AgentState, StartedCall};
 use agentd_core::turn::{Consent, Finished, Prepared};
+use agentd_core::window::Window;
 use async_trait::async_trait;
 use tokio::sync::watch;
 
@@ -60,6 +61,9 @@ pub enum JournalError {
 /// What the agent can do.
 #[async_trait]
 pub trait Tools: Send + Sync + 'static {
+    /// The calls from now on are of this turn of this conversation.
+    fn in_turn(&self, _conversation: Option<ConversationId>, _turn: TurnId) {}
+
     /// Checks a call, and finds out what its start must record.
     async fn prepare(&self, call: &ToolCall, consent: Consent) -> Prepared;
 
@@ -99,6 +103,9 @@ pub trait Hooks: Send + Sync + 'static {
 pub enum Observed<'a> {
     Event(&'a Event),
     Delta(TryId, &'a Delta),
+    /// The agent with all events folded that were observed so far: after the end of each turn, and when the
+    /// driver ends.
+    Settled(&'a AgentState, &'a Window),
 }
 
 /// Is shown everything once it is durable.

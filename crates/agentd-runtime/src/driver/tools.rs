@@ -29,6 +29,10 @@ impl Driver {
 
     pub(super) fn run_tool(&mut self, call: ToolCall, started: StartedCall) {
         let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
+        let agent = self.machine.agent();
+        if let Some(turn) = &agent.turn {
+            tools.in_turn(agent.tree.current(), turn.id);
+        }
         let cancelled = self.cancelled(&call.id);
         let around = self.around();
         tokio::spawn(async move {

@@ -39,7 +39,7 @@ pub async fn run(
     mut asked: mpsc::UnboundedReceiver<Ask>,
     heard: mpsc::UnboundedSender<Heard>,
 ) {
-    let link = Runtime::new(options.agent, options.runtime);
+    let link = Runtime::new(options.agent, options.runtime, options.secret.clone());
     let (asking, firing) = (BTreeMap::new(), HashMap::new());
     let mut wire = Wire {
         link,
@@ -103,7 +103,7 @@ impl Wire {
             let did = tokio::select! {
                 frame = connection.next() => {
                     let Some(Ok(frame)) = frame else { return Over::Broken };
-                    let Ok(down) = serde_json::from_slice::<Down>(&frame) else {
+                    let Ok(down) = Down::read(&frame) else {
                         return Over::Broken;
                     };
                     failpoint::hit_of("on", "receive", down.name());

@@ -2,6 +2,7 @@
 //! says and how the answer reads is `agentd_core::wire`.
 
 use super::{Failure, Options, SetUpError, address};
+use crate::tls;
 use agentd_core::draft::Delta;
 use agentd_core::event::FailureClass;
 use agentd_core::message::Wire;
@@ -33,9 +34,8 @@ impl Http {
                 url: options.base_url,
             });
         }
-        // Somebody else in this process may have chosen one before: theirs is as good.
-        let _chosen = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls::config().map_err(SetUpError::Tls)?)
             .connect_timeout(options.connect_timeout)
             .read_timeout(options.silence)
             .default_headers(address::headers(&options)?)

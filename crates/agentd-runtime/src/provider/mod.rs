@@ -62,6 +62,8 @@ pub enum SetUpError {
     BadKey,
     #[error("the HTTP client cannot be set up: {0}")]
     Client(#[source] reqwest::Error),
+    #[error("TLS cannot be set up: {0}")]
+    Tls(#[source] rustls::Error),
 }
 
 /// Where to find a provider.

@@ -98,6 +98,6 @@ pub(super) fn interrupted() -> Finished {
     said(CallOutcome::Interrupted, "Interrupted before it was done.")
 }
 
-fn broken() -> Failure {
+pub(super) fn broken() -> Failure {
     Failure::new("The tool broke off inside agentd; this is a fault of agentd.")
 }

@@ -1,15 +1,19 @@
 //! What every tool has at hand.
 
 use super::ToolboxOptions;
+use super::blocking::broken;
+use super::failure::Failure;
 use super::secrets::Secrets;
 use super::tool::Traits;
 use crate::link::Asking;
-use agentd_core::id::{BootId, TaskId};
+use agentd_core::id::{BootId, CallId, ConversationId, TaskId, TurnId};
 use agentd_core::permission::{Subject, decide, stricter};
 use agentd_core::spec::{Decision, Rule};
-use agentd_process::task::{Limits, ShimProgram};
+use agentd_process::task::{Confined, Limits, ShimProgram};
+use agentd_sandbox::Network;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 pub(super) struct Desk {
     pub cwd: PathBuf,
@@ -22,8 +26,12 @@ pub(super) struct Desk {
     pub shim: ShimProgram,
     pub lab: Option<PathBuf>,
     pub task_limits: Limits,
+    /// None lets tools do what their user may do.
+    pub confined: Option<Confined>,
     pub boot: BootId,
     pub asking: Option<Asking>,
+    /// The turn whose calls run, and its conversation. The driver says so before each call.
+    turn: Mutex<Option<(Option<ConversationId>, TurnId)>>,
     rules: Vec<Rule>,
     ask_by_default: bool,
 }
@@ -41,11 +49,29 @@ impl Desk {
             shim: options.shim,
             lab: options.lab,
             task_limits: options.task_limits,
+            confined: options.confined,
             boot: options.boot,
             asking: options.asking,
+            turn: Mutex::default(),
             rules: options.rules,
             ask_by_default: options.ask_by_default,
         }
+    }
+
+    pub fn enter_turn(&self, conversation: Option<ConversationId>, turn: TurnId) {
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some((conversation, turn));
+    }
+
+    /// The environment of a command that runs for this call.
+    pub fn env_of(&self, call: &CallId) -> BTreeMap<String, String> {
+        let mut env = self.env.clone();
+        let turn = *self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((conversation, turn)) = turn {
+            env.extend(conversation.map(|id| ("AGENTD_CONVERSATION".to_owned(), id.to_string())));
+            env.insert("AGENTD_TURN".to_owned(), turn.to_string());
+        }
+        env.insert("AGENTD_CALL_ID".to_owned(), call.to_string());
+        env
     }
 
     /// What the rules say about a call. It must be allowed for each of its subjects.
@@ -58,6 +84,38 @@ impl Desk {
             .iter()
             .map(|subject| decide(&self.rules, tool, subject, default));
         decisions.reduce(stricter).unwrap_or(default)
+    }
+
+    /// What confines a command that runs in the foreground, or in the background.
+    pub fn confined(&self, foreground: bool) -> Option<Box<Confined>> {
+        let mut confined = self.confined.clone()?;
+        confined.policy.foreground = foreground;
+        Some(Box::new(confined))
+    }
+
+    pub fn has_no_network(&self) -> bool {
+        let confined = self.confined.as_ref();
+        confined.is_some_and(|confined| confined.policy.network == Network::Off)
+    }
+
+    /// Does a tool's own work with files under the same rules as commands, on a thread of its own: the kernel
+    /// restricts threads, for good.
+    pub fn within<T: Send>(
+        &self,
+        work: impl FnOnce() -> Result<T, Failure> + Send,
+    ) -> Result<T, Failure> {
+        let Some(confined) = &self.confined else {
+            return work();
+        };
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                agentd_sandbox::restrict_thread(&confined.policy).map_err(|error| {
+                    Failure::new(format!("The sandbox cannot be set up: {error}."))
+                })?;
+                work()
+            });
+            thread.join().unwrap_or_else(|_| Err(broken()))
+        })
     }
 
     /// Where all that is known about a task is.

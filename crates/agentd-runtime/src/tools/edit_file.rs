@@ -93,12 +93,14 @@ impl Tool for EditFile {
         }
         let desk = Arc::clone(desk);
         let change = blocking::whole(move || {
-            let target = Target::of(&desk, &arguments.path)?;
-            let content = content(&target)?;
-            let edited = arguments.edit().apply(&target.name, &content)?;
-            Ok(FileChange {
-                before: Some(hash::of(content.as_bytes())),
-                after: hash::of(edited.text.as_bytes()),
+            desk.within(|| {
+                let target = Target::of(&desk, &arguments.path)?;
+                let content = content(&target)?;
+                let edited = arguments.edit().apply(&target.name, &content)?;
+                Ok(FileChange {
+                    before: Some(hash::of(content.as_bytes())),
+                    after: hash::of(edited.text.as_bytes()),
+                })
             })
         });
         Ok(Start {
@@ -112,7 +114,7 @@ impl Tool for EditFile {
             return blocking::interrupted();
         }
         // Once begun it is done in a moment, and half of it cannot be left.
-        match blocking::whole(move || edit(&job)).await {
+        match blocking::whole(move || job.desk.within(|| edit(&job))).await {
             Ok(result) => done(result),
             Err(failure) => failure.into(),
         }

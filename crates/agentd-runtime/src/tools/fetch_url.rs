@@ -5,6 +5,7 @@ use super::desk::Desk;
 use super::failure::{Failure, said};
 use super::output::{self, number};
 use super::tool::{Job, Tool, Traits};
+use crate::tls;
 use agentd_core::message::CallOutcome;
 use agentd_core::permission::Subject;
 use agentd_core::spec::Decision;
@@ -89,6 +90,10 @@ fn subject(url: &Url) -> Subject {
 }
 
 async fn fetch(job: &Job<Arguments>) -> Result<Finished, Failure> {
+    if job.desk.has_no_network() {
+        let text = "This agent's network is off; nothing was fetched.";
+        return Err(Failure::new(text));
+    }
     let url = job.arguments.address()?;
     let response = client(&job.desk)?.get(url).send().await;
     let response = response.map_err(|error| cannot(&error))?;
@@ -115,10 +120,11 @@ async fn fetch(job: &Job<Arguments>) -> Result<Finished, Failure> {
 }
 
 fn client(desk: &Arc<Desk>) -> Result<Client, Failure> {
-    // Somebody else in this process may have chosen one before: theirs is as good.
-    let _chosen = rustls::crypto::ring::default_provider().install_default();
+    let tls = tls::config();
+    let tls = tls.map_err(|error| Failure::new(format!("TLS cannot be set up: {error}.")))?;
     let desk = Arc::clone(desk);
     let client = Client::builder()
+        .tls_backend_preconfigured(tls)
         .timeout(PATIENCE)
         .redirect(Policy::custom(move |attempt| follow(&desk, attempt)))
         .build();

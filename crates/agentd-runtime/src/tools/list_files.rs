@@ -94,18 +94,20 @@ fn list(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
     };
     let mut text = String::new();
     let mut count = 0;
-    let way = walk.each(|entry, _| {
-        count += 1;
-        if count <= SHOWN {
-            text.push_str(&paths::shown(&desk.cwd, entry.path()));
-            let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-            text.push_str(if is_folder { "/\n" } else { "\n" });
-        }
-        match count < COUNTED {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
-    });
+    let way = desk.within(|| {
+        Ok(walk.each(|entry, _| {
+            count += 1;
+            if count <= SHOWN {
+                text.push_str(&paths::shown(&desk.cwd, entry.path()));
+                let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+                text.push_str(if is_folder { "/\n" } else { "\n" });
+            }
+            match count < COUNTED {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        }))
+    })?;
     if count == 0 {
         text.push_str("Nothing was found.");
     }

@@ -44,7 +44,7 @@ pub use tool::Traits;
 use crate::driver::Tools;
 use crate::link::Asking;
 use agentd_core::event::TaskExit;
-use agentd_core::id::{BootId, TaskId};
+use agentd_core::id::{BootId, ConversationId, TaskId, TurnId};
 use agentd_core::kin;
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover::CallFact;
@@ -52,7 +52,7 @@ use agentd_core::spec::Rule;
 use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_process::failpoint;
-use agentd_process::task::{Limits, ShimProgram};
+use agentd_process::task::{Confined, Limits, ShimProgram};
 use async_trait::async_trait;
 use blocking::Cancelled;
 use desk::Desk;
@@ -75,6 +75,8 @@ pub struct ToolboxOptions {
     pub state: PathBuf,
     /// The whole environment of the tools' processes: see [`allowed_env`].
     pub env: Vec<(String, String)>,
+    /// What tools may see, write and reach; none lets them do what their user may do.
+    pub confined: Option<Confined>,
     pub rules: Vec<Rule>,
     /// Whether a call that changes something or reaches out is asked about where no rule matches it.
     pub ask_by_default: bool,
@@ -208,6 +210,10 @@ impl Toolbox {
 
 #[async_trait]
 impl Tools for Toolbox {
+    fn in_turn(&self, conversation: Option<ConversationId>, turn: TurnId) {
+        self.desk.enter_turn(conversation, turn);
+    }
+
     async fn prepare(&self, call: &ToolCall, consent: Consent) -> Prepared {
         let prepared = match self.tool(&call.name) {
             Some(tool) => tool.prepare(&self.desk, call, consent).await,

@@ -82,7 +82,10 @@ impl Tool for ReadFile {
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
-        let work = move |stop: &Stop| show(&job.desk, &job.arguments, &stop.within(PATIENCE));
+        let work = move |stop: &Stop| {
+            let stop = stop.within(PATIENCE);
+            job.desk.within(|| show(&job.desk, &job.arguments, &stop))
+        };
         match blocking::read(cancelled, work).await {
             Ok(Ok(block)) => Finished::new(CallOutcome::Ok, vec![block]),
             Ok(Err(failure)) => failure.into(),

@@ -32,10 +32,13 @@ impl Target {
     pub fn of(desk: &Desk, given: &str) -> Result<Self, Failure> {
         let path = paths::locate(&desk.cwd, given)?;
         let name = paths::shown(&desk.cwd, &path);
-        Ok(Self {
-            path: paths::real(&path),
-            name,
-        })
+        let path = paths::real(&path);
+        if desk.confined.is_some() && agentd_sandbox::is_protected(&path) {
+            return Err(Failure::new(format!(
+                "{name} is in a git directory, which the sandbox keeps from being changed; use git."
+            )));
+        }
+        Ok(Self { path, name })
     }
 
     /// That there is a file to change, or room for a new one.
@@ -179,16 +182,18 @@ pub(super) async fn fact(
         return CallFact::Unknown;
     };
     let looked = blocking::whole(move || {
-        let target = Target::of(&desk, &given)?;
-        // Whether it was ever made or not, nobody needs it any more.
-        drop(fs::remove_file(unready(&target.path, &call)));
-        let now = target.hash()?;
-        Ok::<_, Failure>(if now.as_ref() == Some(&change.after) {
-            CallFact::Ended(said(CallOutcome::Ok, said_of(&target.name, &change)))
-        } else if now == change.before {
-            CallFact::NotStarted
-        } else {
-            CallFact::Unknown
+        desk.within(|| {
+            let target = Target::of(&desk, &given)?;
+            // Whether it was ever made or not, nobody needs it any more.
+            drop(fs::remove_file(unready(&target.path, &call)));
+            let now = target.hash()?;
+            Ok::<_, Failure>(if now.as_ref() == Some(&change.after) {
+                CallFact::Ended(said(CallOutcome::Ok, said_of(&target.name, &change)))
+            } else if now == change.before {
+                CallFact::NotStarted
+            } else {
+                CallFact::Unknown
+            })
         })
     });
     match looked.await {

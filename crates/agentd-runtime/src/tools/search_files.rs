@@ -123,22 +123,25 @@ fn search(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
         matches: 0,
         files: 0,
     };
-    let mut way = walk.each(|entry, stop| {
-        let path = entry.path();
-        // A link to a file is looked at only where it was asked for by name.
-        let is_file = match entry.depth() {
-            0 => path.is_file(),
-            _ => entry.file_type().is_some_and(|kind| kind.is_file()),
-        };
-        if is_file {
-            // A file that cannot be read is like one that has no match.
-            drop(found.look_into(path, stop));
-        }
-        ControlFlow::Continue(())
-    });
+    let mut way = desk.within(|| {
+        Ok(walk.each(|entry, stop| {
+            let path = entry.path();
+            // A link to a file is looked at only where it was asked for by name.
+            let is_file = match entry.depth() {
+                0 => path.is_file(),
+                _ => entry.file_type().is_some_and(|kind| kind.is_file()),
+            };
+            if is_file {
+                // A file that cannot be read is like one that has no match.
+                drop(found.look_into(path, stop));
+            }
+            ControlFlow::Continue(())
+        }))
+    })?;
     if walk.root.is_file() {
         way.unreadable = way.unreadable.or_else(|| {
-            let error = File::open(&walk.root).err()?;
+            let opened = desk.within(|| Ok(File::open(&walk.root).err()));
+            let error = opened.ok()??;
             Some(error.to_string())
         });
     }

@@ -34,9 +34,6 @@ const INTERRUPT_PATIENCE: Duration = Duration::from_millis(500);
 const BEGIN_PATIENCE: Duration = Duration::from_secs(10);
 const BEGIN_PAUSE: Duration = Duration::from_millis(5);
 
-/// Tells a command by which call it runs.
-const CALL_ID: &str = "AGENTD_CALL_ID";
-
 pub(super) struct Shell;
 
 #[derive(Deserialize)]
@@ -217,12 +214,10 @@ impl Arguments {
     }
 
     fn order(&self, desk: &Desk, call: &CallId) -> Result<Order, Failure> {
-        let mut env = desk.env.clone();
-        env.insert(CALL_ID.to_owned(), call.to_string());
         Ok(Order {
             program: program(),
             args: vec!["-c".to_owned(), self.command.clone()],
-            env,
+            env: desk.env_of(call),
             cwd: self.folder(desk)?,
             time_limit_ms: self.time_limit_ms(),
             grace_ms: GRACE_MS,
@@ -233,6 +228,7 @@ impl Arguments {
             redact: desk.secrets.values(),
             lab: desk.lab.clone(),
             limits: desk.task_limits,
+            confined: desk.confined(!self.is_background()),
         })
     }
 }

@@ -33,8 +33,12 @@ pub(super) async fn find(
     boot: Option<BootId>,
 ) -> Result<Found, Failure> {
     let dir = desk.task_dir(task);
-    let boot = boot.map(|boot| boot.to_string());
-    let found = blocking::whole(move || task::find(&dir, boot.as_deref()));
+    // Before the machine was last started, or in a home that this one is a copy of.
+    let is_of_now = boot.is_none_or(|boot| boot == desk.boot);
+    let found = blocking::whole(move || match is_of_now {
+        true => task::find(&dir, None),
+        false => task::find_ended(&dir),
+    });
     found.await?.map_err(|error| cannot_tell(&error))
 }
 

@@ -25,6 +25,7 @@ impl Stage {
             cwd,
             state: base.join("state"),
             env: Vec::new(),
+            confined: None,
             rules: Vec::new(),
             ask_by_default: false,
             tools: None,
@@ -145,6 +146,13 @@ pub(super) fn words(blocks: &[Block]) -> String {
         other => panic!("{other:?}"),
     });
     texts.collect()
+}
+
+#[test]
+fn a_spec_may_name_exactly_the_tools_that_there_are() {
+    let all = super::all(None);
+    let names: Vec<&str> = all.iter().map(|tool| tool.name()).collect();
+    assert_eq!(names, agentd_core::spec::TOOLS);
 }
 
 #[test]

@@ -70,11 +70,13 @@ impl Tool for WriteFile {
         refuse_mark("content", &arguments.content)?;
         let desk = Arc::clone(desk);
         let change = blocking::whole(move || {
-            let target = Target::of(&desk, &arguments.path)?;
-            target.check()?;
-            Ok(FileChange {
-                before: target.hash()?,
-                after: hash::of(arguments.content.as_bytes()),
+            desk.within(|| {
+                let target = Target::of(&desk, &arguments.path)?;
+                target.check()?;
+                Ok(FileChange {
+                    before: target.hash()?,
+                    after: hash::of(arguments.content.as_bytes()),
+                })
             })
         });
         Ok(Start {
@@ -88,7 +90,7 @@ impl Tool for WriteFile {
             return blocking::interrupted();
         }
         // Once begun it is done in a moment, and half of it cannot be left.
-        match blocking::whole(move || write(&job)).await {
+        match blocking::whole(move || job.desk.within(|| write(&job))).await {
             Ok(result) => done(result),
             Err(failure) => failure.into(),
         }

@@ -96,7 +96,13 @@ async fn a_task_outlives_the_command_that_started_it() {
     let task = stage
         .background("sh -c 'while ! [ -e go ]; do sleep 0.01; done; echo late' & echo soon")
         .await;
-    let text = output(&stage, task, None).await;
+    let text = loop {
+        // On a busy machine the child could otherwise write before the command that started it.
+        let text = output(&stage, task, None).await;
+        if text.contains("soon") {
+            break text;
+        }
+    };
     assert!(text.contains("is running"), "{text}");
     fs::write(stage.path("go"), "").unwrap();
     let (exit, text) = ended(&stage, task).await;

@@ -70,6 +70,7 @@ impl Stage {
             cwd,
             state: base.join("state"),
             env: env.map(|(name, value)| (name.into(), value.into())).into(),
+            confined: None,
             rules: Vec::new(),
             ask_by_default: false,
             tools: None,

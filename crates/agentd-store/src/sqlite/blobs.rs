@@ -1,7 +1,7 @@
 //! Long strings of a body are kept apart: compressed, once for the same content, and capped.
 
 use crate::chain::{self, Hash, hex, unhex};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_corrupt};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::Value;
 
@@ -113,11 +113,16 @@ pub fn put_back(connection: &Connection, json: &str, apart: &str) -> Result<Opti
 
 pub fn read(connection: &Connection, hash: &Hash) -> Result<Option<String>> {
     let mut statement = connection.prepare_cached("SELECT size, zstd FROM blob WHERE hash = ?1")?;
-    let found: Option<(usize, Vec<u8>)> = statement
+    let found = statement
         .query_row([hash], |row| {
             Ok((row.get::<_, i64>(0)?.unsigned_abs() as usize, row.get(1)?))
         })
-        .optional()?;
+        .optional();
+    let found: Option<(usize, Vec<u8>)> = match found {
+        // On a damaged page it is as good as missing, for its own event alone.
+        Err(error) if is_corrupt(&error) => None,
+        found => found?,
+    };
     let Some((size, packed)) = found else {
         return Ok(None);
     };

@@ -1,6 +1,7 @@
 //! Opening a database file the way each part needs it.
 
 use super::follower::index;
+use super::template::{self, Durable};
 use super::{Options, schema};
 use crate::error::{Disk, Error, Result};
 use rusqlite::config::DbConfig;
@@ -27,13 +28,16 @@ pub fn journal(options: &Options) -> Result<Connection> {
         true => "OFF",
         false => "FULL",
     };
-    writer(options, &options.journal(), synchronous, schema::JOURNAL)
+    let path = options.journal();
+    template::make(options, &path, schema::JOURNAL, Durable::Yes)?;
+    writer(options, &path, synchronous, schema::JOURNAL)
 }
 
 /// The same for what is derived. That is a cache: one that cannot be read, or that a newer agentd
 /// made, is emptied and made again.
 pub fn derived(options: &Options) -> Result<Connection> {
     let open = || {
+        template::make(options, &options.derived(), schema::DERIVED, Durable::No)?;
         let connection = writer(options, &options.derived(), "NORMAL", schema::DERIVED)?;
         index::make_shard(&connection, 0)?;
         Ok(connection)
@@ -83,6 +87,11 @@ fn empty(connection: &Connection) -> Result<()> {
 
 const WRITE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_CREATE);
 
+/// A connection to a file that is yet to be filled.
+pub fn create(options: &Options, path: &Path) -> Result<Connection> {
+    connect(options, path, WRITE)
+}
+
 fn writer(
     options: &Options,
     path: &Path,
@@ -117,6 +126,19 @@ fn use_log(options: &Options, connection: &Connection) -> Result<()> {
         // tidy: polls for the lock
         std::thread::sleep(POLL);
     }
+}
+
+/// The write-ahead log stays as it is when this connection is closed: it may hold what SQLite does not
+/// see any more.
+pub fn leave_log(connection: &Connection) -> Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(())
+}
+
+/// Takes [`leave_log`] back.
+pub fn clear_log(connection: &Connection) -> Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    Ok(())
 }
 
 /// Opens for reading what a writer has made.

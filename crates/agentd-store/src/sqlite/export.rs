@@ -85,6 +85,9 @@ fn journal<W: Write>(
         let mut rows = statement.query(parameters)?;
         while let Some(row) = rows.next()? {
             let row = StoredEvent::read_of(row, agent)?;
+            if row.seq != after.next() {
+                return Err(missing_event(agent, after.next()));
+            }
             let apart = read_apart(journal, agent, &row)?;
             after = row.seq;
             bytes += row.body.as_ref().map_or(0, String::len);
@@ -97,6 +100,9 @@ fn journal<W: Write>(
         drop(rows);
         drop(statement);
         moment.commit()?;
+        if batch.is_empty() && after < through {
+            return Err(missing_event(agent, after.next()));
+        }
         if batch.is_empty() {
             return Ok(());
         }
@@ -106,6 +112,15 @@ fn journal<W: Write>(
             }
             writer.event(row.into())?;
         }
+    }
+}
+
+/// Numbers have no gaps: an event that is not there was lost.
+const fn missing_event(agent: AgentId, seq: Seq) -> Error {
+    Error::Damaged {
+        agent,
+        seq,
+        reason: Unreadable::Gap,
     }
 }
 

@@ -1,16 +1,20 @@
 //! Puts a portable file's agents in their place, all of them or none.
 
+mod under;
+
 use super::agents::{self, Line};
+use super::head::Tip;
 use super::names;
 use super::row::{IdParam, agent_num, sql_seq};
 use super::writer::entry::{self, Care};
 use super::writer::{Databases, Entry, Written};
 use super::{blobs, load};
-use crate::chain::Hash;
+use crate::chain::{Hash, hex};
 use crate::error::{Error, Result};
 use crate::export::{Item, Parsed, Row};
-use crate::store::Imported;
-use agentd_core::event::{Body, Kind};
+use crate::rechain::rechain;
+use crate::store::{ImportAs, Imported};
+use agentd_core::event::{AgentImported, Body, Kind};
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::AgentState;
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -26,8 +30,20 @@ struct Target {
 }
 
 /// Runs on the writer's thread, inside a transaction of its own.
-pub fn import(databases: &Databases, parsed: &Parsed) -> Result<(Imported, Option<Written>)> {
+pub fn import(
+    databases: &Databases,
+    parsed: Parsed,
+    under: Option<&ImportAs>,
+    tips: &mut Vec<Tip>,
+) -> Result<(Imported, Option<Written>)> {
     let journal = &databases.journal;
+    let (parsed, origin) = match under {
+        Some(under) if is_listed(journal, parsed.agent)? => {
+            let origin = origin(&parsed)?;
+            (rechain(parsed, under.id)?, Some(origin))
+        }
+        _ => (parsed, None),
+    };
     let mut target: Option<Target> = None;
     let mut agents = Vec::new();
     for item in &parsed.items {
@@ -54,23 +70,70 @@ pub fn import(databases: &Databases, parsed: &Parsed) -> Result<(Imported, Optio
         }
     }
     for agent in agents {
-        let entry = readable(databases, agent)?;
+        let mut entry = readable(databases, agent)?;
         check_origins(databases, &entry.state)?;
         if agent == parsed.agent {
+            if let Some(under) = under {
+                under::adopt(journal, &mut entry, under, origin)?;
+            }
+            tips.push(tip(journal, &entry)?);
             let written = Written::Event {
                 num: entry.num,
                 seq: entry.state.head,
                 chain: entry.chain,
             };
-            list(journal, entry)?;
+            let displaced = list(journal, entry)?;
             let imported = Imported {
                 agent,
                 events: parsed.events,
+                displaced,
             };
             return Ok((imported, Some(written)));
         }
+        tips.push(tip(journal, &entry)?);
     }
     Err(Error::BadExport("an agent without events".to_owned()))
+}
+
+/// The last event of an agent, for the head.
+fn tip(journal: &Connection, entry: &Entry) -> Result<Tip> {
+    let position: i64 = journal.query_row(
+        "SELECT position FROM event WHERE agent = ?1 AND seq = ?2",
+        params![entry.num, sql_seq(entry.state.head)],
+        |row| row.get(0),
+    )?;
+    Ok(Tip {
+        agent: entry.state.id,
+        seq: entry.state.head,
+        position: position.unsigned_abs(),
+        chain: entry.chain,
+    })
+}
+
+/// Where a journal that gets another id comes from.
+fn origin(parsed: &Parsed) -> Result<AgentImported> {
+    let last = parsed.items.iter().rev().find_map(|item| match item {
+        Item::Event(row) => Some(row),
+        _ => None,
+    });
+    let last = last.ok_or_else(|| Error::BadExport("an agent without events".to_owned()))?;
+    Ok(AgentImported {
+        agent: parsed.agent,
+        seq: last.seq,
+        chain: hex(&last.chain),
+    })
+}
+
+/// Whether the agent is there, and not only as another one's ancestor.
+fn is_listed(journal: &Connection, agent: AgentId) -> Result<bool> {
+    let listed: Option<i64> = journal
+        .query_row(
+            "SELECT listed FROM agent WHERE id = ?1",
+            [IdParam(agent.as_bytes())],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(listed.is_some_and(|listed| listed != 0))
 }
 
 fn begin(journal: &Connection, agent: AgentId, is_main: bool) -> Result<Target> {
@@ -204,14 +267,17 @@ fn check_origins(databases: &Databases, state: &AgentState) -> Result<()> {
     Ok(())
 }
 
-/// Gives the imported agent its line and its names.
-fn list(journal: &Connection, mut entry: Entry) -> Result<()> {
+/// Gives the imported agent its line and its names. Returns the agent whose alias its name was.
+fn list(journal: &Connection, mut entry: Entry) -> Result<Option<AgentId>> {
+    let mut displaced = None;
     // An archived one has given its names back.
     if !entry.state.archived {
         let names = Body::from(agentd_core::event::AgentRestored {});
         names::check_names(journal, &entry, std::iter::once(&names))?;
+        displaced = names::find(journal, &entry.state.name)?;
         names::update_names(journal, &entry)?;
     }
     let nothing = Line::none();
-    agents::update_line(journal, &mut entry, &nothing)
+    agents::update_line(journal, &mut entry, &nothing)?;
+    Ok(displaced)
 }

@@ -2,16 +2,16 @@
 
 use super::follower::snapshot::{self, Snapshot};
 use super::readers::Databases;
-use super::row::{COLUMNS, StoredEvent, existing_agent_num, sql_seq};
+use super::row::{COLUMNS, StoredEvent, existing_agent_num, seq, sql_seq};
 use super::window;
 use crate::chain::{GENESIS, Hash};
-use crate::error::{Error, Result, Unreadable};
+use crate::error::{Error, Result, Unreadable, is_corrupt};
 use crate::store::{Damage, Loaded, Source};
 use agentd_core::event::{DecodeError, Event};
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::AgentState;
 use agentd_core::window::Window;
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 /// Where a fold begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +53,19 @@ pub fn fold_each(
     let mut rows = statement.query(params![num, sql_seq(folded.state.head)])?;
     let mut damaged: Option<(Seq, Unreadable)> = None;
     let mut last = folded.state.head;
-    while let Some(row) = rows.next()? {
+    loop {
         let expected = folded.state.head.next();
+        let row = match rows.next() {
+            Ok(Some(row)) => row,
+            Ok(None) => break,
+            // What lies behind a damaged page cannot be reached from here.
+            Err(error) if is_corrupt(&error) => {
+                damaged.get_or_insert((expected, Unreadable::Page));
+                last = last.max(last_seq(journal, num));
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        };
         let stored = match StoredEvent::read(row)? {
             Ok(stored) => stored,
             Err(reason) => {
@@ -94,6 +105,16 @@ pub fn fold_each(
         reason,
     });
     Ok(folded)
+}
+
+/// The last event of an agent, by the index alone.
+fn last_seq(journal: &Connection, num: i64) -> Seq {
+    let last: rusqlite::Result<Option<i64>> = journal.query_row(
+        "SELECT max(seq) FROM event WHERE agent = ?1",
+        [num],
+        |row| row.get(0),
+    );
+    last.ok().flatten().map_or(Seq::ZERO, seq)
 }
 
 impl Folded {
@@ -186,7 +207,8 @@ pub fn agent(databases: &Databases, agent: AgentId) -> Result<Loaded> {
         // Nothing of it is left to show: that must not look like an agent that said nothing.
         (None, Some(damage)) => return Err(damage.error(agent)),
     };
-    moment.commit()?;
+    // Nothing was written; and a commit fails where a damaged page was met.
+    drop(moment);
     Ok(Loaded {
         state: folded.state,
         window,

@@ -2,26 +2,33 @@
 //! what is derived.
 //!
 //! - `journal.db`, written by `writer` alone, with full durability.
+//! - `journal.head`, written by `writer` after each commit, without a sync: what was acknowledged.
 //! - `derived.db`, written by `follower` alone: snapshots and the search index.
 
 mod agents;
 mod blobs;
 mod connect;
+mod derived;
 mod drafts;
 #[cfg(test)]
 mod explain;
 mod export;
 mod follower;
+mod head;
 mod import;
+mod inspect;
 mod load;
 mod names;
 mod notify;
+mod options;
 mod purge;
 mod read;
 mod readers;
+mod repair;
 mod row;
 mod schema;
 mod search;
+mod template;
 mod turns;
 mod verify;
 mod window;
@@ -42,61 +49,10 @@ use readers::Readers;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 use writer::Writer;
 
-/// How to open a store.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The folder that holds the database files.
-    pub folder: PathBuf,
-    /// Connections that read side by side.
-    pub readers: usize,
-    /// Appends that may wait for the writer; beyond that, senders wait.
-    pub queue: usize,
-    /// How long to wait for a lock that another process holds.
-    pub lock_timeout: Duration,
-    /// The follower takes a snapshot of an agent after this many events.
-    pub snapshot_every: u64,
-    /// SQLite's name of the file layer; none is the platform's.
-    pub vfs: Option<String>,
-    /// Is told, in the lab alone, what is about to be committed and what was.
-    pub points: Option<Points>,
-    /// Says, in the lab alone, which mistakes are to be made on purpose.
-    pub mutants: Option<Mutants>,
-}
-
-/// When, what, and of what kind.
-pub type Points = fn(&str, &str, &str);
-/// Whether the mistake of this name is to be made.
-pub type Mutants = fn(&str) -> bool;
-
-impl Options {
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self {
-            folder: folder.into(),
-            readers: 2,
-            queue: 1024,
-            lock_timeout: Duration::from_secs(5),
-            snapshot_every: 512,
-            vfs: None,
-            points: None,
-            mutants: None,
-        }
-    }
-
-    pub(in crate::sqlite) fn is_mutant(&self, name: &str) -> bool {
-        self.mutants.is_some_and(|mutants| mutants(name))
-    }
-
-    fn journal(&self) -> PathBuf {
-        self.folder.join("journal.db")
-    }
-
-    fn derived(&self) -> PathBuf {
-        self.folder.join("derived.db")
-    }
-}
+pub use options::{Mutants, Options, Points};
+pub use repair::{Hit, Repaired};
 
 /// A store in a folder. Clones share it; the last one to go closes it.
 #[derive(Clone)]
@@ -104,29 +60,34 @@ pub struct SqliteStore {
     inner: Arc<Inner>,
 }
 
-/// Dropped in this order: nobody may ask for work once the writer has gone.
+/// Dropped in this order: nobody may ask for work once the writer has gone, and the last connection
+/// to close writes the log into the database and deletes it. Readers that close at the same moment
+/// may each find the other still there, and leave it.
 struct Inner {
     follower: Follower,
-    writer: Writer,
     readers: Readers,
+    writer: Writer,
     notify: Arc<Notify>,
+    head: PathBuf,
 }
 
 impl SqliteStore {
     /// Opens the store, creating it where there is none. Blocks on the disk.
     pub fn open(options: Options) -> Result<Self> {
         // The writer makes the files; then there is something to follow.
-        let databases = writer::open(&options)?;
+        let (databases, known) = writer::open(&options)?;
         let follower = Follower::start(&options)?;
         let notify = Arc::new(Notify::new(follower.waker()));
         let readers = Readers::start(&options)?;
-        let writer = Writer::start(options, databases, Arc::clone(&notify))?;
+        let head = options.head();
+        let writer = Writer::start(options, databases, known, Arc::clone(&notify))?;
         Ok(Self {
             inner: Arc::new(Inner {
                 follower,
                 writer,
                 readers,
                 notify,
+                head,
             }),
         })
     }
@@ -295,7 +256,27 @@ impl Store for SqliteStore {
             .readers
             .run(move |_| crate::export::read(input))
             .await?;
-        self.inner.writer.import(parsed).await
+        self.inner.writer.import(parsed, None).await
+    }
+
+    async fn import_as(&self, input: Box<dyn Read + Send>, under: ImportAs) -> Result<Imported> {
+        let parsed = self
+            .inner
+            .readers
+            .run(move |_| crate::export::read(input))
+            .await?;
+        self.inner.writer.import(parsed, Some(under)).await
+    }
+
+    async fn would_purge(
+        &self,
+        agent: AgentId,
+        conversations: Vec<ConversationId>,
+    ) -> Result<Deletion> {
+        self.inner
+            .readers
+            .run(move |db| purge::would_purge(db, agent, &conversations))
+            .await
     }
 
     async fn purge(
@@ -318,9 +299,10 @@ impl Store for SqliteStore {
     }
 
     async fn verify(&self, agent: Option<AgentId>) -> Result<Report> {
+        let head = head::read(&self.inner.head);
         self.inner
             .readers
-            .run(move |db| verify::verify(db, agent))
+            .run(move |db| verify::verify(db, &head, agent))
             .await
     }
 

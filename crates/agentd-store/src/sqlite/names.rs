@@ -6,34 +6,40 @@ use agentd_core::event::Body;
 use agentd_core::id::AgentId;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-/// Refuses names that others have. True where the names change.
+/// Refuses names that other agents go by; an alias of another agent gives way. True where names change.
 pub fn check_names<'a>(
     journal: &Connection,
     entry: &Entry,
     events: impl Iterator<Item = &'a Body>,
 ) -> Result<bool> {
     let mut changes = false;
+    let (mut name, mut archived) = (&entry.state.name, entry.state.archived);
     for body in events {
-        let name = match body {
-            Body::AgentCreated(body) => &body.name,
-            Body::AgentRenamed(body) => &body.name,
-            Body::AgentRestored(_) => &entry.state.name,
-            Body::AgentArchived(_) => {
-                changes = true;
-                continue;
-            }
+        match body {
+            Body::AgentCreated(body) => name = &body.name,
+            Body::AgentRenamed(body) => name = &body.name,
+            Body::AgentRestored(_) => archived = false,
+            Body::AgentArchived(_) => archived = true,
             _ => continue,
-        };
+        }
         changes = true;
-        let holder: Option<i64> = journal
-            .prepare_cached("SELECT agent FROM name WHERE name = ?1")?
-            .query_row([name], |row| row.get(0))
-            .optional()?;
-        if holder.is_some_and(|holder| holder != entry.num) {
+        if !archived && is_anothers(journal, entry, name)? {
             return Err(Error::NameTaken { name: name.clone() });
         }
     }
     Ok(changes)
+}
+
+/// Whether another living agent goes by this name, and has it not only as an alias.
+fn is_anothers(journal: &Connection, entry: &Entry, name: &str) -> Result<bool> {
+    let holder: Option<i64> = journal
+        .prepare_cached(
+            "SELECT agent.num FROM name JOIN agent ON agent.num = name.agent
+             WHERE name.name = ?1 AND agent.name = ?1",
+        )?
+        .query_row([name], |row| row.get(0))
+        .optional()?;
+    Ok(holder.is_some_and(|holder| holder != entry.num))
 }
 
 /// Names are one space for all living agents; an archived one gives its names back.
@@ -42,9 +48,14 @@ pub fn update_names(journal: &Connection, entry: &Entry) -> Result<()> {
     if entry.state.archived {
         return Ok(());
     }
-    let aliases = entry.state.aliases.iter();
-    for name in std::iter::once(&entry.state.name).chain(aliases) {
-        // An alias that somebody else has taken meanwhile is theirs.
+    // Another agent's alias gives way; `check_names` has refused every other holder.
+    journal.execute(
+        "INSERT INTO name (name, agent) VALUES (?1, ?2)
+         ON CONFLICT (name) DO UPDATE SET agent = excluded.agent",
+        params![entry.state.name, entry.num],
+    )?;
+    for name in &entry.state.aliases {
+        // An alias that another agent has taken meanwhile is that agent's.
         journal.execute(
             "INSERT OR IGNORE INTO name (name, agent) VALUES (?1, ?2)",
             params![name, entry.num],

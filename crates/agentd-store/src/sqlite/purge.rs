@@ -2,14 +2,15 @@
 
 use super::load;
 use super::readers::Databases;
-use super::row::{IdParam, sql_seq};
+use super::row::{IdParam, existing_agent_num, sql_seq};
 use crate::error::{Error, Result};
-use crate::store::Fence;
+use crate::store::{Deletion, Fence};
 use agentd_core::event::Kind;
 use agentd_core::id::{AgentId, ConversationId, Seq, TryId};
 use agentd_core::state::{AgentState, Conversation};
 use rusqlite::types::Value;
 use rusqlite::{Connection, ToSql, params, params_from_iter};
+use std::collections::BTreeSet;
 
 /// Why it may not be purged, if so, before anything is done about it; otherwise how many events have
 /// words to lose.
@@ -36,11 +37,67 @@ pub fn check(databases: &Databases, fence: Fence, conversation: ConversationId) 
     Ok(count.unsigned_abs())
 }
 
+/// What a purge of these conversations, all of them, would delete.
+pub fn would_purge(
+    databases: &Databases,
+    agent: AgentId,
+    conversations: &[ConversationId],
+) -> Result<Deletion> {
+    let journal = &databases.journal;
+    let moment = journal.unchecked_transaction()?;
+    let (state, _) = load::state(databases, agent)?;
+    let num = existing_agent_num(journal, agent)?;
+    let mut deletion = Deletion::default();
+    let mut blobs = BTreeSet::new();
+    let mut positions = BTreeSet::new();
+    for conversation in conversations {
+        let found = purgeable_with(databases, &state, *conversation, conversations)?;
+        let sql = format!("SELECT position FROM event WHERE {}", with_words());
+        let mut statement = journal.prepare_cached(&sql)?;
+        let which = which(num, *conversation, found.began, found.head);
+        let mut rows = statement.query(params_from_iter(which))?;
+        while let Some(row) = rows.next()? {
+            let position: i64 = row.get(0)?;
+            deletion.events += 1;
+            positions.insert(position);
+            blobs.extend(used_by(journal, position)?);
+        }
+    }
+    for blob in blobs {
+        let sql = "SELECT position FROM blob_use WHERE blob = ?1";
+        let mut statement = journal.prepare_cached(sql)?;
+        let users = statement.query_map([blob], |row| row.get::<_, i64>(0))?;
+        let users = users.collect::<rusqlite::Result<BTreeSet<_>>>()?;
+        deletion.blobs += u64::from(users.is_subset(&positions));
+    }
+    // Nothing was written; and a commit fails where a damaged page was met.
+    drop(moment);
+    Ok(deletion)
+}
+
+/// The long texts of one event.
+fn used_by(journal: &Connection, position: i64) -> Result<Vec<i64>> {
+    let sql = "SELECT blob FROM blob_use WHERE position = ?1";
+    let mut statement = journal.prepare_cached(sql)?;
+    let blobs = statement.query_map([position], |row| row.get(0))?;
+    Ok(blobs.collect::<rusqlite::Result<_>>()?)
+}
+
 /// The conversation, if it may be purged.
 pub fn purgeable<'a>(
     databases: &Databases,
     state: &'a AgentState,
     conversation: ConversationId,
+) -> Result<&'a Conversation> {
+    purgeable_with(databases, state, conversation, &[])
+}
+
+/// The same, where these conversations of the agent go as well.
+fn purgeable_with<'a>(
+    databases: &Databases,
+    state: &'a AgentState,
+    conversation: ConversationId,
+    with: &[ConversationId],
 ) -> Result<&'a Conversation> {
     let Some(found) = state.tree.get(conversation) else {
         return Err(Error::NoSuchConversation {
@@ -52,7 +109,7 @@ pub fn purgeable<'a>(
     if state.tree.current() == Some(conversation) && !state.archived {
         return Err(Error::PurgeCurrent { conversation });
     }
-    let by = needed_by(databases, state.id, conversation)?;
+    let by = needed_by(databases, state.id, conversation, with)?;
     if by.is_empty() {
         return Ok(found);
     }
@@ -64,6 +121,7 @@ fn needed_by(
     databases: &Databases,
     agent: AgentId,
     conversation: ConversationId,
+    with: &[ConversationId],
 ) -> Result<Vec<String>> {
     let mut statement = databases.journal.prepare_cached(
         "SELECT agent.name, agent.id, branch.conversation
@@ -79,6 +137,9 @@ fn needed_by(
     while let Some(row) = rows.next()? {
         let (name, id): (String, [u8; 16]) = (row.get(0)?, row.get(1)?);
         let branch = ConversationId::from_bytes(row.get(2)?);
+        if AgentId::from_bytes(id) == agent && with.contains(&branch) {
+            continue;
+        }
         let (state, _) = load::state(databases, AgentId::from_bytes(id))?;
         if state.tree.get(branch).is_some_and(|branch| !branch.purged) {
             names.push(format!("`{name}` (conversation {branch})"));

@@ -1,9 +1,10 @@
 //! Pages of events.
 
 use super::row::{BEHIND, COLUMNS, IdParam, StoredEvent, existing_agent_num, sql_seq};
-use crate::error::Result;
+use crate::error::{Error, Result, Unreadable, is_corrupt};
 use crate::store::*;
-use agentd_core::id::AgentId;
+use agentd_core::event::Event;
+use agentd_core::id::{AgentId, Seq};
 use rusqlite::{Connection, params};
 
 /// Events on one page at the most.
@@ -25,18 +26,57 @@ pub fn page(journal: &Connection, query: &ReadQuery) -> Result<Page> {
         query.turn.as_ref().map(|id| IdParam(id.as_bytes())),
         (limit + 1) as i64,
     ])?;
-    let mut events = Vec::new();
+    let mut events: Vec<Event> = Vec::new();
     let mut next = None;
-    while let Some(row) = rows.next()? {
-        if events.len() == limit {
-            next = events
-                .last()
-                .map(|event: &agentd_core::event::Event| event.seq);
-            break;
+    loop {
+        let read = match rows.next() {
+            Ok(None) => break,
+            Ok(Some(_)) if events.len() == limit => Ok(None),
+            Ok(Some(row)) => StoredEvent::read_of(row, query.agent)
+                .and_then(|stored| {
+                    let last = events.last().map_or(query.after, |event| event.seq);
+                    follows(&stored, last, query)?;
+                    stored.decode(journal, query.agent)
+                })
+                .map(Some),
+            Err(error) => Err(unreadable(error, query, events.last())),
+        };
+        match read {
+            Ok(Some(event)) => events.push(event),
+            // What comes before the damage is shown; the next page says what is wrong.
+            Err(error) if events.is_empty() => return Err(error),
+            Ok(None) | Err(_) => {
+                next = events.last().map(|event: &Event| event.seq);
+                break;
+            }
         }
-        events.push(StoredEvent::read_of(row, query.agent)?.decode(journal, query.agent)?);
     }
     Ok(Page { events, next })
+}
+
+/// A damaged page belongs to the agent whose events are read.
+fn unreadable(error: rusqlite::Error, query: &ReadQuery, last: Option<&Event>) -> Error {
+    match is_corrupt(&error) {
+        true => Error::Damaged {
+            agent: query.agent,
+            seq: last.map_or(query.after, |event| event.seq).next(),
+            reason: Unreadable::Page,
+        },
+        false => error.into(),
+    }
+}
+
+/// Numbers have no gaps: an event that is not there was lost.
+fn follows(stored: &StoredEvent, last: Seq, query: &ReadQuery) -> Result<()> {
+    let is_whole = query.conversation.is_none() && query.turn.is_none();
+    if is_whole && stored.seq != last.next() {
+        return Err(Error::Damaged {
+            agent: query.agent,
+            seq: last.next(),
+            reason: Unreadable::Gap,
+        });
+    }
+    Ok(())
 }
 
 pub fn global_page(journal: &Connection, after: Cursor, limit: usize) -> Result<GlobalPage> {

@@ -1,5 +1,6 @@
 //! A few connections that read side by side, each on a thread of its own.
 
+use super::derived::Derived;
 use super::{Options, connect};
 use crate::error::{Error, Result};
 use rusqlite::Connection;
@@ -10,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 /// What a read may look at. Both are opened for reading only.
 pub struct Databases {
     pub journal: Connection,
-    pub derived: Connection,
+    pub derived: Derived,
 }
 
 type Job = Box<dyn FnOnce(&Databases) + Send>;
@@ -32,7 +33,7 @@ impl Readers {
         for _ in 0..options.readers.max(1) {
             let databases = Databases {
                 journal: connect::reader(options, &options.journal())?,
-                derived: connect::reader(options, &options.derived())?,
+                derived: Derived::reader(options),
             };
             let queue = Arc::clone(&queue);
             threads.push(std::thread::spawn(move || {

@@ -106,7 +106,7 @@ impl StoredEvent {
 
     /// Whether the body is the one that the checksum was made of; a purged row has neither body
     /// nor salt.
-    fn is_unchanged(&self) -> bool {
+    pub fn is_unchanged(&self) -> bool {
         match (&self.body, &self.salt) {
             (Some(body), Some(salt)) => {
                 chain::digest(salt, body, self.apart.as_deref()) == self.digest

@@ -217,6 +217,11 @@ pub fn check(connection: &Connection, migrations: &[Migration]) -> Result<()> {
     Ok(())
 }
 
+/// Whether there is nothing to bring up to date.
+pub fn is_current(connection: &Connection, migrations: &[Migration]) -> Result<bool> {
+    Ok(version(connection)? == migrations.len() as u32)
+}
+
 /// Brings a file up to date. A newer one is left alone.
 pub fn migrate(connection: &mut Connection, migrations: &[Migration]) -> Result<()> {
     check(connection, migrations)?;

@@ -33,14 +33,18 @@ pub fn search(databases: &Databases, query: &SearchQuery) -> Result<SearchPage> 
         looked_at: 0,
         next: None,
     };
-    // One moment: a purge may drop a shard in between.
-    let moment = databases.derived.unchecked_transaction()?;
-    for shard in index::shards(&databases.derived)? {
-        if shard <= index::shard_of(before) && !page.look_in(databases, shard, before)? {
-            break;
+    // Without an index nothing has been followed yet.
+    if let Some(derived) = databases.derived.get() {
+        // One moment: a purge may drop a shard in between.
+        let moment = derived.unchecked_transaction()?;
+        for shard in index::shards(derived)? {
+            let journal = &databases.journal;
+            if shard <= index::shard_of(before) && !page.look_in(journal, derived, shard, before)? {
+                break;
+            }
         }
+        moment.commit()?;
     }
-    moment.commit()?;
     Ok(SearchPage {
         hits: page.hits,
         next: page.next,
@@ -49,10 +53,14 @@ pub fn search(databases: &Databases, query: &SearchQuery) -> Result<SearchPage> 
 
 impl Hits<'_> {
     /// False once the page is full.
-    fn look_in(&mut self, databases: &Databases, shard: i64, before: i64) -> Result<bool> {
-        let mut places = databases
-            .derived
-            .prepare_cached(&index::places_sql(shard))?;
+    fn look_in(
+        &mut self,
+        journal: &Connection,
+        derived: &Connection,
+        shard: i64,
+        before: i64,
+    ) -> Result<bool> {
+        let mut places = derived.prepare_cached(&index::places_sql(shard))?;
         let mut rows = places
             .query(params![self.query.text, before])
             .map_err(bad_query)?;
@@ -65,7 +73,7 @@ impl Hits<'_> {
                 return Ok(false);
             }
             self.looked_at += 1;
-            let Some(event) = self.event_at(&databases.journal, position)? else {
+            let Some(event) = self.event_at(journal, position)? else {
                 continue;
             };
             if self.hits.len() == self.limit {

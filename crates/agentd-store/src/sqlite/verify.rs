@@ -1,30 +1,31 @@
 //! Checks that everything is as it was written.
 
+use super::head::{self, Found};
 use super::load::{self, Start};
 use super::readers::Databases;
 use super::row::{IdParam, agent_num, seq, sql_seq};
 use super::{agents, row};
-use crate::error::{Disk, Error, Result};
-use crate::store::{Damage, Report};
+use crate::error::{Disk, Error, Result, Unreadable};
+use crate::store::{Damage, HeadState, Report};
 use agentd_core::event::Body;
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::state::AgentState;
 use rusqlite::{Connection, OptionalExtension as _, params};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-pub fn verify(databases: &Databases, agent: Option<AgentId>) -> Result<Report> {
+/// `head` was read before the journal is: another process may commit meanwhile.
+pub fn verify(databases: &Databases, head: &Found, agent: Option<AgentId>) -> Result<Report> {
     let journal = &databases.journal;
     let mut report = Report::default();
     let agents = match agent {
         Some(agent) => {
             let num = agent_num(journal, agent)?.ok_or(Error::NoSuchAgent { agent })?;
-            vec![(num, agent)]
+            BTreeMap::from([(num, agent)])
         }
         None => {
             let checked = file(journal, &mut report);
             or_finding(checked, "the file", &mut report)?;
-            let agents = all_agents(journal);
-            or_finding(agents, "the list of agents", &mut report)?.unwrap_or_default()
+            all_agents(journal, &mut report)?
         }
     };
     for (num, agent) in agents {
@@ -32,7 +33,71 @@ pub fn verify(databases: &Databases, agent: Option<AgentId>) -> Result<Report> {
         let checked = one(databases, num, agent, &mut report);
         or_finding(checked, &format!("agent {agent}"), &mut report)?;
     }
+    let checked = against_head(journal, head, agent, &mut report);
+    or_finding(checked, "the end of the journal", &mut report)?;
+    name_them(journal, &mut report);
     Ok(report)
+}
+
+/// What the head says was acknowledged must be there.
+fn against_head(
+    journal: &Connection,
+    head: &Found,
+    agent: Option<AgentId>,
+    report: &mut Report,
+) -> Result<()> {
+    report.head = match head {
+        Found::Absent => HeadState::Absent,
+        Found::Unreadable => HeadState::Unreadable,
+        Found::Whole(_) => HeadState::Good,
+    };
+    let position = head::last_event(journal)?.map_or(0, |last| last.position);
+    let mut missing = head::behind(journal, head, position).unwrap_or_default();
+    if missing.and_maybe_more {
+        let what = "more agents than the head names may have lost events".to_owned();
+        report.file.push(what);
+    }
+    let is_known = |agent: AgentId, report: &Report| {
+        let mut damaged = report.damaged.iter();
+        damaged.any(|(known, _)| *known == agent)
+    };
+    for tip in head.tips().iter().filter(|tip| tip.position <= position) {
+        if !is_known(tip.agent, report) && head::is_changed(journal, tip)? {
+            let damage = Damage {
+                from: tip.seq,
+                through: tip.seq,
+                reason: Unreadable::Missing,
+            };
+            missing.agents.push((tip.agent, damage));
+        }
+    }
+    if let Some(agent) = agent {
+        missing.agents.retain(|(hit, _)| *hit == agent);
+    }
+    if !missing.agents.is_empty() {
+        report.head = HeadState::Ahead;
+    }
+    report.damaged.extend(missing.agents);
+    Ok(())
+}
+
+/// What people call the agents that something was found about.
+fn name_them(journal: &Connection, report: &mut Report) {
+    let damaged = report.damaged.iter().map(|(agent, _)| *agent);
+    let dangling = report.dangling.iter().map(|(agent, _)| *agent);
+    let hit: BTreeSet<AgentId> = damaged.chain(dangling).collect();
+    for agent in hit {
+        let name: rusqlite::Result<String> = journal.query_row(
+            "SELECT name FROM agent WHERE id = ?1",
+            [IdParam(agent.as_bytes())],
+            |row| row.get(0),
+        );
+        if let Ok(name) = name
+            && !name.is_empty()
+        {
+            report.names.insert(agent, name);
+        }
+    }
 }
 
 /// What SQLite cannot make sense of is a finding like any other, and the rest is still looked at.
@@ -46,12 +111,26 @@ fn or_finding<T>(checked: Result<T>, what: &str, report: &mut Report) -> Result<
     }
 }
 
-fn all_agents(journal: &Connection) -> Result<Vec<(i64, AgentId)>> {
-    let mut statement = journal.prepare("SELECT num, id FROM agent ORDER BY num")?;
-    let agents = statement.query_map([], |row| {
-        Ok((row.get(0)?, AgentId::from_bytes(row.get(1)?)))
-    })?;
-    Ok(agents.collect::<rusqlite::Result<_>>()?)
+/// All agents, from their table and from the index of their ids: one of them may be damaged.
+fn all_agents(journal: &Connection, report: &mut Report) -> Result<BTreeMap<i64, AgentId>> {
+    let mut agents = BTreeMap::new();
+    for sql in [
+        "SELECT num, id FROM agent NOT INDEXED ORDER BY num",
+        "SELECT num, id FROM agent INDEXED BY sqlite_autoindex_agent_1",
+    ] {
+        let read = read_agents(journal, sql, &mut agents);
+        or_finding(read, "the list of agents", report)?;
+    }
+    Ok(agents)
+}
+
+fn read_agents(journal: &Connection, sql: &str, agents: &mut BTreeMap<i64, AgentId>) -> Result<()> {
+    let mut statement = journal.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        agents.insert(row.get(0)?, AgentId::from_bytes(row.get(1)?));
+    }
+    Ok(())
 }
 
 /// SQLite's own opinion, and what must hold between tables.
@@ -103,17 +182,10 @@ fn one(databases: &Databases, num: i64, agent: AgentId, report: &mut Report) -> 
     // Before the moment begins: what a snapshot has seen by now, the journal must hold.
     let seen = seen_by_snapshots(databases, agent);
     let moment = journal.unchecked_transaction()?;
-    let (events, last): (i64, i64) = journal.query_row(
-        "SELECT count(*), coalesce(max(seq), 0) FROM event WHERE agent = ?1",
-        [num],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
+    let counted = count(journal, num);
+    let (events, last, quarantined) = readable(counted, agent, report)?.unwrap_or_default();
     report.events += events.unsigned_abs();
-    report.quarantined += journal.query_row(
-        "SELECT count(*) FROM quarantine WHERE agent = ?1",
-        [num],
-        |row| Ok(row.get::<_, i64>(0)?.unsigned_abs()),
-    )?;
+    report.quarantined += quarantined.unsigned_abs();
     let mut told = Told::default();
     let folded = load::fold_each(databases, agent, num, Start::Beginning, |event| {
         told.hear(event.conversation, &event.body);
@@ -121,9 +193,11 @@ fn one(databases: &Databases, num: i64, agent: AgentId, report: &mut Report) -> 
     let damage = match folded {
         Ok(folded) => {
             told.check(&folded.state, report);
-            branches(journal, num, &folded.state, report)?;
+            let checked = branches(journal, num, &folded.state, report);
+            readable(checked, agent, report)?;
             if folded.damage.is_none() {
-                line(journal, num, &folded.state, report)?;
+                let checked = line(journal, num, &folded.state, report);
+                readable(checked, agent, report)?;
             }
             let head = folded.state.head.max(told.quarantined);
             if seen > head && folded.damage.is_none() {
@@ -142,10 +216,29 @@ fn one(databases: &Databases, num: i64, agent: AgentId, report: &mut Report) -> 
         }),
         Err(error) => return Err(error),
     };
-    blob_uses(journal, num, agent, report)?;
-    moment.commit()?;
+    let checked = blob_uses(journal, num, agent, report);
+    readable(checked, agent, report)?;
+    // Nothing was written; and a commit fails where a damaged page was met.
+    drop(moment);
     report.damaged.extend(damage.map(|damage| (agent, damage)));
     Ok(())
+}
+
+/// Events, the last of them, and those that were set aside.
+fn count(journal: &Connection, num: i64) -> Result<(i64, i64, i64)> {
+    let counted = journal.query_row(
+        "SELECT count(*), coalesce(max(seq), 0),
+                (SELECT count(*) FROM quarantine WHERE agent = ?1)
+         FROM event WHERE agent = ?1",
+        [num],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )?;
+    Ok(counted)
+}
+
+/// A page that cannot be read is a finding about the agent whose part is being checked.
+fn readable<T>(checked: Result<T>, agent: AgentId, report: &mut Report) -> Result<Option<T>> {
+    or_finding(checked, &format!("agent {agent}"), report)
 }
 
 /// What the events say that must be true of the whole.
@@ -240,7 +333,10 @@ fn blob_uses(journal: &Connection, num: i64, agent: AgentId, report: &mut Report
 
 /// A chain cannot tell that its end is missing; a snapshot that saw it can.
 fn seen_by_snapshots(databases: &Databases, agent: AgentId) -> Seq {
-    let seen: rusqlite::Result<Option<i64>> = databases.derived.query_row(
+    let Some(derived) = databases.derived.get() else {
+        return Seq::ZERO;
+    };
+    let seen: rusqlite::Result<Option<i64>> = derived.query_row(
         "SELECT max(seq) FROM snapshot WHERE agent = ?1",
         [IdParam(agent.as_bytes())],
         |row| row.get(0),

@@ -4,7 +4,7 @@ use super::follower::snapshot;
 use super::load::{self, Start};
 use super::readers::Databases;
 use super::row::{COLUMNS, IdParam, StoredEvent, existing_agent_num, sql_seq};
-use crate::error::{Error, Result, Unreadable};
+use crate::error::{Error, Result, Unreadable, is_corrupt};
 use agentd_core::event::{Event, Position};
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::state::{AgentState, Segment};
@@ -31,7 +31,8 @@ pub fn load(
         return Err(damage.error(agent));
     }
     let window = fold(databases, &state, conversation, through)?;
-    moment.commit()?;
+    // Nothing was written; and a commit fails where a damaged page was met.
+    drop(moment);
     Ok(window)
 }
 
@@ -139,10 +140,25 @@ fn fold_part(journal: &Connection, part: &Part, after: Seq, window: &mut Window)
         sql_seq(through),
         IdParam(conversation.as_bytes()),
     ])?;
-    while let Some(row) = rows.next()? {
-        window.apply(&StoredEvent::read_of(row, agent)?.decode(journal, agent)?);
+    let mut next = after.next();
+    while let Some(row) = or_page(rows.next(), agent, next)? {
+        let event = StoredEvent::read_of(row, agent)?.decode(journal, agent)?;
+        next = event.seq.next();
+        window.apply(&event);
     }
     Ok(())
+}
+
+/// A page that cannot be read is damage to the agent whose events it holds.
+fn or_page<T>(read: rusqlite::Result<T>, agent: AgentId, seq: Seq) -> Result<T> {
+    read.map_err(|error| match is_corrupt(&error) {
+        true => Error::Damaged {
+            agent,
+            seq,
+            reason: Unreadable::Page,
+        },
+        false => error.into(),
+    })
 }
 
 /// A message that is missing must not go unnoticed because the others are there.
@@ -184,7 +200,7 @@ pub fn restore(journal: &Connection, skeleton: &Skeleton) -> Result<Window> {
             }
         };
         let mut rows = statement.query(params![num, sql_seq(at.seq)])?;
-        if let Some(row) = rows.next()? {
+        if let Some(row) = or_page(rows.next(), at.agent, at.seq)? {
             let stored = StoredEvent::read_of(row, at.agent)?;
             events.insert(at, stored.decode(journal, at.agent)?);
         }

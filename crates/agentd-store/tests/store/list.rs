@@ -256,8 +256,8 @@ fn names_and_old_names_lead_to_their_agent_and_to_no_other() {
         do_to(&store, &mut one, event).await.unwrap();
         assert_eq!(store.find("one").await.unwrap(), Some(one.agent));
         assert_eq!(store.find("uno").await.unwrap(), Some(one.agent));
-        let event = rename(&mut two, "one");
-        taken(do_to(&store, &mut two, event).await, "one");
+        let event = rename(&mut two, "uno");
+        taken(do_to(&store, &mut two, event).await, "uno");
         let event = rename(&mut one, "one");
         do_to(&store, &mut one, event).await.unwrap();
         assert_eq!(store.find("uno").await.unwrap(), Some(one.agent));
@@ -283,6 +283,48 @@ fn names_and_old_names_lead_to_their_agent_and_to_no_other() {
         let event = one.event(None, AgentRestored {});
         taken(do_to(&store, &mut one, event).await, "one");
         assert!(store.load(one.agent).await.unwrap().state.archived);
+        assert!(store.verify(None).await.unwrap().is_clean());
+    });
+}
+
+/// An alias blocked its name for ever, though its agent had another one.
+#[test]
+fn an_alias_gives_way_to_a_new_name() {
+    let lab = Lab::new();
+    run(async {
+        let store = lab.open();
+        let mut one = Author::create(&store, 1, "one").await;
+        let mut two = Author::create(&store, 2, "two").await;
+        for name in ["uno", "eins"] {
+            let name = name.to_owned();
+            let event = one.event(None, AgentRenamed { name });
+            do_to(&store, &mut one, event).await.unwrap();
+        }
+        // To an agent that is made, and to one that is renamed.
+        let three = Author::create(&store, 3, "one").await;
+        let name = "uno".to_owned();
+        let event = two.event(None, AgentRenamed { name });
+        do_to(&store, &mut two, event).await.unwrap();
+        assert_eq!(store.find("one").await.unwrap(), Some(three.agent));
+        assert_eq!(store.find("uno").await.unwrap(), Some(two.agent));
+        assert_eq!(store.find("eins").await.unwrap(), Some(one.agent));
+        // What the other agents do later takes none of them back.
+        let name = "un".to_owned();
+        let event = one.event(None, AgentRenamed { name });
+        do_to(&store, &mut one, event).await.unwrap();
+        assert_eq!(store.find("one").await.unwrap(), Some(three.agent));
+        assert_eq!(store.find("eins").await.unwrap(), Some(one.agent));
+        // A restored agent takes its name back from an alias, or comes back under another one.
+        let archived = one.event(None, AgentArchived {});
+        do_to(&store, &mut one, archived).await.unwrap();
+        let four = Author::create(&store, 4, "un").await;
+        let name = "vier".to_owned();
+        let renamed = one.event(None, AgentRenamed { name });
+        let restored = one.event(None, AgentRestored {});
+        let append = Append::new(one.fence, vec![renamed, restored]);
+        store.append(append).await.unwrap();
+        assert_eq!(store.find("un").await.unwrap(), Some(four.agent));
+        assert_eq!(store.find("vier").await.unwrap(), Some(one.agent));
         assert!(store.verify(None).await.unwrap().is_clean());
     });
 }

@@ -12,6 +12,7 @@
 mod damage;
 mod draft;
 mod faults;
+mod head;
 mod lab;
 mod list;
 mod migrations;
@@ -20,8 +21,10 @@ mod ownership;
 mod places;
 mod portable;
 mod purge;
+mod repair;
 mod search;
 mod second;
 mod snapshots;
+mod syncs;
 mod tail;
 mod walk;

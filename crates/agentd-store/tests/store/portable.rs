@@ -2,10 +2,10 @@
 
 use crate::lab::{Author, Lab, agent_id, events_of, run};
 use crate::walk::Walk;
-use agentd_core::event::{AgentArchived, Direction, Origin};
+use agentd_core::event::{AgentArchived, Body, Direction, Origin};
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::time::Timestamp;
-use agentd_store::{AgentQuery, Append, Error, Imported, SqliteStore, Store as _};
+use agentd_store::{AgentQuery, Append, Error, ImportAs, Imported, SqliteStore, Store as _};
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 
@@ -161,6 +161,82 @@ fn what_was_purged_stays_purged_and_what_is_kept_apart_comes_along() {
             );
         }
         assert!(other.verify(None).await.unwrap().is_clean());
+    });
+}
+
+async fn import_as(
+    store: &SqliteStore,
+    file: &[u8],
+    name: &str,
+    id: AgentId,
+) -> Result<Imported, Error> {
+    let file = std::io::Cursor::new(file.to_vec());
+    let (name, at) = (name.to_owned(), Timestamp::from_millis(77));
+    let under = ImportAs { name, id, at };
+    store.import_as(Box::new(file), under).await
+}
+
+/// An agent that was there could not be imported at all.
+#[test]
+fn an_agent_that_is_there_is_imported_as_a_copy_with_a_chain_of_its_own() {
+    let home = Lab::new();
+    run(async {
+        let store = home.open();
+        let (_, mut fork, _) = family(&store).await;
+        // A rewind speaks of its own agent.
+        let here = fork.here();
+        let events = fork.rewind(here.conversation, here.seq);
+        fork.append(&store, events).await;
+        let before = store.load(fork.agent).await.unwrap();
+        let file = export(&store, fork.agent).await;
+        let copy = agent_id(77);
+        let imported = import_as(&store, &file, "copy", copy).await.unwrap();
+        assert_eq!((imported.agent, imported.displaced), (copy, None));
+
+        // The same events, but for the ids of the agent; and behind them where they come from.
+        let (old, new) = (
+            events_of(&store, fork.agent).await,
+            events_of(&store, copy).await,
+        );
+        let (same, added) = new.split_at(old.len());
+        for (old, new) in old.iter().zip(same) {
+            assert_eq!((old.seq, old.at, old.kind()), (new.seq, new.at, new.kind()));
+            assert_eq!(new.agent, copy);
+            let text = serde_json::to_string(&old).unwrap();
+            let text = text.replace(&fork.agent.to_string(), &copy.to_string());
+            assert_eq!(text, serde_json::to_string(&new).unwrap());
+        }
+        let Body::AgentImported(from) = &added[0].body else {
+            panic!("{added:?}");
+        };
+        assert_eq!((from.agent, from.seq), (fork.agent, before.state.head));
+        assert_eq!(from.chain.len(), 64);
+        assert!(matches!(&added[1].body, Body::AgentRenamed(to) if to.name == "copy"));
+        assert_eq!(store.find("copy").await.unwrap(), Some(copy));
+        assert_eq!(store.find("fork").await.unwrap(), Some(fork.agent));
+        let loaded = store.load(copy).await.unwrap();
+        // The same window, but for the agent whose events it names.
+        let window = serde_json::to_string(&before.window).unwrap();
+        let window = window.replace(&fork.agent.to_string(), &copy.to_string());
+        assert_eq!(serde_json::to_string(&loaded.window).unwrap(), window);
+        assert_eq!(store.load(fork.agent).await.unwrap(), before);
+        assert!(store.verify(None).await.unwrap().is_clean());
+
+        // A file that was changed is refused as ever.
+        let text = unpack(&file).replacen("fork", "firk", 1);
+        let refused = import_as(&store, &pack(&text), "other", agent_id(78)).await;
+        assert!(matches!(refused, Err(Error::BadExport(_))), "{refused:?}");
+        // Elsewhere it keeps its id.
+        let abroad = Lab::new();
+        let other = abroad.open();
+        let imported = import_as(&other, &file, "renamed", agent_id(79))
+            .await
+            .unwrap();
+        assert_eq!(imported.agent, fork.agent);
+        assert_eq!(other.find("renamed").await.unwrap(), Some(fork.agent));
+        let report = other.verify(None).await.unwrap();
+        // The words that the parent had purged are gone there too.
+        assert!(report.damaged.is_empty(), "{report:?}");
     });
 }
 

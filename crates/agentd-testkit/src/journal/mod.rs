@@ -103,5 +103,6 @@ pub fn context(wire: Wire) -> Context {
         max_output_tokens: 4096,
         temperature: None,
         thinking_tokens: None,
+        effort: None,
     }
 }

@@ -1,6 +1,7 @@
 //! Whether the lab can fail: each mistake that the product makes on purpose breaks the promise it should, and
 //! the same run without the mistake breaks none.
 
+use super::below;
 use super::engine::{self, Options, Progress};
 use super::mutants::{self, Mutant};
 use super::spec::Spec;
@@ -8,6 +9,7 @@ use super::worker::Outcome;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::io::Write as _;
 
 /// What became of one mutant.
 #[derive(Debug)]
@@ -26,11 +28,15 @@ impl Caught {
     }
 }
 
-/// Runs each of them, with its mistake and without.
+/// Runs each of them that this machine can run, with its mistake and without.
 pub fn run(options: &Options, progress: Progress<'_>) -> Result<Vec<Caught>, String> {
     let mut specs = Vec::new();
     for mutant in mutants::ALL {
         let spec = mutant.spec()?;
+        if let Some(skipped) = below::skipped(&spec.scenario) {
+            let _told = writeln!(std::io::stderr(), "{}: {skipped}", mutant.name);
+            continue;
+        }
         let without = Spec {
             mutants: Vec::new(),
             ..spec.clone()

@@ -26,7 +26,8 @@ impl Ran {
 
     /// Whether it was answered: refused, too, is an answer; interrupted where it says so.
     pub fn is_answered(&self) -> bool {
-        matches!(self.code, Some(0 | 1 | 3 | 5)) || self.code == Some(130) && self.json().is_some()
+        matches!(self.code, Some(0 | 1 | 3 | 5 | 6 | 7))
+            || self.code == Some(130) && self.json().is_some_and(|it| it["status"].is_string())
     }
 }
 

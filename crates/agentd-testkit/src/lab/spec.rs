@@ -171,12 +171,13 @@ pub const ROLES: [Role; 5] = [
     Role::Tool,
 ];
 
-const ACTIONS: [Action; 5] = [
+const ACTIONS: [Action; 6] = [
     Action::Kill,
     Action::Term,
     Action::Int,
     Action::Stop,
     Action::Hold,
+    Action::Panic,
 ];
 
 #[cfg(test)]
@@ -189,6 +190,7 @@ mod tests {
             "standard,seed=7",
             "standard,seed=7,fault=runtime@after-message#2=KILL,fault=shim@before-claim.shim=STOP",
             "crash_loop,seed=1,fault=runtime@after-request_sent=KILL*",
+            "accepted,seed=1,fault=daemon@on-receive.append#3=PANIC",
             "crowd,seed=3,random=12,mutant=ack_before_commit,trace",
         ] {
             assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);

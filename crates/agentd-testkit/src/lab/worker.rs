@@ -153,6 +153,8 @@ fn end_all(world: &World) {
         super::world::pause();
     }
     processes::reap(world);
+    // Those of shims that were killed, and whose tasks nobody looked for again.
+    agentd_process::remove_stale_cgroups();
 }
 
 /// The events as far as they can be read, for the timeline.

@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// The longest that a run may take. Nothing takes nearly as long: whoever is not done by then is stuck.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// The same with an injected bug: such a run may well be stuck for ever, and ends within seconds otherwise.
+const PATIENCE_WITH_BUG: Duration = Duration::from_secs(20);
 /// A model whose window is soon full.
 const CONFIG: &str = "[models.\"some-model\"]\nwindow = 9000\n";
 
@@ -94,10 +96,14 @@ impl World {
             ..model::Options::default()
         };
         let own = std::env::current_exe()?;
+        let patience = match spec.mutants.is_empty() {
+            true => PATIENCE,
+            false => PATIENCE_WITH_BUG,
+        };
         Ok(Self {
             record: Record::new(root.join("run"))?,
             model: FakeModel::start_with(options)?,
-            deadline: Instant::now() + PATIENCE,
+            deadline: Instant::now() + patience,
             waited_for: Mutex::default(),
             clients: AtomicU32::new(0),
             prompts: Mutex::default(),
@@ -131,6 +137,7 @@ impl World {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.home())
             .env("AGENTD_HOME", self.home())
+            .env("AGENTD_SANDBOX", "full-access")
             .env(VARIABLE, &self.root)
             .env("ANTHROPIC_API_KEY", "sk-of-the-lab")
             .env("ANTHROPIC_BASE_URL", self.model.base_url(Format::Anthropic))

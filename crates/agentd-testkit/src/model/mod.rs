@@ -3,6 +3,7 @@
 //! request is judged by the [`crate::oracle`] of its format and kept. `agentd-fake-model` is the same
 //! server as a program, for tests that kill everything around it.
 
+mod bound;
 mod record;
 pub mod reply;
 pub mod scenario;
@@ -42,7 +43,7 @@ impl Format {
 
     fn judge(self, body: &Value) -> Verdict {
         match self {
-            Self::Anthropic => oracle::anthropic::check(body),
+            Self::Anthropic => oracle::anthropic::check(body).and_then(|()| bound::check(body)),
             Self::OpenaiChat => oracle::openai_chat::check(body),
             Self::OpenaiResponses => oracle::openai_responses::check(body),
             Self::Gemini => oracle::gemini::check(body),

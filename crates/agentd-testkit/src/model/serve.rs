@@ -149,6 +149,7 @@ async fn answer(
         items: &step.items,
         number,
         input_tokens: bytes.len() as u64 / 4,
+        signature: super::bound::signature(&body),
     };
     let streams = stream.unwrap_or(body["stream"] == true);
     respond(server, format, &reply, streams, step.chunk, fault).await

@@ -3,6 +3,7 @@
 
 mod blocks;
 mod cache;
+mod models;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -14,6 +15,8 @@ use super::shape::{
     blank, given, has_text, kind, known_fields, number_within, text_at, whole_from,
 };
 use super::violation::{Report, Verdict};
+
+pub use models::binds_thinking;
 
 /// The name of every rule that [`check`] can report.
 pub const RULES: &[&str] = &[
@@ -53,14 +56,17 @@ pub const RULES: &[&str] = &[
     "empty_messages",
     "error_result_not_text",
     "first_not_user",
+    "forced_tool_not_taken",
     "late_tool_result",
     "missing_model",
     "orphan_tool_result",
+    "sampling_not_taken",
     "schema_not_object",
     "schema_root_choice",
     "thinking_at_end",
     "thinking_budget",
     "thinking_missing_in_loop",
+    "thinking_not_adaptive",
     "thinking_outside_assistant",
     "thinking_with_forced_tool",
     "thinking_with_sampling",
@@ -134,6 +140,7 @@ fn whole(report: &mut Report, body: &Value) {
     }
     check_sampling(report, body);
     check_thinking(report, body);
+    models::check(report, body);
     tools::check(report, body);
     cache::check(report, body);
     match body.get("messages").and_then(Value::as_array) {

@@ -1,6 +1,7 @@
 //! What holds at every moment, whatever was lost.
 
 use super::{RuntimeProcess, Sim};
+use crate::predicate::unanswered_words;
 use agentd_core::event::{Body, Event, Purpose, ResetStep};
 use agentd_core::id::Seq;
 use agentd_core::message::Block;
@@ -58,6 +59,13 @@ impl Sim {
             let window = self.kept.window_at(current, agent.head);
             let again = request::answer(&window, &request.context).expect("a request");
             assert_eq!(again.messages, request.messages);
+            let lineage: Vec<&Event> = self.kept.lineage(current, agent.head).collect();
+            let mut sent = Vec::new();
+            let blocks = request.messages.iter().flat_map(|message| &message.blocks);
+            blocks.for_each(|block| block.words(&mut sent));
+            for word in unanswered_words(&lineage) {
+                assert!(sent.contains(&word), "unanswered, and not sent: {word}");
+            }
         }
         let inside: BTreeSet<Seq> = self
             .kept

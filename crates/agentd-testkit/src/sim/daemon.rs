@@ -7,7 +7,9 @@ use agentd_core::event::{
     ApprovalAnswered, Body, Decision, Event, NewEvent, Prompt, PromptMode, PromptQueued,
 };
 use agentd_core::id::{PromptId, TurnId};
-use agentd_core::link::{Daemon, Down, Greeting, Hello, Order, Refusal, Up, Welcome};
+use agentd_core::link::{
+    Daemon, Down, Greeting, Hello, Order, Refusal, Up, Welcome, is_a_runtimes,
+};
 use agentd_core::message::Block;
 
 #[derive(Default)]
@@ -153,6 +155,10 @@ impl Sim {
             Up::Hello(hello) => self.greet(&hello),
             Up::Append(append) if may_write(append.incarnation) => {
                 let n = append.n;
+                let mut kinds = append.events.iter().map(|event| event.body.kind());
+                if let Some(kind) = kinds.find(|kind| !is_a_runtimes(*kind)) {
+                    panic!("a runtime writes {}, and may not", kind.name());
+                }
                 match self.kept.append_counted(append) {
                     Counted::Committed(events) => self.tell(Some(n), &events),
                     Counted::Repeated(first) => self.send_down(&Down::Appended { n, first }),

@@ -5,7 +5,7 @@ use crate::journal::context;
 use agentd_core::draft::{self, Reply};
 use agentd_core::event::{Event, IncarnationEnded, NewEvent};
 use agentd_core::id::{CallId, TryId};
-use agentd_core::link::{Did, Down, Runtime, Welcome};
+use agentd_core::link::{Did, Down, Runtime, Secret, Welcome};
 use agentd_core::message::{Block, CallOutcome, Wire};
 use agentd_core::recover::{CallFact, Facts, recover};
 use agentd_core::state::AgentState;
@@ -70,7 +70,7 @@ impl Sim {
         }
         let id = self.new_runtime();
         self.runtime = Some(RuntimeProcess {
-            link: Runtime::new(AGENT, id),
+            link: Runtime::new(AGENT, id, Secret::default()),
             life: Life::New,
             waiting: VecDeque::new(),
             is_appending: false,

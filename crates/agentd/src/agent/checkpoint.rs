@@ -3,7 +3,7 @@
 use crate::error::{Error, Exit};
 use agentd_core::session::Session;
 use agentd_process::failpoint;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use std::path::Path;
 pub const FILE: &str = "session-latest.json";
 
 /// The file: a session, and what it must hash to.
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 struct Sealed<'a> {
     format: &'a str,
     sha256: String,
@@ -24,23 +24,27 @@ struct Sealed<'a> {
 
 const FORMAT: &str = "agentd-session";
 
-/// Puts the session into the place of the one before, in one step.
+/// Writes the first session of a conversation: the file and its name are on disk afterwards.
 pub fn write(folder: &Path, session: &Session) -> Result<(), Error> {
-    replace(folder, session).map_err(|error| {
-        let what = format!("{} cannot be written", folder.join(FILE).display());
-        Error::new(Exit::Unavailable, what)
-            .because(error)
-            .next("make room, or free the folder; the journal beside it has everything")
-    })
+    let synced = put(folder, session).and_then(|()| File::open(folder)?.sync_all());
+    synced.map_err(|error| cannot_write(folder, &error))
 }
 
-fn replace(folder: &Path, session: &Session) -> io::Result<()> {
-    let text = serde_json::to_string(session)?;
-    let sealed = serde_json::to_vec(&Sealed {
-        format: FORMAT,
-        sha256: sha256(&text),
-        session: serde_json::from_str(&text)?,
-    })?;
+/// Replaces the session by a newer one of the same conversation, in one step. After a power cut the older one
+/// may be back, which is as good: a resume takes what it lacks from the journal.
+pub fn replace(folder: &Path, session: &Session) -> Result<(), Error> {
+    put(folder, session).map_err(|error| cannot_write(folder, &error))
+}
+
+fn cannot_write(folder: &Path, error: &io::Error) -> Error {
+    let what = format!("{} cannot be written", folder.join(FILE).display());
+    Error::new(Exit::Unavailable, what)
+        .because(error)
+        .next("make room, or free the folder; the journal beside it has everything")
+}
+
+fn put(folder: &Path, session: &Session) -> io::Result<()> {
+    let sealed = sealed(&serde_json::to_string(session)?);
     let new = folder.join(format!("{FILE}.new"));
     let mut file = File::options()
         .write(true)
@@ -48,7 +52,7 @@ fn replace(folder: &Path, session: &Session) -> io::Result<()> {
         .truncate(true)
         .mode(0o600)
         .open(&new)?;
-    let (first, second) = sealed.split_at(sealed.len() / 2);
+    let (first, second) = sealed.as_bytes().split_at(sealed.len() / 2);
     failpoint::hit_of("before", "write", "checkpoint");
     file.write_all(first)?;
     failpoint::hit_of("in", "write", "checkpoint");
@@ -58,7 +62,13 @@ fn replace(folder: &Path, session: &Session) -> io::Result<()> {
     failpoint::hit_of("before", "rename", "checkpoint");
     fs::rename(&new, folder.join(FILE))?;
     failpoint::hit_of("after", "rename", "checkpoint");
-    File::open(folder)?.sync_all()
+    Ok(())
+}
+
+/// What [`Sealed`] reads. The session is JSON already, and long: it is neither parsed nor copied once more.
+fn sealed(session: &str) -> String {
+    let sha256 = sha256(session);
+    format!(r#"{{"format":"{FORMAT}","sha256":"{sha256}","session":{session}}}"#)
 }
 
 /// Why a file is none to go on from.

@@ -213,7 +213,10 @@ impl Folder {
     /// Says what there is to go on from instead.
     async fn unusable(&self, path: &Path, why: &Unusable) -> Result<Error, Error> {
         let what = format!("{} cannot be resumed", path.display());
-        let error = Error::new(Exit::Refused, what).because(why);
+        let error = match why {
+            Unusable::Io(error) => Error::of_file(what, error),
+            _ => Error::new(Exit::Refused, what).because(why),
+        };
         let Some(agent) = self.agent().await? else {
             return Ok(error.next(
                 "there is no journal beside it either; resume an older copy of the file, or begin \

@@ -45,7 +45,7 @@ pub fn fifo(path: &Path) -> Result<Frames, Error> {
     let kind = file.metadata().map_err(cannot)?.file_type();
     if !kind.is_fifo() {
         let what = format!("{} is no named pipe", path.display());
-        return Err(Error::new(Exit::Refused, what).next("give the path of one, or of nothing"));
+        return Err(Error::new(Exit::Usage, what).next("give the path of one, or of nothing"));
     }
     let (frames, queue) = mpsc::channel(QUEUE);
     std::thread::spawn(move || read_frames(file, &frames));

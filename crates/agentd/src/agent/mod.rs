@@ -6,6 +6,7 @@ mod folder;
 mod input;
 mod journal;
 mod outcome;
+mod seen;
 mod session;
 pub mod signals;
 
@@ -16,7 +17,7 @@ use folder::Folder;
 use crate::error::{Error, Exit};
 use crate::printer::Printer;
 use crate::providers;
-use crate::setup::{self, Surroundings};
+use crate::setup::{self, Surroundings, Whose};
 use agentd_core::event::{After, Decision};
 use agentd_core::id::{AgentId, ApprovalId};
 use agentd_core::spec::{AgentSpec, AutoReset, OnCrash};
@@ -87,7 +88,8 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     if kept.is_left {
         leave(&folder, kept.agent, &settings, &catalog).await?;
     }
-    let mut spec = (*folder.load(kept.agent).await?.state.spec).clone();
+    let state = folder.load(kept.agent).await?.state;
+    let (mut spec, name) = ((*state.spec).clone(), state.name.clone());
     let before = spec.clone();
     adjust(&mut spec)?;
     let ready = setup::ready(
@@ -96,6 +98,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
         settings.base_url.clone(),
         &folder.path,
         &Surroundings::own(),
+        &Whose::alone(&name)?,
         None,
     )?;
 
@@ -134,7 +137,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
         provider: ready.provider,
         tools: ready.tools,
         hooks: None,
-        observer: session::observer(seen),
+        observer: seen::observer(seen),
         clock: agentd_daemon::clock::now,
     };
     let driver = Driver::wake(folded, after, ready.policy, parts).await;
@@ -194,7 +197,7 @@ async fn open(
         (Some(Resume::Journal), Some(agent)) => Ok(kept(agent, false, false)),
         (Some(Resume::Journal), None) => {
             let what = format!("there is no agent in {}", folder.path.display());
-            Err(Error::new(Exit::Refused, what).next("begin one without --resume"))
+            Err(Error::new(Exit::NotFound, what).next("begin one without --resume"))
         }
         (None, Some(agent)) => Ok(kept(agent, true, true)),
         (None, None) => {
@@ -223,6 +226,7 @@ async fn leave(
             settings.base_url.clone(),
             &folder.path,
             &Surroundings::own(),
+            &Whose::alone(&folded.state.name)?,
             None,
         )?;
         let observer: Observer = Box::new(|_| {});

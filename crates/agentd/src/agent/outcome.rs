@@ -15,11 +15,11 @@ pub fn of(
 ) -> Result<(), Error> {
     if let Some((approval, _)) = state.approvals.waiting().next() {
         let next = format!("`{resume} --approve {approval}`, or the same with --deny");
-        return Err(Error::new(Exit::Refused, "the turn waits for your leave").next(next));
+        return Err(Error::new(Exit::Waiting, "the turn waits for your leave").next(next));
     }
     if state.turn.is_some() {
         let next = format!("`{resume} --continue`");
-        return Err(Error::new(Exit::Refused, "the turn waits after a crash").next(next));
+        return Err(Error::new(Exit::Waiting, "the turn waits after a crash").next(next));
     }
     let Some(turn) = turn else { return Ok(()) };
     let go_on = format!("go on with `{resume}`");

@@ -1,21 +1,20 @@
 //! One run of an agent: prompts go in, what becomes durable comes out, until there is nothing more.
 
 use super::asking::{Asking, NotTaken};
+use super::checkpoint;
 use super::folder::{self, Folder};
 use super::input::{self, Frames};
+use super::seen::{Seen, Settled};
 use super::signals::{Signals, Told};
 use super::{Input, Settings, ended, outcome};
 use crate::error::Error;
 use crate::printer::Printer;
-use agentd_core::draft::Delta;
-use agentd_core::event::{
-    ApprovalAnswered, Body, Decision, Event, PromptMode, TurnEnded, TurnStatus,
-};
+use agentd_core::event::{ApprovalAnswered, Body, Decision, PromptMode, TurnEnded, TurnStatus};
 use agentd_core::frame::{Frame, FrameError, PromptFrame};
-use agentd_core::id::{AgentId, ApprovalId, ConversationId, TryId, TurnId};
+use agentd_core::id::{AgentId, ApprovalId, ConversationId, TurnId};
 use agentd_core::message::Block;
 use agentd_core::state::{AgentState, EndedTurn};
-use agentd_runtime::driver::{Command, Ended, JournalError, Observed, Observer};
+use agentd_runtime::driver::{Command, Ended, JournalError};
 use serde_json::json;
 use std::collections::HashSet;
 use std::io::{self, IsTerminal as _};
@@ -28,22 +27,7 @@ const LAST_LINES: Duration = Duration::from_secs(5);
 /// What a process that was told twice exits with: 128 and SIGTERM.
 const TERMINATED: i32 = 143;
 
-/// Something that is durable by now.
-pub enum Seen {
-    Event(Box<Event>),
-    Delta(TryId, Delta),
-}
-
 type Driving = JoinHandle<Result<Ended, JournalError>>;
-
-pub fn observer(seen: mpsc::UnboundedSender<Seen>) -> Observer {
-    Box::new(move |observed| {
-        let _nobody_looks = seen.send(match observed {
-            Observed::Event(event) => Seen::Event(Box::new(event.clone())),
-            Observed::Delta(request, delta) => Seen::Delta(request, delta.clone()),
-        });
-    })
-}
 
 pub struct Session<'a> {
     folder: &'a Folder,
@@ -62,9 +46,12 @@ pub struct Session<'a> {
     waiting: HashSet<ApprovalId>,
     /// Why something failed, in the newest words there are.
     note: Option<String>,
-    /// The turn whose last event is on its way.
+    /// The turn that has ended, until the agent is shown as it is then.
     ended: Option<(Option<TurnId>, TurnEnded)>,
     last: Option<EndedTurn>,
+    settled: Option<Box<Settled>>,
+    /// `session-latest.json` lacks events that change what a resume finds.
+    is_unsaved: bool,
 }
 
 impl<'a> Session<'a> {
@@ -96,6 +83,8 @@ impl<'a> Session<'a> {
             note: None,
             ended: None,
             last: None,
+            settled: None,
+            is_unsaved: false,
         }
     }
 
@@ -256,8 +245,16 @@ impl<'a> Session<'a> {
                 self.printer.delta(request, &delta);
                 return Ok(());
             }
+            Seen::Settled(settled) => {
+                if let Some((turn, ended)) = self.ended.take() {
+                    self.turn_ended(&settled, turn, &ended).await?;
+                }
+                self.settled = Some(settled);
+                return Ok(());
+            }
             Seen::Event(event) => *event,
         };
+        self.is_unsaved |= !matches!(event.body, Body::IncarnationEnded(_));
         self.printer.event(&event);
         match &event.body {
             Body::TurnStarted(_) => {
@@ -280,12 +277,6 @@ impl<'a> Session<'a> {
                 self.waiting.remove(&withdrawn.approval);
             }
             Body::TurnEnded(ended) => self.ended = Some((event.turn, ended.clone())),
-            // The last event of a turn.
-            Body::CheckpointSet(_) => {
-                if let Some((turn, ended)) = self.ended.take() {
-                    self.turn_ended(&event, turn, &ended).await?;
-                }
-            }
             _ => {}
         }
         Ok(())
@@ -293,13 +284,13 @@ impl<'a> Session<'a> {
 
     async fn turn_ended(
         &mut self,
-        event: &Event,
+        settled: &Settled,
         id: Option<TurnId>,
         ended: &TurnEnded,
     ) -> Result<(), Error> {
         self.running = None;
-        let loaded = self.folder.save(self.agent).await?;
-        let turn = loaded.state.last_turn;
+        self.save(settled)?;
+        let turn = settled.state.last_turn.clone();
         let turn = turn.filter(|turn| Some(turn.id) == id);
         let spent = turn.as_ref().map(|turn| turn.spent).unwrap_or_default();
         let cost = (spent.unpriced == 0).then_some(spent.cost.0 as f64 / 1e6);
@@ -312,12 +303,12 @@ impl<'a> Session<'a> {
         self.printer.object(&json!({
             "kind": "turn_result",
             "agent": self.agent,
-            "conversation": event.conversation,
+            "conversation": self.conversation,
             "turn": id,
             "turn_id": asked.turn_id,
             "metadata": asked.metadata,
             "status": ended.status,
-            "text": loaded.window.last_text(),
+            "text": settled.text,
             "usage": {
                 "input_tokens": spent.usage.input_tokens
                     + spent.usage.cache_read_tokens
@@ -338,9 +329,26 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Writes `session-latest.json`.
+    fn save(&mut self, settled: &Settled) -> Result<(), Error> {
+        if let Some(saved) = &settled.saved {
+            checkpoint::replace(&self.folder.path, saved)?;
+        }
+        self.is_unsaved = false;
+        Ok(())
+    }
+
     /// What the run came to, as the exit code says it.
     async fn outcome(&mut self, ended: Ended) -> Result<(), Error> {
-        let state = self.folder.save(self.agent).await?.state;
+        let state = match self.settled.take() {
+            Some(settled) => {
+                if self.is_unsaved || ended == Ended::Stopped {
+                    self.save(&settled)?;
+                }
+                settled.state
+            }
+            None => self.folder.save(self.agent).await?.state,
+        };
         let resume = format!("agentd agent --resume {}", self.folder.path.display());
         for (task, _) in state.tasks.running() {
             self.printer.remark("task", &format!("task {task} goes on"));

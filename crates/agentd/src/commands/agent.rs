@@ -26,7 +26,8 @@ line on a terminal). Keys come from the environment (ANTHROPIC_API_KEY, OPENAI_A
 GEMINI_API_KEY, …) or from config.toml.
 
 SIGINT ends the turn and keeps what was said; SIGTERM finishes what is in hand, saves, and exits with 0.
-Exit: 0 ok, 1 the turn failed, 3 refused or waiting for you, 4 unavailable, 5 limited, 130 interrupted.";
+Exit: 0 ok, 1 the turn failed, 2 usage, 3 refused, 4 unavailable, 5 limited, 6 waiting for you, 130 \
+interrupted.";
 
 /// Run an agent here, without a daemon
 #[derive(Debug, clap::Args)]
@@ -139,7 +140,7 @@ fn safe(name: &str) -> Result<String, Error> {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.starts_with('.') || name.len() > 128 || !name.chars().all(is_plain) {
         let what = format!("`{name}` is no name for a folder");
-        return Err(Error::new(Exit::Refused, what)
+        return Err(Error::new(Exit::Usage, what)
             .next("use letters, digits, `-`, `_` and `.`, or say --checkpoint-dir"));
     }
     Ok(name.to_owned())

@@ -3,6 +3,8 @@
 use crate::connect;
 use crate::described::{read_spec, settle_cwd, settle_provider};
 use crate::error::{Error, Exit};
+use crate::keys;
+use crate::op::Op;
 use crate::output::Output;
 use crate::{complete, providers};
 use agentd_client::Kind;
@@ -31,6 +33,8 @@ pub struct Args {
     /// The agent file: settings in YAML between `---` lines, then the system prompt
     #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
+    #[command(flatten)]
+    op: Op,
     /// Print the agent and what was done as one JSON object
     #[arg(long)]
     json: bool,
@@ -46,7 +50,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             .map(|stem| stem.to_string_lossy().into_owned())
             .ok_or_else(|| Error::new(Exit::Usage, "the file has no name").next("say NAME"))?,
     };
-    let client = connect::client().await?;
+    let client = connect::client().await?.under(args.op.id);
     let stored = match client.spec(&name).await {
         Ok(stored) => Some(stored),
         Err(agentd_client::Error::Problem(problem)) if problem.kind == Kind::NotFound => None,
@@ -76,6 +80,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         let agent = client.agent(&name).await?;
         return tell(args, &agent, "unchanged", out);
     }
+    keys::bring(&client, &name).await?;
     let agent = client.set_spec(&name, &spec).await?;
     tell(args, &agent, "changed", out)
 }

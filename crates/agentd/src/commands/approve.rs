@@ -4,6 +4,8 @@ use super::tell;
 use crate::complete;
 use crate::connect;
 use crate::error::{Error, Exit};
+use crate::keys;
+use crate::op::Op;
 use crate::output::Output;
 use agentd_core::event::Decision;
 use agentd_core::id::ApprovalId;
@@ -32,6 +34,8 @@ pub struct Question {
     name: String,
     /// Which of its calls, by the id of the question [default: the only one that waits]
     approval: Option<ApprovalId>,
+    #[command(flatten)]
+    op: Op,
     /// Print the agent as one JSON object
     #[arg(long)]
     json: bool,
@@ -47,8 +51,9 @@ pub async fn decide(
     decision: Decision,
     out: &mut Output,
 ) -> Result<(), Error> {
-    let client = connect::client().await?;
+    let client = connect::client().await?.under(question.op.id);
     let name = question.name.as_str();
+    keys::bring(&client, name).await?;
     let approval = match question.approval {
         Some(approval) => approval,
         None => {
@@ -65,7 +70,7 @@ pub async fn decide(
                         several.iter().map(|asked| asked.id.to_string()).collect();
                     let what = format!("{} calls of {name} wait for leave", several.len());
                     let next = format!("say which: {}", ids.join(", "));
-                    return Err(Error::new(Exit::Refused, what).next(next));
+                    return Err(Error::new(Exit::Usage, what).next(next));
                 }
             }
         }

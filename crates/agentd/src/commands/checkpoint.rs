@@ -3,6 +3,7 @@
 use crate::complete;
 use crate::connect;
 use crate::error::Error;
+use crate::op::Op;
 use crate::output::Output;
 use agentd_client::api::Checkpoint;
 
@@ -23,6 +24,8 @@ pub struct Args {
     name: String,
     /// What the place is called [default: a name that says when]
     label: Option<String>,
+    #[command(flatten)]
+    op: Op,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -32,13 +35,13 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let checkpoint = Checkpoint {
         label: args.label.clone(),
     };
-    let client = connect::client().await?;
+    let client = connect::client().await?.under(args.op.id);
     let set = client.checkpoint(&args.name, &checkpoint).await?;
     if args.json {
         return out.json(&set);
     }
     out.line(format_args!(
         "{}: event {} is `{}`",
-        args.name, set.at, set.label
+        args.name, set.seq, set.label
     ))
 }

@@ -51,6 +51,10 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let name = &args.name;
     let not_made = |exit, what: &str| {
         let error = Error::new(exit, format!("{name} is not compacted: {what}"));
+        let error = match args.json {
+            true => error.printed(),
+            false => error,
+        };
         Err(match &compacted.error {
             Some(why) => error.because(why),
             None => error,

@@ -29,9 +29,11 @@ into config.toml in the state folder:
   max_output = 8192
   input_usd = 0.10                     # per million tokens
   output_usd = 0.40
+  long_context = { above = 100000, input_times = 2, output_times = 1.5 }
 
   [daemon]
   orphan_ms = 3600000                  # how long an agent's process goes on without a daemon
+  session_end_wait_ms = 1500           # how long a reset or a stop waits for SessionEnd hooks
   log = \"info\"                       # or error, warn, debug";
 
 /// Show every setting, and where it comes from
@@ -105,7 +107,7 @@ fn places() -> Result<Vec<Setting>, Error> {
     ])
 }
 
-fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 2] {
+fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 3] {
     let from = |is_same: bool| match is_same {
         true => "built in",
         false => "config.toml",
@@ -116,6 +118,11 @@ fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 2]
             "daemon.orphan_ms",
             Some(orphan),
             from(daemon.orphan_ms == built_in.orphan_ms),
+        ),
+        setting(
+            "daemon.session_end_wait_ms",
+            Some(daemon.session_end_wait_ms.to_string()),
+            from(daemon.session_end_wait_ms == built_in.session_end_wait_ms),
         ),
         setting(
             "daemon.log",

@@ -4,6 +4,7 @@ use super::tell;
 use crate::complete;
 use crate::connect;
 use crate::error::Error;
+use crate::op::Op;
 use crate::output::Output;
 use crate::providers;
 use agentd_client::api::Start;
@@ -23,6 +24,8 @@ pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
+    #[command(flatten)]
+    op: Op,
     /// Print the agent as one JSON object
     #[arg(long)]
     json: bool,
@@ -31,6 +34,7 @@ pub struct Args {
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let env = providers::env(&providers::catalog()?);
     let client = connect::client().await?;
+    let client = client.under(args.op.id);
     let agent = client.go_on(&args.name, &Start { env }).await?;
     tell(&agent, args.json, out)
 }

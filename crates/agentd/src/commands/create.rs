@@ -3,6 +3,7 @@
 use crate::connect;
 use crate::described::Described;
 use crate::error::Error;
+use crate::op::Op;
 use crate::output::Output;
 use crate::{prompt, providers};
 use agentd_client::api::Create;
@@ -29,6 +30,8 @@ pub struct Args {
     /// Its first prompt; `-` reads it from standard input
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
+    #[command(flatten)]
+    op: Op,
     /// Print what was created as one JSON object
     #[arg(long)]
     json: bool,
@@ -43,12 +46,14 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         prompt: args.prompt.as_deref().map(prompt::read).transpose()?,
         env: providers::env(&catalog),
     };
-    let created = connect::client().await?.create(&create).await?;
+    let client = connect::client().await?;
+    let created = client.under(args.op.id).create(&create).await?;
     if args.json {
         return out.json(&created);
     }
     let name = &created.agent.name;
     out.line(format_args!("created {name}"))?;
+    super::tell_displaced(&created.agent, out)?;
     match created.prompt {
         Some(_) => out.line(format_args!("  see what it does: agentd logs -f {name}")),
         None => out.line(format_args!("  ask it something: agentd send {name} \"…\"")),

@@ -1,18 +1,24 @@
 //! `agentd daemon`.
 
 use super::status::of_daemon;
+use crate::confine;
 use crate::connect::{self, Connection};
 use crate::error::{Error, Exit};
 use crate::home;
+use crate::log::Log;
 use crate::output::Output;
 use crate::outside;
 use crate::providers;
 use crate::setup;
+use agentd_client::Kind;
 use agentd_core::catalog::LogLevel;
 use agentd_daemon::Settings;
-use agentd_process::failpoint;
+use agentd_daemon::layout::Layout;
+use agentd_daemon::stop_mark::StopMark;
+use agentd_process::{Identity, failpoint};
 use serde_json::json;
-use std::path::PathBuf;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
@@ -27,6 +33,8 @@ have; they go on when it is back.";
 /// How long a daemon may take to end.
 const STOP: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
+/// As long as the log may get before it becomes the old one.
+const LOG_CAP: u64 = 10 * 1024 * 1024;
 
 /// Run, start or stop the daemon
 #[derive(Debug, clap::Args)]
@@ -81,14 +89,8 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     match &args.verb {
         Verb::Run(run) => be(run).await,
         Verb::Start(style) => {
-            let mut connection = Connection::open().await?;
-            // One that was just killed may listen for a moment longer, and answers nobody.
-            let daemon = loop {
-                let answer = connection.client.daemon().await;
-                if let Some(daemon) = connection.or_again(answer).await? {
-                    break daemon;
-                }
-            };
+            // One that was just killed may listen for a moment longer, and answers nobody: it is asked again.
+            let daemon = connect::client().await?.daemon().await?;
             match style.json {
                 true => out.json(&daemon),
                 false => out.line(format_args!("the daemon runs, pid {}", daemon.pid)),
@@ -102,24 +104,27 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 async fn be(run: &Run) -> Result<(), Error> {
     setup::close_to_others()?;
     let home = home::folder()?;
-    outside::check(&home)?;
+    outside::check()?;
     let program = match &run.runtime_program {
         Some(program) => program.clone(),
         None => std::env::current_exe().map_err(Error::no_runtime)?,
     };
     let catalog = providers::catalog()?;
     let daemon = catalog.daemon();
-    log_to_stderr(daemon.log);
+    let log = Log::start(level(daemon.log), &connect::log(&home), LOG_CAP);
+    let log = log.map_err(Error::no_runtime)?;
     let settings = Settings {
         home,
         program,
         orphan: Duration::from_millis(daemon.orphan_ms),
+        session_end_wait: Duration::from_millis(daemon.session_end_wait_ms),
         env: providers::env(&catalog),
         runtime_env: std::env::vars_os()
             .filter(|(name, _)| name.to_str().is_some_and(is_handed_on))
             .collect(),
     };
     let ended = agentd_daemon::run(settings).await;
+    log.flush();
     ended.map_err(|error| {
         let exit = match error {
             agentd_daemon::Error::Taken(_) => Exit::Refused,
@@ -131,7 +136,7 @@ async fn be(run: &Run) -> Result<(), Error> {
 
 /// What of this process's environment a runtime's own holds: never a key.
 fn is_handed_on(name: &str) -> bool {
-    const NAMES: [&str; 16] = [
+    const NAMES: [&str; 17] = [
         "PATH",
         "HOME",
         "LANG",
@@ -147,52 +152,97 @@ fn is_handed_on(name: &str) -> bool {
         "https_proxy",
         "all_proxy",
         "no_proxy",
+        confine::VARIABLE,
         failpoint::VARIABLE,
     ];
     NAMES.contains(&name)
 }
 
-/// Which is the log's file, where the daemon was started in the background.
-fn log_to_stderr(level: LogLevel) {
-    let level = match level {
+const fn level(level: LogLevel) -> tracing::Level {
+    match level {
         LogLevel::Error => tracing::Level::ERROR,
         LogLevel::Warn => tracing::Level::WARN,
         LogLevel::Info => tracing::Level::INFO,
         LogLevel::Debug => tracing::Level::DEBUG,
-    };
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .with_max_level(level)
-        .with_target(false)
-        .init();
+    }
 }
 
 async fn stop(style: &Json, out: &mut Output) -> Result<(), Error> {
-    let client = connect::client_of_any()?;
-    if !connect::listens(client.socket())? {
+    let home = home::folder()?;
+    let client = connect::client_at(&home);
+    if !connect::listens(client.socket())? && !is_held(&home) {
         return match style.json {
             true => out.json(&json!({ "stopped": false })),
             false => out.line("no daemon runs"),
         };
     }
-    let daemon = client.stop_daemon().await?;
     let deadline = Instant::now() + STOP;
-    while connect::listens(client.socket())? {
-        if Instant::now() >= deadline {
-            let what = format!("the daemon (pid {}) does not end", daemon.pid);
-            let log = connect::log(&home::folder()?);
-            return Err(
-                Error::new(Exit::Unavailable, what).next(format!("look at {}", log.display()))
-            );
+    let pid = loop {
+        if let Some(pid) = stop_once(&home, deadline).await? {
+            break pid;
         }
-        // tidy: polls for the daemon's end
-        tokio::time::sleep(POLL).await;
-    }
+        if Instant::now() >= deadline {
+            return Err(does_not_end(&home, "the daemon does not stop"));
+        }
+    };
     match style.json {
-        true => out.json(&json!({ "stopped": true, "pid": daemon.pid })),
-        false => out.line(format_args!("the daemon has stopped (pid {})", daemon.pid)),
+        true => out.json(&json!({ "stopped": true, "pid": pid })),
+        false => out.line(format_args!("the daemon has stopped (pid {pid})")),
     }
+}
+
+/// Has a daemon end the agents' processes and then itself; its pid. None where it ended otherwise: by a signal, or in
+/// the middle of it. The agents' processes go on then, and another daemon is needed to end them.
+async fn stop_once(home: &Path, deadline: Instant) -> Result<Option<u32>, Error> {
+    let connection = Connection::at(home.to_owned()).await?;
+    let asked = connect::client_at(home).stop_daemon().await;
+    let daemon = match asked {
+        Ok(daemon) => daemon,
+        Err(error) if error.is_gone() || is_ending(&error) => {
+            // tidy: polls for the end of one that ends by itself
+            tokio::time::sleep(POLL).await;
+            return Ok(None);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let pid = daemon.pid;
+    // The process is gone, and not only its socket: whoever copies the home finds it closed.
+    if let Ok(identity) = Identity::of(pid) {
+        let ours = connection.take_daemon();
+        let ours = ours.filter(|child| child.identity() == identity);
+        let ended = tokio::time::timeout_at(deadline.into(), agentd_process::ended(identity));
+        match ended.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(Error::no_runtime(std::io::Error::other(error))),
+            Err(_) => {
+                let what = format!("the daemon (pid {pid}) does not end");
+                return Err(does_not_end(home, &what));
+            }
+        }
+        if let Some(mut child) = ours {
+            // It has ended: this only buries it.
+            let _reaped = child.try_wait();
+        }
+    }
+    let mark = StopMark::read(&Layout::new(home));
+    let is_complete = mark.is_some_and(|mark| mark.pid == pid && mark.complete);
+    Ok(is_complete.then_some(pid))
+}
+
+/// Whether a daemon has the home: one that is ending does, though it does not listen any more.
+fn is_held(home: &Path) -> bool {
+    let lock = File::open(Layout::new(home).daemon_lock());
+    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+/// The daemon got a signal before it was asked.
+fn is_ending(error: &agentd_client::Error) -> bool {
+    matches!(error, agentd_client::Error::Problem(problem) if problem.kind == Kind::Unavailable)
+}
+
+fn does_not_end(home: &Path, what: &str) -> Error {
+    let log = connect::log(home);
+    Error::new(Exit::Unavailable, what).next(format!("look at {}", log.display()))
 }
 
 async fn status(style: &Json, out: &mut Output) -> Result<(), Error> {

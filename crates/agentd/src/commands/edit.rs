@@ -2,6 +2,8 @@
 
 use super::tell;
 use crate::error::{Error, Exit};
+use crate::keys;
+use crate::op::Op;
 use crate::output::Output;
 use crate::{ask, complete, connect, home};
 use agentd_core::spec::{self, AgentSpec};
@@ -27,13 +29,16 @@ pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
+    #[command(flatten)]
+    op: Op,
     /// Print the agent as one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let client = connect::client().await?;
+    let client = connect::client().await?.under(args.op.id);
+    keys::bring(&client, &args.name).await?;
     let before = client.spec(&args.name).await?;
     let file = write(&before.to_markdown())?;
     let spec = loop {

@@ -5,6 +5,7 @@ use crate::connect;
 use crate::conversation::Which;
 use crate::error::{Error, Exit};
 use crate::output::Output;
+use agentd_client::api::AgentRef;
 use serde_json::json;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -65,7 +66,11 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
     write(&path, &bytes, args.force)?;
     if args.json {
-        let agent = &args.name;
+        let shown = client.agent(&args.name).await?;
+        let agent = AgentRef {
+            id: shown.id,
+            name: Some(shown.name),
+        };
         return out.json(&json!({ "agent": agent, "file": path, "bytes": bytes.len() }));
     }
     let (name, path, length) = (&args.name, path.display(), bytes.len());
@@ -76,7 +81,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 fn write(path: &Path, bytes: &[u8], replace: bool) -> Result<(), Error> {
     let cannot = |error: std::io::Error| {
         let what = format!("{} cannot be written", path.display());
-        Error::new(Exit::Unavailable, what).because(error)
+        Error::of_file(what, &error)
     };
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

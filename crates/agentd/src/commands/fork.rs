@@ -65,5 +65,6 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
     let (new, name, at) = (&forked.agent.name, &args.name, forked.from.seq);
     out.line(format_args!("{new} goes on from event {at} of {name}"))?;
+    super::tell_displaced(&forked.agent, out)?;
     out.line(format_args!("  next: agentd send {new} …"))
 }

@@ -11,7 +11,7 @@ use agentd_client::api::{
 };
 use agentd_core::hook::{HookEvent, Problem, Severity};
 use clap::Subcommand;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -122,7 +122,7 @@ fn folder(given: Option<&Path>) -> Result<String, Error> {
     let given = given.unwrap_or(Path::new("."));
     let whole = std::fs::canonicalize(given).map_err(|error| {
         let what = format!("{} is no folder", given.display());
-        Error::new(Exit::Usage, what).because(error)
+        Error::of_file(what, &error)
     })?;
     Ok(whole.display().to_string())
 }
@@ -220,7 +220,7 @@ async fn check(file: Option<&Path>, json: bool, out: &mut Output) -> Result<(), 
     };
     let text = std::fs::read_to_string(file).map_err(|error| {
         let what = format!("{} cannot be read", file.display());
-        Error::new(Exit::Usage, what).because(error)
+        Error::of_file(what, &error)
     })?;
     let client = connect::client().await?;
     let checked = client.check_hooks(&CheckHooks { text }).await?;
@@ -233,13 +233,15 @@ async fn check(file: Option<&Path>, json: bool, out: &mut Output) -> Result<(), 
         let handlers = count(checked.handlers, "handler");
         out.line(format_args!("{}: {handlers}", file.display()))?;
     }
-    verdict(checked.ok)
+    verdict(checked.ok, json)
 }
 
 async fn check_all(json: bool, out: &mut Output) -> Result<(), Error> {
     let list = find(None).await?;
+    let mut problems = list.sources.iter().flat_map(|source| &source.problems);
+    let is_good = !problems.any(|problem| problem.severity == Severity::Error);
     if json {
-        out.json(&list.sources)?;
+        out.json(&json!({ "ok": is_good, "sources": list.sources }))?;
     } else {
         for source in &list.sources {
             tell(source, out)?;
@@ -250,17 +252,15 @@ async fn check_all(json: bool, out: &mut Output) -> Result<(), Error> {
             out.line("no hooks")?;
         }
     }
-    let mut problems = list.sources.iter().flat_map(|source| &source.problems);
-    verdict(!problems.any(|problem| problem.severity == Severity::Error))
+    verdict(is_good, json)
 }
 
-fn verdict(is_good: bool) -> Result<(), Error> {
-    match is_good {
-        true => Ok(()),
-        false => Err(Error::new(
-            Exit::Failed,
-            "something does not run that was meant to",
-        )),
+fn verdict(is_good: bool, json: bool) -> Result<(), Error> {
+    let error = Error::new(Exit::Failed, "something does not run that was meant to");
+    match (is_good, json) {
+        (true, _) => Ok(()),
+        (false, true) => Err(error.printed()),
+        (false, false) => Err(error),
     }
 }
 

@@ -2,18 +2,21 @@
 
 use super::tell;
 use crate::connect;
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::output::Output;
+use agentd_client::api::Import;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
   agentd import coder.jsonl.zst
+  agentd import coder.jsonl.zst --as coder-2
   ssh other agentd export coder - | agentd import -
 
 The agent comes with its id, its names, all its conversations and what they cost. It is refused where an \
-agent of that id or name is there already.";
+agent of that id or name is there already, unless --as gives it another name: the journal is verified, and kept \
+under a new id that records where it comes from. A copy of an agent with a turn under way is stopped.";
 
 /// Take an agent from a file that `agentd export` wrote
 #[derive(Debug, clap::Args)]
@@ -22,6 +25,9 @@ pub struct Args {
     /// The file; `-` is standard input
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
+    /// Import it under another name; where the agent is there already, as a copy with an id of its own
+    #[arg(long = "as", value_name = "NAME")]
+    name_it: Option<String>,
     /// Print the agent as one JSON object
     #[arg(long)]
     json: bool,
@@ -30,10 +36,18 @@ pub struct Args {
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let bytes = read(&args.file).map_err(|error| {
         let what = format!("{} cannot be read", args.file.display());
-        Error::new(Exit::Refused, what).because(error)
+        Error::of_file(what, &error)
     })?;
-    let agent = connect::client().await?.import(bytes.into()).await?;
-    tell(&agent, args.json, out)
+    let import = Import {
+        name: args.name_it.clone(),
+    };
+    let client = connect::client().await?;
+    let agent = client.import(bytes.into(), &import).await?;
+    tell(&agent, args.json, out)?;
+    match args.json {
+        true => Ok(()),
+        false => super::tell_displaced(&agent, out),
+    }
 }
 
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {

@@ -4,6 +4,7 @@ use super::tell;
 use crate::complete;
 use crate::connect;
 use crate::error::Error;
+use crate::op::Op;
 use crate::output::Output;
 
 const EXAMPLES: &str = "\
@@ -19,12 +20,15 @@ pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
+    #[command(flatten)]
+    op: Op,
     /// Print the agent as one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let agent = connect::client().await?.interrupt(&args.name).await?;
+    let client = connect::client().await?.under(args.op.id);
+    let agent = client.interrupt(&args.name).await?;
     tell(&agent, args.json, out)
 }

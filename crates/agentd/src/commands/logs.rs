@@ -7,10 +7,11 @@ use crate::error::Error;
 use crate::follow::{Follow, Seen};
 use crate::output::{Output, QUIET};
 use crate::printer::{Printer, Style};
-use crate::render::event::told;
+use crate::render::event::{begins, told};
 use agentd_client::api::{EventQuery, OutputQuery};
 use agentd_core::event::{Body, Event};
-use agentd_core::id::{TaskId, TurnId};
+use agentd_core::id::{ConversationId, TaskId, TurnId};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -126,13 +127,14 @@ async fn pages(
     mut query: EventQuery,
     out: &mut Output,
 ) -> Result<(), Error> {
+    let mut lines = Lines::new(args);
     loop {
         let page = connection.client.page(name, &query).await;
         let Some((events, next)) = connection.or_again(page).await? else {
             continue;
         };
         for event in &events {
-            show(event, args.json, out)?;
+            lines.show(connection, event, out).await?;
         }
         match next {
             // A page that leads nowhere would be asked for again for ever.
@@ -153,6 +155,7 @@ async fn follow(
     // Replies are shown as they stream, and finished when their message comes.
     let mut printer = Printer::new(Style::Text);
     let mut is_streaming = false;
+    let mut lines = Lines::new(args);
     loop {
         match follow.next(connection).await? {
             Seen::Event(event) if is_streaming && matches!(event.body, Body::MessageAdded(_)) => {
@@ -160,7 +163,7 @@ async fn follow(
                 printer.event(&event);
                 printer.flush(IN_TURN);
             }
-            Seen::Event(event) => show(&event, args.json, out)?,
+            Seen::Event(event) => lines.show(connection, &event, out).await?,
             Seen::Delta(delta) if !args.json => {
                 is_streaming = true;
                 printer.streamed(&delta.request, &delta.text);
@@ -170,15 +173,51 @@ async fn follow(
     }
 }
 
-fn show(event: &Event, json: bool, out: &mut Output) -> Result<(), Error> {
-    if json {
-        return out.json(event);
+/// Events as lines, with the numbers that people know conversations by.
+struct Lines<'a> {
+    args: &'a Args,
+    numbers: BTreeMap<ConversationId, u32>,
+}
+
+impl<'a> Lines<'a> {
+    const fn new(args: &'a Args) -> Self {
+        let numbers = BTreeMap::new();
+        Self { args, numbers }
     }
-    match told(event) {
-        Some(text) => {
-            let text = text.replace('\n', "\n      ");
-            out.line(format_args!("{QUIET}{:>5}{QUIET:#} {text}", event.seq))
+
+    async fn show(
+        &mut self,
+        connection: &Connection,
+        event: &Event,
+        out: &mut Output,
+    ) -> Result<(), Error> {
+        if self.args.json {
+            return out.json(event);
         }
-        None => Ok(()),
+        let number = match begins(event) {
+            Some(conversation) => self.number(connection, conversation).await,
+            None => None,
+        };
+        match told(event, number) {
+            Some(text) => {
+                let text = text.replace('\n', "\n      ");
+                out.line(format_args!("{QUIET}{:>5}{QUIET:#} {text}", event.seq))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// None where the daemon does not say: the line then has the id.
+    async fn number(&mut self, connection: &Connection, id: ConversationId) -> Option<u32> {
+        if !self.numbers.contains_key(&id) {
+            let all = connection
+                .client
+                .conversations(&self.args.name)
+                .await
+                .ok()?;
+            let numbers = all.conversations.iter();
+            self.numbers = numbers.map(|it| (it.id, it.ordinal)).collect();
+        }
+        self.numbers.get(&id).copied()
     }
 }

@@ -1,5 +1,6 @@
 //! One file per verb.
 
+pub mod adopt_copy;
 pub mod agent;
 pub mod apply;
 pub mod approve;
@@ -13,6 +14,7 @@ pub mod create;
 pub mod daemon;
 pub mod demo;
 pub mod deny;
+pub mod doctor;
 pub mod edit;
 pub mod export;
 pub mod fork;
@@ -49,6 +51,7 @@ use agentd_client::api::Agent;
 
 pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
     match verb {
+        Verb::AdoptCopy(args) => adopt_copy::run(&args, out).await,
         Verb::Agent(args) => agent::run(*args).await,
         Verb::Apply(args) => apply::run(&args, out).await,
         Verb::Approve(args) => approve::run(&args, out).await,
@@ -62,6 +65,7 @@ pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
         Verb::Daemon(args) => daemon::run(&args, out).await,
         Verb::Demo(args) => demo::run(&args, out).await,
         Verb::Deny(args) => deny::run(&args, out).await,
+        Verb::Doctor(args) => doctor::run(&args, out),
         Verb::Edit(args) => edit::run(&args, out).await,
         Verb::Export(args) => export::run(&args, out).await,
         Verb::Fork(args) => fork::run(&args, out).await,
@@ -90,6 +94,18 @@ pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
         Verb::Verify(args) => verify::run(&args, out).await,
         Verb::Wait(args) => wait::run(&args, out).await,
     }
+}
+
+/// Says that an alias of another agent gave way to an agent's name.
+fn tell_displaced(agent: &Agent, out: &mut Output) -> Result<(), Error> {
+    let Some(other) = &agent.displaced else {
+        return Ok(());
+    };
+    let other = render::named(other);
+    let name = &agent.name;
+    out.line(format_args!(
+        "  `{name}` was an alias of {other}, which is no longer found by it"
+    ))
 }
 
 /// What became of an agent: the object, or a line.

@@ -2,6 +2,7 @@
 
 use crate::conversation::Which;
 use crate::error::{Error, Exit};
+use crate::op::Op;
 use crate::output::Output;
 use crate::render::count;
 use crate::{ask, complete, connect};
@@ -32,13 +33,15 @@ pub struct Args {
     /// Do not ask
     #[arg(short, long, conflicts_with = "dry_run")]
     yes: bool,
+    #[command(flatten)]
+    op: Op,
     /// Print what is gone as one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let client = connect::client().await?;
+    let client = connect::client().await?.under(args.op.id);
     let conversation = match &args.conversation {
         Some(which) => Some(which.of(&client, &args.name).await?),
         None => None,

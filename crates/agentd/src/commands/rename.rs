@@ -3,6 +3,7 @@
 use crate::complete;
 use crate::connect;
 use crate::error::Error;
+use crate::op::Op;
 use crate::output::Output;
 
 const EXAMPLES: &str = "\
@@ -20,18 +21,19 @@ pub struct Args {
     name: String,
     /// Its new name
     to: String,
+    #[command(flatten)]
+    op: Op,
     /// Print the agent as one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let agent = connect::client()
-        .await?
-        .rename(&args.name, &args.to)
-        .await?;
-    match args.json {
-        true => out.json(&agent),
-        false => out.line(format_args!("{} is {} now", args.name, agent.name)),
+    let client = connect::client().await?.under(args.op.id);
+    let agent = client.rename(&args.name, &args.to).await?;
+    if args.json {
+        return out.json(&agent);
     }
+    out.line(format_args!("{} is {} now", args.name, agent.name))?;
+    super::tell_displaced(&agent, out)
 }

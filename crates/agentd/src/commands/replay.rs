@@ -79,8 +79,7 @@ async fn of_all(connection: &mut Connection, args: &Args, out: &mut Output) -> R
         loop {
             let item = match stream.next().await {
                 Some(item) => item,
-                None if !args.follow => return Ok(()),
-                None => Err(agentd_client::Error::Broken("it ended".to_owned())),
+                None => return Ok(()),
             };
             let Some(item) = connection.or_again(item).await? else {
                 break;
@@ -104,5 +103,5 @@ fn show(args: &Args, event: &Event, cursor: u64, out: &mut Output) -> Result<(),
     }
     let mut object = json!(event);
     object["cursor"] = json!(cursor);
-    out.line(object)
+    out.json(&object)
 }

@@ -2,12 +2,14 @@
 
 use crate::complete;
 use crate::connect;
-use crate::error::{Error, Exit};
+use crate::conversation::Which;
+use crate::error::Error;
+use crate::keys;
 use crate::leaving::Leaving;
 use crate::output::Output;
-use crate::render::{receipt, word};
+use crate::render::receipt;
 use agentd_client::api::{Receipt, Reset};
-use agentd_core::event::{Direction, Mode};
+use agentd_core::event::Direction;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,7 +21,7 @@ Examples:
 The old conversation is sealed and kept; --undo opens it again, over several levels and from anywhere, \
 and --redo goes back. The agent keeps its name, settings, folder and background tasks. Prompts that wait \
 are set aside with the old conversation, and come back with it.
-Exit: 0 ok, 3 refused or conflict, 4 it is still active: try again, or --force.";
+Exit: 0 ok, 3 refused or conflict, 4 it is still active: try again, or --force, 7 not found.";
 
 /// Begin a new conversation, and keep the old one
 #[derive(Debug, clap::Args)]
@@ -39,35 +41,14 @@ pub struct Args {
     clear_log: bool,
     #[command(flatten)]
     leaving: Leaving,
-    /// Which kind of agent is meant; only persistent ones have a reset
-    #[arg(long, default_value = "auto")]
-    mode: Which,
     /// Print the receipt as one JSON object
     #[arg(long)]
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Which {
-    Auto,
-    Oneshot,
-    Persistent,
-}
-
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?;
-    let wanted = match args.mode {
-        Which::Auto => None,
-        Which::Oneshot => Some(Mode::Oneshot),
-        Which::Persistent => Some(Mode::Persistent),
-    };
-    if let Some(wanted) = wanted {
-        let found = client.agent(&args.name).await?.mode;
-        if found != wanted {
-            let what = format!("{} is {}, not {}", args.name, word(found), word(wanted));
-            return Err(Error::new(Exit::Refused, what).next("say --mode auto, or another name"));
-        }
-    }
+    keys::bring(&client, &args.name).await?;
     let reset = Reset {
         step: match (args.undo, args.redo) {
             (true, _) => Some(Direction::Undo),
@@ -78,14 +59,15 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         ..args.leaving.ask()
     };
     let receipt = client.reset(&args.name, &reset).await?;
-    match args.json {
-        true => out.json(&receipt),
-        false => print(args, &receipt, out),
+    if args.json {
+        return out.json(&receipt);
     }
+    let new = Which::Id(receipt.new).number(&client, &args.name).await;
+    print(args, &receipt, &new, out)
 }
 
-fn print(args: &Args, receipt: &Receipt, out: &mut Output) -> Result<(), Error> {
-    let (name, new) = (&args.name, receipt.new);
+fn print(args: &Args, receipt: &Receipt, new: &str, out: &mut Output) -> Result<(), Error> {
+    let name = &args.name;
     match args.undo || args.redo {
         true => out.line(format_args!("{name} is back in conversation {new}"))?,
         false => out.line(format_args!("{name} has a new conversation, {new}"))?,

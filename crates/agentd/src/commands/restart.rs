@@ -4,7 +4,10 @@ use super::tell;
 use crate::complete;
 use crate::connect;
 use crate::error::Error;
+use crate::keys;
+use crate::op::Op;
 use crate::output::Output;
+use crate::providers;
 use crate::render::time;
 use agentd_client::api::Restart;
 use std::time::Duration;
@@ -25,6 +28,8 @@ pub struct Args {
     /// How long what runs may take to end before it is killed
     #[arg(long, value_name = "TIME", value_parser = time::duration)]
     grace: Option<Duration>,
+    #[command(flatten)]
+    op: Op,
     /// Print the agent as one JSON object
     #[arg(long)]
     json: bool,
@@ -33,8 +38,10 @@ pub struct Args {
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let restart = Restart {
         grace_ms: args.grace.map(time::millis),
+        env: providers::env(&providers::catalog()?),
     };
-    let client = connect::client().await?;
+    let client = connect::client().await?.under(args.op.id);
     let agent = client.restart(&args.name, &restart).await?;
+    let agent = keys::go_on(&client, agent).await?;
     tell(&agent, args.json, out)
 }

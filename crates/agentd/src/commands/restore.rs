@@ -3,11 +3,15 @@
 use crate::complete;
 use crate::connect;
 use crate::error::Error;
+use crate::keys;
+use crate::op::Op;
 use crate::output::Output;
+use agentd_client::api::Restore;
 
 const EXAMPLES: &str = "\
 Examples:
   agentd restore coder
+  agentd restore coder --as coder-2
   agentd restore 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
 
 Where several were put away under one name, it is the id that says which: `agentd list --archived`.";
@@ -19,16 +23,26 @@ pub struct Args {
     /// The agent, by its name or its id
     #[arg(add = complete::archived())]
     name: String,
+    /// Restore it under another name, where its own is taken
+    #[arg(long = "as", value_name = "NAME")]
+    name_it: Option<String>,
+    #[command(flatten)]
+    op: Op,
     /// Print the agent as one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let client = connect::client().await?;
-    let agent = client.restore(&args.name).await?;
-    match args.json {
-        true => out.json(&agent),
-        false => out.line(format_args!("{} is back", agent.name)),
+    let client = connect::client().await?.under(args.op.id);
+    let restore = Restore {
+        name: args.name_it.clone(),
+    };
+    let agent = client.restore(&args.name, &restore).await?;
+    keys::bring(&client, &agent.id.to_string()).await?;
+    if args.json {
+        return out.json(&agent);
     }
+    out.line(format_args!("{} is back", agent.name))?;
+    super::tell_displaced(&agent, out)
 }

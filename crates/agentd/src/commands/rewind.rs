@@ -4,6 +4,7 @@ use crate::complete;
 use crate::connect;
 use crate::conversation::Which;
 use crate::error::Error;
+use crate::keys;
 use crate::leaving::Leaving;
 use crate::output::Output;
 use crate::render::receipt;
@@ -19,7 +20,7 @@ Examples:
 A turn is named by its number or its id, and meant as it ended; `agentd show NAME --conversation N` lists the \
 turns and the labels. What came after that place is kept in the conversation that is left, and `agentd reset \
 --undo` goes back to it. Files are left as they are, and background tasks go on.
-Exit: 0 ok, 3 refused or conflict, 4 it is still active: try again, or --force.";
+Exit: 0 ok, 3 refused or conflict, 4 it is still active: try again, or --force, 7 not found.";
 
 /// Go back to an earlier place of a conversation, and keep what came after
 #[derive(Debug, clap::Args)]
@@ -43,6 +44,7 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?;
+    keys::bring(&client, &args.name).await?;
     let conversation = match &args.conversation {
         Some(which) => Some(which.of(&client, &args.name).await?),
         None => None,
@@ -52,7 +54,8 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if args.json {
         return out.json(&receipt);
     }
-    let (name, to, new) = (&args.name, &args.to, receipt.new);
+    let (name, to) = (&args.name, &args.to);
+    let new = Which::Id(receipt.new).number(&client, name).await;
     out.line(format_args!(
         "{name} is back at {to}, in conversation {new}"
     ))?;

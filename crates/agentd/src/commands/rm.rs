@@ -3,6 +3,7 @@
 use crate::complete;
 use crate::connect;
 use crate::error::Error;
+use crate::op::Op;
 use crate::output::Output;
 use agentd_client::api::Archive;
 
@@ -23,6 +24,8 @@ pub struct Args {
     /// Why, for whoever reads the log
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    #[command(flatten)]
+    op: Op,
     /// Print the agent as one JSON object
     #[arg(long)]
     json: bool,
@@ -30,7 +33,7 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let reason = args.reason.clone();
-    let client = connect::client().await?;
+    let client = connect::client().await?.under(args.op.id);
     let archived = client.archive(&args.name, &Archive { reason }).await?;
     if args.json {
         return out.json(&archived);

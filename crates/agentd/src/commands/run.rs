@@ -25,7 +25,8 @@ Examples:
 The agent lives for this one prompt; `agentd show` and `agentd logs` know it afterwards. A daemon is \
 started where none runs. In a pipe or a file, standard output is the answer alone. Ctrl-C interrupts the \
 turn, and keeps what was said.
-Exit: 0 ok, 1 the turn failed, 3 refused or waiting for you, 4 unavailable, 5 limited, 130 interrupted.";
+Exit: 0 ok, 1 the turn failed, 2 usage, 3 refused, 4 unavailable, 5 limited, 6 waiting for you, 130 \
+interrupted.";
 
 /// As long as the last lines may take to be read by whoever reads them.
 const LAST_LINES: Duration = Duration::from_secs(5);
@@ -76,7 +77,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     };
     watch(&mut connection, &mut interrupts, name, prompt, show).await?;
     let answer = waiting::answer(&mut connection, name, prompt, out).await?;
-    waiting::finish(&mut connection, name, &answer, show, out).await
+    waiting::finish(&mut connection, name, prompt, &answer, show, out).await
 }
 
 fn detached(args: &Args, created: &Created, out: &mut Output) -> Result<(), Error> {

@@ -3,11 +3,12 @@
 use crate::connect::Connection;
 use crate::error::{Error, Exit};
 use crate::output::Output;
-use crate::render::time;
+use crate::render::{time, word};
 use crate::waiting::{self, Show};
 use crate::{complete, prompt, providers};
 use agentd_client::api::{Send, Sent};
 use agentd_core::event::PromptMode;
+use agentd_core::state::Phase;
 use agentd_daemon::clock;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -22,8 +23,9 @@ Examples:
 
 The prompt is on disk before this returns. Sent twice under one key, it is delivered once. Ctrl-C and \
 --timeout let go of a turn that goes on; `agentd wait` finds it again.
-Exit: 0 ok, 1 the turn failed, 3 refused, set aside or waiting for you, 4 unavailable, 5 limited, \
-124 the timeout is over, 130 interrupted.";
+Exit: 0 ok, 1 the turn failed, 2 usage, 3 refused or set aside, 4 unavailable, 5 limited, 6 waiting for \
+you, 7 not found, 124 the timeout is over, 130 interrupted. A prompt to a stopped agent is queued: exit 6, \
+or 0 with --no-wait.";
 
 /// Send an agent a prompt, and wait for its answer
 #[derive(Debug, clap::Args)]
@@ -102,7 +104,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         true => Show::Json,
         false => Show::Text,
     };
-    waiting::finish(&mut connection, &args.name, &answer, show, out).await
+    waiting::finish(&mut connection, &args.name, sent.prompt, &answer, show, out).await
 }
 
 async fn deliver(connection: &mut Connection, name: &str, send: &Send) -> Result<Sent, Error> {
@@ -136,6 +138,12 @@ fn accepted(args: &Args, sent: &Sent, out: &mut Output) -> Result<(), Error> {
         true => out.line(format_args!("{name} had accepted it before, as {prompt}"))?,
         false => out.line(format_args!("{name} has accepted it as {prompt}"))?,
     }
+    if matches!(sent.phase, Phase::Stopped | Phase::Failed) {
+        let phase = word(sent.phase);
+        out.line(format_args!(
+            "  {name} is {phase}, and answers after: agentd start {name}"
+        ))?;
+    }
     out.line(format_args!(
         "  wait for the answer: agentd wait {name} {prompt}"
     ))
@@ -157,6 +165,7 @@ fn goes_on(why: &LetGo, name: &str, sent: &Sent) -> Error {
         LetGo::Interrupted => Error::new(Exit::Interrupted, "let go of the turn"),
     };
     let prompt = sent.prompt;
+    let error = error.about_prompt(prompt);
     error.because("the turn goes on without you").next(format!(
         "`agentd wait {name} {prompt}` for the answer, `agentd interrupt {name}` to end the turn"
     ))

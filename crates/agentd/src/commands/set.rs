@@ -4,6 +4,8 @@ use super::tell;
 use crate::complete;
 use crate::connect;
 use crate::error::{Error, Exit};
+use crate::keys;
+use crate::op::Op;
 use crate::output::Output;
 use agentd_core::spec::AgentSpec;
 use serde_json::{Map, Value};
@@ -28,13 +30,16 @@ pub struct Args {
     /// What to set
     #[arg(value_name = "KEY=VALUE", required = true)]
     settings: Vec<String>,
+    #[command(flatten)]
+    op: Op,
     /// Print the agent as one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let client = connect::client().await?;
+    let client = connect::client().await?.under(args.op.id);
+    keys::bring(&client, &args.name).await?;
     let mut spec = client.spec(&args.name).await?;
     for setting in &args.settings {
         spec = changed(&spec, setting)?;
@@ -119,7 +124,7 @@ mod tests {
             "description=12",
             "limits.turn.usd=2.50",
             "limits.max_iterations=7",
-            "tools=[\"a\",\"b\"]",
+            "tools=[\"shell\",\"read_file\"]",
             "on_crash=wait",
             "env.A=1",
             "system=You are brief.",
@@ -129,7 +134,7 @@ mod tests {
         assert_eq!(spec.description.as_deref(), Some("12"));
         assert_eq!(spec.limits.turn.usd, Some(MicroUsd(2_500_000)));
         assert_eq!(spec.limits.max_iterations, 7);
-        assert_eq!(spec.tools.unwrap(), ["a", "b"]);
+        assert_eq!(spec.tools.unwrap(), ["shell", "read_file"]);
         assert_eq!(spec.on_crash, OnCrash::Wait);
         assert_eq!(spec.env["A"], "1");
         assert_eq!(spec.system, "You are brief.");

@@ -50,7 +50,8 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         if args.json {
             return out.json(&one);
         }
-        for line in render::conversation::list(&one, clock::now()) {
+        let all = client.conversations(&args.name).await?;
+        for line in render::conversation::list(&one, &all, clock::now()) {
             out.line(line)?;
         }
         return Ok(());

@@ -81,6 +81,7 @@ pub fn of_daemon(daemon: &Daemon) -> Vec<String> {
         ),
         ("version", Some(daemon.version.clone())),
         ("home", Some(daemon.home.clone())),
+        ("read-only", daemon.read_only.clone()),
         ("memory", Some(format!("{megabytes} MB"))),
         (
             "agents",

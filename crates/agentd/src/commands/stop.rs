@@ -4,6 +4,7 @@ use super::tell;
 use crate::complete;
 use crate::connect;
 use crate::error::Error;
+use crate::op::Op;
 use crate::output::Output;
 use crate::render::time;
 use agentd_client::api::Stop;
@@ -30,6 +31,8 @@ pub struct Args {
     /// How long what runs may take to end before it is killed
     #[arg(long, value_name = "TIME", value_parser = time::duration)]
     grace: Option<Duration>,
+    #[command(flatten)]
+    op: Op,
     /// Print the agent as one JSON object
     #[arg(long)]
     json: bool,
@@ -40,7 +43,8 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         kill_background: args.kill_background,
         grace_ms: args.grace.map(time::millis),
     };
-    let agent = connect::client().await?.stop(&args.name, &stop).await?;
+    let client = connect::client().await?.under(args.op.id);
+    let agent = client.stop(&args.name, &stop).await?;
     tell(&agent, args.json, out)?;
     if !args.json && !agent.tasks.is_empty() {
         let tasks: Vec<String> = agent.tasks.iter().map(ToString::to_string).collect();

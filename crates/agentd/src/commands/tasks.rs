@@ -3,9 +3,10 @@
 use crate::complete;
 use crate::connect;
 use crate::error::Error;
+use crate::op::Op;
 use crate::output::Output;
 use crate::render::table::{Head, table};
-use crate::render::{count, event, time, word};
+use crate::render::{count, event, named, time, word};
 use agentd_client::api::{Task, Tasks};
 use agentd_core::time::Timestamp;
 use agentd_daemon::clock;
@@ -52,6 +53,8 @@ struct Stop {
     /// The task's id, or an agent
     #[arg(value_name = "ID|NAME", add = complete::agents())]
     which: String,
+    #[command(flatten)]
+    op: Op,
     /// Print those that it ended as one JSON object
     #[arg(long)]
     json: bool,
@@ -60,7 +63,7 @@ struct Stop {
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?;
     if let Some(Verb::Stop(stop)) = &args.verb {
-        let ended = client.stop_tasks(&stop.which).await?;
+        let ended = client.under(stop.op.id).stop_tasks(&stop.which).await?;
         return match stop.json {
             true => out.json(&ended),
             false => print_ended(&ended, &stop.which, out),
@@ -80,7 +83,8 @@ fn print_ended(ended: &Tasks, which: &str, out: &mut Output) -> Result<(), Error
     for task in &ended.tasks {
         let how = task.exit.map(|exit| event::exit(&exit));
         let how = how.unwrap_or_else(|| word(task.state));
-        out.line(format_args!("{} of {} is ended: {how}", task.id, task.name))?;
+        let name = named(&task.agent);
+        out.line(format_args!("{} of {name} is ended: {how}", task.id))?;
     }
     match ended.tasks.is_empty() {
         true => out.line(format_args!("{which} has no background tasks")),
@@ -128,8 +132,8 @@ fn row(task: &Task, now: Timestamp) -> Vec<String> {
     };
     vec![
         task.id.to_string(),
-        task.name.clone(),
-        task.conversation.to_string(),
+        named(&task.agent),
+        task.ordinal.map_or_else(String::new, |n| n.to_string()),
         task.turn.map_or_else(String::new, |turn| turn.to_string()),
         state,
         time::rough(now.since(task.started_at)),

@@ -1,10 +1,16 @@
 //! `agentd verify`.
 
+mod repair;
+
 use crate::error::{Error, Exit};
 use crate::home;
 use crate::output::{BAD, GOOD, Output};
-use agentd_store::{Options, Report, SqliteStore, Store as _};
+use crate::render::count;
+use agentd_core::id::AgentId;
+use agentd_daemon::layout::Layout;
+use agentd_store::{HeadState, Options, Report, SqliteStore};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 const EXAMPLES: &str = "\
@@ -12,13 +18,21 @@ Examples:
   agentd verify
   agentd verify --json | jq .clean
   AGENTD_HOME=/backup/agentd agentd verify
+  agentd daemon stop; agentd verify --repair
 
-Exit: 0 all is well, 1 something is damaged, 4 there is no journal or it cannot be read.";
+`--repair` makes a fresh journal of everything that can be read, and says which agents have lost something. \
+The damaged files are kept in a directory beside it. It is refused while a daemon runs.
+
+Exit: 0 all is well, 1 something is damaged (with --repair: something could not be recovered), 3 a daemon \
+runs and nothing was repaired, 4 there is no journal or it cannot be read.";
 
 /// Check the journal: gaps, checksums, references, the file itself
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
+    /// Recover what is readable of a damaged journal
+    #[arg(long)]
+    repair: bool,
     /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
@@ -26,7 +40,10 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let folder = home::folder()?;
-    let report = check(&folder).await?;
+    if args.repair {
+        return repair::run(&folder, args.json, out).await;
+    }
+    let report = check(&folder)?;
     if args.json {
         out.line(as_json(&folder, &report))?;
     } else {
@@ -35,28 +52,50 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if report.is_clean() {
         return Ok(());
     }
-    Err(Error::new(Exit::Failed, "the journal is damaged")
+    let damaged = Error::new(Exit::Failed, "the journal is damaged");
+    let damaged = match args.json {
+        true => damaged.printed(),
+        false => damaged,
+    };
+    Err(damaged
         .because("what is stored is not what was written; see the list above")
         .next(
             "keep a copy of the folder first. What comes before the damage still loads; a damaged \
-             tail is set aside, and kept, when its agent is next taken over",
+             tail is set aside, and kept, when its agent is next taken over. Where files or pages \
+             are missing, `agentd daemon stop` and `agentd verify --repair` recover what is readable",
         ))
 }
 
-async fn check(folder: &Path) -> Result<Report, Error> {
-    // Opening makes what is missing; a check must not.
-    if !folder.join("journal.db").is_file() {
-        let what = format!("there is no journal in {}", folder.display());
-        return Err(Error::new(Exit::Unavailable, what)
-            .because("no agent has been kept there yet, or AGENTD_HOME names another folder")
-            .next("set AGENTD_HOME to the folder that you mean"));
+/// How the store in a home is opened, with what shows that there must be one.
+fn options(folder: &Path) -> Options {
+    Options {
+        beside: vec![Layout::new(folder).agents()],
+        ..Options::new(folder)
     }
-    let cannot = |error: agentd_store::Error| {
-        let what = format!("the journal in {} cannot be checked", folder.display());
-        Error::of_store(what, &error)
-    };
-    let store = SqliteStore::open(Options::new(folder)).map_err(cannot)?;
-    store.verify(None).await.map_err(cannot)
+}
+
+fn check(folder: &Path) -> Result<Report, Error> {
+    SqliteStore::inspect(&existing(folder)?).map_err(|error| cannot(folder, &error))
+}
+
+/// An error where there is nothing to check: opening makes what is missing, and a check must not.
+fn existing(folder: &Path) -> Result<Options, Error> {
+    let options = options(folder);
+    if options.has_traces() {
+        return Ok(options);
+    }
+    let what = format!("there is no journal in {}", folder.display());
+    Err(Error::new(Exit::Unavailable, what)
+        .because("no agent has been kept there yet, or AGENTD_HOME names another folder")
+        .next("set AGENTD_HOME to the folder that you mean"))
+}
+
+fn cannot(folder: &Path, error: &agentd_store::Error) -> Error {
+    let what = format!("the journal in {} cannot be checked", folder.display());
+    match error {
+        agentd_store::Error::NoJournal { .. } => Error::new(Exit::Failed, what).because(error),
+        error => Error::of_store(what, error),
+    }
 }
 
 fn print(out: &mut Output, folder: &Path, report: &Report) -> Result<(), Error> {
@@ -73,12 +112,16 @@ fn print(out: &mut Output, folder: &Path, report: &Report) -> Result<(), Error> 
     ))?;
     for (agent, damage) in &report.damaged {
         out.line(format_args!(
-            "  agent {agent}: events {} to {} cannot be used: {}",
-            damage.from, damage.through, damage.reason
+            "  {}: events {} to {} cannot be used: {}",
+            called(*agent, &report.names),
+            damage.from,
+            damage.through,
+            damage.reason
         ))?;
     }
     for (agent, what) in &report.dangling {
-        out.line(format_args!("  agent {agent}: {what}"))?;
+        let agent = called(*agent, &report.names);
+        out.line(format_args!("  {agent}: {what}"))?;
     }
     for line in &report.file {
         out.line(format_args!("  the database: {line}"))?;
@@ -89,25 +132,32 @@ fn print(out: &mut Output, folder: &Path, report: &Report) -> Result<(), Error> 
             count(report.quarantined, "event")
         ))?;
     }
+    if report.head == HeadState::Unreadable {
+        out.line("  journal.head cannot be read; the next start writes it anew")?;
+    }
     Ok(())
 }
 
-fn count(n: u64, what: &str) -> String {
-    match n {
-        1 => format!("1 {what}"),
-        n => format!("{n} {what}s"),
+/// An agent by its id, and its name where that is known.
+fn called(agent: AgentId, names: &BTreeMap<AgentId, String>) -> String {
+    match names.get(&agent) {
+        Some(name) => format!("{name}, agent {agent}"),
+        None => format!("agent {agent}"),
     }
 }
 
 fn as_json(folder: &Path, report: &Report) -> Value {
     let damaged = report.damaged.iter().map(|(agent, damage)| {
         json!({
-            "agent": agent, "from": damage.from, "through": damage.through,
+            "agent": {"id": agent, "name": report.names.get(agent)},
+            "from": damage.from, "through": damage.through,
             "reason": damage.reason.to_string(),
         })
     });
-    let dangling = report.dangling.iter();
-    let dangling = dangling.map(|(agent, what)| json!({"agent": agent, "what": what}));
+    let dangling = report.dangling.iter().map(|(agent, what)| {
+        let name = report.names.get(agent);
+        json!({"agent": {"id": agent, "name": name}, "what": what})
+    });
     json!({
         "clean": report.is_clean(),
         "home": folder.display().to_string(),
@@ -117,5 +167,6 @@ fn as_json(folder: &Path, report: &Report) -> Value {
         "dangling": dangling.collect::<Vec<_>>(),
         "file": report.file,
         "quarantined": report.quarantined,
+        "head": report.head,
     })
 }

@@ -4,6 +4,7 @@ use crate::complete;
 use crate::connect::Connection;
 use crate::error::{Error, Exit};
 use crate::follow::{Follow, Seen};
+use crate::keys;
 use crate::output::Output;
 use crate::render::{self, time, word};
 use crate::waiting::{self, Show};
@@ -21,8 +22,8 @@ Examples:
 
 With a prompt's id, as `agentd send --no-wait` prints it, its answer is printed; otherwise this waits until \
 nothing is under way or queued.
-Exit: 0 ok, 1 the turn failed, 3 it waits for you, 4 unavailable, 5 limited, 124 the timeout is over, \
-130 interrupted.";
+Exit: 0 ok, 1 the turn or the agent failed, 4 unavailable, 5 limited, 6 it waits for you, 7 not found, \
+124 the timeout is over, 130 interrupted.";
 
 /// A question of a subagent's is in a journal of its own: where some work for the agent, it is looked for so often.
 const LOOK: Duration = Duration::from_millis(500);
@@ -54,26 +55,39 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         .await
         .unwrap_or_else(|_| {
             let what = format!("{} is not done yet", args.name);
-            Err(Error::new(Exit::TimedOut, what).because("it goes on without you"))
+            let error = Error::new(Exit::TimedOut, what).because("it goes on without you");
+            let name = &args.name;
+            Err(match args.prompt {
+                Some(prompt) => error
+                    .about_prompt(prompt)
+                    .next(format!("`agentd wait {name} {prompt}` waits on")),
+                None => error.next(format!("`agentd wait {name}` waits on")),
+            })
         })
 }
 
 async fn wait(connection: &mut Connection, args: &Args, out: &mut Output) -> Result<(), Error> {
     let name = args.name.as_str();
+    // It may wait for a key that the caller has.
+    let agent = connection.client.agent(name).await?;
+    keys::go_on(&connection.client, agent).await?;
     if let Some(prompt) = args.prompt {
         let answer = waiting::answer(connection, name, prompt, out).await?;
         let show = match args.json {
             true => Show::Json,
             false => Show::Text,
         };
-        return waiting::finish(connection, name, &answer, show, out).await;
+        return waiting::finish(connection, name, prompt, &answer, show, out).await;
     }
     let agent = settled(connection, name).await?;
     match args.json {
         true => out.json(&agent)?,
         false => out.line(render::agent::line(&agent))?,
     }
-    outcome(&agent)
+    match args.json {
+        true => outcome(&agent).map_err(Error::printed),
+        false => outcome(&agent),
+    }
 }
 
 /// Waits until nothing is under way, or somebody is waited for.
@@ -145,8 +159,8 @@ const fn may_settle(kind: Kind) -> bool {
 
 fn outcome(agent: &Agent) -> Result<(), Error> {
     let name = &agent.name;
-    let refused = |what: String| {
-        let error = Error::new(Exit::Refused, what);
+    let stands_still = |exit: Exit, what: String| {
+        let error = Error::new(exit, what);
         let error = match &agent.error {
             Some(why) => error.because(why),
             None => error,
@@ -158,9 +172,14 @@ fn outcome(agent: &Agent) -> Result<(), Error> {
     };
     match agent.phase {
         Phase::Waiting | Phase::AwaitingApproval => {
-            return Err(refused(format!("{name} waits for you")));
+            return Err(stands_still(Exit::Waiting, format!("{name} waits for you")));
         }
-        Phase::Failed => return Err(refused(format!("{name} has failed"))),
+        Phase::Failed => return Err(stands_still(Exit::Failed, format!("{name} has failed"))),
+        Phase::Stopped if agent.queued > 0 => {
+            let prompts = render::count(agent.queued, "prompt");
+            let what = format!("{name} is stopped: {prompts} in its queue");
+            return Err(stands_still(Exit::Waiting, what));
+        }
         _ => {}
     }
     let Some(last) = &agent.last_turn else {

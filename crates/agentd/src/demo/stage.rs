@@ -11,8 +11,9 @@ use agentd_client::Client;
 use agentd_client::api::{Agent, Answer, Create, EventQuery, Send, Sent};
 use agentd_core::event::{Body, Event};
 use agentd_core::id::Seq;
-use agentd_core::spec::AgentSpec;
+use agentd_core::spec::{AgentSpec, Sandbox};
 use agentd_process::{Delivery, Identity, Signal, signal};
+use agentd_sandbox::Missing;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,6 +32,11 @@ pub struct Stage {
     pub seen: Vec<Seq>,
     /// What has streamed since the last prompt.
     pub streamed: String,
+}
+
+/// Why tools cannot have a sandbox on this kernel.
+pub fn missing_sandbox() -> Option<Missing> {
+    agentd_sandbox::support().namespaces.err()
 }
 
 /// Where the daemon keeps everything.
@@ -83,6 +89,7 @@ impl Stage {
         let spec = AgentSpec {
             provider: Some("demo".to_owned()),
             cwd: Some(self.tree.display().to_string()),
+            sandbox: missing_sandbox().map(|_| Sandbox::FullAccess),
             ..AgentSpec::default()
         };
         let create = Create {

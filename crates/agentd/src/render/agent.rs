@@ -1,6 +1,6 @@
 //! One agent: in a line, or as an aligned list.
 
-use crate::render::{count, table, time, usage, word};
+use crate::render::{count, named, table, time, usage, word};
 use agentd_client::api::{Agent, Child, ProcessState};
 use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
@@ -59,7 +59,7 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
     };
     let conversation = agent.conversation.as_ref().map(|current| {
         let turns = count(current.turns.into(), "turn");
-        format!("{} ({turns}), {}", current.ordinal, current.id)
+        format!("{} ({turns})", current.ordinal)
     });
     let last_turn = agent.last_turn.as_ref();
     let untrusted = agent.untrusted_hooks.as_ref();
@@ -93,7 +93,7 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
                     .approvals
                     .iter()
                     .map(|asked| match &asked.agent {
-                        Some(agent) => format!("{} (of {agent})", asked.id),
+                        Some(agent) => format!("{} (of {})", asked.id, named(agent)),
                         None => asked.id.to_string(),
                     })
                     .collect(),

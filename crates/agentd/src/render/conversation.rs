@@ -1,17 +1,31 @@
 //! One conversation as an aligned list: where it comes from, its labels, its turns.
 
-use crate::render::{count, table, time, usage, word};
-use agentd_client::api::{OneConversation, Usage};
+use crate::render::{count, named, table, time, usage, word};
+use agentd_client::api::{Conversations, OneConversation};
+use agentd_core::id::ConversationId;
 use agentd_core::time::Timestamp;
 
-pub fn list(one: &OneConversation, now: Timestamp) -> Vec<String> {
+/// `all` has the numbers of the conversations that this one speaks of.
+pub fn list(one: &OneConversation, all: &Conversations, now: Timestamp) -> Vec<String> {
+    let number = |id: ConversationId| {
+        let mut known = all.conversations.iter();
+        let known = known.find(|known| known.id == id);
+        known.map_or_else(|| id.to_string(), |known| known.ordinal.to_string())
+    };
     let known = &one.conversation;
     let at = |at: Timestamp| format!("{} ({})", time::clock(at), time::ago(at, now));
-    let from = known.from.map(|from| {
-        let (seq, conversation) = (from.seq, from.conversation);
-        format!("event {seq} of conversation {conversation}")
+    let from = known.from.as_ref().map(|from| {
+        let (seq, conversation) = (from.seq, number(from.conversation));
+        let is_own = all
+            .conversations
+            .iter()
+            .any(|own| own.id == from.conversation);
+        match is_own {
+            true => format!("event {seq} of conversation {conversation}"),
+            false => format!("event {seq} of {}", named(&from.agent)),
+        }
     });
-    let state = match (one.current, known.purged, known.sealed) {
+    let state = match (known.current, known.purged, known.sealed) {
         (_, true, _) => "purged".to_owned(),
         (true, ..) => "current".to_owned(),
         (_, _, Some(reason)) => format!("sealed by {}", word(reason)),
@@ -38,30 +52,21 @@ pub fn list(one: &OneConversation, now: Timestamp) -> Vec<String> {
         })
         .collect();
     let listed = |items: Vec<String>| (!items.is_empty()).then(|| items.join("\n"));
-    let used = known.spent.usage;
-    let used = Usage {
-        input_tokens: used.input_tokens + used.cache_read_tokens + used.cache_write_tokens,
-        output_tokens: used.output_tokens,
-        cost_usd: (known.spent.unpriced == 0).then_some(known.spent.cost.0 as f64 / 1e6),
-    };
     table::pairs(&[
-        (
-            "conversation",
-            Some(format!("{}, {}", known.ordinal, known.id)),
-        ),
-        ("title", one.title.clone()),
+        ("conversation", Some(known.ordinal.to_string())),
+        ("title", known.title.clone()),
         ("state", Some(state)),
         (
             "began",
             Some(format!("{}, by {}", at(known.began_at), word(known.source))),
         ),
-        ("after", known.parent.map(|parent| parent.to_string())),
+        ("after", known.parent.map(number)),
         ("from", from),
         (
             "compacted",
             (known.compactions > 0).then(|| count(known.compactions.into(), "time")),
         ),
-        ("used", Some(usage::all(&used))),
+        ("used", Some(usage::all(&known.usage))),
         ("labels", listed(labels)),
         ("turns", listed(turns)),
     ])

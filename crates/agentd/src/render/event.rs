@@ -5,14 +5,30 @@ use crate::printer::shortened;
 use crate::render::{count, time, word};
 use agentd_core::event::{Body, Event, HookOutcome, MessageStatus, ResetTo, TurnStatus};
 use agentd_core::hook::Decision;
+use agentd_core::id::ConversationId;
 use agentd_core::message::Block;
 use serde_json::Value;
 
 /// Lines of a result that are shown.
 const RESULT_LINES: usize = 10;
 
-/// What `logs` shows of an event; none where only the machinery is concerned.
-pub fn told(event: &Event) -> Option<String> {
+/// The conversation that becomes current with an event.
+pub const fn begins(event: &Event) -> Option<ConversationId> {
+    match &event.body {
+        Body::ConversationBegan(_) => Some(event.conversation),
+        Body::PointerMoved(moved) => Some(moved.to),
+        _ => None,
+    }
+}
+
+/// What `logs` shows of an event; none where only the machinery is concerned. `number` is that of the
+/// conversation that [`begins`].
+pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
+    let conversation = || match (number, begins(event)) {
+        (Some(number), _) => number.to_string(),
+        (None, Some(id)) => id.to_string(),
+        (None, None) => String::new(),
+    };
     let text = match &event.body {
         Body::Prompt(prompt) => format!("{HEADING}> {}{HEADING:#}", words(&prompt.blocks)),
         Body::MessageAdded(message) => {
@@ -82,14 +98,14 @@ pub fn told(event: &Event) -> Option<String> {
             let source = word(began.source);
             format!(
                 "{HEADING}── conversation {} ({source}){HEADING:#}",
-                event.conversation
+                conversation()
             )
         }
         Body::PointerMoved(moved) => {
             let direction = word(moved.direction);
             format!(
                 "{HEADING}── conversation {} ({direction}){HEADING:#}",
-                moved.to
+                conversation()
             )
         }
         Body::ResetBegan(began) => quiet(match began.to {
@@ -133,6 +149,7 @@ pub fn told(event: &Event) -> Option<String> {
             format!("{BAD}the agent has failed: {}{BAD:#}", word(failed.cause))
         }
         Body::AgentRenamed(renamed) => quiet(&format!("renamed to {}", renamed.name)),
+        Body::AgentImported(from) => quiet(&format!("imported, a copy of agent {}", from.agent)),
         Body::AgentArchived(_) => quiet("archived"),
         Body::AgentRestored(_) => quiet("restored"),
         Body::Compacted(_) => quiet("compacted"),
@@ -181,7 +198,7 @@ fn words(blocks: &[Block]) -> String {
 mod tests {
     use super::*;
     use agentd_core::event::{MessageAdded, TurnEnded};
-    use agentd_core::id::{AgentId, CallId, ConversationId, Seq};
+    use agentd_core::id::{AgentId, CallId, Seq};
     use agentd_core::message::{Arguments, ToolCall};
     use agentd_core::time::Timestamp;
     use uuid::Uuid;
@@ -195,7 +212,7 @@ mod tests {
             turn: None,
             body: body.into(),
         };
-        Some(anstream::adapter::strip_str(&told(&event)?).to_string())
+        Some(crate::terminal::uncoloured(&told(&event, None)?))
     }
 
     #[test]

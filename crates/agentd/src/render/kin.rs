@@ -10,7 +10,8 @@ pub fn sorted(agents: Vec<AgentLine>) -> Vec<AgentLine> {
     let ids: Vec<AgentId> = agents.iter().map(|agent| agent.id).collect();
     let mut below: BTreeMap<Option<AgentId>, Vec<AgentLine>> = BTreeMap::new();
     for agent in agents {
-        let parent = agent.parent.filter(|parent| ids.contains(parent));
+        let parent = agent.parent.as_ref().map(|parent| parent.id);
+        let parent = parent.filter(|parent| ids.contains(parent));
         below.entry(parent).or_default().push(agent);
     }
     for (parent, children) in &mut below {
@@ -34,7 +35,8 @@ pub fn drawn(agents: &[AgentLine]) -> Vec<String> {
     let mut depths: BTreeMap<AgentId, usize> = BTreeMap::new();
     let mut names = Vec::new();
     for agent in agents {
-        let parent = agent.parent.and_then(|parent| depths.get(&parent));
+        let parent = agent.parent.as_ref();
+        let parent = parent.and_then(|parent| depths.get(&parent.id));
         let depth = parent.map_or(0, |depth| depth + 1);
         depths.insert(agent.id, depth);
         names.push(match depth {
@@ -48,7 +50,7 @@ pub fn drawn(agents: &[AgentLine]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_client::api::{Process, ProcessState, Usage};
+    use agentd_client::api::{AgentRef, Process, ProcessState, Usage};
     use agentd_core::event::Mode;
     use agentd_core::state::Phase;
     use agentd_core::time::Timestamp;
@@ -64,7 +66,6 @@ mod tests {
             process: Process {
                 state: ProcessState::Asleep,
                 pid: None,
-                runtime: None,
             },
             generation: 1,
             conversations: 1,
@@ -72,7 +73,10 @@ mod tests {
             created_at: Timestamp::from_millis(n as i64),
             updated_at: Timestamp::from_millis(0),
             archived: false,
-            parent: parent.map(id),
+            parent: parent.map(|n| AgentRef {
+                id: id(n),
+                name: None,
+            }),
         }
     }
 

@@ -10,12 +10,20 @@ pub mod time;
 pub mod tree;
 pub mod usage;
 
+use agentd_client::api::AgentRef;
+
 /// `1 agent`, `2 agents`.
 pub fn count(n: u64, what: &str) -> String {
     match n {
         1 => format!("1 {what}"),
         n => format!("{n} {what}s"),
     }
+}
+
+/// An agent as people know it: by its name, or its id where it has none here.
+pub fn named(agent: &AgentRef) -> String {
+    let id = || agent.id.to_string();
+    agent.name.clone().unwrap_or_else(id)
 }
 
 /// As JSON spells a value that is one word.

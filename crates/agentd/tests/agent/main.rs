@@ -16,5 +16,6 @@ mod kill;
 mod leak;
 mod process;
 mod session;
+mod start;
 mod terminate;
 mod world;

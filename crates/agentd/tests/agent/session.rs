@@ -313,7 +313,7 @@ fn a_call_that_waits_for_leave_outlives_kills_and_runs_once() {
         let prompt = r#"do: call shell {"command": "echo a >> effects"} ;; say done"#;
         let run = world.run().arg("--file").arg(&file).prompt(prompt);
         let waits = run.ended();
-        assert_eq!(waits.code, Some(3), "{waits:#?}");
+        assert_eq!(waits.code, Some(6), "{waits:#?}");
         let asked = waits.of_kind("approval_requested")[0];
         let approval = asked["body"]["approval"].as_str().unwrap().to_owned();
         assert!(waits.stderr.contains(&approval), "{}", waits.stderr);

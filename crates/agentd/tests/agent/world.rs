@@ -264,6 +264,7 @@ impl<'a> Run<'a> {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", world.home())
             .env("AGENTD_HOME", world.home())
+            .env("AGENTD_SANDBOX", "full-access")
             .env(key, "sk-of-this-test")
             .args(["agent", "--json", "--provider", provider])
             .args(["--model", "some-model"])

@@ -34,8 +34,8 @@ fn created_changed_and_left_alone() {
 #[test]
 fn a_bad_file_creates_nothing() {
     let place = Place::new();
-    place.refused(3, &["apply", "-f", "missing.md"]);
+    place.refused(2, &["apply", "-f", "missing.md"]);
     fs::write(place.work().join("a.md"), "---\ntemperature: 9\n---\n").unwrap();
-    let text = place.refused(3, &["apply", "-f", "a.md"]);
+    let text = place.refused(2, &["apply", "-f", "a.md"]);
     assert!(text.contains("from 0 to 2"), "{text}");
 }

@@ -7,7 +7,7 @@ pub fn asking() -> Place {
     let place = Place::with_coder();
     let rule = r#"permissions=[{"tool":"shell","decision":"ask"}]"#;
     place.ok(&["set", "coder", rule]);
-    let text = place.refused(3, &["send", "coder", "run `echo x >> effects`"]);
+    let text = place.refused(6, &["send", "coder", "run `echo x >> effects`"]);
     assert!(text.contains("agentd approve coder"), "{text}");
     place
 }
@@ -16,7 +16,7 @@ pub fn asking() -> Place {
 fn the_call_is_made() {
     let place = asking();
     assert_eq!(place.json(&["show", "coder"])["phase"], "awaiting_approval");
-    let text = place.refused(3, &["wait", "coder"]);
+    let text = place.refused(6, &["wait", "coder"]);
     assert!(text.contains("agentd deny coder"), "{text}");
     place.ok(&["approve", "coder"]);
     place.ok(&["wait", "coder"]);

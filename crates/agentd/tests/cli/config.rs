@@ -35,6 +35,6 @@ fn each_value_says_where_it_comes_from_and_no_key_is_shown() {
 fn a_mistake_in_the_file_is_named() {
     let place = Place::new();
     std::fs::write(place.home().join("config.toml"), "[providrs.lab]\n").unwrap();
-    let text = place.refused(3, &["config"]);
+    let text = place.refused(2, &["config"]);
     assert!(text.contains("did you mean `providers`?"), "{text}");
 }

@@ -17,3 +17,28 @@ fn branches_are_drawn() {
     assert!(lines[2].starts_with("● 3  "), "{out}");
     assert!(lines[2].ends_with("← current"), "{out}");
 }
+
+/// Texts for people had the ids of conversations, which nobody can read or type.
+#[test]
+fn people_see_numbers_and_programs_see_ids() {
+    let place = Place::with_coder();
+    place.ok(&["send", "coder", "run `true`"]);
+    let mut texts = vec![place.ok(&["reset", "coder"])];
+    texts.push(place.ok(&["rewind", "coder", "--to", "1", "--conversation", "1"]));
+    texts.push(place.ok(&["reset", "coder", "--undo"]));
+    let shown: [&[&str]; 4] = [
+        &["conversations", "coder"],
+        &["show", "coder"],
+        &["show", "coder", "--conversation", "3"],
+        &["logs", "coder", "--all"],
+    ];
+    texts.extend(shown.map(|args| place.ok(args)));
+    let all = place.json(&["conversations", "coder"]);
+    let conversations = all["conversations"].as_array().unwrap();
+    assert_eq!(conversations.len(), 3);
+    for conversation in conversations {
+        let id = conversation["id"].as_str().unwrap();
+        assert!(texts.iter().all(|text| !text.contains(id)), "{texts:#?}");
+    }
+    assert!(texts[0].contains("a new conversation, 2"), "{}", texts[0]);
+}

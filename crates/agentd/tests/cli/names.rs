@@ -2,6 +2,87 @@
 
 use super::place::Place;
 
+/// Every verb that names an existing agent, with arguments that it can be parsed with.
+const VERBS: [&[&str]; 32] = [
+    &["send", "NAME", "hello"],
+    &["wait", "NAME"],
+    &["interrupt", "NAME"],
+    &["continue", "NAME"],
+    &["approve", "NAME"],
+    &["deny", "NAME"],
+    &["reset", "NAME"],
+    &["rewind", "NAME", "--to", "init"],
+    &["fork", "NAME", "other"],
+    &["compact", "NAME"],
+    &["start", "NAME"],
+    &["stop", "NAME"],
+    &["restart", "NAME"],
+    &["status", "NAME"],
+    &["show", "NAME"],
+    &["logs", "NAME"],
+    &["replay", "NAME"],
+    &["conversations", "NAME"],
+    &["tasks", "NAME"],
+    &["tasks", "stop", "NAME"],
+    &["checkpoint", "NAME"],
+    &["edit", "NAME"],
+    &["set", "NAME", "model=x"],
+    &["apply", "NAME", "-f", "a.md"],
+    &["hooks", "list", "NAME"],
+    &["hooks", "test", "SessionStart", "--agent", "NAME"],
+    &["rename", "NAME", "other"],
+    &["export", "NAME", "-"],
+    &["rm", "NAME"],
+    &["restore", "NAME"],
+    &["purge", "NAME", "--yes"],
+    &["show", "NAME", "--spec"],
+];
+
+#[test]
+fn every_verb_that_names_an_agent_has_a_mode() {
+    let place = Place::with_coder();
+    std::fs::write(place.work().join("a.md"), "---\nprovider: demo\n---\n").unwrap();
+    let before = place.json(&["show", "coder"]);
+    for verb in VERBS {
+        let named = |arg: &&'static str| match *arg {
+            "NAME" => "Coder",
+            other => other,
+        };
+        let mut args: Vec<&str> = verb.iter().map(named).collect();
+        args.extend(["--mode", "oneshot"]);
+        let text = place.refused(3, &args);
+        assert!(
+            text.contains("coder is persistent, not oneshot"),
+            "{args:?}: {text}"
+        );
+    }
+    assert_eq!(place.json(&["show", "coder"])["head"], before["head"]);
+    place.ok(&["send", "coder", "--mode", "persistent", "run `true`"]);
+    place.ok(&["show", "coder", "--mode", "auto"]);
+    let name = place.ok(&["run", "--provider", "demo", "--detach", "run `true`"]);
+    place.ok(&["wait", name.trim(), "--mode", "oneshot"]);
+}
+
+#[test]
+fn a_name_is_the_same_in_capitals() {
+    let place = Place::with_coder();
+    place.ok(&["send", "Coder", "run `true`"]);
+    assert_eq!(place.json(&["show", " CODER "])["name"], "coder");
+    place.refused(3, &["create", "CODER", "--provider", "demo"]);
+    let made = place.json(&["create", "Backend", "--provider", "demo"]);
+    assert_eq!(made["agent"]["name"], "backend");
+    assert_eq!(
+        place.json(&["rename", "BACKEND", "Server"])["name"],
+        "server"
+    );
+    assert_eq!(
+        place.json(&["fork", "Server", "Other"])["agent"]["name"],
+        "other"
+    );
+    place.ok(&["rm", "Other"]);
+    assert_eq!(place.json(&["restore", "OTHER"])["name"], "other");
+}
+
 #[test]
 fn an_unknown_agent_is_not_found() {
     let place = Place::with_coder();
@@ -30,7 +111,7 @@ fn an_unknown_agent_is_not_found() {
         &["purge", "codr", "--yes"],
     ];
     for args in verbs {
-        let text = place.refused(3, args);
+        let text = place.refused(7, args);
         assert!(text.contains("no agent `codr`"), "{args:?}: {text}");
         assert!(text.contains("did you mean `coder`?"), "{args:?}: {text}");
     }

@@ -79,6 +79,7 @@ impl Place {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.root.path())
             .env("AGENTD_HOME", self.home())
+            .env("AGENTD_SANDBOX", "full-access")
             .env("TZ", "UTC")
             .current_dir(self.work())
             .stdin(Stdio::null());
@@ -112,7 +113,11 @@ impl Place {
     pub fn refused(&self, code: i32, args: &[&str]) -> String {
         let ran = self.run(args);
         assert_eq!(ran.code, Some(code), "{args:?}: {ran:#?}\n{}", self.log());
-        assert!(ran.err.starts_with("error: "), "{args:?}: {ran:#?}");
+        let label = match code {
+            6 => "waiting: ",
+            _ => "error: ",
+        };
+        assert!(ran.err.starts_with(label), "{args:?}: {ran:#?}");
         ran.err
     }
 

@@ -14,7 +14,10 @@ fn there_and_back_again() {
     assert_eq!(now["conversation"]["id"], receipt["new"]);
     assert_eq!(now["conversation"]["parent"], before);
     let out = place.ok(&["reset", "coder", "--undo"]);
-    assert!(out.contains(before.as_str().unwrap()), "{out}");
+    assert!(
+        out.starts_with("coder is back in conversation 1\n"),
+        "{out}"
+    );
     assert_eq!(
         place.json(&["reset", "coder", "--redo"])["new"],
         receipt["new"]
@@ -50,4 +53,30 @@ fn an_op_is_made_once() {
     let second = place.json(&["reset", "coder", "--op", op]);
     assert_eq!(first["new"], second["new"]);
     assert_eq!(place.json(&["show", "coder"])["generation"], 2);
+}
+
+/// The new conversation starts clean: whatever went wrong before it is not its own.
+#[test]
+fn a_failure_before_it_is_not_shown_and_not_waited_for() {
+    let place = Place::with_coder();
+    place.ok(&["set", "coder", "limits.max_iterations=1"]);
+    place.refused(5, &["send", "coder", "run `true`"]);
+    place.refused(5, &["wait", "coder"]);
+    let before = place.json(&["show", "coder"]);
+    assert_eq!(before["last_turn"]["status"], "limited", "{before}");
+    place.ok(&["reset", "coder"]);
+    place.ok(&["wait", "coder"]);
+    let after = place.json(&["show", "coder"]);
+    for field in [
+        "last_turn",
+        "completed_at",
+        "started_at",
+        "error",
+        "summary",
+    ] {
+        assert!(after[field].is_null(), "{field}: {after}");
+    }
+    assert_eq!(after["phase"], "idle");
+    let text = place.refused(3, &["continue", "coder"]);
+    assert!(text.contains("nothing to go on with"), "{text}");
 }

@@ -11,7 +11,7 @@ fn to_a_turn_and_back_again() {
     let before = place.json(&["show", "coder"])["conversation"]["id"].clone();
     let out = place.ok(&["rewind", "coder", "--to", "1"]);
     assert!(
-        out.starts_with("coder is back at 1, in conversation "),
+        out.starts_with("coder is back at 1, in conversation 2\n"),
         "{out}"
     );
     assert!(out.contains("agentd reset coder --undo"), "{out}");
@@ -31,7 +31,7 @@ fn to_a_turn_and_back_again() {
 #[test]
 fn what_cannot_be_is_refused() {
     let place = Place::with_coder();
-    let text = place.refused(3, &["rewind", "coder", "--to", "nowhere"]);
+    let text = place.refused(7, &["rewind", "coder", "--to", "nowhere"]);
     assert!(
         text.contains("agentd show coder --conversation 1"),
         "{text}"

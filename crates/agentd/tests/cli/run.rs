@@ -73,7 +73,7 @@ fn ctrl_c_interrupts_the_turn() {
 fn a_missing_key_is_waited_for() {
     let place = Place::new();
     let text = place.refused(
-        3,
+        6,
         &["run", "--provider", "anthropic", "--model", "x", "hello"],
     );
     assert!(text.contains("ANTHROPIC_API_KEY"), "{text}");
@@ -83,12 +83,12 @@ fn a_missing_key_is_waited_for() {
 #[test]
 fn without_a_provider_it_says_what_to_choose() {
     let place = Place::new();
-    let text = place.refused(3, &["run", "hello"]);
+    let text = place.refused(2, &["run", "hello"]);
     assert!(text.contains("--provider demo"), "{text}");
-    let text = place.refused(3, &["run", "--provider", "demo", "  "]);
+    let text = place.refused(2, &["run", "--provider", "demo", "  "]);
     assert!(text.contains("the prompt is empty"), "{text}");
     let text = place.refused(
-        3,
+        2,
         &["run", "--provider", "demo", "--cwd", "/nowhere", "hello"],
     );
     assert!(text.contains("/nowhere"), "{text}");

@@ -75,7 +75,7 @@ fn one_is_listed_followed_and_stopped() {
         "{stopped}"
     );
     assert_eq!(ended(follower).out, "begun\n");
-    let unknown = place.refused(3, &["tasks", "stop", &task]);
+    let unknown = place.refused(7, &["tasks", "stop", &task]);
     assert!(unknown.contains("agentd tasks"), "{unknown}");
 }
 

@@ -28,6 +28,6 @@ fn a_timeout_exits_with_124() {
 fn a_prompt_that_never_was_is_not_found() {
     let place = Place::with_coder();
     let id = "01a1de8c-1d87-731f-acc4-996921d41571";
-    let text = place.refused(3, &["wait", "coder", id]);
+    let text = place.refused(7, &["wait", "coder", id]);
     assert!(text.contains(id), "{text}");
 }

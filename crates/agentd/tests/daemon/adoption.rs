@@ -62,9 +62,9 @@ fn daemon_dies(signal: Signal) {
         // A turn that was over before may be told of sooner than its process has come.
         let after = until("its process", || {
             let process = house.show(name).process;
-            process.runtime.is_some().then_some(process)
+            process.pid.is_some().then_some(process)
         });
-        assert_eq!(after.runtime, before[name].runtime, "{name} was restarted");
+        assert_eq!(after.pid, before[name].pid, "{name} was restarted");
         let events = house.events(name);
         let seqs: Vec<u64> = events.iter().map(|event| event.seq.0).collect();
         assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{name}");

@@ -169,3 +169,88 @@ fn it_survives_kills() {
         house.verify();
     }
 }
+
+fn window(house: &House, tokens: u64) {
+    let text = format!("[models.\"some-model\"]\nwindow = {tokens}\n");
+    std::fs::write(house.home().join("config.toml"), text).unwrap();
+}
+
+/// So many bytes, of which the last word is `xyzzy`, and which are answered with `fine`.
+fn large(bytes: usize) -> String {
+    let filler = "word ".repeat(bytes / 5);
+    format!("do: say fine ;; say {filler} xyzzy")
+}
+
+/// The answering request used to hold the summary alone, and the prompt was gone.
+#[test]
+fn a_large_prompt_is_answered_and_never_summarised() {
+    for (compact_at, tokens, bytes) in [(0.1, 200_000, 60 * 1024), (0.8, 160_000, 400 * 1024)] {
+        let house = House::new();
+        window(&house, tokens);
+        let mut spec = house.spec();
+        spec.compact_at = compact_at;
+        house.create_with("coder", spec);
+        house.completed("coder", "do: say hello");
+        let answer = house.completed("coder", &large(bytes));
+        assert_eq!(answer.text, "fine");
+        assert!(last_request(&house).contains("xyzzy"));
+        // With as much before it, which is summarised.
+        house.completed("coder", &format!("do: say {}", "word ".repeat(bytes / 5)));
+        house.completed("coder", "do: say between");
+        let answer = house.completed("coder", &large(bytes));
+        assert_eq!(answer.text, "fine");
+        let request = last_request(&house);
+        assert!(request.contains("xyzzy"));
+        assert!(request.contains("Summary of the conversation up to here"));
+        house.verify();
+    }
+}
+
+/// A prompt for which the model has no room is an error that says so, and the next one is answered.
+#[test]
+fn a_prompt_that_is_too_large_by_itself_fails_with_an_error_of_its_own() {
+    let house = House::new();
+    house.create("coder");
+    let answer = house.ask("coder", "do: overflow 10 | say never");
+    assert_eq!(answer.status, Status::Failed);
+    let error = answer.error.unwrap();
+    assert!(error.contains("larger than the model's window"), "{error}");
+    let last = house.events("coder").into_iter().rev();
+    let ended = last.filter_map(|event| match event.body {
+        Body::TurnEnded(ended) => Some(ended.failure),
+        _ => None,
+    });
+    let class = agentd_core::event::FailureClass::TurnTooLarge;
+    assert_eq!(ended.flatten().next(), Some(class));
+    assert_eq!(house.count("coder", Kind::Compacted), 0);
+}
+
+/// Claude from 5.5 on takes its thinking back only behind the messages that led to it, and no budget.
+#[test]
+fn thinking_that_is_bound_to_its_place_survives_a_compaction_and_a_change() {
+    let house = House::new();
+    let mut spec = house.spec();
+    spec.model = Some("claude-opus-5-5".to_owned());
+    spec.thinking = Some(agentd_core::spec::Thinking::High);
+    spec.temperature = Some(0.5);
+    house.create_with("coder", spec);
+    house.completed(
+        "coder",
+        &format!("do: think hm | say {}", "word ".repeat(20_000)),
+    );
+    let looks = r#"do: think so | call shell {"command": "true"} ;; overflow 60000 | think on | say it fits"#;
+    assert_eq!(house.completed("coder", looks).text, "it fits");
+    assert_eq!(house.count("coder", Kind::Compacted), 1);
+    house.completed("coder", "do: think more | say next");
+    let set = ["set", "coder", "system=You are another agent."];
+    assert!(house.cli(&set).status.success());
+    house.completed("coder", "do: think again | say last");
+    house.completed("coder", "do: say end");
+    // None was refused, and the last one holds what was thought since the change.
+    let last = house.requests().last().unwrap().body.to_string();
+    assert!(
+        last.contains("again") && !last.contains("\"thinking\":\"so\""),
+        "{last}"
+    );
+    house.verify();
+}

@@ -161,7 +161,7 @@ fn a_restart_leaves_the_turn_to_the_new_process() {
         (answer.status, answer.text.as_str()),
         (Status::Completed, "done")
     );
-    assert_ne!(house.show("coder").process.runtime, before.runtime);
+    assert_ne!(house.show("coder").process.pid, before.pid);
     assert_eq!(house.effects(), ["once"]);
     house.requests();
 }

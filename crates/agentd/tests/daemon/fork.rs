@@ -51,7 +51,7 @@ fn it_has_the_words_and_the_settings_and_a_cost_of_its_own() {
     assert_eq!(forked.agent.name, "other");
     assert_eq!(forked.agent.usage.input_tokens, 0);
     assert_eq!(house.show("other").summary.as_deref(), Some("one"));
-    assert_eq!(forked.from.agent, parent.id);
+    assert_eq!(forked.from.agent.id, parent.id);
     let client = house.client();
     let specs = house.block(async { (client.spec("coder").await, client.spec("other").await) });
     assert_eq!(specs.0.unwrap(), specs.1.unwrap());
@@ -71,7 +71,7 @@ fn it_has_the_words_and_the_settings_and_a_cost_of_its_own() {
     assert!(!last_request(&house).contains("fork"));
     // A fork of the fork, from where it is now; and each has its own tree.
     let second = house.block(house.client().fork("other", &fork_as("third")));
-    assert_eq!(second.unwrap().from.agent, forked.agent.id);
+    assert_eq!(second.unwrap().from.agent.id, forked.agent.id);
     house.completed("third", "do: say deep");
     for words in ["say one", "say mine"] {
         assert!(last_request(&house).contains(words));

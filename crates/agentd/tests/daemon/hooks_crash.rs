@@ -135,9 +135,7 @@ fn what_was_said_opens_the_conversation_once_though_the_daemon_dies_just_then() 
         house.hold(Role::Daemon, point);
         house.daemon_has_keys();
         house.start_daemon();
-        house.create("coder");
-        house.until_held();
-        house.kill_daemon();
+        house.create_and_kill_when_held("coder");
         house.start_daemon();
         house.completed("coder", "do: say hello");
         assert_eq!(house.effects(), ["asked"]);

@@ -110,7 +110,9 @@ fn restore_and_restart_go_on_and_wake_adoption_and_recovery_do_not() {
         .block(house.client().archive("coder", &Archive::default()))
         .unwrap();
     assert_eq!(until_heard(&house, "SessionEnd")["reason"], "stop");
-    house.block(house.client().restore("coder")).unwrap();
+    house
+        .block(house.client().restore("coder", &Default::default()))
+        .unwrap();
     until_sources(&house, &["startup", "resume"]);
     house.completed("coder", "do: say three");
     assert_eq!(times(&last_request(&house), "hello there"), 2);
@@ -136,9 +138,7 @@ fn what_opens_a_conversation_is_not_lost_between_two_commits() {
         );
         house.hold(Role::Daemon, point);
         house.start_daemon();
-        house.create("coder");
-        house.until_held();
-        house.kill_daemon();
+        house.create_and_kill_when_held("coder");
         house.start_daemon();
         house.completed("coder", "do: say hello");
         assert_eq!(
@@ -150,6 +150,28 @@ fn what_opens_a_conversation_is_not_lost_between_two_commits() {
         assert_eq!(sources(&house), ["startup"], "it ran once");
         house.verify();
     }
+}
+
+/// The daemon dies right after the agent is on record, before anything says that its hooks were told.
+#[test]
+fn a_daemon_that_dies_right_after_the_agent_is_made_loses_no_startup() {
+    let house = House::empty();
+    house.daemon_has_keys();
+    user(
+        &house,
+        &file(&[("SessionStart", keep_and("echo the code word is swordfish"))]),
+    );
+    house.hold(Role::Daemon, "before-hook_started");
+    house.start_daemon();
+    house.create_and_kill_when_held("coder");
+    assert_eq!(sources(&house).len(), 0, "nothing was told");
+    house.start_daemon();
+    house.completed("coder", "do: say hello");
+    let first = last_request(&house)["messages"][0].to_string();
+    assert!(first.contains("swordfish"), "{first}");
+    house.completed("coder", "do: say again");
+    assert_eq!(sources(&house), ["startup"], "it ran once");
+    house.verify();
 }
 
 /// The same for one that goes on, and with two of them: the last to end brings what both said.

@@ -255,3 +255,37 @@ fn trust_in_a_file_that_is_gone_can_be_taken_back() {
     house.completed("coder", "do: say one");
     assert_eq!(heard(&house).len(), 0);
 }
+
+/// A pipe held the whole daemon up, and a device filled its memory.
+#[test]
+fn a_pipe_a_device_or_a_link_in_place_of_a_hooks_file_is_passed_over() {
+    let house = House::new();
+    let folder = house.work().join(".agentd");
+    std::fs::create_dir_all(&folder).unwrap();
+    let hooks = folder.join("hooks.json");
+    let elsewhere = house.root().join("elsewhere.json");
+    std::fs::write(
+        &elsewhere,
+        file(&[("UserPromptSubmit", keep_and("true"))]).to_string(),
+    )
+    .unwrap();
+    house.create("coder");
+    let link = |to: &std::path::Path| std::os::unix::fs::symlink(to, &hooks).unwrap();
+    let puts: [&dyn Fn(); 4] = [
+        &|| {
+            let made = std::process::Command::new("mkfifo").arg(&hooks).status();
+            assert!(made.unwrap().success());
+        },
+        &|| link(std::path::Path::new("/dev/zero")),
+        &|| link(&elsewhere),
+        &|| std::fs::write(&hooks, " ".repeat(2 << 20)).unwrap(),
+    ];
+    for put in puts {
+        let _none_yet = std::fs::remove_file(&hooks);
+        put();
+        house.completed("coder", "do: say on");
+        let shown = house.show("coder").untrusted_hooks;
+        assert_eq!(shown.as_deref(), hooks.to_str());
+    }
+    assert_eq!(heard(&house).len(), 0);
+}

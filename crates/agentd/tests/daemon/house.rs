@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -143,6 +143,17 @@ impl House {
         self.daemon_env(failpoint::VARIABLE, &lab);
     }
 
+    /// The daemons that are started from now on make this mistake on purpose.
+    pub fn mistake(&self, name: &str) {
+        let plan = Plan {
+            mutants: vec![name.to_owned()],
+            ..Plan::default()
+        };
+        plan.write(self.root.path()).unwrap();
+        let lab = self.root.path().display().to_string();
+        self.daemon_env(failpoint::VARIABLE, &lab);
+    }
+
     pub fn until_held(&self) {
         until("the point", || {
             Passed::of_rule(self.root.path(), HOLD).unwrap()
@@ -185,6 +196,7 @@ impl House {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.home())
             .env("AGENTD_HOME", self.home())
+            .env("AGENTD_SANDBOX", "full-access")
             .current_dir(self.work())
             .stdin(Stdio::null());
         command
@@ -192,8 +204,14 @@ impl House {
 
     /// Runs the program to its end, as one who has a key.
     pub fn cli(&self, args: &[&str]) -> Output {
+        self.cli_at(&self.home(), args)
+    }
+
+    /// The same in another home.
+    pub fn cli_at(&self, home: &Path, args: &[&str]) -> Output {
         let mut command = self.command();
-        command.args(args).envs(self.caller()).output().unwrap()
+        command.env("AGENTD_HOME", home).envs(self.caller());
+        command.args(args).output().unwrap()
     }
 
     pub fn start_daemon(&self) {
@@ -202,13 +220,18 @@ impl House {
             .append(true)
             .open(self.root.path().join("daemon.log"))
             .unwrap();
+        self.start_daemon_with(log.try_clone().unwrap(), log);
+    }
+
+    /// With its output and its log somewhere else.
+    pub fn start_daemon_with(&self, stdout: impl Into<Stdio>, stderr: impl Into<Stdio>) {
         let mut command = self.command();
         command
             .args(["daemon", "run"])
             .args(self.args.lock().unwrap().iter())
             .envs(self.env.lock().unwrap().iter())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log);
+            .stdout(stdout)
+            .stderr(stderr);
         let child = command.spawn().unwrap();
         *self.daemon.lock().unwrap() = Some(child);
         until("the daemon", || self.block(self.client().daemon()).ok());
@@ -216,6 +239,13 @@ impl House {
 
     pub fn daemon_pid(&self) -> Option<u32> {
         self.daemon.lock().unwrap().as_ref().map(Child::id)
+    }
+
+    /// Waits until the daemon has ended by itself; its exit code.
+    pub fn until_daemon_ends(&self) -> Option<i32> {
+        let child = self.daemon.lock().unwrap().take();
+        let mut child = child.expect("there is a daemon");
+        until("the daemon's end", || child.try_wait().unwrap()).code()
     }
 
     pub fn signal_daemon(&self, signal: Signal) {
@@ -259,13 +289,27 @@ impl House {
     }
 
     pub fn create_with(&self, name: &str, spec: AgentSpec) -> Agent {
-        let create = Create {
+        let create = self.create_request(name, spec);
+        self.block(self.client().create(&create)).unwrap().agent
+    }
+
+    fn create_request(&self, name: &str, spec: AgentSpec) -> Create {
+        Create {
             name: Some(name.to_owned()),
             spec,
             env: self.caller(),
             ..Create::default()
-        };
-        self.block(self.client().create(&create)).unwrap().agent
+        }
+    }
+
+    /// Asks for an agent, and kills the daemon when it is held. One that is held answers nothing: the
+    /// answer may have come before, or not at all.
+    pub fn create_and_kill_when_held(&self, name: &str) {
+        let (client, create) = (self.client(), self.create_request(name, self.spec()));
+        let asked = self.spawn(async move { client.create(&create).await });
+        self.until_held();
+        self.kill_daemon();
+        let _answered_or_not = self.block(asked).unwrap();
     }
 
     pub fn send(&self, name: &str, text: &str) -> Sent {

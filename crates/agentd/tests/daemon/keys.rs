@@ -62,6 +62,51 @@ fn an_agent_without_its_key_waits_and_says_so() {
     assert_eq!(house.count("coder", Kind::TurnPaused), 1);
 }
 
+/// An agent whose turn waits for its key, and the prompt of that turn.
+fn without_its_key(house: &House) -> agentd_core::id::PromptId {
+    let mut env = house.caller();
+    env.remove("ANTHROPIC_API_KEY");
+    let create = Create {
+        name: Some("coder".to_owned()),
+        spec: house.spec(),
+        prompt: Some("do: say hello".to_owned()),
+        env,
+        ..Create::default()
+    };
+    let created = house.block(house.client().create(&create)).unwrap();
+    house.until_kind("coder", Kind::TurnPaused);
+    created.prompt.unwrap()
+}
+
+/// `wait` said to set the key, which the caller had.
+#[test]
+fn whoever_waits_brings_the_key() {
+    for with_prompt in [false, true] {
+        let house = House::new();
+        let prompt = without_its_key(&house).to_string();
+        let mut args = vec!["wait", "coder"];
+        args.extend(with_prompt.then_some(prompt.as_str()));
+        let waited = house.cli(&args);
+        assert_eq!(waited.status.code(), Some(0), "{waited:?}");
+        assert_eq!(
+            house.show("coder").last_turn.unwrap().status,
+            agentd_core::event::TurnStatus::Completed
+        );
+    }
+}
+
+/// `start` said to continue the agent, which went on by itself.
+#[test]
+fn a_start_with_the_key_says_that_the_turn_goes_on() {
+    let house = House::new();
+    let prompt = without_its_key(&house);
+    let started = house.cli(&["start", "coder"]);
+    assert_eq!(started.status.code(), Some(0), "{started:?}");
+    let out = String::from_utf8(started.stdout).unwrap();
+    assert!(!out.contains("continue"), "{out}");
+    assert_eq!(house.answer("coder", prompt).text, "hello");
+}
+
 #[test]
 fn a_key_is_nowhere_on_disk_and_in_no_tools_environment() {
     let house = House::new();

@@ -46,7 +46,7 @@ fn a_daemon_that_dies_while_a_client_asks_what_is_waited_for_changes_no_exit_cod
     let sent = house.send("coder", "do: call shell {\"command\": \"true\"}");
     house.until_kind("coder", Kind::ApprovalRequested);
     let waited = house.cli(&["wait", "coder", &sent.prompt.to_string()]);
-    assert_eq!(waited.status.code(), Some(3), "{waited:?}");
+    assert_eq!(waited.status.code(), Some(6), "{waited:?}");
     let died = Passed::of_rule(&house.root(), "rule").unwrap();
     assert!(died.is_some(), "the daemon did not die");
     house.cli(&["daemon", "stop"]);

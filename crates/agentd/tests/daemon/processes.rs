@@ -1,7 +1,7 @@
 //! Processes that do not behave: they are ended, reaped and bounded, and no stranger is touched.
 
 use crate::house::{House, kill, reap, until};
-use agentd_client::api::{Reset, Status, Stop};
+use agentd_client::api::{ProcessState, Reset, Status, Stop};
 use agentd_client::{Error, Kind as ProblemKind};
 use agentd_core::event::Kind;
 use agentd_core::state::Phase;
@@ -267,9 +267,9 @@ fn a_tool_may_not_approve_reset_or_configure() {
         assert!(request.contains("tools may not do that"), "{request}");
     }
     assert_eq!(house.show("other").generation, 1);
-    // To ask is allowed.
-    let list = format!("AGENTD_HOME={home} {agentd} list");
-    house.completed("coder", &format!("do: {} ;; say listed", shell(&list)));
+    // To look at its own agent is allowed.
+    let show = format!("AGENTD_HOME={home} {agentd} show coder");
+    house.completed("coder", &format!("do: {} ;; say shown", shell(&show)));
     let request = house.requests().last().unwrap().body.to_string();
     assert!(request.contains("persistent"), "{request}");
 }
@@ -290,4 +290,21 @@ fn a_command_is_kept_within_its_limits() {
     assert!(request.contains("17"), "{request}");
     let of_result = request.rsplit("tool_result").next().unwrap();
     assert!(!of_result.contains("survived"), "{of_result}");
+}
+
+/// An agent whose process was about to be started again was shown as `up`, with no pid.
+#[test]
+fn a_process_that_is_not_there_is_not_shown_as_up() {
+    let house = House::empty();
+    let program = house.root().join("gone");
+    house.daemon_args(&["--runtime-program", program.to_str().unwrap()]);
+    house.start_daemon();
+    house.create("coder");
+    house.send("coder", "do: say hello");
+    until("the end of all tries", || {
+        let agent = house.show("coder");
+        assert_ne!(agent.process.state, ProcessState::Up, "{agent:#?}");
+        assert_eq!(agent.process.pid, None);
+        (agent.phase == Phase::Failed).then_some(())
+    });
 }

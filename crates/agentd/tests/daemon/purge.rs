@@ -92,12 +92,91 @@ fn of_a_removed_agent_every_word_can_go() {
     for word in ["xyzzy", "plugh"] {
         assert_eq!(found(&house.home(), word), Vec::<PathBuf>::new(), "{word}");
     }
-    let refused = house.block(house.client().restore(&purged_id(&house)));
+    let refused = house.block(
+        house
+            .client()
+            .restore(&purged_id(&house), &Default::default()),
+    );
     assert!(matches!(refused, Err(Error::Problem(_))), "{refused:?}");
     // Its name is free.
     house.create("coder");
     house.completed("coder", "do: say anew");
     house.verify();
+}
+
+#[test]
+fn a_dry_run_says_what_a_purge_then_takes() {
+    let house = House::new();
+    house.create("coder");
+    let call = serde_json::json!({ "command": "seq 100000 120000" });
+    house.completed("coder", &format!("do: call shell {call} ;; say xyzzy"));
+    let first = house.show("coder").conversation.unwrap().id;
+    house
+        .block(house.client().reset("coder", &Reset::default()))
+        .unwrap();
+    house.completed("coder", "do: say plugh");
+    let purge = |conversation, dry_run| {
+        let purge = Purge {
+            conversation,
+            dry_run,
+        };
+        house.block(house.client().purge("coder", &purge)).unwrap()
+    };
+    let would_go = purge(Some(first), true);
+    assert!(would_go.events > 0, "{would_go:?}");
+    // Nothing was done by saying so.
+    assert_eq!(house.count("coder", Kind::Purged), 0);
+    assert_eq!(purge(Some(first), false), would_go);
+    // Nothing is left to go.
+    assert_eq!(purge(Some(first), true).events, 0);
+
+    let archive = Archive::default();
+    house
+        .block(house.client().archive("coder", &archive))
+        .unwrap();
+    let would_go = purge(None, true);
+    assert!(would_go.events > 0, "{would_go:?}");
+    assert_eq!(purge(None, false), would_go);
+    house.verify();
+}
+
+#[test]
+fn nothing_is_left_in_the_home_of_a_removed_agent_that_was_purged() {
+    let house = House::new();
+    house.create("coder");
+    house.create("other");
+    let call = serde_json::json!({ "command": "seq 100000 120000" });
+    house.completed("coder", &format!("do: call shell {call} ;; say xyzzy"));
+    house.completed("other", "do: say plugh");
+    let id = house.show("coder").id.to_string();
+    let other = house.show("other").id.to_string();
+    let archive = Archive::default();
+    house
+        .block(house.client().archive("coder", &archive))
+        .unwrap();
+    assert!(!named(&house.home(), &id).is_empty());
+    house
+        .block(house.client().purge("coder", &Purge::default()))
+        .unwrap();
+    assert_eq!(named(&house.home(), &id), Vec::<PathBuf>::new());
+    // Another one's are as they were.
+    assert_eq!(named(&house.home(), &other).len(), 3);
+    house.completed("other", "do: say still here");
+    house.verify();
+}
+
+/// The files and directories that are called after an agent.
+fn named(folder: &Path, id: &str) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if entry.file_name().to_string_lossy().starts_with(id) {
+            all.push(path);
+        } else if path.is_dir() {
+            all.extend(named(&path, id));
+        }
+    }
+    all
 }
 
 fn purged_id(house: &House) -> String {

@@ -36,7 +36,7 @@ fn configuration_names_and_lifetime_cost_are_kept_and_the_rest_begins_anew() {
         .iter()
         .find(|it| it.id == receipt.new)
         .unwrap();
-    assert_eq!(new.spent.usage.total(), 0);
+    assert_eq!(new.usage.input_tokens, 0);
     assert_eq!(new.compactions, 0);
 }
 

@@ -129,7 +129,7 @@ fn its_last_answer_is_the_calls_result() {
         .block(house.client().agents(&List::default()))
         .unwrap();
     let line = list.agents.iter().find(|it| it.name == "coder.1").unwrap();
-    assert_eq!(line.parent, Some(parent.id));
+    assert_eq!(line.parent.as_ref().map(|it| it.id), Some(parent.id));
     // It sees nothing of the parent's conversation, and can start nobody itself.
     let request = house.requests()[1].body.clone();
     assert_eq!(request["messages"].as_array().unwrap().len(), 1);
@@ -365,7 +365,7 @@ fn whoever_waits_for_the_parent_is_told_that_its_subagent_needs_a_key() {
     for wait in [&["wait", "coder"][..], &["wait", "coder", &prompt]] {
         let wait = house.cli(wait);
         let said = String::from_utf8_lossy(&wait.stderr).into_owned();
-        assert_eq!(wait.status.code(), Some(3), "{said}");
+        assert_eq!(wait.status.code(), Some(6), "{said}");
         let names = ["coder.1", "ANTHROPIC_API_KEY", "`agentd continue coder`"];
         assert!(names.iter().all(|name| said.contains(name)), "{said}");
     }
@@ -392,7 +392,7 @@ fn whoever_waits_for_the_parent_is_told_that_its_subagent_needs_leave() {
     });
     let wait = house.cli(&["wait", "coder"]);
     let said = String::from_utf8_lossy(&wait.stderr).into_owned();
-    assert_eq!(wait.status.code(), Some(3), "{said}");
+    assert_eq!(wait.status.code(), Some(6), "{said}");
     assert!(said.contains("agentd approve coder"), "{said}");
     let prompt = house
         .events("coder")
@@ -403,7 +403,7 @@ fn whoever_waits_for_the_parent_is_told_that_its_subagent_needs_leave() {
         });
     let wait = house.cli(&["wait", "coder", &prompt.unwrap().to_string()]);
     let said = String::from_utf8_lossy(&wait.stderr).into_owned();
-    assert_eq!(wait.status.code(), Some(3), "{said}");
+    assert_eq!(wait.status.code(), Some(6), "{said}");
     assert!(
         said.contains("coder.1") && said.contains("agentd approve coder"),
         "{said}"
@@ -414,6 +414,23 @@ fn whoever_waits_for_the_parent_is_told_that_its_subagent_needs_leave() {
     assert!(wait.status.success(), "{wait:?}");
     assert_eq!(house.effects(), ["ran"]);
     assert_eq!(agent.approvals.len(), 1);
+}
+
+/// The list had such a parent as running, while `show` had it as waiting.
+#[test]
+fn the_list_shows_a_parent_as_waiting_while_its_subagent_asks() {
+    let house = House::new();
+    asking(&house);
+    until("it", || {
+        (house.show("coder").phase == Phase::AwaitingApproval).then_some(())
+    });
+    let list = house
+        .block(house.client().agents(&List::default()))
+        .unwrap();
+    let line = list.agents.iter().find(|line| line.name == "coder");
+    assert_eq!(line.unwrap().phase, Phase::AwaitingApproval);
+    let denied = house.cli(&["deny", "coder"]);
+    assert!(denied.status.success(), "{denied:?}");
 }
 
 /// One who waits already is told when the question comes.
@@ -431,7 +448,7 @@ fn a_send_that_waits_ends_when_a_subagent_needs_leave() {
     let prompt = start(&format!("do: call shell {command}"), false);
     let sent = house.cli(&["send", "coder", &format!("do: {prompt} ;; say done")]);
     let said = String::from_utf8_lossy(&sent.stderr).into_owned();
-    assert_eq!(sent.status.code(), Some(3), "{said}");
+    assert_eq!(sent.status.code(), Some(6), "{said}");
     assert!(said.contains("coder.1"), "{said}");
     let denied = house.cli(&["deny", "coder"]);
     assert!(denied.status.success(), "{denied:?}");
@@ -613,7 +630,13 @@ fn a_question_of_the_subagents_is_answered_at_the_parents_after_any_restart() {
     house.daemon_has_keys();
     house.start_daemon();
     let agent = asking(&house);
-    assert_eq!(agent.approvals[0].agent.as_deref(), Some("coder.1"));
+    assert_eq!(
+        agent.approvals[0]
+            .agent
+            .as_ref()
+            .and_then(|it| it.name.as_deref()),
+        Some("coder.1")
+    );
     assert!(agent.error.unwrap().contains("coder.1"));
     assert_eq!(house.show("coder.1").phase, Phase::AwaitingApproval);
     house.kill_runtime("coder");

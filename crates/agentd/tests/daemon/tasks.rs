@@ -56,8 +56,8 @@ fn each_is_listed_with_its_owner_and_what_it_wrote() {
     });
     let agent = house.show("coder");
     assert_eq!(
-        (wrote.id, wrote.agent, wrote.name.as_str()),
-        (task, agent.id, "coder")
+        (wrote.id, wrote.agent.id, wrote.agent.name.as_deref()),
+        (task, agent.id, Some("coder"))
     );
     assert_eq!(wrote.conversation, agent.conversation.unwrap().id);
     assert_eq!(wrote.turn, agent.last_turn.map(|turn| turn.id));

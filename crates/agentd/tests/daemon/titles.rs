@@ -6,7 +6,7 @@ use agentd_client::api::{Purge, Reset, Rewind};
 fn titles(house: &House) -> Vec<Option<String>> {
     let all = house.block(house.client().conversations("coder")).unwrap();
     let each = all.conversations.iter();
-    each.map(|it| all.titles.get(&it.id).cloned()).collect()
+    each.map(|it| it.title.clone()).collect()
 }
 
 #[test]

@@ -14,12 +14,13 @@ enum Allowed {
 /// Every crate of the workspace, from the bottom up. A new one needs a line here.
 const LAYERS: &[(&str, Allowed)] = &[
     ("agentd-core", Allowed::These(&[])),
-    ("agentd-process", Allowed::These(&[])),
+    ("agentd-sandbox", Allowed::These(&[])),
+    ("agentd-process", Allowed::These(&["agentd-sandbox"])),
     ("agentd-store", Allowed::These(&["agentd-core"])),
     ("agentd-client", Allowed::These(&["agentd-core"])),
     (
         "agentd-runtime",
-        Allowed::These(&["agentd-core", "agentd-process"]),
+        Allowed::These(&["agentd-core", "agentd-process", "agentd-sandbox"]),
     ),
     (
         "agentd-daemon",
@@ -38,6 +39,7 @@ const LAYERS: &[(&str, Allowed)] = &[
             "agentd-process",
             "agentd-client",
             "agentd-runtime",
+            "agentd-sandbox",
             "agentd-daemon",
         ]),
     ),

@@ -123,7 +123,13 @@ fn sql_elsewhere_is_found() {
 
 // Processes
 
-const WITH_PROCESSES: &[&str] = &["agentd-process", "agentd-testkit", "agentd-bench", "xtask"];
+const WITH_PROCESSES: &[&str] = &[
+    "agentd-process",
+    "agentd-sandbox",
+    "agentd-testkit",
+    "agentd-bench",
+    "xtask",
+];
 
 const SIGNALS_AND_STARTS: &[&str] = &[
     "execv",
@@ -205,6 +211,7 @@ fn a_process_started_elsewhere_is_found() {
 
 const WITHOUT_ENVIRONMENT: &[&str] = &[
     "agentd-core",
+    "agentd-sandbox",
     "agentd-store",
     "agentd-process",
     "agentd-runtime",
@@ -261,4 +268,39 @@ fn a_library_that_reads_the_environment_is_found() {
     ] {
         tree::assert_none(&environment(&[File::new(path, text)]));
     }
+}
+
+// Tasks of the daemon
+
+fn tasks(files: &[File]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in rust_in_crates(files) {
+        let is_where_they_are_made = file.path.ends_with("agentd-daemon/src/spawn.rs");
+        if !in_crates(file, &["agentd-daemon"]) || !file.is_src() || is_where_they_are_made {
+            continue;
+        }
+        findings.extend(paths_that(
+            file,
+            "tasks",
+            "the daemon's tasks are started by `crate::spawn`, which notices when one dies",
+            |named| named.has(&["tokio", "spawn"]) || named.has(&["task", "spawn"]),
+        ));
+    }
+    findings
+}
+
+#[test]
+fn tasks_of_the_daemon_are_started_in_one_place_only() -> std::io::Result<()> {
+    tree::assert_none(&tasks(&tree::read()?));
+    Ok(())
+}
+
+#[test]
+fn a_task_that_is_started_elsewhere_is_found() {
+    let text = "use tokio::task;\nfn f() {\n    tokio::spawn(work);\n    task::spawn(work);\n    \
+                task::spawn_blocking(work);\n    spawn(\"a name\", work);\n}\n";
+    let daemon = File::new("crates/agentd-daemon/src/link.rs", text);
+    tree::assert_lines(&tasks(&[daemon]), &[3, 4]);
+    let spawn = File::new("crates/agentd-daemon/src/spawn.rs", text);
+    tree::assert_none(&tasks(&[spawn]));
 }

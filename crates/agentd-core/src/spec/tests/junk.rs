@@ -33,7 +33,7 @@ model: "x"
 limits: &a
   turn: {usd: 2.50}
 permissions:
-- tool: 'b'
+- tool: '*'
   decision: ask
 env: {A: b}
 hooks: {x: *a}

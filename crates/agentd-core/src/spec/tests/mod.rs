@@ -22,7 +22,7 @@ fn pairs<const N: usize>(list: [(&str, &str); N]) -> BTreeMap<String, String> {
         .into()
 }
 
-/// A file that uses every key. It reads as [`full`].
+/// A file that uses every key but `mcp`. It reads as [`full`].
 const FULL: &str = r#"---
 description: Reviews pull requests
 title: The review
@@ -43,13 +43,11 @@ permissions:
   - {tool: read, decision: allow}
   - tool: write
     decision: deny
-mcp:
-  search:
-    command: mcp-search
-    args: ["--port", 8080]
-    env: {LEVEL: 1.10}
-  wiki:
-    url: https://wiki.example/mcp
+sandbox: workspace-write
+network: off
+writable: [/srv/out, ~/notes]
+readable:
+  - /srv/in
 agents:
   helper: {}
   reviewer:
@@ -109,16 +107,6 @@ fn full() -> AgentSpec {
         pattern: pattern.map(str::to_owned),
         decision,
     };
-    let search = McpServer {
-        command: Some("mcp-search".to_owned()),
-        args: texts(["--port", "8080"]),
-        env: pairs([("LEVEL", "1.10")]),
-        url: None,
-    };
-    let wiki = McpServer {
-        url: Some("https://wiki.example/mcp".to_owned()),
-        ..McpServer::default()
-    };
     let usd = |micros| Budget {
         usd: Some(MicroUsd(micros)),
         ..Budget::default()
@@ -151,7 +139,12 @@ fn full() -> AgentSpec {
             rule("read", None, Decision::Allow),
             rule("write", None, Decision::Deny),
         ],
-        mcp: BTreeMap::from([("search".to_owned(), search), ("wiki".to_owned(), wiki)]),
+        sandbox: Some(Sandbox::WorkspaceWrite),
+        network: Some(Network::Off),
+        writable: texts(["/srv/out", "~/notes"]),
+        readable: texts(["/srv/in"]),
+        // It is an error: tests/invalid.rs.
+        mcp: BTreeMap::new(),
         agents: BTreeMap::from([
             ("helper".to_owned(), Subagent::default()),
             ("reviewer".to_owned(), reviewer),

@@ -59,24 +59,6 @@ fn everywhere(text: &str) -> AgentSpec {
                 decision: Decision::Allow,
             },
         ],
-        mcp: BTreeMap::from([
-            (
-                text(),
-                McpServer {
-                    command: Some(text()),
-                    args: texts(),
-                    env: map(),
-                    url: None,
-                },
-            ),
-            (
-                "other".to_owned(),
-                McpServer {
-                    url: Some(text()),
-                    ..McpServer::default()
-                },
-            ),
-        ]),
         hooks: json!({ text(): [[text()], {text(): text(), "n": null}], "e": [{}, [], text()] }),
         env: map(),
         system: text().trim_end().to_owned(),
@@ -134,6 +116,11 @@ fn every_letter_there_is() {
         let text: String = chunk.iter().collect();
         let spec = AgentSpec {
             system: text.trim_end().to_owned(),
+            runtime: Runtime::Command,
+            command: Some(Command {
+                program: "x".to_owned(),
+                ..Command::default()
+            }),
             tools: Some(chunk.iter().step_by(7).map(char::to_string).collect()),
             env: BTreeMap::from([(text.clone(), text.clone())]),
             description: Some(text),
@@ -211,14 +198,10 @@ permissions:
     decision: allow
   - tool: write
     decision: deny
-mcp:
-  search:
-    command: mcp-search
-    args: ["--port", "8080"]
-    env:
-      LEVEL: "1.10"
-  wiki:
-    url: "https://wiki.example/mcp"
+sandbox: workspace-write
+network: off
+writable: [/srv/out, "~/notes"]
+readable: [/srv/in]
 agents:
   helper: {}
   reviewer:
@@ -279,4 +262,37 @@ You review code.
 Be kind.
 "#;
     assert_eq!(comes_back(&full()), expected);
+}
+
+/// A journal may hold a spec with MCP servers; it is shown as it is.
+#[test]
+fn mcp_servers_are_written() {
+    let search = McpServer {
+        command: Some("mcp-search".to_owned()),
+        args: texts(["--port", "8080"]),
+        env: pairs([("LEVEL", "1.10")]),
+        url: None,
+    };
+    let wiki = McpServer {
+        url: Some("https://wiki.example/mcp".to_owned()),
+        ..McpServer::default()
+    };
+    let spec = AgentSpec {
+        mcp: BTreeMap::from([("search".to_owned(), search), ("wiki".to_owned(), wiki)]),
+        ..AgentSpec::default()
+    };
+    let expected = r#"mcp:
+  search:
+    command: mcp-search
+    args: ["--port", "8080"]
+    env:
+      LEVEL: "1.10"
+  wiki:
+    url: "https://wiki.example/mcp"
+"#;
+    assert!(
+        spec.to_markdown().contains(expected),
+        "{}",
+        spec.to_markdown()
+    );
 }

@@ -82,11 +82,11 @@ fn a_background_task_outlives_its_turn_until_it_ends_once() {
     journal.end_turn(TurnStatus::Completed);
     assert_eq!(journal.state().tasks.running().len(), 1);
     let exit = TaskExit::Code { code: 0 };
-    journal.push(TaskEnded { task, exit });
+    journal.push(TaskEnded::by_itself(task, exit));
     let state = journal.state();
     assert_eq!((state.tasks.running().len(), state.tasks.ended()), (0, 1));
     assert_eq!(state.anomalies, 0);
-    journal.push(TaskEnded { task, exit });
+    journal.push(TaskEnded::by_itself(task, exit));
     let state = journal.state();
     assert_eq!((state.tasks.ended(), state.anomalies), (1, 1));
 }

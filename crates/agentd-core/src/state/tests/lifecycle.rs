@@ -192,13 +192,7 @@ fn each_reset_is_remembered_with_how_it_went_and_where_the_log_was_cleared() {
     let second = journal.push(began(2)).seq;
     let switched = journal.push(stepped(2, ResetStep::Switch)).seq;
     let (op_of, began) = (op(2), second);
-    let ended = journal
-        .push(ResetEnded {
-            op: op_of,
-            old,
-            new,
-        })
-        .seq;
+    let ended = journal.push(ResetEnded::new(op_of, old, new)).seq;
     let state = journal.state();
     let expected = Outcome::Ended {
         began,
@@ -229,4 +223,22 @@ fn a_step_of_another_reset_or_out_of_order_changes_nothing() {
     let done = state.resets.under_way().unwrap().done;
     assert_eq!((done, state.anomalies), (Some(ResetStep::Switch), 5));
     assert!(state.failed.is_some());
+}
+
+/// How the conversation before a reset ended says nothing about the new one.
+#[test]
+fn a_new_conversation_has_no_last_turn() {
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    journal.end_turn(TurnStatus::Failed);
+    let failed = journal.state();
+    assert_eq!(failed.phase(), Phase::Failed);
+    assert!(failed.last_turn_here().is_some());
+    journal.conversation = fixture::conversation(2);
+    let old = failed.tree.current();
+    journal.begin(BeginSource::Reset, old, None);
+    let state = journal.state();
+    assert_eq!(state.tree.current(), Some(fixture::conversation(2)));
+    assert_eq!(state.last_turn_here(), None);
+    assert_eq!(state.phase(), Phase::Idle);
 }

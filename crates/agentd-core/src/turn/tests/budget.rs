@@ -1,16 +1,18 @@
 //! Limits: granted before a request leaves, so that none is passed.
 
 use super::harness::{Act, Rig, allowed, calls, finishes, says, text, used};
-use crate::event::{Body, Grant, LimitKind, StopReason, TurnStatus};
+use crate::event::{Body, FailureClass, Grant, LimitKind, StopReason, TurnStatus};
 use crate::message::CallOutcome;
 use crate::time::Timestamp;
-use crate::usage::{MicroUsd, Price};
+use crate::turn::Input;
+use crate::usage::{MicroUsd, Price, Usage};
 
 const PRICE: Price = Price {
     input: MicroUsd(1_000_000),
     output: MicroUsd(2_000_000),
     cache_read: MicroUsd(100_000),
     cache_write: MicroUsd(1_000_000),
+    long_context: None,
 };
 
 fn granted(rig: &Rig) -> Grant {
@@ -83,17 +85,14 @@ fn an_answer_within_max_iterations_completes() {
 #[test]
 fn failed_tries_and_summaries_are_no_iterations() {
     let mut rig = Rig::with(|spec, _| spec.limits.max_iterations = 1);
-    rig.prompt("hi");
-    rig.on(super::harness::fails(
-        crate::event::FailureClass::Overloaded,
-    ));
-    rig.give(crate::turn::Input::BackoffOver)
-        .ends_with("send 2.2");
-    rig.on(super::harness::fails(
-        crate::event::FailureClass::ContextOverflow,
-    ))
-    .ends_with("send 2.3");
-    rig.on(says("a summary")).ends_with("send 2.4");
+    rig.prompt("before");
+    rig.on(says("something to summarize"));
+    rig.prompt("hi").ends_with("send 2.2");
+    rig.on(super::harness::fails(FailureClass::Overloaded));
+    rig.give(Input::BackoffOver).ends_with("send 2.3");
+    rig.on(super::harness::fails(FailureClass::ContextOverflow))
+        .ends_with("send 2.4");
+    rig.on(says("a summary")).ends_with("send 2.5");
     rig.on(says("hello"))
         .ends_with("append turn_ended completed, checkpoint_set");
 }
@@ -173,17 +172,15 @@ fn money_and_an_unknown_price_send_nothing() {
 }
 
 #[test]
-fn time_that_is_used_up_ends_the_turn_at_its_next_request() {
+fn time_that_is_used_up_ends_the_turn_and_calls_that_have_not_begun() {
     let mut rig = Rig::with(|spec, _| spec.limits.turn.wall_ms = Some(5_000));
     rig.prompt("hi");
     rig.journal.at = Timestamp::from_millis(5_999);
     let seen = one_round(&mut rig);
     assert_eq!(seen.last().unwrap(), "send 2.2");
     rig.journal.at = Timestamp::from_millis(6_000);
-    let seen = one_round(&mut rig);
-    assert_eq!(
-        seen.last().unwrap(),
-        "append turn_ended limited turn_time, checkpoint_set"
+    rig.on(calls(&["shell"])).ends_with(
+        "append tool_ended call_2_2_0 interrupted, result, turn_ended limited turn_time, checkpoint_set",
     );
 }
 
@@ -196,11 +193,8 @@ fn a_conversation_s_time_is_that_of_its_turns_and_not_of_the_nights_between() {
     rig.journal.at = Timestamp::from_millis(1_000_000);
     rig.prompt("again").ends_with("send 2.2");
     rig.journal.at = Timestamp::from_millis(1_002_000);
-    let seen = one_round(&mut rig);
-    assert_eq!(
-        seen.last().unwrap(),
-        "append turn_ended limited conversation_time, checkpoint_set"
-    );
+    rig.on(calls(&["shell"]));
+    assert_eq!(limit(&rig), Some(LimitKind::ConversationTime));
 }
 
 /// goose#7472: a clock that is set back changes nothing.
@@ -227,4 +221,51 @@ fn the_first_limit_that_leaves_no_room_is_named() {
     rig.prompt("hi")
         .ends_with("append turn_ended limited day_tokens, checkpoint_set");
     assert_eq!(limit(&rig), Some(LimitKind::DayTokens));
+}
+
+/// What the provider refuses with a status of 400 to 499 is not on its bill.
+#[test]
+fn a_rejected_request_costs_nothing() {
+    for (status, is_free) in [
+        (Some(400), true),
+        (Some(429), true),
+        (Some(500), false),
+        (None, false),
+    ] {
+        let mut rig = Rig::with(|_, policy| policy.price = Some(PRICE));
+        rig.prompt("hi").ends_with("send 2.1");
+        let request = rig.sent.last().unwrap().0;
+        rig.give(Input::RequestFailed {
+            request,
+            class: FailureClass::Rejected,
+            status,
+            retry_after_ms: None,
+            detail: "no".to_owned(),
+            partial: Default::default(),
+        });
+        let ended = rig
+            .journal
+            .events
+            .iter()
+            .find_map(|event| match &event.body {
+                Body::RequestEnded(ended) => Some(ended.clone()),
+                _ => None,
+            });
+        let ended = ended.unwrap();
+        assert_eq!(ended.cost == Some(MicroUsd(0)), is_free, "{status:?}");
+        assert_eq!(ended.usage == Usage::default(), is_free, "{status:?}");
+        assert_eq!(ended.estimated, !is_free);
+    }
+    // Also where the price of the model is unknown: the sum stays known.
+    let mut rig = Rig::asked();
+    let request = rig.sent.last().unwrap().0;
+    rig.give(Input::RequestFailed {
+        request,
+        class: FailureClass::Rejected,
+        status: Some(400),
+        retry_after_ms: None,
+        detail: "no".to_owned(),
+        partial: Default::default(),
+    });
+    assert_eq!(rig.machine.agent().spending.lifetime.unpriced, 0);
 }

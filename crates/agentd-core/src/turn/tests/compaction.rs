@@ -27,16 +27,21 @@ fn nearly_full() -> Rig {
     rig
 }
 
-/// A rig of a model whose window nobody knows, and whose second request was too large.
+/// A rig of a model whose window nobody knows, which has called two tools one after the other, and
+/// whose request with the second result was too large.
 fn overflowed() -> Rig {
     let mut rig = Rig::called(&["shell"]);
     rig.on(allowed("call_1_1_0"));
     rig.on(finishes("call_1_1_0", CallOutcome::Ok))
         .ends_with("send 1.2");
+    rig.on(calls(&["shell"]));
+    rig.on(allowed("call_1_2_0"));
+    rig.on(finishes("call_1_2_0", CallOutcome::Ok))
+        .ends_with("send 1.3");
     rig.on(fails(OVERFLOW)).does([
-        "append request_ended failed context_overflow, note (ends 1.2)",
-        "append request_sent 1.3 compact",
-        "send 1.3",
+        "append request_ended failed context_overflow, note (ends 1.3)",
+        "append request_sent 1.4 compact",
+        "send 1.4",
     ]);
     rig
 }
@@ -149,7 +154,7 @@ fn an_early_threshold_does_not_make_every_step_a_summary() {
 #[test]
 fn an_overflow_is_answered_with_a_summary_at_once() {
     let mut rig = overflowed();
-    rig.on(says("short")).ends_with("send 1.4");
+    rig.on(says("short")).ends_with("send 1.5");
     assert_eq!(rig.sent.last().unwrap().1.purpose, Purpose::Answer);
     rig.on(says("answer"))
         .ends_with("append turn_ended completed, checkpoint_set");
@@ -159,22 +164,81 @@ fn an_overflow_is_answered_with_a_summary_at_once() {
 fn calls_and_their_results_are_summarised_together() {
     let mut rig = overflowed();
     rig.on(says("short"));
-    for blocks in said(&rig) {
-        let halves = blocks
-            .iter()
-            .any(|b| b.as_call().is_some() || b.as_result().is_some());
-        assert!(!halves, "{blocks:?}");
-    }
+    let said = said(&rig);
+    let calls = said.iter().flatten().filter_map(Block::as_call);
+    let calls: Vec<&str> = calls.map(|call| call.id.as_str()).collect();
+    let results = said.iter().flatten().filter_map(Block::as_result);
+    let results: Vec<&str> = results.map(|result| result.call.as_str()).collect();
+    assert_eq!((calls, results), (vec!["call_1_2_0"], vec!["call_1_2_0"]));
+}
+
+/// The prompt that is being answered, and the result that the model has not seen, are not shortened.
+#[test]
+fn the_open_turn_s_prompt_and_its_newest_result_follow_the_summary_word_for_word() {
+    let mut rig = overflowed();
+    rig.on(says("short")).ends_with("send 1.5");
+    let said = said(&rig);
+    assert_eq!(said[0], [summary("short")]);
+    assert_eq!(said[1], [Block::text("hi")]);
+    let last = said.last().unwrap()[0].as_result().unwrap();
+    assert_eq!(last.blocks, [Block::text("output")]);
+    assert_eq!(said.len(), 4, "the call stands before its result");
+}
+
+/// At the threshold by itself, a prompt used to be all that the summary stood for: the model was then
+/// asked to answer the summary alone.
+#[test]
+fn a_prompt_over_the_threshold_is_answered_and_never_summarised() {
+    let mut rig = Rig::with(|spec, policy| {
+        spec.compact_at = 0.1;
+        policy.model_window = Some(12_000);
+    });
+    rig.prompt("hi").ends_with("send 2.1");
+    rig.on(says("hello"));
+    let large = long("look at this");
+    rig.prompt(&large).ends_with("send 2.2");
+    assert_eq!(rig.sent.last().unwrap().1.purpose, Purpose::Answer);
+    assert_eq!(said(&rig).last().unwrap(), &[Block::text(&large)]);
+    // After a call as well, and when the conversation before it is worth a summary.
+    let mut rig = Rig::with(|spec, policy| {
+        spec.compact_at = 0.1;
+        policy.model_window = Some(24_000);
+    });
+    rig.prompt(&long("one")).ends_with("send 2.1");
+    rig.on(says(&long("two")));
+    rig.prompt(&large).ends_with("send 2.2");
+    assert_eq!(rig.sent.last().unwrap().1.purpose, Purpose::Compact);
+    rig.on(says("short")).ends_with("send 2.3");
+    assert_eq!(
+        said(&rig),
+        [vec![summary("short")], vec![Block::text(&large)]]
+    );
+    rig.on(calls(&["shell"]));
+    rig.on(allowed("call_2_3_0"));
+    rig.on(finishes("call_2_3_0", CallOutcome::Ok))
+        .ends_with("send 2.4");
+    assert_eq!(rig.sent.last().unwrap().1.purpose, Purpose::Answer);
+    assert_eq!(said(&rig)[1], [Block::text(&large)]);
+}
+
+#[test]
+fn a_prompt_that_is_too_large_by_itself_ends_the_turn_with_an_error_of_its_own() {
+    let mut rig = Rig::asked();
+    rig.on(fails(OVERFLOW)).does([
+        "append request_ended failed context_overflow, note (ends 1.1)",
+        "append note, turn_ended failed turn_too_large, checkpoint_set",
+    ]);
+    assert_eq!(rig.sent.len(), 1, "no summary was asked for");
 }
 
 #[test]
 fn a_provider_for_whom_everything_is_too_large_ends_the_turn() {
     let mut rig = overflowed();
-    rig.on(says("short")).ends_with("send 1.4");
+    rig.on(says("short")).ends_with("send 1.5");
     rig.on(fails(OVERFLOW))
-        .ends_with("append turn_ended failed context_overflow, checkpoint_set");
+        .ends_with("append note, turn_ended failed turn_too_large, checkpoint_set");
     // The next prompt is no dead end: it is asked.
-    rig.prompt("shorter").ends_with("send 1.5");
+    rig.prompt("shorter").ends_with("send 1.6");
 }
 
 /// Each summary covers something that was none before, so this cannot go on for ever.
@@ -195,7 +259,7 @@ fn overflow_after_overflow_ends() {
         assert!(requests < 50, "it goes on and on");
     }
     let last = rig.machine.agent().last_turn.as_ref().unwrap();
-    assert_eq!(last.failure, Some(OVERFLOW));
+    assert_eq!(last.failure, Some(FailureClass::TurnTooLarge));
 }
 
 #[test]
@@ -204,8 +268,8 @@ fn a_summary_that_fails_for_now_is_asked_for_again_and_not_the_answer_that_does_
     rig.on(fails(FailureClass::Overloaded))
         .ends_with("back off 2");
     rig.give(Input::BackoffOver)
-        .does(["append request_sent 1.4 compact", "send 1.4"]);
-    rig.on(says("short")).ends_with("send 1.5");
+        .does(["append request_sent 1.5 compact", "send 1.5"]);
+    rig.on(says("short")).ends_with("send 1.6");
     rig.on(says("answer"))
         .ends_with("append turn_ended completed, checkpoint_set");
 }
@@ -236,7 +300,7 @@ fn a_summary_that_is_refused_over_the_limit_does() {
         let mut rig = overflowed();
         rig.on(fails(class))
             .ends_with("append turn_ended failed context_overflow, checkpoint_set");
-        assert_eq!(rig.sent.len(), 3, "the same summary is not asked for again");
+        assert_eq!(rig.sent.len(), 4, "the same summary is not asked for again");
     }
 }
 
@@ -259,7 +323,7 @@ fn an_empty_summary_replaces_nothing_and_is_not_asked_for_again_in_this_turn() {
 fn an_empty_summary_over_the_limit_ends_the_turn_without_asking_what_does_not_fit() {
     let mut rig = overflowed();
     rig.on(nothing()).does([
-        "append request_ended completed, message superseded (ends 1.3)",
+        "append request_ended completed, message superseded (ends 1.4)",
         "append turn_ended failed context_overflow, checkpoint_set",
     ]);
 }
@@ -330,7 +394,7 @@ fn a_crash_in_a_summary_asks_for_it_again_and_shows_the_model_nothing_of_it() {
 fn a_crash_after_an_overflow_still_knows_of_it() {
     let mut rig = overflowed();
     rig.crash().does([
-        "append incarnation_began, request_ended lost (ends 1.3)",
+        "append incarnation_began, request_ended lost (ends 1.4)",
         "append request_sent 2.1 compact",
         "send 2.1",
     ]);

@@ -18,7 +18,7 @@ fn no(reason: &str) -> Verdict {
     }
 }
 
-fn fire(seen: super::harness::Seen) -> FireId {
+pub(super) fn fire(seen: super::harness::Seen) -> FireId {
     let last = seen.0.last().expect("something is done").clone();
     let mut words = last.split(' ');
     assert_eq!(words.next(), Some("fire"), "{last}");
@@ -144,4 +144,69 @@ fn a_hook_of_a_call_can_end_the_turn() {
             _ => None,
         });
     assert!(notice.unwrap().contains("enough"));
+}
+
+/// A process that dies between the summary and its hooks leaves them to the next one; what they said is
+/// told to the model once.
+#[test]
+fn hooks_hear_of_a_summary_also_after_a_crash() {
+    let mut rig = rig();
+    let heard = |id: FireId| Input::Fired {
+        id,
+        verdict: Verdict::default(),
+    };
+    let asked = fire(rig.prompt("hi"));
+    rig.give(heard(asked)).ends_with("send 2.1");
+    let stop = fire(rig.on(says("a long story")));
+    rig.give(heard(stop));
+    let op = crate::id::OpId::from_bytes([4; 16]);
+    let before = fire(rig.write(vec![CompactionAsked { op }.into()]));
+    rig.give(heard(before)).ends_with("send 2.2");
+    let after = fire(rig.on(says("short")));
+    assert_eq!(fire(rig.crash()), after, "the same is asked again");
+    let start = fire(rig.give(heard(after)));
+    assert_eq!(fire(rig.crash()), after);
+    assert_eq!(fire(rig.give(heard(after))), start);
+    let verdict = Verdict {
+        context: Some("the code word is swordfish".to_owned()),
+        ..Verdict::default()
+    };
+    rig.give(Input::Fired { id: start, verdict }).does([
+        "append notice hook",
+        "append turn_ended completed, checkpoint_set",
+    ]);
+}
+
+/// It died right after it had told the model what the hooks said.
+#[test]
+fn what_hooks_say_to_a_summary_is_told_once() {
+    let mut rig = rig();
+    let heard = |id: FireId| Input::Fired {
+        id,
+        verdict: Verdict::default(),
+    };
+    let asked = fire(rig.prompt("hi"));
+    rig.give(heard(asked));
+    let stop = fire(rig.on(says("a long story")));
+    rig.give(heard(stop));
+    let op = crate::id::OpId::from_bytes([4; 16]);
+    let before = fire(rig.write(vec![CompactionAsked { op }.into()]));
+    rig.give(heard(before));
+    let after = fire(rig.on(says("short")));
+    let start = fire(rig.give(heard(after)));
+    let text = "the code word is swordfish".to_owned();
+    let cause = NoticeCause::Hook;
+    rig.journal.turn = rig.machine.agent().turn.as_ref().map(|turn| turn.id);
+    rig.journal.push(Notice {
+        cause,
+        text: text.clone(),
+    });
+    assert_eq!(fire(rig.crash()), after);
+    assert_eq!(fire(rig.give(heard(after))), start);
+    let verdict = Verdict {
+        context: Some(text),
+        ..Verdict::default()
+    };
+    rig.give(Input::Fired { id: start, verdict })
+        .does(["append turn_ended completed, checkpoint_set"]);
 }

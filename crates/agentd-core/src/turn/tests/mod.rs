@@ -19,5 +19,6 @@ mod retry;
 mod steer;
 mod stop;
 mod tasks;
+mod time_limit;
 mod tools;
 mod words;

@@ -55,6 +55,7 @@ fn what_it_used_is_written_down_with_its_cost_and_the_provider_s_id() {
             output: MicroUsd(15_000_000),
             cache_read: MicroUsd(0),
             cache_write: MicroUsd(0),
+            long_context: None,
         });
     });
     rig.prompt("hi");

@@ -1,7 +1,7 @@
 //! Stop (SIGTERM and its like): what is in hand is finished, nothing new is started, and the turn goes
 //! on in another process.
 
-use super::harness::{Act, Rig, allowed, calls, fails, finishes, prepared, says};
+use super::harness::{Act, Rig, allowed, calls, fails, finishes, prepared, says, text};
 use crate::event::{Decision, FailureClass, PromptMode, TurnStatus};
 use crate::message::CallOutcome;
 use crate::turn::{Input, Prepared};
@@ -182,4 +182,43 @@ fn a_paused_turn_stays_paused() {
     let reason = crate::event::PauseReason::MissingKey;
     rig.write(vec![crate::event::TurnPaused { reason }.into()]);
     rig.give(Input::Stop).does(["stopped"]);
+}
+
+/// `daemon stop` with a model that said nothing took 22 seconds.
+#[test]
+fn a_process_that_leaves_does_not_wait_for_the_reply() {
+    let mut rig = Rig::asked();
+    rig.give(Input::Leave).does(["cancel 1.1"]);
+    let partial = text("");
+    rig.on(Act::Cancelled { partial })
+        .does(["append request_ended lost (ends 1.1)", "stopped"]);
+    assert!(rig.machine.agent().turn.is_some());
+    rig.take_over(crate::event::After::Start, |_| {})
+        .does(["append request_sent 2.1", "send 2.1"]);
+}
+
+#[test]
+fn what_had_come_of_a_reply_that_is_left_is_kept_and_the_turn_goes_on() {
+    let mut rig = Rig::asked();
+    // Whether or not it was told to stop before.
+    rig.give(Input::Stop).does([]);
+    rig.give(Input::Leave).does(["cancel 1.1"]);
+    let partial = text("I was about to");
+    rig.on(Act::Cancelled { partial }).does([
+        "append request_ended lost, message interrupted, notice restarted (ends 1.1)",
+        "stopped",
+    ]);
+    rig.take_over(crate::event::After::Start, |_| {})
+        .does(["append request_sent 2.1", "send 2.1"]);
+    rig.on(says("done"))
+        .ends_with("append turn_ended completed, checkpoint_set");
+}
+
+#[test]
+fn a_process_that_leaves_waits_for_a_tool() {
+    let mut rig = Rig::called(&["shell"]);
+    rig.on(allowed(A));
+    rig.give(Input::Leave).does([]);
+    rig.on(finishes(A, CallOutcome::Ok))
+        .does(["append tool_ended call_1_1_0 ok, result", "stopped"]);
 }

@@ -131,12 +131,16 @@ fn stop_reason(reason: &str) -> StopReason {
 
 /// The prompt's count includes what came from the cache.
 fn count(usage: &Value) -> Usage {
-    let cached = number(&usage["prompt_tokens_details"], "cached_tokens");
+    let details = &usage["prompt_tokens_details"];
+    let cached = number(details, "cached_tokens");
+    let written = number(details, "cache_write_tokens");
     Usage {
-        input_tokens: number(usage, "prompt_tokens").saturating_sub(cached),
+        input_tokens: number(usage, "prompt_tokens")
+            .saturating_sub(cached)
+            .saturating_sub(written),
         output_tokens: number(usage, "completion_tokens"),
         cache_read_tokens: cached,
-        cache_write_tokens: 0,
+        cache_write_tokens: written,
     }
 }
 

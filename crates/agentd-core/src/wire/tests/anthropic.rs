@@ -145,3 +145,18 @@ fn a_loop_that_began_with_redacted_thinking_began_with_thinking() {
     let first = &body["messages"][1]["content"][0];
     assert_eq!(*first, json!({"type": "redacted_thinking", "data": "x"}));
 }
+
+/// A model that takes an effort takes neither a budget nor a temperature.
+#[test]
+fn an_effort_is_sent_in_the_place_of_a_budget() {
+    let mut context = crate::fixture::context(WIRE);
+    context.effort = Some(crate::event::Effort::High);
+    context.temperature = Some(0.5);
+    let mut journal = crate::fixture::Journal::new();
+    journal.prompt(1, "hi");
+    let request = crate::request::answer(&journal.window(), &context).unwrap();
+    let body = crate::wire::encode(&request);
+    assert_eq!(body["thinking"], json!({"type": "adaptive"}));
+    assert_eq!(body["output_config"], json!({"effort": "high"}));
+    assert!(body.get("temperature").is_none());
+}

@@ -55,6 +55,34 @@ pub async fn remove(
     Ok(())
 }
 
+/// Removes everything that a removed agent has besides its journal: its directory, with its log, and its
+/// lock. What a process still holds stays; the next purge takes it.
+pub fn remove_all(daemon: &Daemon, agent: AgentId) -> io::Result<()> {
+    if daemon.layout.holder(agent)?.is_some() {
+        return Ok(());
+    }
+    daemon.layout.forget_agent(agent)
+}
+
+/// Removes the directories that a purge has emptied.
+pub fn remove_empty(daemon: &Daemon, agent: AgentId) -> io::Result<()> {
+    let folder = daemon.layout.agent_folder(agent);
+    for name in ["outputs", "env", "tasks", "transcripts"] {
+        match std::fs::remove_dir(folder.join(name)) {
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty
+                ) =>
+            {
+                return Err(error);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// The files that are called after a call.
 fn files_of(folder: &std::path::Path, call: &str) -> io::Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(folder) {

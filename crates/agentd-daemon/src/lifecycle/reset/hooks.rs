@@ -43,7 +43,8 @@ pub async fn step(daemon: &Arc<Daemon>, desk: &Arc<Desk>, step: ResetStep) -> Re
                 conversation: Some(under_way.old),
                 ..of_op(Occasion::session_end(source, next))
             };
-            let _late = daemon.fire_within(desk, fire, session::PATIENCE).await;
+            let wait = daemon.session_end_wait;
+            let _late = daemon.fire_within(desk, fire, wait).await;
         }
         ResetStep::SessionStart => {
             let parent = Some(under_way.old.to_string());

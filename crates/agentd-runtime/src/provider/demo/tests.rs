@@ -37,6 +37,7 @@ fn request(messages: Vec<Message>) -> Request {
             max_output_tokens: 8000,
             temperature: None,
             thinking_tokens: None,
+            effort: None,
         },
         may_call: true,
         messages,

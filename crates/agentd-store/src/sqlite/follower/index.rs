@@ -60,7 +60,7 @@ fn position(derived: &Connection) -> Result<Cursor> {
 
 /// Takes in the next stretch of the journal. Runs in a transaction.
 pub fn advance(databases: &Databases, limit: usize) -> Result<Stretch> {
-    let derived = &databases.derived;
+    let derived = databases.derived.own()?;
     let from = position(derived)?;
     let stretch = read::stretch(&databases.journal, from, Cursor(u64::MAX), limit)?;
     if let Some(last) = stretch.last {
@@ -74,7 +74,7 @@ pub fn advance(databases: &Databases, limit: usize) -> Result<Stretch> {
 
 /// Fills a bit more of a shard that was dropped. False where there is none. Runs in a transaction.
 pub fn refill(databases: &Databases, limit: usize) -> Result<bool> {
-    let derived = &databases.derived;
+    let derived = databases.derived.own()?;
     let next: Option<(i64, i64, i64)> = derived
         .prepare_cached("SELECT shard, position, through FROM refill ORDER BY shard DESC LIMIT 1")?
         .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
@@ -97,7 +97,7 @@ pub fn refill(databases: &Databases, limit: usize) -> Result<bool> {
 }
 
 fn add(databases: &Databases, stretch: &Stretch) -> Result<()> {
-    let derived = &databases.derived;
+    let derived = databases.derived.own()?;
     // What is on its way out must not get in again.
     let leaving = purge::unfinished(&databases.journal)?;
     for (agent, row) in &stretch.events {
@@ -137,7 +137,7 @@ pub fn forget(databases: &Databases, agent: AgentId, conversation: ConversationI
     let Some(num) = agent_num(&databases.journal, agent)? else {
         return Ok(());
     };
-    let derived = &databases.derived;
+    let derived = databases.derived.own()?;
     let through = position(derived)?.0 as i64;
     for shard in shards_with(&databases.journal, num, conversation)? {
         let there = derived.execute("DELETE FROM shard WHERE num = ?1", [shard])?;

@@ -6,9 +6,10 @@ pub mod snapshot;
 
 use super::Options;
 use super::connect;
+use super::derived::Derived;
 use super::readers::Databases;
 use super::writer::empty_log;
-use crate::error::{Disk, Error, Result};
+use crate::error::{Disk, Error, Result, is_corrupt};
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use rusqlite::{Transaction, TransactionBehavior};
 use std::collections::HashMap;
@@ -86,22 +87,23 @@ impl Drop for Forgetting {
 
 impl Follower {
     pub fn start(options: &Options) -> Result<Self> {
-        let derived = connect::derived(options)?;
-        let journal = connect::reader(options, &options.journal())?;
+        let is_new = is_empty(options)? && !options.derived().exists();
         let (commands, queue) = mpsc::channel();
         let waker = Waker {
             commands,
             awake: Arc::default(),
         };
         let thread = Thread {
-            snapshot_every: options.snapshot_every.max(1),
-            databases: Databases { journal, derived },
+            options: options.clone(),
+            databases: None,
             reach: HashMap::new(),
             awake: Arc::clone(&waker.awake),
             forgetting: 0,
             waiting: Vec::new(),
         };
-        waker.wake();
+        if !is_new {
+            waker.wake();
+        }
         Ok(Self {
             waker,
             thread: Some(connect::spawn("follower", move || {
@@ -159,9 +161,21 @@ impl Drop for Follower {
     }
 }
 
+/// Whether there is no event to follow.
+fn is_empty(options: &Options) -> Result<bool> {
+    let journal = connect::reader(options, &options.journal())?;
+    let sql = "SELECT max(position) IS NULL FROM event";
+    match journal.query_row(sql, [], |row| row.get(0)) {
+        // There is a page that cannot be read: that is not nothing.
+        Err(error) if is_corrupt(&error) => Ok(false),
+        empty => Ok(empty?),
+    }
+}
+
 struct Thread {
-    snapshot_every: u64,
-    databases: Databases,
+    options: Options,
+    /// None until there is something to follow: a store that lives for a moment needs no derived file.
+    databases: Option<Databases>,
     /// How far each agent's snapshots reach, as far as this thread has seen.
     reach: HashMap<AgentId, Seq>,
     awake: Arc<AtomicBool>,
@@ -192,8 +206,7 @@ impl Thread {
                 Command::Wake => look_in = look_in.or(Some(LINGER)),
                 Command::Settle(reply) => self.waiting.push(reply),
                 Command::Rest(reply) => {
-                    let emptied = empty_log(&self.databases.derived);
-                    let _gone = reply.send(emptied.map(drop).map_err(Error::from));
+                    let _gone = reply.send(self.empty_log());
                 }
                 Command::Forget {
                     agent,
@@ -262,44 +275,75 @@ impl Thread {
         }
     }
 
+    /// Does something with the databases, which are made where they are missing.
+    fn with<T>(&mut self, work: impl FnOnce(&mut Self, &mut Databases) -> Result<T>) -> Result<T> {
+        let mut databases = match self.databases.take() {
+            Some(databases) => databases,
+            None => Databases {
+                derived: Derived::open(connect::derived(&self.options)?),
+                journal: connect::reader(&self.options, &self.options.journal())?,
+            },
+        };
+        let done = work(self, &mut databases);
+        self.databases = Some(databases);
+        done
+    }
+
+    fn empty_log(&self) -> Result<()> {
+        if let Some(databases) = &self.databases {
+            empty_log(databases.derived.own()?)?;
+        }
+        Ok(())
+    }
+
     fn try_follow(&mut self) -> Result<bool> {
+        self.with(Self::follow_with)
+    }
+
+    fn follow_with(&mut self, databases: &mut Databases) -> Result<bool> {
         // The lock comes first: another process may follow too, and nothing is to go in twice.
-        let derived = &self.databases.derived;
+        let derived = databases.derived.own()?;
         let transaction = Transaction::new_unchecked(derived, TransactionBehavior::Immediate)?;
-        let stretch = index::advance(&self.databases, BATCH)?;
-        let more = stretch.is_cut || index::refill(&self.databases, BATCH)?;
+        let stretch = index::advance(databases, BATCH)?;
+        let more = stretch.is_cut || index::refill(databases, BATCH)?;
         transaction.commit()?;
         let mut heads = HashMap::new();
         for (agent, event) in &stretch.events {
             heads.insert(*agent, event.seq);
         }
-        self.take_snapshots(heads)?;
+        self.take_snapshots(databases, heads)?;
         Ok(more)
     }
 
     /// Makes the derived file new if it has gone bad: it is only a cache. Otherwise it was the journal
     /// that could not be read, and nothing that is done here would help.
     fn renew_after(&mut self, error: Error) -> Result<()> {
-        if connect::is_sound(&self.databases.derived) {
-            return Err(error);
-        }
-        tracing::warn!(%error, "search and snapshots are made again");
-        self.reach.clear();
-        connect::renew(&mut self.databases.derived)
+        self.with(|thread, databases| {
+            if connect::is_sound(databases.derived.own()?) {
+                return Err(error);
+            }
+            tracing::warn!(%error, "search and snapshots are made again");
+            thread.reach.clear();
+            connect::renew(databases.derived.own_mut()?)
+        })
     }
 
-    fn take_snapshots(&mut self, heads: HashMap<AgentId, Seq>) -> Result<()> {
+    fn take_snapshots(
+        &mut self,
+        databases: &Databases,
+        heads: HashMap<AgentId, Seq>,
+    ) -> Result<()> {
         for (agent, head) in heads {
-            let derived = &self.databases.derived;
+            let derived = databases.derived.own()?;
             let reach = match self.reach.get(&agent) {
                 Some(reach) if *reach <= head => *reach,
                 _ => snapshot::reach(derived, agent, head)?,
             };
             self.reach.insert(agent, reach);
-            if head.0.saturating_sub(reach.0) < self.snapshot_every {
+            if head.0.saturating_sub(reach.0) < self.options.snapshot_every.max(1) {
                 continue;
             }
-            match snapshot::take(&self.databases, agent) {
+            match snapshot::take(databases, agent) {
                 Ok(()) => drop(self.reach.insert(agent, head)),
                 // One that cannot be read must not keep the others from theirs.
                 Err(error @ Error::Damaged { .. }) => {
@@ -318,21 +362,25 @@ impl Thread {
             dropped => dropped?,
         }
         let deadline = Instant::now() + SCRUB_WAIT;
-        while !empty_log(&self.databases.derived)? {
-            if Instant::now() > deadline {
-                return Err(Error::Unavailable(Disk::Locked));
+        self.with(|_, databases| {
+            while !empty_log(databases.derived.own()?)? {
+                if Instant::now() > deadline {
+                    return Err(Error::Unavailable(Disk::Locked));
+                }
+                std::thread::sleep(SCRUB_EVERY);
             }
-            std::thread::sleep(SCRUB_EVERY);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
-    fn drop_words(&self, agent: AgentId, conversation: ConversationId) -> Result<()> {
-        let derived = &self.databases.derived;
-        let transaction = Transaction::new_unchecked(derived, TransactionBehavior::Immediate)?;
-        index::forget(&self.databases, agent, conversation)?;
-        snapshot::forget(derived, agent)?;
-        transaction.commit()?;
-        Ok(())
+    fn drop_words(&mut self, agent: AgentId, conversation: ConversationId) -> Result<()> {
+        self.with(|_, databases| {
+            let derived = databases.derived.own()?;
+            let transaction = Transaction::new_unchecked(derived, TransactionBehavior::Immediate)?;
+            index::forget(databases, agent, conversation)?;
+            snapshot::forget(derived, agent)?;
+            transaction.commit()?;
+            Ok(())
+        })
     }
 }

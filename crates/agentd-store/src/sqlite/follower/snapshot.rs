@@ -2,7 +2,7 @@
 
 use super::Databases;
 use crate::chain::{Hash, content_hash};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_corrupt};
 use crate::sqlite::row::{IdParam, existing_agent_num, seq, sql_seq};
 use crate::sqlite::{load, window};
 use crate::store::Source;
@@ -60,7 +60,11 @@ impl Stored {
         let chain: Option<Hash> = journal
             .prepare_cached("SELECT chain FROM event WHERE agent = ?1 AND seq = ?2")?
             .query_row(params![num, self.seq], |row| row.get(0))
-            .optional()?;
+            .optional()
+            .or_else(|error| match is_corrupt(&error) {
+                true => Ok(None),
+                false => Err(error),
+            })?;
         if chain != Some(self.chain) || sum(&self.state, &self.skeleton, &self.source) != self.sum {
             return Ok(None);
         }
@@ -136,7 +140,10 @@ fn find(
     sql: &str,
     parameters: &[&dyn rusqlite::ToSql],
 ) -> Result<Option<Snapshot>> {
-    let stored = databases.derived.prepare_cached(sql).and_then(|mut found| {
+    let Some(derived) = databases.derived.get() else {
+        return Ok(None);
+    };
+    let stored = derived.prepare_cached(sql).and_then(|mut found| {
         let rows = found.query_map(parameters, Stored::read)?;
         rows.collect::<rusqlite::Result<Vec<_>>>()
     });
@@ -178,12 +185,13 @@ pub fn take(databases: &Databases, agent: AgentId) -> Result<()> {
     };
     let head = folded.state.head;
     let window = window::fold(databases, &folded.state, current, head)?;
-    journal.commit()?;
+    // Nothing was written to it; and a commit fails where a damaged page was met.
+    drop(journal);
     let (state, skeleton) = (pack(&folded.state)?, pack(&window.skeleton())?);
     let source = folded.source.map(|source| serde_json::to_string(&source));
     let source = source.transpose().map_err(Error::Encode)?;
-    databases
-        .derived
+    let derived = databases.derived.own()?;
+    derived
         .prepare_cached(
             "INSERT OR REPLACE INTO snapshot (agent, seq, conversation, chain, fold, state,
                                               skeleton, source, sum)
@@ -201,11 +209,10 @@ pub fn take(databases: &Databases, agent: AgentId) -> Result<()> {
             sum(&state, &skeleton, &source),
         ])?;
     // Of events that were quarantined since.
-    databases
-        .derived
+    derived
         .prepare_cached("DELETE FROM snapshot WHERE agent = ?1 AND seq > ?2")?
         .execute(params![IdParam(agent.as_bytes()), sql_seq(head)])?;
-    thin_out(&databases.derived, agent, current, head)
+    thin_out(derived, agent, current, head)
 }
 
 /// Keeps the newest few of a conversation, and one in a while before those.

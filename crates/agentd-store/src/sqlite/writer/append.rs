@@ -6,6 +6,7 @@ use super::{Databases, Thread};
 use crate::chain::{self, Hash, Header, Salt};
 use crate::error::{Error, Result};
 use crate::sqlite::blobs::{self, Split};
+use crate::sqlite::head::Tip;
 use crate::sqlite::row::{self, IdParam, sql_seq};
 use crate::sqlite::{agents, drafts, load, names};
 use crate::store::*;
@@ -122,9 +123,11 @@ pub(super) fn apply(
 
     let before = agents::Line::of(&entry.state);
     let first = entry.state.head.next();
+    let mut position = 0;
     for event in std::mem::take(&mut prepared.events) {
-        let written = insert(journal, statement, entry, prepared.source, event)?;
-        prepared.written.push(written);
+        let (at, event, split) = insert(journal, statement, entry, prepared.source, event)?;
+        position = at;
+        prepared.written.push((event, split));
     }
     let last = entry.state.head;
     if let Some(source) = prepared.source {
@@ -142,6 +145,13 @@ pub(super) fn apply(
         seq: last,
         chain: entry.chain,
     };
+    let tip = Tip {
+        agent,
+        seq: last,
+        position: position.unsigned_abs(),
+        chain: entry.chain,
+    };
+    thread.tips.push(tip);
     Ok((Ack::Committed { first, last }, Some(written)))
 }
 
@@ -221,7 +231,7 @@ fn insert(
     entry: &mut Entry,
     source: Option<Source>,
     prepared: PreparedEvent,
-) -> Result<(Event, Split), Failure> {
+) -> Result<(i64, Event, Split), Failure> {
     let agent = entry.state.id;
     let PreparedEvent {
         event,
@@ -257,8 +267,9 @@ fn insert(
         source.map(|source| source.incarnation.0 as i64),
         source.map(|source| source.n as i64),
     ])?;
+    let position = journal.last_insert_rowid();
     if !split.blobs.is_empty() {
-        blobs::keep(journal, journal.last_insert_rowid(), &split.blobs)?;
+        blobs::keep(journal, position, &split.blobs)?;
     }
     if let Body::ConversationBegan(began) = &event.body
         && let Some(from) = began.from
@@ -266,5 +277,5 @@ fn insert(
         row::note_branch(journal, entry.num, event.conversation, from)?;
     }
     entry.state.apply(&event);
-    Ok((event, split))
+    Ok((position, event, split))
 }

@@ -3,7 +3,7 @@
 use super::entry::{self, Care, Entry};
 use super::group::Failure;
 use super::{Databases, Thread, append};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Unreadable};
 use crate::sqlite::row::{IdParam, sql_seq};
 use crate::store::{Append, Claim, Damage, Fence};
 use agentd_core::event::{NewEvent, Quarantined};
@@ -52,9 +52,14 @@ fn take_over(
         epoch: epoch.unsigned_abs(),
     };
     // Read anew: whoever owned it before may have been another process.
-    let entry = entry::read(databases, agent, Care::Window)?;
+    let entry = entry::read(databases, agent, Care::Window).map_err(entry::contained)?;
     let mut entry = entry.ok_or(Error::NoSuchAgent { agent })?;
     let quarantined = entry.damage.take();
+    if let Some(damage) = &quarantined
+        && damage.reason == Unreadable::Page
+    {
+        return Err(Failure::Refused(damage.error(agent)));
+    }
     let note = match &quarantined {
         Some(damage) => Some(set_aside(&databases.journal, &mut entry, fence, damage)?),
         None => None,

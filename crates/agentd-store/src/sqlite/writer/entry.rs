@@ -3,7 +3,7 @@
 use super::group::Failure;
 use super::{Databases, Thread};
 use crate::chain::Hash;
-use crate::error::{Error, Result};
+use crate::error::{Disk, Error, Result};
 use crate::sqlite::load;
 use crate::sqlite::row::IdParam;
 use crate::store::{Damage, Fence, Source};
@@ -38,7 +38,7 @@ impl Thread {
         match self.entries.entry(agent) {
             Known::Occupied(known) => Ok(known.into_mut()),
             Known::Vacant(unknown) => {
-                let entry = read(databases, agent, Care::Tail)?;
+                let entry = read(databases, agent, Care::Tail).map_err(contained)?;
                 Ok(unknown.insert(entry.ok_or(Error::NoSuchAgent { agent })?))
             }
         }
@@ -63,6 +63,14 @@ impl Thread {
             return Err(Failure::Refused(damage.error(agent)));
         }
         Ok(entry)
+    }
+}
+
+/// A page that cannot be read fails those who need it, and nobody else in their group.
+pub(super) fn contained(error: Error) -> Failure {
+    match error {
+        Error::Unavailable(Disk::Corrupt(_)) => Failure::Refused(error),
+        error => error.into(),
     }
 }
 

@@ -141,11 +141,15 @@ impl Thread {
         if has_prompt && self.options.is_mutant("acknowledged_early") {
             early(std::mem::take(&mut work.answers));
         }
+        if self.options.is_mutant("head_before_commit") {
+            self.record_head();
+        }
         pass("before");
         match commit(&databases) {
             Ok(()) => {
                 pass("after");
                 self.databases = Some(databases);
+                self.record_head();
                 self.notify.committed(work.heads);
                 work.answers.into_iter().for_each(Answer::give);
             }
@@ -241,12 +245,14 @@ impl Thread {
     /// After a failed commit: what is there after all is acknowledged, what is not is refused, and
     /// where the disk does not even say which, that is what callers hear.
     fn tell_the_truth(&mut self, work: Work, disk: &Disk) {
+        let tips = std::mem::take(&mut self.tips);
         let there = match work.written {
             Some(written) => self.find_after_failure(written),
             // Nobody asked for anything to be written.
             None => Some(true),
         };
         if there == Some(true) {
+            self.head.record(tips);
             self.notify.committed(work.heads);
         }
         for answer in work.answers {

@@ -12,10 +12,12 @@ mod reopen;
 mod scrub;
 
 use super::connect;
+use super::derived::Derived;
 use super::follower::Forgetting;
+use super::head::{self, Head, Tip};
 use super::notify::Notify;
 pub(super) use super::readers::Databases;
-use super::{Options, import};
+use super::{Options, import, repair, template};
 use crate::error::{Disk, Error, Result};
 use crate::export::Parsed;
 use crate::store::*;
@@ -42,6 +44,7 @@ enum Command {
     Purge(purge::Order),
     Import {
         parsed: Parsed,
+        under: Option<ImportAs>,
         reply: Reply<Imported>,
     },
     Rest(Reply<()>),
@@ -54,13 +57,20 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub fn start(options: Options, databases: Databases, notify: Arc<Notify>) -> Result<Self> {
+    pub fn start(
+        options: Options,
+        databases: Databases,
+        head: Head,
+        notify: Arc<Notify>,
+    ) -> Result<Self> {
         let (commands, queue) = mpsc::channel(options.queue.max(1));
         let thread = Thread {
             options,
             databases: Some(databases),
             data_version: 0,
             entries: HashMap::new(),
+            head,
+            tips: Vec::new(),
             notify,
             purges: VecDeque::new(),
             scrubs: Vec::new(),
@@ -123,8 +133,13 @@ impl Writer {
         .await
     }
 
-    pub async fn import(&self, parsed: Parsed) -> Result<Imported> {
-        self.ask(|reply| Command::Import { parsed, reply }).await
+    pub async fn import(&self, parsed: Parsed, under: Option<ImportAs>) -> Result<Imported> {
+        self.ask(|reply| Command::Import {
+            parsed,
+            under,
+            reply,
+        })
+        .await
     }
 
     pub async fn rest(&self) -> Result<()> {
@@ -151,22 +166,25 @@ impl Drop for Writer {
     }
 }
 
-/// Opens the journal for writing, making what is missing.
-pub fn open(options: &Options) -> Result<Databases> {
-    std::fs::create_dir_all(&options.folder).map_err(|error| {
-        let full = error.kind() == std::io::ErrorKind::StorageFull;
-        let read_only = error.kind() == std::io::ErrorKind::ReadOnlyFilesystem;
-        Error::Unavailable(match () {
-            () if full => Disk::Full,
-            () if read_only => Disk::ReadOnly,
-            () => Disk::Folder(Arc::new(error)),
-        })
-    })?;
+/// Opens the journal for writing, making what is missing. One that has lost events is refused, and
+/// left as it is.
+pub fn open(options: &Options) -> Result<(Databases, Head)> {
+    std::fs::create_dir_all(&options.folder)
+        .map_err(|error| Error::Unavailable(template::of_io(error)))?;
+    if repair::is_replacing(&options.folder) {
+        return Err(Error::RepairUnfinished);
+    }
+    // Read before the journal: another process may commit in between.
+    let known = head::read(&options.head());
+    let last = head::check(options, &known)?;
     let journal = connect::journal(options)?;
-    // Made here as well, so that the writer can read snapshots from the start.
-    drop(connect::derived(options)?);
-    let derived = connect::reader(options, &options.derived())?;
-    Ok(Databases { journal, derived })
+    let head = Head::open(options.head(), last);
+    if options.derived().exists() {
+        // One that is useless is made again here, before anyone reads it.
+        drop(connect::derived(options)?);
+    }
+    let derived = Derived::reader(options);
+    Ok((Databases { journal, derived }, head))
 }
 
 pub(super) struct Thread {
@@ -176,6 +194,9 @@ pub(super) struct Thread {
     /// SQLite's count of other connections' commits; when it moves, what we remember is old.
     data_version: i64,
     entries: HashMap<AgentId, Entry>,
+    head: Head,
+    /// The last events of the transaction that is being made; they go to the head with its commit.
+    pub(super) tips: Vec<Tip>,
     notify: Arc<Notify>,
     /// Purges whose words are still to go, and those whose traces in the log are.
     purges: VecDeque<purge::Job>,
@@ -240,8 +261,14 @@ impl Thread {
                 let emptied = self.empty_log_now().map_err(Error::Unavailable);
                 let _gone = reply.send(emptied.map(drop));
             }
-            Command::Import { parsed, reply } => {
-                let done = self.in_transaction(|_, databases| import::import(databases, &parsed));
+            Command::Import {
+                parsed,
+                under,
+                reply,
+            } => {
+                let done = self.in_transaction(|thread, databases| {
+                    import::import(databases, parsed, under.as_ref(), &mut thread.tips)
+                });
                 if done.is_ok() {
                     // What was imported may have been known before, as somebody's ancestor.
                     self.entries.clear();
@@ -249,6 +276,14 @@ impl Thread {
                 }
                 let _gone = reply.send(done);
             }
+        }
+    }
+
+    /// After a commit, before the answers.
+    fn record_head(&mut self) {
+        if !self.tips.is_empty() {
+            let tips = std::mem::take(&mut self.tips);
+            self.head.record(tips);
         }
     }
 
@@ -267,12 +302,17 @@ impl Thread {
             Ok((value, written)) => match commit(&databases) {
                 Ok(()) => {
                     self.databases = Some(databases);
+                    self.record_head();
                     Ok(value)
                 }
                 Err(disk) => {
                     drop(databases);
+                    let tips = std::mem::take(&mut self.tips);
                     match written.and_then(|written| self.find_after_failure(written)) {
-                        Some(true) => Ok(value),
+                        Some(true) => {
+                            self.head.record(tips);
+                            Ok(value)
+                        }
                         Some(false) => Err(Error::NotCommitted(disk)),
                         None => Err(Error::Uncertain(disk)),
                     }

@@ -17,8 +17,9 @@ impl Thread {
         match open(&self.options) {
             // What a failed sync left behind may look written and not be. Moving everything from the
             // log into the file writes it anew, and syncs it.
-            Ok(databases) => match empty_log(&databases.journal) {
+            Ok((databases, head)) => match empty_log(&databases.journal) {
                 Ok(true) => {
+                    self.head = head;
                     // What nobody could be sure of may be there: those who follow should look.
                     self.notify.everyone();
                     Ok(databases)
@@ -33,6 +34,7 @@ impl Thread {
 
     pub(super) fn roll_back(&mut self, databases: Databases) {
         self.entries.clear();
+        self.tips.clear();
         // SQLite has rolled back by itself after the graver errors.
         let rolled_back = databases.journal.is_autocommit()
             || databases.journal.execute_batch("ROLLBACK").is_ok();
@@ -61,6 +63,7 @@ impl Thread {
         if version != self.data_version {
             self.data_version = version;
             self.entries.clear();
+            self.head.reload();
         }
         Ok(())
     }

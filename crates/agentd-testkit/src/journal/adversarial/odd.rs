@@ -143,7 +143,7 @@ impl Writer {
                 why: ResetRefusal::NoTarget,
             }
             .into(),
-            _ => ResetEnded { op, old, new }.into(),
+            _ => ResetEnded::new(op, old, new).into(),
         }
     }
 }

@@ -1,54 +1,120 @@
-//! A disk that is full, filled up to its last byte, so that the last writes before that are short.
+//! A disk that is full to its last byte for some seconds, with the daemon's log on it: several agents are in
+//! mid-turn. When there is room again all turns end, by themselves, and an interrupt works.
 
-use super::{completed, fault, told_clearly, try_send, verified, watched};
-use crate::lab::world::{Result, World};
+use super::ground::Disk;
+use super::{fault, told_clearly, try_send, verified};
+use crate::lab::reader;
+use crate::lab::scenario::shell;
+use crate::lab::world::{Result, Stuck, World, pause};
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-const AGENT: &str = "worker";
+const AGENTS: [&str; 4] = ["ada", "bob", "cyd", "dot"];
+const SIZE: u64 = 32 << 20;
+/// How long nothing can be written.
+const FULL: Duration = Duration::from_secs(3);
 
 pub fn run(world: &World) -> Result<()> {
-    super::ground::small(world, "8m")?;
-    world.create(AGENT, "")?;
-    watched(world, AGENT, || turns(world))?;
+    Disk::make(world, SIZE)?;
+    for agent in AGENTS {
+        world.create(agent, "")?;
+    }
+    std::thread::scope(|scope| {
+        for agent in AGENTS {
+            scope.spawn(move || reader::follow(world, agent));
+        }
+        let done = turns(world).and_then(|()| world.rest(&AGENTS));
+        world.is_at_rest.store(true, Ordering::Relaxed);
+        done
+    })?;
     verified(world)
 }
 
 fn turns(world: &World) -> Result<()> {
-    completed(world, AGENT, "do: say before")?;
-    // One is under way when the disk is full.
-    let words = "word ".repeat(60);
-    let under_way = world.send(AGENT, &format!("do: slowly 10 {words}"), &[])?;
-    world.until_event(AGENT, "request_sent", 2)?;
+    for agent in AGENTS {
+        super::completed(world, agent, "do: say before")?;
+    }
+    // Each is under way when the disk is full: some stream, some run a command.
+    let mut under_way = Vec::new();
+    for (n, agent) in AGENTS.into_iter().enumerate() {
+        let words = "word ".repeat(60);
+        let call = shell(&world.tool(&format!("full-{n}"), 1000));
+        let text = match n % 2 {
+            0 => format!("do: slowly 40 {words}"),
+            _ => format!("do: {call} ;; slowly 10 {words}"),
+        };
+        under_way.push(world.send(agent, &text, &[])?);
+    }
+    for agent in AGENTS {
+        world.until_event(agent, "request_sent", 2)?;
+    }
     let filler = world.home().join("filler");
     fault(world, "disk", "ENOSPC")?;
+    let begin = Instant::now();
+    pad(&world.home().join("daemon.log"))?;
     fill(&filler)?;
     let text = format!("do: say {}", "much ".repeat(2000));
-    let mut accepted = Vec::new();
     // A little room may be left inside of the files that there are.
     let refused = loop {
-        let (number, ran) = try_send(world, AGENT, &text)?;
+        let (number, ran) = try_send(world, AGENTS[0], &text)?;
         if ran.code != Some(0) {
             break ran;
         }
-        accepted.push(number);
+        under_way.push(number);
         fill(&filler)?;
     };
     told_clearly(&refused, &["full", "space", "disk"])?;
     // It can still be asked.
-    world.show(AGENT)?;
+    world.show(AGENTS[1])?;
+    while begin.elapsed() < FULL {
+        // What was freed meanwhile is taken, too.
+        fill(&filler)?;
+        pause();
+    }
     fs::remove_file(&filler)?;
-    world.answer(under_way)?;
-    for number in accepted {
+    fault(world, "disk", "room again")?;
+    for number in under_way {
         world.answer(number)?;
     }
-    completed(world, AGENT, "do: say after")
+    for agent in AGENTS {
+        super::completed(world, agent, "do: say after")?;
+    }
+    interrupted(world)
+}
+
+/// An agent can still be interrupted.
+fn interrupted(world: &World) -> Result<()> {
+    let agent = AGENTS[0];
+    let number = world.send(
+        agent,
+        &format!("do: slowly 100 {}", "word ".repeat(200)),
+        &[],
+    )?;
+    world.until_running(agent)?;
+    world.order(agent, "interrupt", None, &["interrupt", agent, "--json"])?;
+    match world.answer(number)?.as_str() {
+        "interrupted" => Ok(()),
+        other => Err(Stuck::Wrong(format!(
+            "an interrupted turn ended as {other}"
+        ))),
+    }
+}
+
+/// Uses up what is left of the log's last block: the next line needs another one, and there is none.
+fn pad(log: &Path) -> Result<()> {
+    const BLOCK: u64 = 4096;
+    let mut file = File::options().append(true).open(log)?;
+    let room = BLOCK - file.metadata()?.len() % BLOCK;
+    Ok(file.write_all(&vec![b'\n'; room as usize])?)
 }
 
 /// Takes what there is, byte by byte in the end.
-fn fill(filler: &std::path::Path) -> Result<()> {
+fn fill(filler: &Path) -> Result<()> {
     let mut file = File::options().create(true).append(true).open(filler)?;
-    let mut size = 64 * 1024;
+    let mut size = 1 << 20;
     while size > 0 {
         match file.write(&vec![0; size]) {
             Ok(written) if written == size => {}

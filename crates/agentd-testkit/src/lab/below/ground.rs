@@ -125,12 +125,13 @@ pub struct Disk {
 }
 
 impl Disk {
-    pub fn make(world: &World) -> Result<Self> {
+    /// With so many bytes.
+    pub fn make(world: &World, size: u64) -> Result<Self> {
         let disk = Self {
             image: world.root.join("disk.img"),
             folder: world.home(),
         };
-        fs::File::create(&disk.image)?.set_len(96 << 20)?;
+        fs::File::create(&disk.image)?.set_len(size)?;
         run(world, "mkfs.ext4", &["-q", "-F", text(&disk.image)?])?;
         let config = fs::read(disk.folder.join("config.toml"))?;
         disk.mount(world)?;

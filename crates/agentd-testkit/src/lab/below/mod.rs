@@ -9,6 +9,7 @@ mod clock;
 mod descriptors;
 mod full;
 pub mod ground;
+mod home;
 mod memory;
 mod power;
 mod readonly;
@@ -35,11 +36,11 @@ pub struct Below {
     pub run: fn(&World) -> Result<()>,
 }
 
-pub const ALL: [Below; 10] = [
+pub const ALL: [Below; 12] = [
     Below {
         name: "disk-full",
-        about: "no space left, with short writes on the way there",
-        need: Need::Mounts,
+        about: "no space left for some seconds, for the journal and the log",
+        need: Need::LoopDevices,
         run: full::run,
     },
     Below {
@@ -89,6 +90,18 @@ pub const ALL: [Below; 10] = [
         about: "the clock jumps, back and forth",
         need: Need::Nothing,
         run: clock::run,
+    },
+    Below {
+        name: "home-copied",
+        about: "a copy of the state folder is opened while a command runs",
+        need: Need::Nothing,
+        run: home::copied,
+    },
+    Below {
+        name: "home-lost",
+        about: "the state folder is gone under a running daemon",
+        need: Need::Nothing,
+        run: home::lost,
     },
     Below {
         name: "power",

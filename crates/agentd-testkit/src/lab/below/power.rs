@@ -25,7 +25,7 @@ const LONGEST: u64 = 1500;
 pub fn run(world: &World) -> Result<()> {
     // Nobody knows of a command that ran when the power went, and that is said.
     world.expect("other_boot", json!(true));
-    let disk = Disk::make(world)?;
+    let disk = Disk::make(world, 96 << 20)?;
     world.create(AGENT, "")?;
     watched(world, AGENT, || cuts(world, &disk))?;
     verified(world)

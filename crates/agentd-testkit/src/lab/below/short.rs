@@ -51,7 +51,8 @@ fn turns(world: &World) -> Result<()> {
     let mut told = 0;
     for round in 0..TIMES {
         let words = "word ".repeat(40);
-        let under_way = world.send(AGENT, &format!("do: slowly 10 {words}"), &[])?;
+        // No two prompts are alike: after a compaction the same prompt would make the same request.
+        let under_way = world.send(AGENT, &format!("do: slowly 10 {round} {words}"), &[])?;
         let daemon = daemon(world)?;
         let log = fs::metadata(world.home().join("journal.db-wal"));
         let size = log.map_or(0, |log| log.len());
@@ -75,7 +76,7 @@ fn turns(world: &World) -> Result<()> {
         for number in accepted {
             world.answer(number)?;
         }
-        completed(world, AGENT, "do: say after")?;
+        completed(world, AGENT, &format!("do: say after {round}"))?;
     }
     match told {
         0 => Err(Stuck::Wrong("no write was short".to_owned())),

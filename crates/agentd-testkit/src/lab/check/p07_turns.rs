@@ -111,8 +111,9 @@ fn exit_of(status: &str) -> Option<i64> {
     match status {
         "completed" => Some(0),
         "failed" | "lost" => Some(1),
-        "set_aside" | "waiting" => Some(3),
+        "set_aside" => Some(3),
         "limited" => Some(5),
+        "waiting" => Some(6),
         "interrupted" => Some(130),
         _ => None,
     }
@@ -211,16 +212,24 @@ fn shown(case: &Case<'_>, story: &Story<'_>, show: &Value, found: &mut Found) {
     let last = then
         .turns
         .iter()
-        .filter_map(|turn| Some((turn.ended.first()?, turn.id)))
+        .filter_map(|turn| Some((turn.ended.first()?, turn.id, turn.conversation)))
         .max();
-    if let Some(((_, status), id)) = last
+    // How a conversation that was left ended is not shown any more.
+    let current = show["conversation"]["id"].as_str();
+    let is_left = |conversation| current.is_some_and(|current| current != conversation);
+    let shown_turn = &show["last_turn"];
+    if let Some(((_, status), id, conversation)) = last
         && show.get("last_turn").is_some()
-        && (show["last_turn"]["status"] != *status || show["last_turn"]["id"] != id)
     {
-        wrong(format!(
-            "the last turn is {id}, {status}, and shown as {}",
-            show["last_turn"]
-        ));
+        let agrees = match is_left(conversation) {
+            true => shown_turn.is_null(),
+            false => shown_turn["status"] == *status && shown_turn["id"] == id,
+        };
+        if !agrees {
+            wrong(format!(
+                "the last turn is {id}, {status}, in {conversation}, and shown as {shown_turn}"
+            ));
+        }
     }
     let phase = show["phase"].as_str().unwrap_or_default();
     let has_work = open.is_some()

@@ -27,7 +27,7 @@ fn block(reply: &Reply<'_>, index: usize, item: &Item) -> Value {
     match item {
         Item::Text { text, .. } => json!({"type": "text", "text": text}),
         Item::Thinking(text) => {
-            json!({"type": "thinking", "thinking": text, "signature": "c2lnbmF0dXJl"})
+            json!({"type": "thinking", "thinking": text, "signature": reply.signature})
         }
         Item::Call { name, arguments } => json!({
             "type": "tool_use", "id": format!("toolu_{}_{index}", reply.number),

@@ -55,6 +55,8 @@ pub struct Reply<'a> {
     /// Different for each reply of a server, for ids.
     pub number: u64,
     pub input_tokens: u64,
+    /// What its thinking is signed with, where the format signs it.
+    pub signature: String,
 }
 
 impl Reply<'_> {

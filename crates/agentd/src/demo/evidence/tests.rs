@@ -38,6 +38,7 @@ fn request(messages: Vec<Message>) -> Request {
             max_output_tokens: 100,
             temperature: None,
             thinking_tokens: None,
+            effort: None,
         },
         may_call: true,
         messages,

@@ -67,7 +67,7 @@ async fn stop(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Error> {
     claims.say("agentd daemon stop")?;
     stage.client().stop_daemon().await?;
     let nobody = || Error::new(Exit::Failed, "the daemon is not ours to stop");
-    let daemon = stage.connection.daemon().ok_or_else(nobody)?;
+    let mut daemon = stage.connection.take_daemon().ok_or_else(nobody)?;
     let ended = until(async || {
         let ended = daemon.try_wait();
         ended.map_err(|error| cannot("wait for the daemon", error))

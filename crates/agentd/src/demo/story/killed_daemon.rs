@@ -46,7 +46,6 @@ pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Erro
         is_so(
             after.state == ProcessState::Adopted
                 && after.pid == Some(process.pid)
-                && after.runtime == before.process.runtime
                 && is_alive(process)?,
             format!("process {}", process.pid),
             format!("it was {:?}, and is {after:?}", before.process),
@@ -89,7 +88,7 @@ pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Erro
 /// Returns who it was.
 async fn kill_daemon(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<u32, Error> {
     let nobody = || Error::new(Exit::Failed, "the daemon is not ours to kill");
-    let daemon = stage.connection.daemon().ok_or_else(nobody)?;
+    let mut daemon = stage.connection.take_daemon().ok_or_else(nobody)?;
     let identity = daemon.identity();
     kill(identity).await?;
     let ended = daemon.wait();

@@ -8,7 +8,7 @@ mod reset;
 mod work;
 
 use super::claims::Claims;
-use super::stage::{Curtain, Stage};
+use super::stage::{Curtain, Stage, missing_sandbox};
 use crate::error::Error;
 use crate::output::{HEADING, Output};
 use std::path::Path;
@@ -20,6 +20,11 @@ pub async fn tell(out: &mut Output, folder: &Path) -> Result<(), Error> {
         "{HEADING}agentd demo{HEADING:#}: an agent and its daemon, both killed at work, and nothing lost"
     ))?;
     out.line("Offline, with the model that is built in and real tools, in a temporary folder that is removed at the end.")?;
+    if let Some(missing) = missing_sandbox() {
+        out.line(format_args!(
+            "Tools run without a sandbox (full-access): {missing}"
+        ))?;
+    }
     let mut claims = Claims::new(out);
     // Falls last, however this ends.
     let _curtain = Curtain::raise()?;

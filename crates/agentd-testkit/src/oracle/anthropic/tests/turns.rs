@@ -134,5 +134,30 @@ fn bad_thinking() -> Vec<(&'static str, Value)> {
             "thinking_with_sampling",
             with(thinking(), "/temperature", json!(0.5)),
         ),
+        (
+            "thinking_not_adaptive",
+            newest(with(plain(), "/thinking", json!({"type": "disabled"}))),
+        ),
+        (
+            "thinking_not_adaptive",
+            newest(with(
+                plain(),
+                "/thinking",
+                json!({"type": "enabled", "budget_tokens": 1024}),
+            )),
+        ),
+        (
+            "forced_tool_not_taken",
+            newest(with(round_trip(), "/tool_choice", json!({"type": "any"}))),
+        ),
+        (
+            "sampling_not_taken",
+            newest(with(plain(), "/temperature", json!(0.5))),
+        ),
     ]
+}
+
+/// As it is asked of a model from Claude 5.5 on.
+fn newest(body: serde_json::Value) -> serde_json::Value {
+    with(body, "/model", json!("claude-opus-5-5"))
 }

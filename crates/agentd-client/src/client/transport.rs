@@ -1,0 +1,285 @@
+//! How requests travel: one connection each, sent again where that is safe.
+
+use super::Client;
+use crate::error::{Error, Problem};
+use crate::events::Events;
+use crate::retry::Unanswered;
+use agentd_core::id::OpId;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::time::Instant;
+use tokio::net::UnixStream;
+use uuid::Uuid;
+
+/// What a request carries.
+#[derive(Clone)]
+pub(super) struct Content {
+    pub kind: &'static str,
+    pub bytes: Bytes,
+}
+
+/// How a request that was not answered may be sent again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Again {
+    /// It changes nothing, or carries a key of its own.
+    AsItIs,
+    /// It is a change: under an op.
+    UnderOp,
+    /// Not at all: twice would be wrong.
+    Never,
+}
+
+impl Client {
+    pub(super) async fn stream(&self, path: &str) -> Result<Events, Error> {
+        let response = self.ask(Method::GET, path, None).await?;
+        Ok(Events::new(response.into_body()))
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        let answer = self.whole(Method::GET, path, None, Again::AsItIs);
+        read(&answer.await?)
+    }
+
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &(impl Serialize + Sync),
+    ) -> Result<T, Error> {
+        self.change(Method::POST, path, json(body)?).await
+    }
+
+    /// One that changes nothing, or that carries a key of its own.
+    pub(crate) async fn post_as_it_is<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &(impl Serialize + Sync),
+    ) -> Result<T, Error> {
+        let answer = self.whole(Method::POST, path, Some(json(body)?), Again::AsItIs);
+        read(&answer.await?)
+    }
+
+    /// One that must not be sent twice.
+    pub(crate) async fn post_once<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &(impl Serialize + Sync),
+    ) -> Result<T, Error> {
+        let answer = self.whole(Method::POST, path, Some(json(body)?), Again::Never);
+        read(&answer.await?)
+    }
+
+    pub(super) async fn put<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &(impl Serialize + Sync),
+    ) -> Result<T, Error> {
+        self.change(Method::PUT, path, json(body)?).await
+    }
+
+    pub(super) async fn change<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        content: Content,
+    ) -> Result<T, Error> {
+        let answer = self.whole(method, path, Some(content), Again::UnderOp);
+        read(&answer.await?)
+    }
+
+    /// The whole answer to a request, which is sent again where that is safe and somebody says when.
+    pub(super) async fn whole(
+        &self,
+        method: Method,
+        path: &str,
+        content: Option<Content>,
+        again: Again,
+    ) -> Result<Bytes, Error> {
+        let op = match again {
+            Again::UnderOp if self.retry.is_some() => {
+                Some(self.op.unwrap_or_else(|| OpId::new(Uuid::now_v7())))
+            }
+            Again::UnderOp => self.op,
+            Again::AsItIs | Again::Never => None,
+        };
+        let path = match op {
+            Some(op) => with_op(path, op),
+            None => path.to_owned(),
+        };
+        let mut since = None;
+        loop {
+            let answer = self.once(method.clone(), &path, content.clone()).await;
+            let error = match answer {
+                Err(error) if error.is_gone() && again != Again::Never => error,
+                answer => return answer,
+            };
+            let Some(retry) = &self.retry else {
+                return Err(error);
+            };
+            let since = *since.get_or_insert_with(Instant::now);
+            let unanswered = Unanswered { error, op, since };
+            retry.again(&unanswered).await.map_err(Box::new)?;
+        }
+    }
+
+    async fn once(
+        &self,
+        method: Method,
+        path: &str,
+        content: Option<Content>,
+    ) -> Result<Bytes, Error> {
+        whole(self.ask(method, path, content).await?).await
+    }
+
+    /// Sends a request; an answer that is a problem is an error.
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        content: Option<Content>,
+    ) -> Result<Response<Incoming>, Error> {
+        let stream = UnixStream::connect(&self.socket).await;
+        let stream = stream.map_err(|source| Error::NotRunning {
+            path: self.socket.clone(),
+            source,
+        })?;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(broken)?;
+        // It ends with the answer, or when nobody waits for one any more.
+        tokio::spawn(connection);
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(HOST, "agentd");
+        let request = match &content {
+            Some(content) => request.header(CONTENT_TYPE, content.kind),
+            None => request,
+        };
+        let body = content.map(|content| content.bytes).unwrap_or_default();
+        let request = request.body(Full::new(body)).map_err(strange)?;
+        self.pass("before", "ask", path);
+        let response = sender.send_request(request).await.map_err(broken)?;
+        self.pass("on", "answer", path);
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let body = whole(response).await?;
+        match serde_json::from_slice::<Problem>(&body) {
+            Ok(problem) => Err(Error::Problem(Box::new(problem))),
+            Err(_) => Err(Error::Strange(format!("{status} without a reason"))),
+        }
+    }
+}
+
+fn json(body: &impl Serialize) -> Result<Content, Error> {
+    let bytes = serde_json::to_vec(body).map_err(strange)?;
+    Ok(Content {
+        kind: "application/json",
+        bytes: bytes.into(),
+    })
+}
+
+fn with_op(path: &str, op: OpId) -> String {
+    let sign = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{sign}op={}", escaped(op.as_str()))
+}
+
+/// What is asked about, whoever it is about.
+pub(super) fn about(path: &str) -> &str {
+    let path = path.split('?').next().unwrap_or_default();
+    let mut parts = path.split('/').skip(2);
+    let (first, third) = (parts.next(), parts.nth(1));
+    third.or(first).unwrap_or_default()
+}
+
+pub(super) fn of(name: &str, rest: &str) -> String {
+    format!("/v1/agents/{}{rest}", escaped(name))
+}
+
+pub(super) fn with_query(path: &str, query: &impl Serialize) -> Result<String, Error> {
+    let query = serde_json::to_value(query).map_err(strange)?;
+    let fields = query.as_object().into_iter().flatten();
+    let mut path = path.to_owned();
+    for (n, (name, value)) in fields.enumerate() {
+        let value = match value {
+            serde_json::Value::String(text) => escaped(text),
+            other => escaped(&other.to_string()),
+        };
+        path.push(if n == 0 { '?' } else { '&' });
+        path.push_str(&format!("{name}={value}"));
+    }
+    Ok(path)
+}
+
+/// Everything but letters, digits and `-._~` as its bytes in hexadecimal.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
+async fn whole(response: Response<Incoming>) -> Result<Bytes, Error> {
+    let body = response.into_body().collect().await;
+    Ok(body.map_err(broken)?.to_bytes())
+}
+
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(body).map_err(strange)
+}
+
+fn broken(error: hyper::Error) -> Error {
+    Error::Broken(error.to_string())
+}
+
+fn strange(error: impl ToString) -> Error {
+    Error::Strange(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::List;
+
+    #[test]
+    fn an_op_travels_with_the_path() {
+        let op = "a b&c".parse().unwrap();
+        assert_eq!(with_op("/v1/import", op), "/v1/import?op=a%20b%26c");
+        assert_eq!(with_op("/v1/x?y=1", op), "/v1/x?y=1&op=a%20b%26c");
+    }
+
+    #[test]
+    fn a_path_is_about_its_noun() {
+        assert_eq!(about("/v1/agents/coder/prompts/1?wait_ms=5"), "prompts");
+        assert_eq!(about("/v1/agents?limit=5"), "agents");
+        assert_eq!(about("/v1/agents/coder"), "agents");
+        assert_eq!(about("/v1/daemon"), "daemon");
+    }
+
+    #[test]
+    fn names_and_queries_travel_whole() {
+        assert_eq!(of("a/b c", "/x"), "/v1/agents/a%2Fb%20c/x");
+        let list = List {
+            prefix: Some("ü&".to_owned()),
+            by_name: true,
+            ..List::default()
+        };
+        let path = with_query("/v1/agents", &list).unwrap();
+        assert!(path.contains("prefix=%C3%BC%26"), "{path}");
+        assert!(path.contains("by_name=true"), "{path}");
+    }
+}

@@ -1,0 +1,73 @@
+//! A change that a client asked for under an op. It is in the commit of the change itself, so that the change and
+//! the record of it are both there or neither is.
+
+use crate::id::{ConversationId, OpId, PromptId, Seq, TaskId, TurnId};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operation {
+    pub op: OpId,
+    pub verb: OpVerb,
+    /// A digest of what was asked for, words excluded: the same op asks for the same thing.
+    pub digest: String,
+    #[serde(default, skip_serializing_if = "OpReceipt::is_none")]
+    pub receipt: OpReceipt,
+}
+
+/// Which change. Resets, rewinds and compactions have events of their own with their op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OpVerb {
+    Create,
+    Start,
+    Stop,
+    Restart,
+    Continue,
+    Interrupt,
+    Decide,
+    Rename,
+    SetSpec,
+    Checkpoint,
+    Fork,
+    Archive,
+    Restore,
+    Purge,
+    StopTasks,
+}
+
+/// What a repeated request needs besides the agent's state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "type")]
+pub enum OpReceipt {
+    #[default]
+    None,
+    /// The first prompt of a new agent.
+    Created {
+        prompt: PromptId,
+    },
+    Checkpoint {
+        label: String,
+        at: Seq,
+    },
+    /// The turn that was to end, or the prompt where its turn had not begun.
+    Interrupt {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<TurnId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<PromptId>,
+    },
+    /// The tasks that were to end.
+    Tasks {
+        tasks: Vec<TaskId>,
+    },
+    /// The conversations whose words were to go.
+    Purge {
+        conversations: Vec<ConversationId>,
+    },
+}
+
+impl OpReceipt {
+    pub const fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+}

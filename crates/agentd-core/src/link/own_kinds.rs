@@ -1,0 +1,69 @@
+//! The kinds of events that a runtime writes. The daemon accepts no other kind over a link: it writes prompts, settings,
+//! approvals and resets itself, after it has checked the caller.
+
+use crate::event::Kind;
+
+/// Whether a runtime may append events of this kind, to its own agent.
+pub const fn is_a_runtimes(kind: Kind) -> bool {
+    match kind {
+        Kind::IncarnationBegan
+        | Kind::IncarnationEnded
+        | Kind::CheckpointSet
+        | Kind::ResetScheduled
+        | Kind::PromptsTaken
+        | Kind::PromptBlocked
+        | Kind::TurnStarted
+        | Kind::TurnPaused
+        | Kind::TurnContinued
+        | Kind::TurnEnded
+        | Kind::RequestSent
+        | Kind::RequestEnded
+        | Kind::ToolStarted
+        | Kind::ToolEnded
+        | Kind::TaskStarted
+        | Kind::TaskEnded
+        | Kind::ApprovalRequested
+        | Kind::Compacted
+        | Kind::MessageAdded
+        | Kind::ResultAdded
+        | Kind::Notice
+        | Kind::Summary
+        | Kind::Context
+        | Kind::Note => true,
+        Kind::AgentCreated
+        | Kind::SpecSet
+        | Kind::AgentRenamed
+        | Kind::AgentImported
+        | Kind::AgentArchived
+        | Kind::AgentRestored
+        | Kind::AgentStarted
+        | Kind::AgentStopped
+        | Kind::AgentFailed
+        | Kind::ConversationBegan
+        | Kind::ConversationSealed
+        | Kind::PointerMoved
+        | Kind::ResetBegan
+        | Kind::ResetStepped
+        | Kind::ResetWithdrawn
+        | Kind::ResetEnded
+        | Kind::PromptQueued
+        | Kind::PromptsSetAside
+        | Kind::PromptsRequeued
+        | Kind::SubagentStarted
+        | Kind::SubagentEnded
+        | Kind::SubagentOf
+        | Kind::ParentTold
+        | Kind::ApprovalAnswered
+        | Kind::ApprovalWithdrawn
+        | Kind::HookStarted
+        | Kind::HookEnded
+        | Kind::CompactionAsked
+        | Kind::Operation
+        | Kind::Purged
+        | Kind::Quarantined
+        | Kind::Prompt
+        | Kind::Instruction
+        | Kind::HookOutput
+        | Kind::CallRevised => false,
+    }
+}

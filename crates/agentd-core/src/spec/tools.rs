@@ -1,0 +1,70 @@
+//! The tools of the native runtime, by name: what `tools:` and `permissions:` may speak of.
+
+use super::path::{Path, shown};
+use super::validate::Problem;
+use super::{AgentSpec, Runtime};
+
+/// Every tool that the native runtime has.
+pub const TOOLS: [&str; 11] = [
+    "shell",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "list_files",
+    "search_files",
+    "task_output",
+    "task_stop",
+    "fetch_url",
+    RESET,
+    "agent",
+];
+
+/// An agent has this one only with `auto_reset.by_tool`.
+const RESET: &str = "reset_conversation";
+
+/// In a rule: every tool.
+const ANY: &str = "*";
+
+/// Checks every name of a tool in a spec. Another runtime's tools are its own.
+pub(super) fn check(spec: &AgentSpec) -> Result<(), Problem> {
+    if spec.runtime != Runtime::Native {
+        return Ok(());
+    }
+    for (index, tool) in spec.tools.iter().flatten().enumerate() {
+        let path = || Path::key("tools").at(index);
+        known(tool, path)?;
+        if tool == RESET && !spec.auto_reset.by_tool {
+            let reason = "this tool needs `auto_reset: {by_tool: true}`; add that, or remove it";
+            return Err(Problem::new(path(), reason));
+        }
+    }
+    for (index, rule) in spec.permissions.iter().enumerate() {
+        if rule.tool != ANY {
+            known(&rule.tool, || {
+                Path::key("permissions").at(index).then("tool")
+            })?;
+        }
+    }
+    for (kind, subagent) in &spec.agents {
+        for (index, tool) in subagent.tools.iter().flatten().enumerate() {
+            known(tool, || {
+                Path::key("agents").then(kind).then("tools").at(index)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn known(name: &str, path: impl FnOnce() -> Path) -> Result<(), Problem> {
+    if TOOLS.contains(&name) {
+        return Ok(());
+    }
+    let distances = TOOLS.map(|tool| (strsim::osa_distance(name, tool), tool));
+    let nearest = distances.into_iter().min();
+    let hint = match nearest.filter(|(distance, _)| *distance <= 1 + name.chars().count() / 3) {
+        Some((_, tool)) => format!("did you mean `{tool}`?"),
+        None => format!("there are: {}", TOOLS.join(", ")),
+    };
+    let reason = format!("there is no tool `{}`; {hint}", shown(name));
+    Err(Problem::new(path(), &reason))
+}

@@ -1,0 +1,70 @@
+//! The changes that clients asked for under an op, the latest ones. One that is asked for again is not made again.
+
+use super::AgentState;
+use crate::begin::Refused;
+use crate::event::{Event, OpVerb, Operation};
+use crate::id::{ConversationId, Incarnation, OpId, Seq};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Changes that are remembered: an older one that is asked for again counts as new.
+const KEPT: usize = 256;
+
+/// A change that was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    pub operation: Operation,
+    pub seq: Seq,
+    pub conversation: ConversationId,
+    /// The agent's newest incarnation at that time: a restart is over when there is a newer one.
+    pub incarnation: Incarnation,
+    /// A turn has begun, gone on or ended since: a `continue` is over then.
+    pub has_gone_on: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ops {
+    made: VecDeque<Made>,
+}
+
+impl Ops {
+    pub fn get(&self, op: OpId) -> Option<&Made> {
+        let mut made = self.made.iter().rev();
+        made.find(|made| made.operation.op == op)
+    }
+
+    pub(super) fn record(&mut self, event: &Event, body: &Operation, incarnation: Incarnation) {
+        self.made.push_back(Made {
+            operation: body.clone(),
+            seq: event.seq,
+            conversation: event.conversation,
+            incarnation,
+            has_gone_on: false,
+        });
+        while self.made.len() > KEPT {
+            self.made.pop_front();
+        }
+    }
+
+    pub(super) fn gone_on(&mut self) {
+        let made = self.made.iter_mut();
+        for made in made.filter(|made| made.operation.verb == OpVerb::Continue) {
+            made.has_gone_on = true;
+        }
+    }
+}
+
+impl AgentState {
+    /// The change that was made under this op. Whoever repeats an op asks for the same thing: anything else is
+    /// refused.
+    pub fn made(&self, op: OpId, verb: OpVerb, digest: &str) -> Result<Option<&Made>, Refused> {
+        let is_other = self.resets.asked_for(op).is_some() || self.compactions.is_known(op);
+        match self.ops.get(op) {
+            Some(made) if made.operation.verb == verb && made.operation.digest == digest => {
+                Ok(Some(made))
+            }
+            None if !is_other => Ok(None),
+            _ => Err(Refused::OtherOp(Box::new(op))),
+        }
+    }
+}

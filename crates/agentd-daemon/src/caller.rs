@@ -1,0 +1,46 @@
+//! Who sends a request: the user, one of the user's hooks, or a process that an agent started. In doubt the daemon
+//! assumes the last, which has the fewest rights.
+
+use crate::hooks::run;
+use crate::layout::Layout;
+use agentd_core::id::AgentId;
+use agentd_process::{Around, Peer};
+
+/// Decided once per connection, from the process that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    User,
+    /// A process that an agent started, or may have started. `agent` is known if the record of the task names it.
+    Tool {
+        agent: Option<AgentId>,
+    },
+    /// One of this agent's hooks, or what that started.
+    Hook {
+        agent: AgentId,
+    },
+}
+
+impl Caller {
+    pub fn of(layout: &Layout, peer: &Peer) -> Self {
+        let around = agentd_process::task_around(peer.pid());
+        // If the process ended meanwhile, `around` may describe another process with the same pid.
+        match around {
+            Ok(around) if peer.is_alive() => Self::inside(layout, &around),
+            _ => Self::Tool { agent: None },
+        }
+    }
+
+    fn inside(layout: &Layout, around: &Around) -> Self {
+        match around {
+            Around::Nothing => Self::User,
+            Around::Task(folder) if folder.starts_with(layout.hooks()) => {
+                let owner = run::owner(folder);
+                owner.map_or(Self::Tool { agent: None }, |agent| Self::Hook { agent })
+            }
+            Around::Task(folder) => Self::Tool {
+                agent: layout.agent_of_folder(folder),
+            },
+            Around::InDoubt => Self::Tool { agent: None },
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What a home knows itself by. A copy of a home holds the same agents with the same open turns and the same running
+//! commands: whoever ran them there would do everything a second time. So a home has an identity, in `home.json`,
+//! with the place where it was made; in another place it is a suspected copy.
+
+use crate::clock;
+use crate::layout::Layout;
+use agentd_core::id::BootId;
+use rustix::fs::stat;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
+
+/// The file `home.json`. It is written once, and again only by `agentd adopt-copy`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HomeIdentity {
+    pub id: Uuid,
+    /// Of the directory: a copy is another directory.
+    inode: u64,
+    /// None where the machine does not say; then it is not compared.
+    machine: Option<String>,
+    /// The home that this one is an adopted copy of. Calls that were open there are nobody's here: see [`boot_of`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<Uuid>,
+}
+
+/// The file `run/device.json`. Devices are numbered anew with each start of the machine, so the number counts only
+/// under the boot that it was seen under. It may be lost: then the device is not compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct SeenDevice {
+    boot: String,
+    device: u64,
+}
+
+/// Where a directory is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    inode: u64,
+    device: u64,
+    machine: Option<String>,
+    boot: String,
+}
+
+/// Why a home is taken for a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Suspicion {
+    OtherDirectory {
+        known: u64,
+        found: u64,
+    },
+    OtherMachine,
+    OtherDevice,
+    /// What it knows itself by is damaged.
+    Unreadable,
+}
+
+impl fmt::Display for Suspicion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherDirectory { known, found } => write!(
+                f,
+                "it was made in a directory with inode {known}, and is in one with inode {found}"
+            ),
+            Self::OtherMachine => write!(f, "it was made on another machine"),
+            Self::OtherDevice => write!(f, "it was made on another file system"),
+            Self::Unreadable => write!(f, "its home.json cannot be read"),
+        }
+    }
+}
+
+impl Place {
+    fn of(home: &Path) -> io::Result<Self> {
+        let stat = stat(home)?;
+        Ok(Self {
+            inode: stat.st_ino,
+            device: stat.st_dev,
+            machine: agentd_process::machine_id(),
+            boot: agentd_process::boot_id().map_err(io::Error::other)?,
+        })
+    }
+}
+
+fn suspicion(known: &HomeIdentity, seen: Option<&SeenDevice>, now: &Place) -> Option<Suspicion> {
+    if known.inode != now.inode {
+        return Some(Suspicion::OtherDirectory {
+            known: known.inode,
+            found: now.inode,
+        });
+    }
+    if let (Some(known), Some(now)) = (&known.machine, &now.machine)
+        && known != now
+    {
+        return Some(Suspicion::OtherMachine);
+    }
+    let is_elsewhere = |seen: &&SeenDevice| seen.boot == now.boot && seen.device != now.device;
+    seen.filter(is_elsewhere).map(|_| Suspicion::OtherDevice)
+}
+
+/// What the home is, and whether it is a copy. One without an identity gets one. Costs no sync: an identity that a
+/// power cut takes away is made again, and nothing else refers to it.
+pub fn look(layout: &Layout) -> io::Result<(HomeIdentity, Option<Suspicion>)> {
+    let now = Place::of(layout.home())?;
+    let seen: Option<SeenDevice> = match read(&device_file(layout))? {
+        Read::There(seen) => Some(seen),
+        Read::Missing | Read::Damaged => None,
+    };
+    let identity = match read::<HomeIdentity>(&identity_file(layout))? {
+        Read::There(known) => known,
+        Read::Missing => {
+            let made = new_identity(&now, None);
+            write(&identity_file(layout), &made)?;
+            made
+        }
+        Read::Damaged => return Ok((new_identity(&now, None), Some(Suspicion::Unreadable))),
+    };
+    let suspicion = suspicion(&identity, seen.as_ref(), &now);
+    let here = SeenDevice {
+        boot: now.boot,
+        device: now.device,
+    };
+    if suspicion.is_none() && seen.as_ref() != Some(&here) {
+        write(&device_file(layout), &here)?;
+    }
+    Ok((identity, suspicion))
+}
+
+/// Makes a suspected copy a home of its own. Nobody may have it open meanwhile.
+pub fn adopt(layout: &Layout) -> io::Result<HomeIdentity> {
+    let now = Place::of(layout.home())?;
+    let before = match read::<HomeIdentity>(&identity_file(layout))? {
+        Read::There(known) => known.id,
+        Read::Missing | Read::Damaged => clock::new_id(),
+    };
+    let adopted = new_identity(&now, Some(before));
+    let here = SeenDevice {
+        boot: now.boot,
+        device: now.device,
+    };
+    write(&device_file(layout), &here)?;
+    write(&identity_file(layout), &adopted)?;
+    // Before anything runs here: otherwise, after a power cut, it would be taken for the original's again.
+    File::open(identity_file(layout))?.sync_all()?;
+    File::open(layout.home())?.sync_all()?;
+    Ok(adopted)
+}
+
+/// The start of the machine, as this home names it in what it records of calls. An adopted copy has other names for
+/// it than its original: so whatever was started there is known not to have been started here, and its outcome
+/// counts as unknown.
+pub fn boot_of(identity: &HomeIdentity) -> io::Result<BootId> {
+    let boot = agentd_process::boot_id().map_err(io::Error::other)?;
+    let boot: BootId = boot.trim().parse().map_err(io::Error::other)?;
+    if identity.copied_from.is_none() {
+        return Ok(boot);
+    }
+    let mut bytes = *boot.as_bytes();
+    for (byte, own) in bytes.iter_mut().zip(identity.id.as_bytes()) {
+        *byte ^= own;
+    }
+    Ok(BootId::from_bytes(bytes))
+}
+
+fn new_identity(now: &Place, copied_from: Option<Uuid>) -> HomeIdentity {
+    HomeIdentity {
+        id: clock::new_id(),
+        inode: now.inode,
+        machine: now.machine.clone(),
+        copied_from,
+    }
+}
+
+fn identity_file(layout: &Layout) -> PathBuf {
+    layout.home().join("home.json")
+}
+
+fn device_file(layout: &Layout) -> PathBuf {
+    layout.run().join("device.json")
+}
+
+enum Read<T> {
+    There(T),
+    /// Or empty: the machine went down before it was kept.
+    Missing,
+    Damaged,
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Read<T>> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Read::Missing),
+        Err(error) => return Err(error),
+    };
+    if text.iter().all(|byte| *byte == 0) {
+        return Ok(Read::Missing);
+    }
+    Ok(serde_json::from_slice(&text).map_or(Read::Damaged, Read::There))
+}
+
+/// Whoever reads it sees all of it, or what was there before.
+fn write<T: Serialize>(path: &Path, what: &T) -> io::Result<()> {
+    let unready = path.with_extension("tmp");
+    let mut file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&unready)?;
+    file.write_all(&serde_json::to_vec(what)?)?;
+    fs::rename(unready, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place() -> Place {
+        Place {
+            inode: 12,
+            device: 34,
+            machine: Some("m".to_owned()),
+            boot: "b".to_owned(),
+        }
+    }
+
+    fn seen() -> SeenDevice {
+        SeenDevice {
+            boot: "b".to_owned(),
+            device: 34,
+        }
+    }
+
+    #[test]
+    fn another_directory_or_machine_is_a_copy() {
+        let known = new_identity(&place(), None);
+        assert_eq!(suspicion(&known, Some(&seen()), &place()), None);
+        let elsewhere = Place {
+            inode: 13,
+            ..place()
+        };
+        let other = Suspicion::OtherDirectory {
+            known: 12,
+            found: 13,
+        };
+        assert_eq!(suspicion(&known, None, &elsewhere), Some(other));
+        let machine = Some("n".to_owned());
+        let elsewhere = Place { machine, ..place() };
+        let other = Suspicion::OtherMachine;
+        assert_eq!(suspicion(&known, None, &elsewhere), Some(other));
+        let unnamed = Place {
+            machine: None,
+            ..place()
+        };
+        assert_eq!(suspicion(&known, None, &unnamed), None);
+    }
+
+    #[test]
+    fn the_device_counts_under_the_same_boot_only() {
+        let known = new_identity(&place(), None);
+        let moved = Place {
+            device: 35,
+            ..place()
+        };
+        let other = Some(Suspicion::OtherDevice);
+        assert_eq!(suspicion(&known, Some(&seen()), &moved), other);
+        let rebooted = Place {
+            boot: "c".to_owned(),
+            ..moved.clone()
+        };
+        assert_eq!(suspicion(&known, Some(&seen()), &rebooted), None);
+        assert_eq!(suspicion(&known, None, &moved), None);
+    }
+
+    #[test]
+    fn an_adopted_copy_has_its_own_name_for_the_boot() {
+        let original = new_identity(&place(), None);
+        let copy = new_identity(&place(), Some(original.id));
+        let real: BootId = agentd_process::boot_id().unwrap().parse().unwrap();
+        assert_eq!(boot_of(&original).unwrap(), real);
+        assert_ne!(boot_of(&copy).unwrap(), real);
+        assert_eq!(boot_of(&copy).unwrap(), boot_of(&copy).unwrap());
+    }
+
+    #[test]
+    fn a_home_that_is_copied_is_a_copy_until_it_is_adopted() {
+        let root = tempfile::tempdir().unwrap();
+        let homes = ["one", "two"].map(|name| Layout::new(root.path().join(name)));
+        homes.iter().for_each(|layout| layout.make().unwrap());
+        let (original, none) = look(&homes[0]).unwrap();
+        assert_eq!(none, None);
+        assert_eq!(look(&homes[0]).unwrap(), (original.clone(), None));
+        fs::copy(identity_file(&homes[0]), identity_file(&homes[1])).unwrap();
+        let (same, why) = look(&homes[1]).unwrap();
+        assert_eq!(same, original);
+        assert!(matches!(why, Some(Suspicion::OtherDirectory { .. })));
+        let adopted = adopt(&homes[1]).unwrap();
+        assert_eq!(adopted.copied_from, Some(original.id));
+        assert_eq!(look(&homes[1]).unwrap(), (adopted, None));
+        assert_eq!(look(&homes[0]).unwrap(), (original, None));
+    }
+
+    #[test]
+    fn a_damaged_identity_is_told_from_one_that_a_power_cut_took() {
+        let root = tempfile::tempdir().unwrap();
+        let layout = Layout::new(root.path());
+        layout.make().unwrap();
+        fs::write(identity_file(&layout), "").unwrap();
+        assert_eq!(look(&layout).unwrap().1, None);
+        fs::write(identity_file(&layout), "{\"id\"").unwrap();
+        assert_eq!(look(&layout).unwrap().1, Some(Suspicion::Unreadable));
+    }
+}

@@ -1,0 +1,75 @@
+//! Whether a state directory is still the one that was opened. A daemon whose directory was deleted has the files
+//! open still, and could go on writing what nobody will ever read.
+
+use crate::layout::Layout;
+use rustix::fs::stat;
+use rustix::io::Errno;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file by device and inode: a path may lead to another one later.
+type FileId = (u64, u64);
+
+#[derive(Debug)]
+pub struct Presence {
+    /// The directory itself, and the journal in it: whoever deletes everything may begin with either.
+    files: [(PathBuf, FileId); 2],
+}
+
+impl Presence {
+    /// As it is now: both have to be there.
+    pub fn of(layout: &Layout) -> io::Result<Self> {
+        let known = |path: PathBuf| -> io::Result<(PathBuf, FileId)> {
+            let id = id_of(&path)?;
+            Ok((path, id))
+        };
+        let home = known(layout.home().to_owned())?;
+        let journal = known(layout.home().join("journal.db"))?;
+        Ok(Self {
+            files: [home, journal],
+        })
+    }
+
+    /// An error other than that a file is gone says nothing about whether it is.
+    pub fn holds(&self) -> bool {
+        self.files.iter().all(|(path, known)| match id_of(path) {
+            Ok(now) => now == *known,
+            Err(Errno::NOENT | Errno::NOTDIR) => false,
+            Err(_) => true,
+        })
+    }
+}
+
+fn id_of(path: &Path) -> Result<FileId, Errno> {
+    let stat = stat(path)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Presence;
+    use crate::layout::Layout;
+    use std::fs;
+
+    #[test]
+    fn a_directory_that_is_gone_or_another_one_is_noticed() {
+        let root = tempfile::tempdir().unwrap();
+        let (home, elsewhere) = (root.path().join("home"), root.path().join("elsewhere"));
+        let make = || {
+            fs::create_dir(&home).unwrap();
+            fs::write(home.join("journal.db"), "").unwrap();
+        };
+        make();
+        let presence = Presence::of(&Layout::new(&home)).unwrap();
+        assert!(presence.holds());
+        fs::rename(&home, &elsewhere).unwrap();
+        assert!(!presence.holds());
+        make();
+        assert!(!presence.holds(), "another one is in its place");
+        fs::remove_dir_all(&home).unwrap();
+        fs::rename(&elsewhere, &home).unwrap();
+        assert!(presence.holds());
+        fs::remove_file(home.join("journal.db")).unwrap();
+        assert!(!presence.holds());
+    }
+}

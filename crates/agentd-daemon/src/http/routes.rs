@@ -1,0 +1,83 @@
+//! Every route, with who may use it. There is no other way to make one, so none is without.
+
+use super::access::{self, Access};
+use super::{LARGEST_IMPORT, agents, conversations, daemon, events, hooks, prompts, tasks, verbs};
+use crate::daemon::Daemon;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, get, post, put};
+use std::sync::Arc;
+
+struct Routes {
+    daemon: Arc<Daemon>,
+    router: Router<Arc<Daemon>>,
+}
+
+impl Routes {
+    fn route(mut self, access: Access, path: &str, handler: MethodRouter<Arc<Daemon>>) -> Self {
+        let state = (Arc::clone(&self.daemon), access);
+        let checked = handler.route_layer(from_fn_with_state(state, access::check));
+        self.router = self.router.route(path, checked);
+        self
+    }
+}
+
+pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
+    use Access::{Change, Everybody, Look, Message, Order};
+    let import = post(agents::import).layer(DefaultBodyLimit::max(LARGEST_IMPORT));
+    let routes = Routes {
+        daemon: Arc::clone(daemon),
+        router: Router::new(),
+    };
+    let routes = routes
+        .route(Everybody, "/v1/daemon", get(daemon::show))
+        .route(Order, "/v1/daemon/stop", post(daemon::stop))
+        .route(Order, "/v1/agents", get(agents::list))
+        .route(Order, "/v1/agents", post(agents::create))
+        .route(Order, "/v1/import", import)
+        .route(Order, "/v1/events", get(events::of_all))
+        .route(Order, "/v1/tasks", get(tasks::of_all))
+        .route(Order, "/v1/tasks/{which}/stop", post(tasks::stop))
+        .route(Order, "/v1/hooks", get(hooks::list))
+        .route(Order, "/v1/hooks/check", post(hooks::check))
+        .route(Change, "/v1/hooks/test", post(hooks::test))
+        .route(Change, "/v1/hooks/trust", post(hooks::trust));
+    let one = |verb: &str| format!("/v1/agents/{{name}}{verb}");
+    let transcript = "/conversations/{which}/transcript";
+    let routes = routes
+        .route(Look, &one(""), get(agents::show))
+        .route(Look, &one("/spec"), get(agents::spec))
+        .route(Look, &one("/conversations"), get(conversations::list))
+        .route(
+            Look,
+            &one("/conversations/{which}"),
+            get(conversations::show),
+        )
+        .route(Look, &one(transcript), get(conversations::transcript))
+        .route(Look, &one("/tasks"), get(tasks::of_agent))
+        .route(Look, &one("/tasks/{task}/output"), get(tasks::output))
+        .route(Look, &one("/export"), get(agents::export))
+        .route(Look, &one("/events"), get(events::of_agent))
+        .route(Message, &one("/prompts"), post(prompts::send))
+        .route(Message, &one("/prompts/{prompt}"), get(prompts::answer));
+    let routes = routes
+        .route(Order, &one("/start"), post(verbs::start))
+        .route(Order, &one("/stop"), post(verbs::stop))
+        .route(Order, &one("/restart"), post(verbs::restart))
+        .route(Order, &one("/interrupt"), post(verbs::interrupt))
+        .route(Order, &one("/continue"), post(verbs::go_on))
+        .route(Order, &one("/env"), post(verbs::bring))
+        .route(Order, &one("/checkpoint"), post(verbs::checkpoint))
+        .route(Change, &one("/reset"), post(verbs::reset))
+        .route(Change, &one("/rewind"), post(verbs::rewind))
+        .route(Change, &one("/fork"), post(verbs::fork))
+        .route(Change, &one("/compact"), post(verbs::compact))
+        .route(Change, &one("/spec"), put(agents::set_spec))
+        .route(Change, &one("/rename"), post(verbs::rename))
+        .route(Change, &one("/archive"), post(verbs::archive))
+        .route(Change, &one("/restore"), post(verbs::restore))
+        .route(Change, &one("/purge"), post(verbs::purge))
+        .route(Change, &one("/approvals/{approval}"), post(verbs::decide));
+    routes.router
+}

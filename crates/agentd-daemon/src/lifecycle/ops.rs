@@ -1,0 +1,74 @@
+//! A change that is asked for under an op is made once. The op is in the commit of the change, or, where a change takes
+//! several steps, in the commit before the first one: whoever asks again has the steps made that are left.
+
+use crate::problem::{Result, of_refusal};
+use agentd_client::{Kind, Problem};
+use agentd_core::event::{Body, OpReceipt, OpVerb, Operation};
+use agentd_core::hook::digest;
+use agentd_core::id::OpId;
+use agentd_core::state::{AgentState, Made};
+use agentd_process::failpoint;
+use serde::Serialize;
+
+/// What is asked for, and under which op.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    op: Option<OpId>,
+    verb: OpVerb,
+    digest: String,
+}
+
+impl Asked {
+    /// `about` is what is asked for, but for words and keys: a digest of it stays in the journal.
+    pub fn new(op: Option<OpId>, verb: OpVerb, about: &impl Serialize) -> Result<Self> {
+        let about = serde_json::to_vec(about).map_err(|error| {
+            Problem::new(Kind::Internal, "the request cannot be digested").because(error)
+        })?;
+        let digest = digest(&[about.as_slice()]);
+        Ok(Self { op, verb, digest })
+    }
+
+    /// What the daemon itself wants.
+    pub const fn by_daemon(verb: OpVerb) -> Self {
+        Self {
+            op: None,
+            verb,
+            digest: String::new(),
+        }
+    }
+
+    pub const fn op(&self) -> Option<OpId> {
+        self.op
+    }
+
+    /// What was made under this op before; a conflict where that was something else.
+    pub fn made<'a>(&self, state: &'a AgentState) -> Result<Option<&'a Made>> {
+        let Some(op) = self.op else { return Ok(None) };
+        if failpoint::mutant("op_forgotten") {
+            // A mistake of the lab's: what was made is made again.
+            return Ok(None);
+        }
+        let made = state.made(op, self.verb, &self.digest);
+        made.map_err(|refused| of_refusal(&refused))
+    }
+
+    pub fn is_made(&self, state: &AgentState) -> Result<bool> {
+        Ok(self.made(state)?.is_some())
+    }
+
+    /// To be appended with the change.
+    pub fn line(&self) -> Option<Body> {
+        self.with(OpReceipt::None)
+    }
+
+    /// The same, with what a repeated request needs.
+    pub fn with(&self, receipt: OpReceipt) -> Option<Body> {
+        let operation = |op| Operation {
+            op,
+            verb: self.verb,
+            digest: self.digest.clone(),
+            receipt,
+        };
+        self.op.map(|op| operation(op).into())
+    }
+}

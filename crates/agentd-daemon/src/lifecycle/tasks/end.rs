@@ -1,0 +1,231 @@
+//! The end of background tasks that somebody wants to end.
+
+use super::{command, find, list, list_all};
+use crate::daemon::Daemon;
+use crate::desk::Desk;
+use crate::lifecycle::ops::Asked;
+use crate::lifecycle::stretch;
+use crate::problem::Result;
+use agentd_client::api::{AgentRef, Task, TaskState, Tasks};
+use agentd_client::{Kind, Problem};
+use agentd_core::event::{Body, Notice, NoticeCause, OpReceipt, OpVerb, TaskEnded, TaskExit};
+use agentd_core::id::{OpId, Seq, TaskId};
+use agentd_process::task::Found;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a task may take to end once it was asked to.
+const GRACE: Duration = Duration::from_secs(3);
+/// How long the agent's process may take to say so.
+const SAID: Duration = Duration::from_secs(2);
+
+/// How a task ended.
+struct End {
+    exit: TaskExit,
+    /// It ran when it was told to end, and ended of that.
+    killed: bool,
+}
+
+/// Ends one task, or all tasks of an agent; those that it ended.
+pub async fn stop(daemon: &Arc<Daemon>, which: &str, op: Option<OpId>) -> Result<Tasks> {
+    let asked = Asked::new(op, OpVerb::StopTasks, &which)?;
+    let desk = owner(daemon, which, &asked).await?;
+    let made = {
+        let guard = desk.lock().await;
+        asked.made(&guard.state)?.cloned()
+    };
+    let running = list(daemon, &desk).await.tasks;
+    let wanted = match made {
+        Some(made) => match made.operation.receipt {
+            OpReceipt::Tasks { tasks } => tasks,
+            _ => Vec::new(),
+        },
+        None => {
+            let is_wanted = |task: &&Task| which.parse().is_ok_and(|id: TaskId| id == task.id);
+            let one: Vec<TaskId> = running.iter().filter(is_wanted).map(|it| it.id).collect();
+            let tasks = match one.is_empty() {
+                true => running.iter().map(|task| task.id).collect(),
+                false => one,
+            };
+            if !tasks.is_empty() {
+                let receipt = OpReceipt::Tasks {
+                    tasks: tasks.clone(),
+                };
+                desk.lock().await.note(asked.with(receipt)).await?;
+            }
+            tasks
+        }
+    };
+    let mut ended = Tasks::default();
+    for id in wanted {
+        match running.iter().find(|task| task.id == id) {
+            Some(task) => ended
+                .tasks
+                .push(end_this(daemon, &desk, task.clone()).await?),
+            None => ended.tasks.extend(ended_before(daemon, &desk, id).await?),
+        }
+    }
+    Ok(ended)
+}
+
+/// Whose tasks are meant.
+async fn owner(daemon: &Arc<Daemon>, which: &str, asked: &Asked) -> Result<Arc<Desk>> {
+    let Ok(id) = which.parse::<TaskId>() else {
+        return daemon.named(which).await;
+    };
+    let all = list_all(daemon).await?.tasks;
+    if let Some(found) = all.into_iter().find(|task| task.id == id) {
+        return daemon.desk(found.agent.id).await;
+    }
+    // One that this op has ended is asked for again.
+    if let Some(agent) = daemon.layout.agent_of_task(id)
+        && let Ok(desk) = daemon.desk(agent).await
+        && asked.is_made(&desk.lock().await.state)?
+    {
+        return Ok(desk);
+    }
+    daemon.named(which).await.map_err(|_| {
+        let what = format!("no background task {id}");
+        let problem = Problem::new(Kind::NotFound, what);
+        problem.next("`agentd tasks` shows those that run")
+    })
+}
+
+async fn end_this(daemon: &Arc<Daemon>, desk: &Arc<Desk>, mut task: Task) -> Result<Task> {
+    let folder = daemon.layout.task_folder(desk.id, task.id);
+    let end = end(folder.clone(), GRACE).await;
+    task.exit = Some(end.exit);
+    (task.state, task.running) = (TaskState::Ended, false);
+    task.output_bytes = fs::metadata(folder.join("output")).map_or(0, |it| it.len());
+    said(desk, task.id, &end).await?;
+    Ok(task)
+}
+
+/// A task that has ended, as the journal has it.
+async fn ended_before(daemon: &Daemon, desk: &Desk, id: TaskId) -> Result<Option<Task>> {
+    let (head, name) = {
+        let guard = desk.lock().await;
+        (guard.state.head, guard.state.name.clone())
+    };
+    let mut task: Option<Task> = None;
+    for event in stretch(daemon, desk.id, (Seq::ZERO, head)).await? {
+        match &event.body {
+            Body::TaskStarted(started) if started.task == id => {
+                let ordinal = {
+                    let guard = desk.lock().await;
+                    let known = guard.state.tree.get(event.conversation);
+                    known.map(|known| known.ordinal)
+                };
+                let folder = daemon.layout.task_folder(desk.id, id);
+                let output = fs::metadata(folder.join("output"));
+                task = Some(Task {
+                    id,
+                    agent: AgentRef {
+                        id: desk.id,
+                        name: Some(name.clone()),
+                    },
+                    conversation: event.conversation,
+                    ordinal,
+                    turn: event.turn,
+                    tool: started.tool.clone(),
+                    command: command(daemon, desk.id, &started.call, event.seq).await,
+                    started_at: event.at,
+                    output_bytes: output.map_or(0, |it| it.len()),
+                    state: TaskState::Ended,
+                    running: false,
+                    exit: None,
+                });
+            }
+            Body::TaskEnded(ended) if ended.task == id => {
+                if let Some(task) = &mut task {
+                    task.exit = Some(ended.exit);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(task)
+}
+
+/// The agent's process sees that a task has ended, and says so when it fits. Where there is none, we do.
+async fn said(desk: &Desk, id: TaskId, end: &End) -> Result<()> {
+    let is_said = desk.within(SAID, |guard| {
+        let is_known = guard.state.tasks.running().any(|(known, _)| *known == id);
+        (!is_known || guard.process.is_none()).then_some(!is_known)
+    });
+    match is_said.await {
+        Some(false) => note_end(desk, id, end).await,
+        // A turn under way may keep it from saying so for a while; it will.
+        Some(true) | None => Ok(()),
+    }
+}
+
+async fn note_end(desk: &Desk, id: TaskId, end: &End) -> Result<()> {
+    let mut guard = desk.lock().await;
+    if !guard.state.tasks.running().any(|(known, _)| *known == id) {
+        return Ok(());
+    }
+    let how = match end.exit {
+        TaskExit::Code { code } => format!("ended with exit code {code}"),
+        TaskExit::Signal { signal } => format!("was ended, with signal {signal}"),
+        TaskExit::NotStarted => "was never started".to_owned(),
+        TaskExit::Unknown => "is gone, and nobody saw how it ended".to_owned(),
+    };
+    let cause = NoticeCause::TaskEnded;
+    let text = format!("Background task {id} {how}.");
+    let ended = TaskEnded {
+        task: id,
+        exit: end.exit,
+        killed: end.killed,
+    };
+    let bodies: [Body; 2] = [ended.into(), Notice { cause, text }.into()];
+    guard.note(bodies).await.map(drop)
+}
+
+/// Kills all that go on in the background, and says so in the journal; those that were killed. One that had ended by
+/// itself is not among them. No process runs the agent.
+pub async fn kill_all(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<Vec<TaskId>> {
+    let running: Vec<TaskId> = {
+        let guard = desk.lock().await;
+        guard.state.tasks.running().map(|(id, _)| *id).collect()
+    };
+    let mut killed = Vec::new();
+    for id in running {
+        let folder = daemon.layout.task_folder(desk.id, id);
+        let end = end(folder, Duration::ZERO).await;
+        note_end(desk, id, &end).await?;
+        killed.extend(end.killed.then_some(id));
+    }
+    Ok(killed)
+}
+
+/// Asked first, killed after the grace.
+async fn end(folder: PathBuf, grace: Duration) -> End {
+    let (found, was_running) = match find(folder).await {
+        Some(Found::Running(running)) => {
+            // One that is gone by now has ended.
+            if !grace.is_zero() {
+                drop(running.stop());
+            }
+            let found = match tokio::time::timeout(grace, running.ended()).await {
+                Ok(found) => found.ok(),
+                Err(_) => {
+                    drop(running.kill());
+                    running.ended().await.ok()
+                }
+            };
+            (found, true)
+        }
+        found => (found, false),
+    };
+    let exit = match found {
+        Some(Found::Ended(exit)) => TaskExit::seen(exit.code, exit.signal),
+        Some(Found::NeverStarted) => TaskExit::NotStarted,
+        _ => TaskExit::Unknown,
+    };
+    // One that ended by itself just before the signal has an exit code of its own.
+    let killed = was_running && matches!(exit, TaskExit::Signal { .. } | TaskExit::Unknown);
+    End { exit, killed }
+}

@@ -1,0 +1,65 @@
+//! Pieces of a reply that still streams.
+
+use crate::daemon::Daemon;
+use crate::desk::Desk;
+use agentd_client::api;
+use agentd_core::draft::Change;
+use agentd_core::link::{Down, Draft};
+use agentd_process::failpoint;
+use agentd_store::{DraftAck, DraftChunk};
+use tokio::sync::mpsc;
+
+/// Keeps a piece. False where the connection is to end: the runtime comes again, and says it again.
+pub async fn keep(
+    daemon: &Daemon,
+    desk: &Desk,
+    draft: Draft,
+    down: &mpsc::UnboundedSender<Down>,
+) -> bool {
+    let mut guard = desk.lock().await;
+    if !guard.link.may_write(draft.request.incarnation) {
+        return false;
+    }
+    let chunk = DraftChunk {
+        request: draft.request,
+        offset: draft.offset,
+        bytes: draft.text.clone().into_bytes(),
+    };
+    let kept = match guard.fence().await {
+        Ok(_) if failpoint::mutant("draft_not_flushed") => Ok(DraftAck::Kept),
+        Ok(fence) => daemon.store.write_draft(fence, chunk).await,
+        Err(error) => Err(error),
+    };
+    match kept {
+        Ok(ack) => {
+            // It is durable before anybody sees it.
+            failpoint::hit("at", "barrier.4");
+            if ack == DraftAck::Kept {
+                show(desk, &draft);
+            }
+            let (request, offset) = (draft.request, draft.offset);
+            let _broken = down.send(Down::Drafted { request, offset });
+            true
+        }
+        Err(error) => {
+            tracing::warn!(agent = %desk.id, %error, "a piece of a reply is not kept");
+            false
+        }
+    }
+}
+
+/// What is on disk may be seen.
+fn show(desk: &Desk, draft: &Draft) {
+    let mut text = String::new();
+    for line in draft.text.lines() {
+        if let Ok(delta) = serde_json::from_str::<agentd_core::draft::Delta>(line)
+            && let Change::Text { text: more } = delta.change
+        {
+            text.push_str(&more);
+        }
+    }
+    if !text.is_empty() {
+        let request = draft.request.to_string();
+        desk.say(api::Delta { request, text });
+    }
+}

@@ -1,0 +1,103 @@
+//! A journal under another id: the same events, with a checksum chain of its own.
+
+use crate::chain::{self, GENESIS, Hash, Header};
+use crate::error::{Error, Result};
+use crate::export::{Item, Parsed, Row};
+use agentd_core::event::{Body, Kind};
+use agentd_core::id::AgentId;
+use sha2::{Digest as _, Sha256};
+
+/// Gives the exported agent of a file that was read, and so verified, the id `to`.
+///
+/// Events that speak of the agent itself speak of the new one. Its subagents and its parent belong to the
+/// old one: the new agent must not act on them, so they get ids that no agent has, as after an import into
+/// another home.
+pub fn rechain(parsed: Parsed, to: AgentId) -> Result<Parsed> {
+    let from = parsed.agent;
+    let mut chain: Option<Hash> = None;
+    let mut items = Vec::with_capacity(parsed.items.len());
+    for item in parsed.items {
+        items.push(match (item, &mut chain) {
+            (Item::Journal(agent), chain) => {
+                *chain = (agent == from).then_some(GENESIS);
+                Item::Journal(if agent == from { to } else { agent })
+            }
+            (Item::Event(mut row), Some(chain)) => {
+                relink(&mut row, chain, from, to)?;
+                Item::Event(row)
+            }
+            (other, _) => other,
+        });
+    }
+    Ok(Parsed {
+        agent: to,
+        events: parsed.events,
+        items,
+    })
+}
+
+fn relink(row: &mut Row, chain: &mut Hash, from: AgentId, to: AgentId) -> Result<()> {
+    let body = row.body.as_ref().filter(|_| names_agents(&row.kind));
+    if let (Some(body), Some(salt)) = (body, &row.salt) {
+        let mut body = Body::from_json(&row.kind, row.version, body)
+            .map_err(|error| Error::BadExport(error.to_string()))?;
+        replace(&mut body, from, to);
+        row.version = body.kind().version();
+        row.body = body.to_json().map_err(Error::Encode)?;
+        let text = row.body.as_deref().unwrap_or_default();
+        row.digest = chain::digest(salt, text, row.apart.as_deref());
+    }
+    let header = Header {
+        agent: to,
+        seq: row.seq,
+        at: row.at,
+        conversation: row.conversation,
+        turn: row.turn,
+        kind: &row.kind,
+        version: row.version,
+    };
+    *chain = chain::link(chain, &header, &row.digest);
+    row.chain = *chain;
+    Ok(())
+}
+
+/// Whether events of this kind hold ids of agents. None of their text is kept apart.
+fn names_agents(kind: &str) -> bool {
+    let kinds = [
+        Kind::ConversationBegan,
+        Kind::SubagentStarted,
+        Kind::SubagentEnded,
+        Kind::SubagentOf,
+    ];
+    kinds.iter().any(|known| known.name() == kind)
+}
+
+fn replace(body: &mut Body, from: AgentId, to: AgentId) {
+    match body {
+        Body::ConversationBegan(began) => {
+            if let Some(origin) = began.from.as_mut().filter(|origin| origin.agent == from) {
+                origin.agent = to;
+            }
+        }
+        Body::SubagentStarted(started) => started.agent = stranger(started.agent, to),
+        Body::SubagentEnded(ended) => ended.agent = stranger(ended.agent, to),
+        Body::SubagentOf(of) => of.parent = stranger(of.parent, to),
+        _ => {}
+    }
+}
+
+/// The same id for the same pair, which no agent has: a UUID of version 8.
+fn stranger(other: AgentId, to: AgentId) -> AgentId {
+    let hash: Hash = Sha256::new()
+        .chain_update(to.as_bytes())
+        .chain_update(other.as_bytes())
+        .finalize()
+        .into();
+    let mut bytes = [0; 16];
+    for (byte, hashed) in bytes.iter_mut().zip(hash) {
+        *byte = hashed;
+    }
+    bytes[6] = (bytes[6] & 0x0f) | 0x80;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    AgentId::from_bytes(bytes)
+}

@@ -1,0 +1,167 @@
+//! Holds a journal against its head.
+
+use super::{Found, Tip};
+use crate::error::{Disk, Error, Result, Unreadable};
+use crate::sqlite::row::{IdParam, seq};
+use crate::sqlite::{Options, connect};
+use crate::store::{Damage, Missing};
+use agentd_core::id::{AgentId, Seq};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+/// The journal's last event.
+pub struct Last {
+    pub position: u64,
+    /// None where its agent cannot be told.
+    pub tip: Option<Tip>,
+}
+
+pub fn last_event(journal: &Connection) -> Result<Option<Last>> {
+    // A process that died while it made the file may have left one without tables.
+    if !journal.table_exists(None, "event")? {
+        return Ok(None);
+    }
+    let found = journal
+        .prepare_cached(
+            "SELECT event.position, agent.id, event.seq, event.chain
+             FROM event LEFT JOIN agent ON agent.num = event.agent
+             WHERE event.position = (SELECT max(position) FROM event)",
+        )?
+        .query_row([], |row| {
+            let position = row.get::<_, i64>(0)?.unsigned_abs();
+            let agent: Option<[u8; 16]> = row.get(1).unwrap_or_default();
+            let chain: Option<[u8; 32]> = row.get(3).ok();
+            let seq = row.get(2).map_or(Seq::ZERO, seq);
+            let tip = agent.zip(chain).map(|(agent, chain)| Tip {
+                agent: AgentId::from_bytes(agent),
+                seq,
+                position,
+                chain,
+            });
+            Ok(Last { position, tip })
+        })
+        .optional()?;
+    Ok(found)
+}
+
+/// Holds the journal against its head before anything is written to it. One that has lost events is
+/// left as it is, so that a log that was moved away can still be put back. Gives its last event.
+pub fn check(options: &Options, head: &Found) -> Result<Option<Tip>> {
+    check_beginning(options, head)?;
+    if !options.journal().exists() {
+        return Ok(None);
+    }
+    let journal = connect::reader(options, &options.journal())?;
+    connect::leave_log(&journal)?;
+    let last = match last_event(&journal) {
+        // Pages are damaged: the agents they belong to are refused one by one.
+        Err(Error::Unavailable(Disk::Corrupt(error))) => {
+            tracing::error!(%error, "the journal's last event cannot be read");
+            return Ok(None);
+        }
+        last => last?,
+    };
+    let position = last.as_ref().map_or(0, |last| last.position);
+    match behind(&journal, head, position) {
+        Some(missing) => return Err(Error::Behind(missing)),
+        None if position == 0 => check_nothing_lost(options, head)?,
+        None => {}
+    }
+    Ok(last.and_then(|last| last.tip))
+}
+
+/// A journal that is not there, though there was one, is not made anew.
+pub fn check_beginning(options: &Options, head: &Found) -> Result<()> {
+    let size = std::fs::metadata(options.journal()).map(|file| file.len());
+    match size {
+        Ok(size) if size > 0 => return Ok(()),
+        _ => check_nothing_lost(options, head)?,
+    }
+    // Its log without the file itself: whatever the head says, SQLite would delete it.
+    match std::fs::metadata(options.journal_log()) {
+        Ok(log) if log.len() > 0 => Err(Error::NoJournal {
+            folder: options.folder.clone(),
+            why: "its write-ahead log is still there".to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Nothing may be left of earlier agents where the journal has no event.
+fn check_nothing_lost(options: &Options, head: &Found) -> Result<()> {
+    let missing = |why: String| Error::NoJournal {
+        folder: options.folder.clone(),
+        why,
+    };
+    if let Some(tip) = head.tips().first() {
+        let (seq, agent) = (tip.seq, tip.agent);
+        return Err(missing(format!(
+            "its head names event {seq} of agent {agent}"
+        )));
+    }
+    // A head that names no event says that the journal began empty.
+    if matches!(head, Found::Whole(_)) {
+        return Ok(());
+    }
+    match agents_beside(options).min() {
+        Some(first) => Err(missing(format!(
+            "the directory of agent {first} is still there"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The agents that have directories of their own.
+pub fn agents_beside(options: &Options) -> impl Iterator<Item = AgentId> {
+    let entries = options.beside.iter().filter_map(|it| it.read_dir().ok());
+    let names = entries.flatten().filter_map(|entry| entry.ok());
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter_map(|name| name.parse().ok())
+}
+
+/// What the journal has lost of what was acknowledged, where it ends before its head.
+pub fn behind(journal: &Connection, head: &Found, position: u64) -> Option<Missing> {
+    let tips = head.tips();
+    let lost: Vec<&Tip> = tips.iter().filter(|tip| tip.position > position).collect();
+    if lost.is_empty() {
+        return None;
+    }
+    let agents = lost.iter().map(|tip| {
+        let has = last_seq(journal, tip.agent).unwrap_or(Seq::ZERO);
+        let damage = Damage {
+            from: has.next().min(tip.seq),
+            through: tip.seq,
+            reason: Unreadable::Missing,
+        };
+        (tip.agent, damage)
+    });
+    Some(Missing {
+        agents: agents.collect(),
+        and_maybe_more: lost.len() == super::TIPS,
+    })
+}
+
+/// The last event that the journal has of an agent.
+fn last_seq(journal: &Connection, agent: AgentId) -> Option<Seq> {
+    let found: rusqlite::Result<Option<i64>> = journal.query_row(
+        "SELECT max(seq) FROM event WHERE agent = (SELECT num FROM agent WHERE id = ?1)",
+        [IdParam(agent.as_bytes())],
+        |row| row.get(0),
+    );
+    found.ok().flatten().map(seq)
+}
+
+/// Whether an acknowledged event is not in its place any more. One that was set aside as damaged is
+/// accounted for.
+pub fn is_changed(journal: &Connection, tip: &Tip) -> Result<bool> {
+    let found: Option<(i64, Option<[u8; 32]>)> = journal
+        .prepare_cached("SELECT agent, chain FROM event WHERE position = ?1")?
+        .query_row(params![tip.position as i64], |row| {
+            Ok((row.get(0)?, row.get(1).ok()))
+        })
+        .optional()?;
+    Ok(match found {
+        Some((agent, _)) if agent < 0 => false,
+        Some((_, chain)) => chain != Some(tip.chain),
+        None => true,
+    })
+}

@@ -1,0 +1,81 @@
+//! Checks the journal in a directory without opening a store: nothing is made, migrated or written,
+//! and the write-ahead log stays as it is.
+
+use super::derived::Derived;
+use super::head::{self, Found};
+use super::readers::Databases;
+use super::{Options, SqliteStore, connect, repair, schema, verify, writer};
+use crate::error::{Disk, Error, Result};
+use crate::store::{HeadState, Report};
+
+/// Reports what is damaged. An error where there is no journal, or where a newer agentd wrote it.
+pub fn inspect(options: &Options) -> Result<Report> {
+    // Before the journal: another process may commit in between.
+    let head = head::read(&options.head());
+    head::check_beginning(options, &head)?;
+    match check(options, &head) {
+        Err(Error::Unavailable(Disk::Corrupt(error) | Disk::Other(error))) => {
+            // SQLite cannot even begin to read it.
+            let mut report = repair::survey(options, &head)?;
+            if report.agents == 0 && head::agents_beside(options).next().is_none() {
+                // Nothing in it or beside it says that it ever was a journal.
+                return Err(Error::Unavailable(Disk::Corrupt(error)));
+            }
+            report.file.push(error.to_string());
+            report.head = state(&head);
+            Ok(report)
+        }
+        checked => checked,
+    }
+}
+
+fn state(head: &Found) -> HeadState {
+    match head {
+        Found::Absent => HeadState::Absent,
+        Found::Unreadable => HeadState::Unreadable,
+        Found::Whole(_) => HeadState::Good,
+    }
+}
+
+fn check(options: &Options, head: &Found) -> Result<Report> {
+    let journal = connect::reader(options, &options.journal())?;
+    connect::leave_log(&journal)?;
+    schema::check(&journal, schema::JOURNAL)?;
+    if !schema::is_current(&journal, schema::JOURNAL)? {
+        // An older agentd wrote it: it is brought up to date first.
+        drop(journal);
+        return match writer::open(options) {
+            Ok(migrated) => {
+                drop(migrated);
+                check(options, head)
+            }
+            // The tables themselves are gone with the log.
+            Err(Error::Behind(missing)) => Ok(Report {
+                damaged: missing.agents,
+                head: HeadState::Ahead,
+                ..Report::default()
+            }),
+            Err(error) => Err(error),
+        };
+    }
+    let derived = Derived::reader(options);
+    let databases = Databases { journal, derived };
+    let report = verify::verify(&databases, head, None)?;
+    if report.is_clean() {
+        connect::clear_log(&databases.journal)?;
+    }
+    Ok(report)
+}
+
+impl SqliteStore {
+    /// Checks the journal in a directory, without changing anything.
+    pub fn inspect(options: &Options) -> Result<Report> {
+        inspect(options)
+    }
+
+    /// Recovers what is readable of a damaged journal, and keeps the damaged files aside. Nobody else may
+    /// have it open.
+    pub async fn repair(options: &Options) -> Result<repair::Repaired> {
+        repair::repair(options).await
+    }
+}

@@ -1,0 +1,201 @@
+//! Recovers what is readable of a damaged journal into a fresh one, and keeps the damaged files aside.
+//!
+//! - `image`, `record`: the pages and records of a database, read without SQLite.
+//! - `salvage`: which of them are whose journal, by the checksum chain.
+//! - `rebuild`: the fresh journal.
+//! - `swap`: puts it in place.
+//!
+//! Nobody else may have the journal open.
+
+mod image;
+mod rebuild;
+mod record;
+mod salvage;
+mod swap;
+
+pub use swap::is_replacing;
+
+use super::head::{self, Found};
+use super::{Options, SqliteStore, inspect, writer};
+use crate::error::{Error, Result};
+use crate::store::{Append, Damage, Report, Store as _};
+use agentd_core::event::{NewEvent, Quarantined};
+use agentd_core::id::{AgentId, Seq};
+use image::Image;
+use rebuild::Rebuilt;
+use rusqlite::Connection;
+use salvage::{Followed, Salvage};
+use std::path::{Path, PathBuf};
+use swap::Swap;
+
+/// What a repair did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Repaired {
+    /// Where the damaged files are kept. None where nothing was damaged.
+    pub kept: Option<PathBuf>,
+    pub agents: u64,
+    pub events: u64,
+    /// The agents that have lost something.
+    pub hit: Vec<Hit>,
+    /// Events that no agent could be found for.
+    pub nobodys: u64,
+}
+
+/// An agent that has lost something.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    pub agent: AgentId,
+    pub name: Option<String>,
+    /// Its last event that was recovered; zero where nothing was.
+    pub recovered: Seq,
+    pub damage: Damage,
+}
+
+/// Repairs the journal in a directory, if it is damaged.
+pub async fn repair(options: &Options) -> Result<Repaired> {
+    let earlier = swap::finish_earlier(options)?;
+    match inspect::inspect(options) {
+        Ok(report) if report.is_clean() => {
+            return Ok(Repaired {
+                kept: earlier,
+                agents: report.agents,
+                events: report.events,
+                ..Repaired::default()
+            });
+        }
+        Ok(_) | Err(Error::NoJournal { .. }) => {}
+        // A newer agentd wrote it, the disk fails, or it is no journal at all.
+        Err(error) => return Err(error),
+    }
+    let swap = Swap::begin(options)?;
+    let fresh = Options {
+        folder: swap.work(),
+        beside: Vec::new(),
+        ..options.clone()
+    };
+    let (salvage, rebuilt) = build(options, &fresh, &swap.damaged())?;
+    let hit = note_losses(&fresh, &salvage, &rebuilt.agents).await?;
+    drop(salvage);
+    let kept = swap.finish()?;
+    Ok(Repaired {
+        kept: Some(kept),
+        agents: rebuilt.agents.iter().filter(|it| it.last.0 > 0).count() as u64,
+        events: rebuilt.events,
+        hit,
+        nobodys: rebuilt.nobodys,
+    })
+}
+
+fn build(options: &Options, fresh: &Options, damaged: &Path) -> Result<(Salvage, Rebuilt)> {
+    let head = head::read(&damaged.join("journal.head"));
+    let rows = Connection::open(fresh.folder.join("salvage.db"))?;
+    rows.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")?;
+    let salvage = salvage(options, damaged, &head, rows)?;
+    let (databases, _) = writer::open(fresh)?;
+    let rebuilt = rebuild::rebuild(&databases, &salvage, damaged)?;
+    drop(databases);
+    // It says that the journal is empty; the next to open it writes another.
+    std::fs::remove_file(fresh.head()).map_err(Error::RepairIo)?;
+    Ok((salvage, rebuilt))
+}
+
+fn salvage(options: &Options, from: &Path, head: &Found, rows: Connection) -> Result<Salvage> {
+    let image = Image::open(&from.join("journal.db"), &from.join("journal.db-wal"));
+    let image = image.map_err(Error::RepairIo)?;
+    Salvage::of(rows, &image, head, head::agents_beside(options).collect())
+}
+
+/// Each journal that has lost its tail says so itself.
+async fn note_losses(fresh: &Options, salvage: &Salvage, agents: &[Followed]) -> Result<Vec<Hit>> {
+    let store = SqliteStore::open(fresh.clone())?;
+    let mut hit = Vec::new();
+    let report = store.verify(None).await?;
+    for followed in agents {
+        let found = report.damaged.iter().find(|(id, _)| *id == followed.agent);
+        let found = found.map(|(_, damage)| damage.clone());
+        let Some(damage) = both(found, followed.damage.clone()) else {
+            continue;
+        };
+        let recovered = Seq(damage.from.0.saturating_sub(1));
+        let mut name = salvage.lines.get(&followed.num).map(|it| it.name.clone());
+        if recovered.0 > 0 {
+            name = note_loss(&store, followed).await?.or(name);
+        }
+        hit.push(Hit {
+            agent: followed.agent,
+            name: name.filter(|name| !name.is_empty()),
+            recovered,
+            damage,
+        });
+    }
+    // Waits for nobody: nothing else has it open. Everything is in the file then.
+    store.rest().await?;
+    Ok(hit)
+}
+
+/// From the first event that is of no use to the last one that there was.
+fn both(found: Option<Damage>, missing: Option<Damage>) -> Option<Damage> {
+    match (found, missing) {
+        (Some(found), Some(missing)) => Some(Damage {
+            through: found.through.max(missing.through),
+            ..found
+        }),
+        (found, missing) => found.or(missing),
+    }
+}
+
+/// Says in the agent's journal what it has lost. Gives its name.
+async fn note_loss(store: &SqliteStore, followed: &Followed) -> Result<Option<String>> {
+    let claim = match store.claim(followed.agent, "repair").await {
+        Ok(claim) => claim,
+        // Nothing to go on with is left of it, or a newer agentd wrote it.
+        Err(Error::Damaged { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let loaded = match store.load(followed.agent).await {
+        Ok(loaded) => loaded,
+        // An ancestor of its conversation is damaged; its own events are there.
+        Err(Error::Damaged { .. } | Error::NoSuchAgent { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    // Events that are there and of no use were set aside with the claim, which says so.
+    let missing = loaded.state.tree.current().zip(followed.damage.as_ref());
+    let Some((conversation, damage)) = missing else {
+        return Ok(Some(loaded.state.name));
+    };
+    let note = NewEvent {
+        at: loaded.state.updated_at,
+        conversation,
+        turn: None,
+        body: Quarantined {
+            from: damage.from,
+            through: damage.through,
+        }
+        .into(),
+    };
+    store.append(Append::new(claim.fence, vec![note])).await?;
+    Ok(Some(loaded.state.name))
+}
+
+/// What a repair would find in files that SQLite cannot open.
+pub fn survey(options: &Options, head: &Found) -> Result<Report> {
+    let rows = Connection::open_in_memory()?;
+    let salvage = salvage(options, &options.folder, head, rows)?;
+    let mut report = Report::default();
+    let (agents, nobodys) = salvage.follow_all(|_, _| {
+        report.events += 1;
+        Ok(())
+    })?;
+    report.agents = agents.len() as u64;
+    for followed in agents {
+        if let Some(line) = salvage.lines.get(&followed.num) {
+            report.names.insert(followed.agent, line.name.clone());
+        }
+        let damage = followed.damage.map(|damage| (followed.agent, damage));
+        report.damaged.extend(damage);
+    }
+    if nobodys > 0 {
+        report.file.push(format!("{nobodys} events of no agent"));
+    }
+    Ok(report)
+}

@@ -1,0 +1,227 @@
+//! The damaged files go aside and the new ones take their place, so that a crash at any moment leaves
+//! either the one set or the other.
+
+use crate::error::{Error, Result};
+use crate::sqlite::Options;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const FILES: [&str; 3] = ["journal.db", "journal.db-wal", "journal.head"];
+const DERIVED: [&str; 5] = [
+    "derived.db",
+    "derived.db-wal",
+    "derived.db-shm",
+    "journal.db-shm",
+    "journal.db-wal",
+];
+
+const MARKER: &str = "replacing";
+
+pub struct Swap {
+    folder: PathBuf,
+}
+
+impl Swap {
+    /// Where a new journal is made.
+    pub fn work(&self) -> PathBuf {
+        self.folder.join("repair.work")
+    }
+
+    /// Where the damaged files are while they are being repaired: links to them, under their names.
+    pub fn damaged(&self) -> PathBuf {
+        damaged(&self.folder)
+    }
+
+    /// Keeps the files as they are now. Nothing of the home is changed before [`Self::finish`].
+    pub fn begin(options: &Options) -> Result<Self> {
+        let swap = Self {
+            folder: options.folder.clone(),
+        };
+        swap.keep().map_err(Error::RepairIo)?;
+        Ok(swap)
+    }
+
+    fn keep(&self) -> io::Result<()> {
+        for folder in [self.damaged(), self.work()] {
+            remove_dir(&folder)?;
+            fs::create_dir(&folder)?;
+        }
+        for name in FILES {
+            let linked = fs::hard_link(self.folder.join(name), self.damaged().join(name));
+            match linked {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                linked => linked?,
+            }
+        }
+        sync(&self.damaged())
+    }
+
+    /// Puts the new files in place, and says where the damaged ones are kept.
+    pub fn finish(self) -> Result<PathBuf> {
+        self.replace().map_err(Error::RepairIo)
+    }
+
+    fn replace(&self) -> io::Result<PathBuf> {
+        let (work, damaged) = (self.work(), self.damaged());
+        if !is_replacing(&self.folder) {
+            sync(&work)?;
+            fs::write(marker(&self.folder), b"")?;
+            sync(&damaged)?;
+        }
+        if work.join("journal.db").exists() {
+            // The old log first: it must never be beside the new file. It is kept by its link.
+            for name in DERIVED {
+                remove_file(&self.folder.join(name))?;
+            }
+            sync(&self.folder)?;
+            fs::rename(work.join("journal.db"), self.folder.join("journal.db"))?;
+        }
+        if work.join("journal.head").exists() {
+            fs::rename(work.join("journal.head"), self.folder.join("journal.head"))?;
+        }
+        sync(&self.folder)?;
+        remove_dir(&work)?;
+        let kept = self.free_name();
+        fs::rename(&damaged, &kept)?;
+        sync(&self.folder)?;
+        remove_file(&kept.join(MARKER))?;
+        Ok(kept)
+    }
+
+    fn free_name(&self) -> PathBuf {
+        let name = |n: u32| self.folder.join(format!("damaged-{n}"));
+        let free = (1..).map(name).find(|path| !path.exists());
+        free.unwrap_or_else(|| name(0))
+    }
+}
+
+fn damaged(folder: &Path) -> PathBuf {
+    folder.join("damaged.partial")
+}
+
+/// Is there while the new files are being put in place: they are whole then.
+fn marker(folder: &Path) -> PathBuf {
+    damaged(folder).join(MARKER)
+}
+
+/// Whether a repair was cut off while it put the new files in place. Nobody may open the journal then.
+pub fn is_replacing(folder: &Path) -> bool {
+    marker(folder).exists()
+}
+
+/// Completes a repair that was cut off.
+pub fn finish_earlier(options: &Options) -> Result<Option<PathBuf>> {
+    let folder = options.folder.clone();
+    match is_replacing(&folder) {
+        true => Swap { folder }.finish().map(Some),
+        false => Ok(None),
+    }
+}
+
+fn sync(folder: &Path) -> io::Result<()> {
+    fs::File::open(folder)?.sync_all()
+}
+
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+fn remove_dir(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn home(files: &[(&str, &str)]) -> (tempfile::TempDir, Options) {
+        let home = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(home.path().join(name), text).unwrap();
+        }
+        let options = Options::new(home.path());
+        (home, options)
+    }
+
+    const OLD: [(&str, &str); 4] = [
+        ("journal.db", "old"),
+        ("journal.db-wal", "old log"),
+        ("journal.head", "old head"),
+        ("derived.db", "old cache"),
+    ];
+
+    fn prepare(options: &Options) -> Swap {
+        let swap = Swap::begin(options).unwrap();
+        fs::write(swap.work().join("journal.db"), "new").unwrap();
+        fs::write(swap.work().join("journal.head"), "new head").unwrap();
+        swap
+    }
+
+    fn text(path: PathBuf) -> String {
+        fs::read_to_string(path).unwrap_or_default()
+    }
+
+    fn assert_replaced(options: &Options, kept: &Path) {
+        assert_eq!(text(options.journal()), "new");
+        assert_eq!(text(options.head()), "new head");
+        assert!(!options.journal_log().exists());
+        assert!(!options.derived().exists());
+        assert_eq!(text(kept.join("journal.db")), "old");
+        assert_eq!(text(kept.join("journal.db-wal")), "old log");
+        assert_eq!(text(kept.join("journal.head")), "old head");
+        assert!(!is_replacing(&options.folder));
+    }
+
+    #[test]
+    fn the_new_files_take_the_place_of_the_old_ones_which_are_kept() {
+        let (_home, options) = home(&OLD);
+        let kept = prepare(&options).finish().unwrap();
+        assert_replaced(&options, &kept);
+        // Another repair keeps its files elsewhere.
+        fs::write(options.journal_log(), "newer log").unwrap();
+        let again = prepare(&options).finish().unwrap();
+        assert_ne!(kept, again);
+        assert_eq!(text(again.join("journal.db-wal")), "newer log");
+    }
+
+    #[test]
+    fn a_repair_that_was_cut_off_is_completed_or_begun_again() {
+        // Before anything was replaced: the old files are as they were.
+        let (_home, options) = home(&OLD);
+        drop(prepare(&options));
+        assert!(!is_replacing(&options.folder));
+        assert_eq!(finish_earlier(&options).unwrap(), None);
+        assert_eq!(text(options.journal()), "old");
+        assert_eq!(text(options.journal_log()), "old log");
+
+        // In the middle, after each of its steps.
+        for steps in 0..4 {
+            let (_home, options) = home(&OLD);
+            let swap = prepare(&options);
+            fs::write(marker(&options.folder), b"").unwrap();
+            if steps > 0 {
+                fs::remove_file(options.journal_log()).unwrap();
+            }
+            if steps > 1 {
+                fs::remove_file(options.derived()).unwrap();
+                fs::rename(swap.work().join("journal.db"), options.journal()).unwrap();
+            }
+            if steps > 2 {
+                fs::rename(swap.work().join("journal.head"), options.head()).unwrap();
+            }
+            drop(swap);
+            assert!(is_replacing(&options.folder));
+            let refused = crate::SqliteStore::open(options.clone()).map(drop);
+            assert!(matches!(refused, Err(Error::RepairUnfinished)));
+            let kept = finish_earlier(&options).unwrap().unwrap();
+            assert_replaced(&options, &kept);
+        }
+    }
+}

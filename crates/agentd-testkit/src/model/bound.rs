@@ -1,0 +1,68 @@
+//! Thinking of Claude from 5.5 on is bound to its model and to the messages before it: the fake model
+//! signs with both, and refuses a signature that does not fit where it stands.
+
+use crate::oracle::anthropic::binds_thinking;
+use crate::oracle::{Verdict, Violation};
+use serde_json::Value;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+const UNBOUND: &str = "c2lnbmF0dXJl";
+
+/// What thinking in the answer to this request is signed with.
+pub fn signature(body: &Value) -> String {
+    let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
+    match body["model"].as_str() {
+        Some(model) if binds_thinking(model) => sign(model, messages),
+        _ => UNBOUND.to_owned(),
+    }
+}
+
+pub fn check(body: &Value) -> Verdict {
+    let model = body["model"].as_str().unwrap_or_default();
+    let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
+    if !binds_thinking(model) {
+        return Ok(());
+    }
+    let mut found = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
+        let expected = sign(model, messages.get(..index).unwrap_or_default());
+        for (place, block) in blocks.iter().enumerate() {
+            if block["type"] == "thinking" && block["signature"] != expected.as_str() {
+                found.push(Violation {
+                    rule: "thinking_from_elsewhere",
+                    path: format!("messages[{index}].content[{place}]"),
+                    detail: "the messages before it, or the model, are not those that led to it"
+                        .to_owned(),
+                });
+            }
+        }
+    }
+    match found.is_empty() {
+        true => Ok(()),
+        false => Err(found),
+    }
+}
+
+fn sign(model: &str, messages: &[Value]) -> String {
+    let mut hash = DefaultHasher::new();
+    model.hash(&mut hash);
+    for message in messages {
+        let mut message = message.clone();
+        strip(&mut message);
+        message.to_string().hash(&mut hash);
+    }
+    format!("{:016x}", hash.finish())
+}
+
+/// Marks for the cache may move.
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.remove("cache_control");
+            map.values_mut().for_each(strip);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}

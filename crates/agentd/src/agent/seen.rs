@@ -1,0 +1,40 @@
+//! What the driver shows of its work: events, pieces of a reply, and the agent at the end of a turn.
+
+use agentd_core::draft::Delta;
+use agentd_core::event::Event;
+use agentd_core::id::TryId;
+use agentd_core::session::Session;
+use agentd_core::state::AgentState;
+use agentd_daemon::clock;
+use agentd_runtime::driver::{Observed, Observer};
+use tokio::sync::mpsc;
+
+/// Something that is durable by now.
+pub enum Seen {
+    Event(Box<Event>),
+    Delta(TryId, Delta),
+    Settled(Box<Settled>),
+}
+
+/// The agent after the end of a turn, or of the run.
+pub struct Settled {
+    pub state: AgentState,
+    /// What `session-latest.json` is to hold.
+    pub saved: Option<Session>,
+    /// The newest answer.
+    pub text: String,
+}
+
+pub fn observer(seen: mpsc::UnboundedSender<Seen>) -> Observer {
+    Box::new(move |observed| {
+        let _receiver_is_gone = seen.send(match observed {
+            Observed::Event(event) => Seen::Event(Box::new(event.clone())),
+            Observed::Delta(request, delta) => Seen::Delta(request, delta.clone()),
+            Observed::Settled(state, window) => Seen::Settled(Box::new(Settled {
+                state: state.clone(),
+                saved: Session::of(state, window, clock::now()),
+                text: window.last_text(),
+            })),
+        });
+    })
+}

@@ -1,0 +1,86 @@
+//! `--mode`: on every verb that names an existing agent, so that a script never acts on an agent of the other
+//! kind. It is added to the verbs here, and checked before the verb runs.
+
+use crate::connect;
+use crate::error::{Error, Exit};
+use crate::render::word;
+use agentd_client::Kind;
+use agentd_core::event::Mode;
+use clap::builder::EnumValueParser;
+use clap::{Arg, ArgMatches, Command};
+
+const ID: &str = "mode";
+
+/// The arguments that hold an existing agent's name. `which` of `tasks stop` may be a task's id instead.
+const NAMES: [&str; 3] = ["name", "agent", "which"];
+
+/// Verbs whose argument of such a name is no existing agent.
+const OTHERS: [&str; 2] = ["create", "runtime"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Which {
+    Auto,
+    Oneshot,
+    Persistent,
+}
+
+/// An agent that must be of this mode.
+pub struct Asked {
+    name: String,
+    mode: Mode,
+}
+
+/// Adds the option to every verb that names an existing agent.
+pub fn add(command: Command) -> Command {
+    if OTHERS.contains(&command.get_name()) {
+        return command;
+    }
+    let is_name = |arg: &Arg| NAMES.contains(&arg.get_id().as_str());
+    let names_one = command.get_arguments().any(is_name);
+    let command = command.mut_subcommands(add);
+    if !names_one {
+        return command;
+    }
+    command.arg(
+        Arg::new(ID)
+            .long(ID)
+            .value_parser(EnumValueParser::<Which>::new())
+            .default_value("auto")
+            .help("Only if the agent is of this mode"),
+    )
+}
+
+/// What the command line says about the mode; none where any mode will do.
+pub fn asked(matches: &ArgMatches) -> Option<Asked> {
+    let (_, verb) = matches.subcommand()?;
+    if let Some(below) = asked(verb) {
+        return Some(below);
+    }
+    let mode = match verb.try_get_one::<Which>(ID).ok()?? {
+        Which::Auto => return None,
+        Which::Oneshot => Mode::Oneshot,
+        Which::Persistent => Mode::Persistent,
+    };
+    let mut names = NAMES.iter();
+    let name = names.find_map(|id| verb.try_get_one::<String>(id).ok()?.cloned())?;
+    Some(Asked { name, mode })
+}
+
+impl Asked {
+    /// Refuses an agent of the other mode. An agent that does not exist is reported by the verb itself.
+    pub async fn check(&self) -> Result<(), Error> {
+        let found = match connect::client().await?.agent(&self.name).await {
+            Ok(agent) => agent,
+            Err(agentd_client::Error::Problem(problem)) if problem.kind == Kind::NotFound => {
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if found.mode == self.mode {
+            return Ok(());
+        }
+        let (name, is, wanted) = (&found.name, word(found.mode), word(self.mode));
+        let what = format!("{name} is {is}, not {wanted}");
+        Err(Error::new(Exit::Refused, what).next("say --mode auto, or another name"))
+    }
+}

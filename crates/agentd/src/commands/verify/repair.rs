@@ -1,0 +1,145 @@
+//! `agentd verify --repair`.
+
+use super::{cannot, existing};
+use crate::error::{Error, Exit};
+use crate::output::{BAD, GOOD, Output};
+use crate::render::count;
+use agentd_daemon::layout::{self, Layout};
+use agentd_store::{Hit, Repaired, SqliteStore};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+pub async fn run(folder: &Path, json: bool, out: &mut Output) -> Result<(), Error> {
+    let options = existing(folder)?;
+    let _lock = lock(folder)?;
+    let repaired = SqliteStore::repair(&options).await;
+    let repaired = repaired.map_err(|error| cannot(folder, &error))?;
+    if json {
+        out.line(as_json(folder, &repaired))?;
+    } else {
+        print(out, folder, &repaired)?;
+    }
+    if repaired.hit.is_empty() && repaired.nobodys == 0 {
+        return Ok(());
+    }
+    let kept = repaired.kept.unwrap_or_default();
+    let error = Error::new(Exit::Failed, "not everything could be recovered");
+    let error = match json {
+        true => error.printed(),
+        false => error,
+    };
+    Err(error
+        .because("see the list above; the journal itself is whole now, and can be used")
+        .next(format!(
+            "keep {} until you need nothing of it any more",
+            kept.display()
+        )))
+}
+
+/// Keeps every other process from the journal for as long as it is held.
+fn lock(folder: &Path) -> Result<File, Error> {
+    let cannot = |error: io::Error| {
+        let what = format!("{} cannot be locked", folder.display());
+        Error::new(Exit::Unavailable, what).because(error)
+    };
+    // An agent that runs without a daemon holds another one.
+    let alone = folder.join("lock");
+    let layout = Layout::new(folder);
+    let path = match alone.exists() {
+        true => alone,
+        false => {
+            layout::private(&layout.run()).map_err(cannot)?;
+            layout.daemon_lock()
+        }
+    };
+    let lock = match layout::hold(&path) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            let what = format!("{} is in use", folder.display());
+            return Err(Error::new(Exit::Refused, what)
+                .because("a daemon runs there, or an agent without one")
+                .next("`agentd daemon stop`, then repair"));
+        }
+        Err(error) => return Err(cannot(error)),
+    };
+    let runtimes = match layout.taken_seats() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        runtimes => runtimes.map_err(cannot)?,
+    };
+    if let Some((agent, process)) = runtimes.first() {
+        let what = format!("the process of agent {agent} still runs");
+        return Err(Error::new(Exit::Refused, what)
+            .because("it would go on from events that a repair may not find")
+            .next(format!(
+                "wait until it has ended, or end it: kill -9 {}",
+                process.pid
+            )));
+    }
+    Ok(lock)
+}
+
+fn print(out: &mut Output, folder: &Path, repaired: &Repaired) -> Result<(), Error> {
+    let mark = match repaired.hit.is_empty() {
+        true => format!("{GOOD}✓{GOOD:#}"),
+        false => format!("{BAD}✗{BAD:#}"),
+    };
+    let verdict = match repaired.kept {
+        Some(_) => "recovered",
+        None => "nothing is damaged",
+    };
+    out.line(format_args!(
+        "{mark} {}: {}, {}, {verdict}",
+        folder.display(),
+        count(repaired.agents, "agent"),
+        count(repaired.events, "event"),
+    ))?;
+    for hit in &repaired.hit {
+        out.line(format_args!("  {}", lost(hit)))?;
+    }
+    if repaired.nobodys > 0 {
+        out.line(format_args!(
+            "  no agent could be found for {}",
+            count(repaired.nobodys, "event")
+        ))?;
+    }
+    if let Some(kept) = &repaired.kept {
+        out.line(format_args!(
+            "  the damaged files are kept in {}",
+            kept.display()
+        ))?;
+    }
+    Ok(())
+}
+
+fn lost(hit: &Hit) -> String {
+    let agent = match &hit.name {
+        Some(name) => format!("{name}, agent {}", hit.agent),
+        None => format!("agent {}", hit.agent),
+    };
+    let (from, through) = (hit.damage.from, hit.damage.through);
+    match hit.recovered.0 {
+        0 => format!("{agent}: nothing could be recovered of its {through} events"),
+        _ => format!("{agent}: events {from} to {through} could not be recovered"),
+    }
+}
+
+fn as_json(folder: &Path, repaired: &Repaired) -> Value {
+    let hit = repaired.hit.iter().map(|hit| {
+        json!({
+            "agent": {"id": hit.agent, "name": hit.name}, "recovered": hit.recovered,
+            "from": hit.damage.from, "through": hit.damage.through,
+            "reason": hit.damage.reason.to_string(),
+        })
+    });
+    json!({
+        "home": folder.display().to_string(),
+        "repaired": repaired.kept.is_some(),
+        "kept": repaired.kept.as_ref().map(|kept| kept.display().to_string()),
+        "agents": repaired.agents,
+        "events": repaired.events,
+        "lost": hit.collect::<Vec<_>>(),
+        "events_of_no_agent": repaired.nobodys,
+    })
+}

@@ -1,0 +1,123 @@
+//! From an agent's settings to what its tools may see, write and reach.
+
+use crate::error::{Error, Exit};
+use agentd_core::spec::{AgentSpec, Network, Sandbox};
+use agentd_process::task::Confined;
+use agentd_sandbox::{Cache, Policy};
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+/// The level of agents whose settings name none, for a container that is itself the sandbox, and for tests.
+pub const VARIABLE: &str = "AGENTD_SANDBOX";
+
+/// Caches of tools, in the user's home. An agent has a layer of its own over each.
+const CACHES: [&str; 4] = [".cargo/registry", ".cargo/git", ".npm", ".cache"];
+
+/// Where an agent works.
+pub struct Place<'a> {
+    pub cwd: &'a Path,
+    /// What is kept about the agent.
+    pub folder: &'a Path,
+    /// The state directory, which no tool sees.
+    pub state: Option<&'a Path>,
+    /// The user's home.
+    pub home: Option<PathBuf>,
+}
+
+/// None lets tools do what their user may do.
+pub fn confined(spec: &AgentSpec, place: &Place<'_>) -> Result<Option<Confined>, Error> {
+    let level = level(spec)?;
+    if level == Sandbox::FullAccess {
+        return Ok(None);
+    }
+    let is_read_only = level == Sandbox::ReadOnly;
+    let home = place.home.clone().filter(|home| home.is_dir());
+    let path = |path: &String| expanded(path, home.as_deref());
+    let mut readable: Vec<PathBuf> = spec.readable.iter().map(path).collect();
+    let mut writable: Vec<PathBuf> = spec.writable.iter().map(path).collect();
+    match is_read_only {
+        true => readable.push(place.cwd.to_owned()),
+        false => writable.push(place.cwd.to_owned()),
+    }
+    let made = |error: io::Error| {
+        let what = "the tools' own directories cannot be made";
+        Error::new(Exit::Unavailable, what).because(error)
+    };
+    let tmp = place.folder.join("tmp");
+    make(&tmp).map_err(made)?;
+    // An agent without a daemon has its journal in its own folder, wherever that is.
+    let closed = place.state.unwrap_or(place.folder);
+    let caches = match &home {
+        Some(home) if !home.starts_with(closed) => caches(home, place.folder).map_err(made)?,
+        _ => Vec::new(),
+    };
+    let policy = Policy {
+        writable,
+        readable,
+        home: home.unwrap_or_else(|| closed.to_owned()),
+        closed: vec![closed.to_owned(), place.folder.to_owned()],
+        tmp,
+        caches,
+        kept: vec![place.folder.join("outputs"), place.folder.join("tasks")],
+        socket_dir: None,
+        network: match spec.network.unwrap_or_default() {
+            Network::On => agentd_sandbox::Network::On,
+            Network::Off => agentd_sandbox::Network::Off,
+        },
+        foreground: true,
+    };
+    Ok(Some(Confined {
+        policy,
+        is_read_only,
+    }))
+}
+
+/// `TMPDIR` for tools in a sandbox: the user's own directory is not visible there.
+pub fn tmp(spec: &AgentSpec) -> (String, String) {
+    const NAME: &str = "TMPDIR";
+    let wanted = spec.env.get(NAME).cloned();
+    (NAME.to_owned(), wanted.unwrap_or_else(|| "/tmp".to_owned()))
+}
+
+fn level(spec: &AgentSpec) -> Result<Sandbox, Error> {
+    if let Some(level) = spec.sandbox {
+        return Ok(level);
+    }
+    let Some(name) = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()) else {
+        return Ok(Sandbox::default());
+    };
+    let name = name.to_string_lossy().into_owned();
+    serde_json::from_value(name.clone().into()).map_err(|_| {
+        let what = format!("{VARIABLE} is `{name}`");
+        Error::new(Exit::Usage, what).next("set read-only, workspace-write or full-access")
+    })
+}
+
+fn expanded(path: &str, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix('~'), home) {
+        (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
+        _ => PathBuf::from(path),
+    }
+}
+
+fn caches(home: &Path, folder: &Path) -> io::Result<Vec<Cache>> {
+    let mut caches = Vec::new();
+    for name in CACHES {
+        let own = folder.join("caches").join(name.replace('/', "-"));
+        let cache = Cache {
+            at: home.join(name),
+            upper: own.join("upper"),
+            work: own.join("work"),
+        };
+        make(&cache.upper)?;
+        make(&cache.work)?;
+        caches.push(cache);
+    }
+    Ok(caches)
+}
+
+fn make(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}

@@ -1,0 +1,395 @@
+//! Starts a daemon where none listens, and says whether a request that was not answered is sent again.
+
+use crate::connect::{client_at, listens, log};
+use crate::error::{Error, Exit};
+use crate::outside;
+use agentd_client::{Client, Kind, Problem, Retry, Unanswered};
+use agentd_core::environment::is_handed_on;
+use agentd_core::id::OpId;
+use agentd_daemon::layout::{Layout, private};
+use agentd_daemon::stop_mark::StopMark;
+use agentd_process::{Child, Own, Start, failpoint};
+use futures_util::future::BoxFuture;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// How long a daemon may take until it answers.
+const START: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(20);
+/// Between two tries to go on after the connection broke.
+const BREATH: Duration = Duration::from_millis(100);
+/// How long a request is sent again that is not answered.
+const RETRY: Duration = Duration::from_secs(15);
+/// One that ends at once is tried again: its predecessor may just be ending.
+const STARTS: u32 = 3;
+const LOG_BYTES: u64 = 10 * 1024 * 1024;
+const LOG_LINES: usize = 5;
+
+/// What a daemon gets of our environment, besides what any program may have and what begins with `AGENTD_`.
+/// Keys are not among it: they come with each question, from whoever asks.
+const OF_DAEMONS: [&str; 15] = [
+    "TZ",
+    "XDG_STATE_HOME",
+    "XDG_RUNTIME_DIR",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "RUST_BACKTRACE",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+];
+
+/// What came of a daemon that was started.
+enum Came {
+    Answers,
+    /// A signal ended it.
+    Killed,
+    /// It ended by itself, or does not answer.
+    Failed,
+}
+
+pub struct Starter {
+    home: PathBuf,
+    /// Without a retry: it is asked whether the daemon answers.
+    client: Client,
+    /// The daemon, where this process started it: no other process can reap it.
+    daemon: Mutex<Option<Child>>,
+    /// The stop that was there when this command began: the command was typed after it, and may start a daemon.
+    stopped_before: Option<Uuid>,
+    /// The home's device and inode, once a daemon has answered from it.
+    known: OnceLock<(u64, u64)>,
+}
+
+impl Starter {
+    pub fn new(home: PathBuf) -> Self {
+        let mark = StopMark::read(&Layout::new(&home));
+        Self {
+            client: client_at(&home),
+            home,
+            daemon: Mutex::default(),
+            stopped_before: mark.map(|mark| mark.id),
+            known: OnceLock::new(),
+        }
+    }
+
+    /// A daemon has answered from this home.
+    pub fn remember_home(&self) {
+        if let Some(found) = file_id(&self.home) {
+            let _known = self.known.set(found);
+        }
+    }
+
+    /// A home that was deleted while somebody waits for it is not made again: nothing that was asked for is in it.
+    fn check_home(&self) -> Result<(), Error> {
+        let known = self.known.get().copied();
+        if known.is_none() || known == file_id(&self.home) {
+            return Ok(());
+        }
+        let what = format!(
+            "the state directory {} was deleted, or replaced by another one",
+            self.home.display()
+        );
+        Err(Error::new(Exit::Unavailable, what).next("restore it from a backup"))
+    }
+
+    /// The daemon, where this process started it.
+    pub fn take_daemon(&self) -> Option<Child> {
+        self.child().take()
+    }
+
+    fn child(&self) -> std::sync::MutexGuard<'_, Option<Child>> {
+        self.daemon.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits a moment and sees to it that a daemon listens; an error when it has been tried for long enough, or when
+    /// somebody has stopped the daemon.
+    pub async fn again(&self, since: Instant) -> Result<(), Error> {
+        if since.elapsed() >= RETRY {
+            let what = "the daemon went away before it answered, and does not come back";
+            return Err(Error::new(Exit::Unavailable, what)
+                .next(format!("look at {}", log(&self.home).display())));
+        }
+        tokio::time::sleep(BREATH).await;
+        self.check_home()?;
+        let mark = StopMark::read(&Layout::new(&self.home));
+        let is_stopped = mark.is_some_and(|mark| Some(mark.id) != self.stopped_before);
+        if is_stopped && !failpoint::mutant("stop_undone") {
+            let what = "the daemon was stopped";
+            return Err(Error::new(Exit::Unavailable, what)
+                .because(
+                    "`agentd daemon stop` holds until a command is typed that needs the daemon",
+                )
+                .next("`agentd daemon start`, or the same command again"));
+        }
+        self.ensure().await
+    }
+
+    /// Starts a daemon where none listens.
+    pub async fn ensure(&self) -> Result<(), Error> {
+        if listens(self.client.socket())? {
+            return Ok(());
+        }
+        outside::check()?;
+        let layout = Layout::new(&self.home);
+        let made = private(&layout.run());
+        made.map_err(|error| cannot_use(&layout.run(), error))?;
+        let deadline = Instant::now() + START;
+        // Whoever holds it starts one; the others find it there.
+        let Some(_lock) = self.lock(&layout.start_lock(), deadline).await? else {
+            return Ok(());
+        };
+        let mut log_from = 0;
+        failpoint::hit("after", "lock");
+        let mut failures = 0;
+        while failures < STARTS && Instant::now() < deadline {
+            if listens(self.client.socket())? {
+                return Ok(());
+            }
+            log_from = self.start()?;
+            match self.answers(deadline).await? {
+                Came::Answers => return Ok(()),
+                // That is not its own failure: another one may fare better.
+                Came::Killed => {}
+                Came::Failed => failures += 1,
+            }
+            tokio::time::sleep(BREATH * (failures + 1)).await;
+        }
+        Err(did_not_start(&self.home, log_from))
+    }
+
+    /// The lock, or none where a daemon has come while we waited for it.
+    async fn lock(&self, path: &Path, deadline: Instant) -> Result<Option<File>, Error> {
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(|error| cannot_use(path, error))?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(file)),
+                Err(TryLockError::Error(error)) => return Err(cannot_use(path, error)),
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                    let what = "somebody else is starting the daemon, and it does not answer";
+                    return Err(Error::new(Exit::Unavailable, what)
+                        .next(format!("look at {}", log(&self.home).display())));
+                }
+                // tidy: polls for the lock
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(POLL).await,
+            }
+            if listens(self.client.socket())? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Starts a daemon in a session of its own; where in the log it begins to speak.
+    fn start(&self) -> Result<u64, Error> {
+        let (log, from) = open_log(&self.home)?;
+        let also = log
+            .try_clone()
+            .map_err(|error| cannot_use(&self.home, error))?;
+        // This very program, even if its file was replaced since.
+        let mut start = Start::new("/proc/self/exe");
+        start.args = vec!["daemon".into(), "run".into()];
+        start.env = environment(std::env::vars_os());
+        start
+            .env
+            .push(("AGENTD_HOME".into(), self.home.clone().into()));
+        // It keeps no folder busy, nor does it depend on ours.
+        start.cwd = Some(PathBuf::from("/"));
+        start.stdout = log.into();
+        start.stderr = also.into();
+        start.own = Own::Session;
+        let child = start.spawn().map_err(|error| {
+            Error::new(Exit::Unavailable, "the daemon cannot be started").because(error)
+        })?;
+        *self.child() = Some(child);
+        failpoint::hit("after", "spawn");
+        Ok(from)
+    }
+
+    /// Waits until the daemon answers; not if it ends, or takes too long.
+    async fn answers(&self, deadline: Instant) -> Result<Came, Error> {
+        loop {
+            let answer = tokio::time::timeout(START, self.client.daemon()).await;
+            match answer {
+                Ok(Err(error)) if error.is_gone() => {}
+                Ok(_) => return Ok(Came::Answers),
+                Err(_) => return Ok(Came::Failed),
+            }
+            let ended = {
+                let mut child = self.child();
+                let ended = match child.as_mut() {
+                    Some(daemon) => daemon.try_wait().ok().flatten().map(|exit| match exit {
+                        agentd_process::Exit::Code(_) => Came::Failed,
+                        _ => Came::Killed,
+                    }),
+                    None => Some(Came::Failed),
+                };
+                if ended.is_some() {
+                    *child = None;
+                }
+                ended
+            };
+            if let Some(ended) = ended {
+                return Ok(ended);
+            }
+            if Instant::now() >= deadline {
+                return Ok(Came::Failed);
+            }
+            // tidy: polls for the daemon
+            tokio::time::sleep(POLL).await;
+        }
+    }
+}
+
+impl Retry for Starter {
+    fn again<'a>(&'a self, unanswered: &'a Unanswered) -> BoxFuture<'a, Result<(), Problem>> {
+        Box::pin(async move {
+            let again = Self::again(self, unanswered.since).await;
+            again.map_err(|error| {
+                let problem = error.into_problem(Kind::Unavailable);
+                match unanswered.op {
+                    Some(op) => untold(problem, op),
+                    None => problem,
+                }
+            })
+        })
+    }
+}
+
+/// What to say of a change of which nobody knows whether it was made.
+fn untold(mut problem: Problem, op: OpId) -> Problem {
+    let why = format!("whether the change was made is not known; its op is `{op}`");
+    problem.detail = Some(match problem.detail.take() {
+        Some(detail) => format!("{detail}; {why}"),
+        None => why,
+    });
+    problem.next(format!(
+        "the same command again with `--op '{op}'`: the change is made once"
+    ))
+}
+
+fn file_id(path: &Path) -> Option<(u64, u64)> {
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
+}
+
+fn environment(ours: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
+    let is_for_it = |name: &OsStr| {
+        let name = name.to_string_lossy();
+        let is_its_own = name.starts_with("AGENTD_") || OF_DAEMONS.contains(&name.as_ref());
+        is_its_own || is_handed_on(&name)
+    };
+    ours.filter(|(name, _)| is_for_it(name)).collect()
+}
+
+/// The log, and how long it is. A long one is put aside first, in the place of the one before.
+fn open_log(home: &Path) -> Result<(File, u64), Error> {
+    let path = log(home);
+    let length = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    if length(&path) >= LOG_BYTES {
+        let old = home.join("daemon.log.1");
+        std::fs::rename(&path, &old).map_err(|error| cannot_use(&path, error))?;
+    }
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(|error| cannot_use(&path, error))?;
+    Ok((file, length(&path)))
+}
+
+fn did_not_start(home: &Path, log_from: u64) -> Error {
+    let path = log(home);
+    let said = last_lines(&path, log_from);
+    let error = Error::new(Exit::Unavailable, "the daemon did not start");
+    let error = match said.is_empty() {
+        true => error,
+        false => error.because(said.join("\n        ")),
+    };
+    error.next(format!("look at {}", path.display()))
+}
+
+/// The last lines of a file that come after `from`.
+fn last_lines(path: &Path, from: u64) -> Vec<String> {
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|mut file| {
+        file.seek(SeekFrom::Start(from))?;
+        file.read_to_end(&mut text)
+    });
+    if read.is_err() {
+        return Vec::new();
+    }
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let last = lines.iter().rev().take(LOG_LINES).rev();
+    last.map(|line| (*line).to_owned()).collect()
+}
+
+pub fn cannot_use(path: &Path, error: impl std::fmt::Display) -> Error {
+    Error::new(
+        Exit::Unavailable,
+        format!("{} cannot be used", path.display()),
+    )
+    .because(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_gets_no_keys() {
+        let ours = [
+            ("PATH", "/bin"),
+            ("OPENAI_API_KEY", "sk-1"),
+            ("AGENTD_X", "1"),
+        ];
+        let ours = ours.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let names: Vec<OsString> = environment(ours.into_iter())
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(names, ["PATH", "AGENTD_X"]);
+    }
+
+    #[test]
+    fn a_long_log_is_put_aside() {
+        let home = tempfile::tempdir().unwrap();
+        let path = log(home.path());
+        let file = File::create(&path).unwrap();
+        file.set_len(LOG_BYTES).unwrap();
+        let (_, from) = open_log(home.path()).unwrap();
+        assert_eq!(from, 0);
+        let old = std::fs::metadata(home.path().join("daemon.log.1")).unwrap();
+        assert_eq!(old.len(), LOG_BYTES);
+    }
+
+    #[test]
+    fn the_last_lines_are_those_of_this_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, "before\n1\n2\n\n3\n4\n5\n6\n").unwrap();
+        assert_eq!(last_lines(&path, 7), ["2", "3", "4", "5", "6"]);
+        assert_eq!(last_lines(&path, 18), ["6"]);
+    }
+}

@@ -1,0 +1,228 @@
+//! Text on its way to a terminal. Most of it was written by a model, a tool or a stranger: it may not move the cursor,
+//! set the title, write to the clipboard or hide what it says.
+//!
+//! So this module removes every control character and control sequence from all text that the program writes. Our own
+//! colours survive: [`Paint`] writes noncharacters, which Unicode reserves for internal use, and this module turns them
+//! into escape sequences. Text from outside that contains such a noncharacter can at worst add one of our colours.
+
+use anstream::ColorChoice;
+use anstyle::{AnsiColor, Reset, Style};
+use std::borrow::Cow;
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One of our colours: `{GOOD}` begins it, `{GOOD:#}` ends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paint(char);
+
+pub const GOOD: Paint = Paint('\u{FDD0}');
+pub const BAD: Paint = Paint('\u{FDD1}');
+pub const HEADING: Paint = Paint('\u{FDD2}');
+pub const QUIET: Paint = Paint('\u{FDD3}');
+const END: char = '\u{FDDF}';
+
+/// What people asked for with `--raw`: text as it is.
+static RAW: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is removed.
+pub fn keep_control_sequences() {
+    RAW.store(true, Ordering::Relaxed);
+}
+
+impl Display for Paint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(begin) = self;
+        write!(f, "{}", if f.alternate() { END } else { *begin })
+    }
+}
+
+const fn style(paint: char) -> Option<Style> {
+    match Paint(paint) {
+        Paint('\u{FDD0}') => Some(AnsiColor::Green.on_default().bold()),
+        Paint('\u{FDD1}') => Some(AnsiColor::Red.on_default().bold()),
+        Paint('\u{FDD2}') => Some(Style::new().bold()),
+        Paint('\u{FDD3}') => Some(Style::new().dimmed()),
+        _ => None,
+    }
+}
+
+/// Standard output or standard error.
+pub struct Stream {
+    inner: Box<dyn Write>,
+    has_colours: bool,
+}
+
+pub fn stdout() -> Stream {
+    let has_colours = anstream::AutoStream::choice(&io::stdout()) != ColorChoice::Never;
+    Stream::new(io::stdout(), has_colours)
+}
+
+pub fn stderr() -> Stream {
+    let has_colours = anstream::AutoStream::choice(&io::stderr()) != ColorChoice::Never;
+    Stream::new(io::stderr(), has_colours)
+}
+
+impl Stream {
+    pub fn new(inner: impl Write + 'static, has_colours: bool) -> Self {
+        Self {
+            inner: Box::new(inner),
+            has_colours,
+        }
+    }
+
+    /// Writes text, whoever it is from.
+    pub fn text(&mut self, text: impl Display) -> io::Result<()> {
+        let text = shown(&text.to_string(), self.has_colours);
+        self.inner.write_all(text.as_bytes())
+    }
+
+    /// Writes JSON. What a terminal would act on is escaped, which changes nothing for whoever reads it.
+    pub fn json(&mut self, json: &str) -> io::Result<()> {
+        self.inner.write_all(escaped(json).as_bytes())
+    }
+
+    /// Writes what only we can have written.
+    pub fn own(&mut self, text: &str) -> io::Result<()> {
+        self.inner.write_all(text.as_bytes())
+    }
+
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// The text without our colours.
+#[cfg(test)]
+pub fn uncoloured(text: &str) -> String {
+    shown(text, false)
+}
+
+fn shown(text: &str, has_colours: bool) -> String {
+    if RAW.load(Ordering::Relaxed) {
+        return painted(text, has_colours);
+    }
+    painted(&clean(text), has_colours)
+}
+
+/// The text with nothing in it that a terminal would act on, but line ends, tabs and our colours.
+fn clean(text: &str) -> Cow<'_, str> {
+    if text.chars().all(|c| is_plain(c) || is_paint(c)) {
+        return Cow::Borrowed(text);
+    }
+    // Whole sequences first, so that their parameters do not stay behind as text; then what is left of broken ones.
+    let mut kept = anstream::adapter::strip_str(text).to_string();
+    kept.retain(|c| is_plain(c) || is_paint(c));
+    Cow::Owned(kept)
+}
+
+fn painted(text: &str, has_colours: bool) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match style(c) {
+            _ if !is_paint(c) => out.push(c),
+            Some(style) if has_colours => out.push_str(&style.render().to_string()),
+            None if has_colours => out.push_str(&Reset.render().to_string()),
+            _ => {}
+        }
+    }
+    out
+}
+
+fn escaped(json: &str) -> Cow<'_, str> {
+    if json.chars().all(is_plain) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match is_plain(c) {
+            true => out.push(c),
+            false => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    // Writing to a string does not fail.
+                    let _written = fmt::Write::write_fmt(&mut out, format_args!("\\u{unit:04x}"));
+                }
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
+const fn is_paint(c: char) -> bool {
+    matches!(c, '\u{FDD0}'..='\u{FDDF}')
+}
+
+/// Neither a control character, nor one that is invisible or changes the direction of what comes after it.
+fn is_plain(c: char) -> bool {
+    match c {
+        '\n' | '\t' => true,
+        // Bidirectional marks, embeddings, overrides and isolates.
+        '\u{061C}' | '\u{200E}' | '\u{200F}' => false,
+        '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => false,
+        // Line separators, the byte order mark, tags.
+        '\u{2028}' | '\u{2029}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}' => false,
+        _ => !c.is_control() && !is_paint(c),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(text: &str) -> String {
+        shown(text, false)
+    }
+
+    /// claude-code and others: a file name or a model's words set the title, wrote to the clipboard, hid a command.
+    #[test]
+    fn nothing_is_left_that_a_terminal_acts_on() {
+        for (text, left) in [
+            ("a\x1b]0;owned\x07b", "ab"),
+            ("a\x1b]52;c;aGk=\x1b\\b", "ab"),
+            ("a\x1b[2Jb\x1b[31mc", "abc"),
+            ("a\u{202e}b\u{2066}c", "abc"),
+            ("safe\rowned", "safeowned"),
+            ("a\x08b\x07c\x7fd", "abcd"),
+        ] {
+            assert_eq!(plain(text), left, "{text:?}");
+        }
+        for text in [
+            "a\u{9b}2Jb",
+            "a\u{9d}0;owned\u{9c}b",
+            "\x1bPq#0\x1b\\x",
+            "\x1b",
+        ] {
+            let shown = plain(text);
+            assert!(!shown.chars().any(char::is_control), "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn words_lines_and_tabs_stay() {
+        for text in ["", "a\n\tb", "żółć 漢字 👩‍💻 — „x“", "[31m"] {
+            assert_eq!(plain(text), text);
+        }
+    }
+
+    #[test]
+    fn a_sequence_that_comes_in_two_pieces_is_harmless() {
+        let shown = plain("a\x1b") + &plain("]0;owned\x07b");
+        assert!(!shown.chars().any(char::is_control), "{shown:?}");
+    }
+
+    #[test]
+    fn our_colours_are_sequences_at_last() {
+        let text = format!("{BAD}no{BAD:#} yes");
+        assert_eq!(plain(&text), "no yes");
+        assert_eq!(shown(&text, true), "\x1b[1m\x1b[31mno\x1b[0m yes");
+    }
+
+    #[test]
+    fn json_is_escaped_and_reads_the_same() {
+        let text = "a\u{9b}2J\u{202e}b\u{e0041}\x7f";
+        let json = serde_json::to_string(text).unwrap();
+        let shown = escaped(&json);
+        assert!(shown.is_ascii(), "{shown}");
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text);
+    }
+}

@@ -1,0 +1,17 @@
+//! What an agent does, and does not do, before its first request.
+
+use super::world::World;
+use agentd_testkit::model::Format;
+use rustix::fs::{CWD, Mode, mkfifoat};
+
+/// Each start read the whole bundle and 150 single files, for an address that needs none of them. A reader
+/// of this pipe would wait for ever.
+#[test]
+fn an_http_address_reads_no_certificate_authorities() {
+    let world = World::new(Format::Anthropic);
+    let bundle = world.path().join("bundle.pem");
+    mkfifoat(CWD, &bundle, Mode::RUSR | Mode::WUSR).unwrap();
+    let run = world.run().env("SSL_CERT_FILE", &bundle);
+    let ended = run.prompt("do: say hello").ended();
+    assert_eq!(ended.statuses(), ["completed"], "{ended:#?}");
+}

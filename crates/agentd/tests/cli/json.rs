@@ -1,0 +1,462 @@
+//! `--json`: docs/json.md lists every field of every object, and errors are objects, too.
+
+use super::place::{Place, until};
+use agentd_client::api::*;
+use agentd_core::event::{
+    BeginSource, Mode, PauseReason, SealReason, SubagentOutcome, TaskExit, TurnStatus,
+};
+use agentd_core::hook::{self, HookEvent, Layer, OnFailure};
+use agentd_core::id::*;
+use agentd_core::spec::Runtime;
+use agentd_core::state::{CompactionOutcome, Phase};
+use agentd_core::time::Timestamp;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use uuid::Uuid;
+
+const PAGE: &str = include_str!("../../../../docs/json.md");
+const ID: Uuid = Uuid::from_u128(1);
+
+/// The fields that a section lists: every word in code in the first cells of its table.
+fn listed(section: &str) -> BTreeSet<String> {
+    let body = PAGE.split(&format!("\n### {section}\n")).nth(1);
+    let body = body.unwrap_or_else(|| panic!("no section `{section}`"));
+    let body = body.split("\n#").next().unwrap();
+    let rows = body.lines().filter(|line| line.starts_with("| `"));
+    let cells = rows.map(|row| row.split('|').nth(1).unwrap());
+    let words = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    words.map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn same(section: &str, object: &Value) {
+    let found: BTreeSet<String> = object.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(listed(section), found, "docs/json.md, `{section}`");
+}
+
+fn agent_ref() -> AgentRef {
+    AgentRef {
+        id: AgentId::new(ID),
+        name: Some("coder".to_owned()),
+    }
+}
+
+fn text() -> String {
+    "x".to_owned()
+}
+
+/// Each struct is written out whole, so that a new field is missed by the compiler first.
+fn agent() -> Agent {
+    let at = Timestamp::from_millis(0);
+    Agent {
+        id: AgentId::new(ID),
+        name: text(),
+        aliases: vec![text()],
+        mode: Mode::Persistent,
+        phase: Phase::Idle,
+        process: Process {
+            state: ProcessState::Up,
+            pid: Some(1),
+        },
+        generation: 1,
+        head: Seq(1),
+        conversation: Some(Current {
+            id: ConversationId::new(ID),
+            ordinal: 1,
+            parent: None,
+            turns: 1,
+        }),
+        title: Some(text()),
+        model: Some(text()),
+        provider: Some(text()),
+        cwd: Some(text()),
+        usage: Usage::default(),
+        created_at: at,
+        updated_at: at,
+        started_at: Some(at),
+        completed_at: Some(at),
+        turn: Some(TurnId::new(ID)),
+        last_turn: Some(LastTurn {
+            id: TurnId::new(ID),
+            conversation: ConversationId::new(ID),
+            status: TurnStatus::Completed,
+        }),
+        summary: Some(text()),
+        error: Some(text()),
+        paused: Some(PauseReason::Crash),
+        queued: 1,
+        approvals: vec![Approval {
+            id: ApprovalId::new(ID),
+            call: text(),
+            asked_at: at,
+            agent: Some(agent_ref()),
+        }],
+        tasks: vec![TaskId::new(ID)],
+        parent: Some(agent_ref()),
+        children: vec![Child {
+            id: AgentId::new(ID),
+            name: text(),
+            kind: Some(text()),
+            background: true,
+            started_at: at,
+            outcome: Some(SubagentOutcome::Completed),
+        }],
+        archived: false,
+        stopped: false,
+        displaced: Some(agent_ref()),
+        untrusted_hooks: Some(text()),
+        broken_hooks: Some(text()),
+    }
+}
+
+fn conversation() -> Conversation {
+    Conversation {
+        id: ConversationId::new(ID),
+        ordinal: 1,
+        parent: None,
+        from: Some(origin()),
+        source: BeginSource::Fork,
+        began: Seq(1),
+        began_at: Timestamp::from_millis(0),
+        head: Seq(1),
+        sealed: Some(SealReason::Reset),
+        current: true,
+        title: Some(text()),
+        turns: 1,
+        ended_turns: 1,
+        compactions: 1,
+        context_tokens: 1,
+        usage: Usage::default(),
+        labels: BTreeMap::new(),
+        purged: false,
+        last_request: Some(text()),
+    }
+}
+
+fn origin() -> Origin {
+    Origin {
+        agent: agent_ref(),
+        conversation: ConversationId::new(ID),
+        seq: Seq(1),
+    }
+}
+
+#[test]
+fn the_page_lists_every_field_of_agents_and_conversations() {
+    let agent = json!(agent());
+    same("agent", &agent);
+    same("agent reference", &agent["parent"]);
+    same("process", &agent["process"]);
+    same("current conversation", &agent["conversation"]);
+    same("last turn", &agent["last_turn"]);
+    same("approval", &agent["approvals"][0]);
+    same("subagent", &agent["children"][0]);
+    same("usage", &agent["usage"]);
+    let line = AgentLine {
+        id: AgentId::new(ID),
+        name: text(),
+        mode: Mode::Persistent,
+        phase: Phase::Idle,
+        process: Process {
+            state: ProcessState::Up,
+            pid: None,
+        },
+        generation: 1,
+        conversations: 1,
+        usage: Usage::default(),
+        created_at: Timestamp::from_millis(0),
+        updated_at: Timestamp::from_millis(0),
+        archived: false,
+        parent: None,
+    };
+    same("agent line", &json!(line));
+    let list = Agents {
+        agents: Vec::new(),
+        total: 0,
+        next: None,
+    };
+    same("list", &json!(list));
+    same("conversation", &json!(conversation()));
+    same("origin", &json!(origin()));
+    let all = Conversations {
+        current: None,
+        undo: None,
+        redo: None,
+        conversations: Vec::new(),
+    };
+    same("conversations", &json!(all));
+    let turn = EndedTurn {
+        number: 1,
+        id: TurnId::new(ID),
+        conversation: ConversationId::new(ID),
+        seq: Seq(1),
+        ended_at: Timestamp::from_millis(0),
+        status: TurnStatus::Completed,
+        compacts: true,
+    };
+    same("ended turn", &json!(turn));
+}
+
+#[test]
+fn the_page_lists_every_field_of_receipts_and_tasks() {
+    let sent = Sent {
+        agent: agent_ref(),
+        prompt: PromptId::new(ID),
+        phase: Phase::Idle,
+        repeated: false,
+        seq: Seq(1),
+    };
+    same("sent", &json!(sent));
+    let created = Created {
+        agent: agent(),
+        prompt: Some(PromptId::new(ID)),
+    };
+    same("created", &json!(created));
+    let forked = Forked {
+        agent: agent(),
+        from: origin(),
+        repeated: false,
+    };
+    same("forked", &json!(forked));
+    let compacted = Compacted {
+        op: OpId::new(ID),
+        conversation: ConversationId::new(ID),
+        outcome: CompactionOutcome::Failed,
+        tokens: 1,
+        error: Some(text()),
+    };
+    same("compacted", &json!(compacted));
+    let killed = Killed {
+        calls: Vec::new(),
+        tasks: Vec::new(),
+        subagents: Vec::new(),
+    };
+    same("killed", &json!(killed));
+    let report = HookReport {
+        hook: HookId::new(ID),
+        event: HookEvent::PreReset,
+        outcome: None,
+        decision: hook::Decision::default(),
+    };
+    same("hook report", &json!(report));
+    let task = Task {
+        id: TaskId::new(ID),
+        agent: agent_ref(),
+        conversation: ConversationId::new(ID),
+        ordinal: Some(1),
+        turn: None,
+        tool: text(),
+        command: None,
+        started_at: Timestamp::from_millis(0),
+        output_bytes: 0,
+        state: TaskState::Ended,
+        running: false,
+        exit: Some(TaskExit::Code { code: 1 }),
+    };
+    same("task", &json!(task));
+    same("tasks", &json!(Tasks { tasks: Vec::new() }));
+    let output = agentd_client::api::Output {
+        text: text(),
+        next: 1,
+        is_over: true,
+    };
+    same("output", &json!(output));
+    let checkpoint = Checkpointed {
+        conversation: ConversationId::new(ID),
+        label: text(),
+        seq: Seq(1),
+        transcript: text(),
+    };
+    same("checkpoint", &json!(checkpoint));
+    let ended = Ended {
+        tasks: Vec::new(),
+        subagents: Vec::new(),
+    };
+    same("ended", &json!(ended));
+    let purged = Purged {
+        conversations: Vec::new(),
+        events: 0,
+        blobs: 0,
+    };
+    same("purged", &json!(purged));
+    let daemon = Daemon {
+        version: text(),
+        pid: 1,
+        home: text(),
+        started_at: Timestamp::from_millis(0),
+        agents: 1,
+        awake: 1,
+        memory: 1,
+        home_id: text(),
+        read_only: Some(text()),
+    };
+    same("daemon", &json!(daemon));
+}
+
+#[test]
+fn the_page_lists_every_field_of_hooks() {
+    let problem = hook::Problem {
+        severity: hook::Severity::Error,
+        at: text(),
+        what: text(),
+        hint: Some(text()),
+    };
+    same("hook problem", &json!(problem));
+    let source = HookSource {
+        layer: Layer::User,
+        path: None,
+        hash: None,
+        trusted: true,
+        problems: Vec::new(),
+    };
+    same("hook source", &json!(source));
+    let line = HookLine {
+        event: HookEvent::Stop,
+        matcher: text(),
+        layer: Layer::User,
+        run: text(),
+        timeout_ms: 1,
+        is_async: false,
+        on_failure: OnFailure::default(),
+        state: HookState::Active,
+        can_block: true,
+        runtimes: vec![Runtime::Native],
+    };
+    same("hook", &json!(line));
+    let list = HookList {
+        sources: Vec::new(),
+        hooks: Vec::new(),
+    };
+    same("hook list", &json!(list));
+    let checked = CheckedHooks {
+        handlers: 1,
+        problems: Vec::new(),
+        ok: true,
+    };
+    same("hook check", &json!(checked));
+    let verdict = hook::Verdict {
+        decision: hook::Decision::default(),
+        reason: Some(text()),
+        context: Some(text()),
+        updated_input: Some(serde_json::Map::new()),
+        updated_output: Some(text()),
+        stop: Some(text()),
+        title: Some(text()),
+        initial_prompt: Some(text()),
+    };
+    same("hook verdict", &json!(verdict));
+}
+
+/// Objects that the command line makes by itself, as it prints them.
+#[test]
+fn the_page_lists_every_field_that_the_command_line_prints() {
+    let place = Place::with_coder();
+    fs::write(place.work().join("a.md"), "---\nprovider: demo\n---\n").unwrap();
+    let mut answer = place.json(&["send", "coder", "run `true`"]);
+    answer["op"] = Value::Null;
+    same("answer", &answer);
+    assert_eq!(answer["agent"]["name"], "coder");
+    same("receipt", &place.json(&["reset", "coder"]));
+    same("status", &place.json(&["status"]));
+    // It exits with 4 where there are no namespaces, and prints the same object.
+    let doctor = place.run(&["doctor", "--json"]);
+    same("doctor", &serde_json::from_str(&doctor.out).unwrap());
+    same("export", &place.json(&["export", "coder"]));
+    same("applied", &place.json(&["apply", "other", "-f", "a.md"]));
+    same("config", &place.json(&["config"]));
+    same("completions", &place.json(&["completions", "bash"]));
+    same("hook test", &place.json(&["hooks", "test", "SessionStart"]));
+    let checked = place.json(&["hooks", "check"]);
+    assert!(checked["ok"].is_boolean() && checked["sources"].is_array());
+    let archived = place.json(&["rm", "other"]);
+    assert!(archived["ended"].is_object() && archived["id"].is_string());
+    same("daemon stopped", &place.json(&["daemon", "stop"]));
+    same("verify", &place.json(&["verify"]));
+    same("repaired", &place.json(&["verify", "--repair"]));
+}
+
+#[test]
+fn every_verb_is_on_the_page() {
+    let help = Place::new().ok(&["--help"]);
+    let verbs = help.split("Commands:\n").nth(1).unwrap();
+    let verbs = verbs.split("\n\n").next().unwrap().lines();
+    let table = PAGE.split("## Verbs").nth(1).unwrap();
+    let table = table.split("## Objects").next().unwrap();
+    for verb in verbs.filter_map(|line| line.strip_prefix("  ")) {
+        let verb = verb.split_whitespace().next().unwrap_or_default();
+        if ["help", "demo", "daemon", "hooks", ""].contains(&verb) {
+            continue;
+        }
+        assert!(table.contains(&format!("`{verb}`")), "{verb}");
+    }
+}
+
+/// Times were milliseconds, and money was called differently in each object.
+#[test]
+fn times_are_rfc_3339_and_money_is_cost_usd() {
+    let place = Place::with_coder();
+    place.ok(&["send", "coder", "run `true`"]);
+    let agent = place.json(&["show", "coder"]);
+    for field in ["created_at", "updated_at", "completed_at"] {
+        let text = agent[field].as_str().unwrap();
+        assert!(text.len() == 24 && text.ends_with('Z'), "{field}: {text}");
+    }
+    let all = place.json(&["conversations", "coder"]);
+    let first = &all["conversations"][0];
+    assert!(first["began_at"].is_string(), "{first}");
+    assert!(first["usage"].get("cost_usd").is_some(), "{first}");
+    // Lines of the journal are as they are in the chain.
+    assert!(place.lines(&["logs", "coder"])[0]["at"].is_i64());
+}
+
+/// With `--json`, errors printed nothing on standard output.
+#[test]
+fn errors_and_timeouts_are_objects_with_the_prompt_and_what_to_do() {
+    let place = Place::with_coder();
+    let failure = |code: i32, args: &[&str]| {
+        let ran = place.run(&[args, &["--json"]].concat());
+        assert_eq!(ran.code, Some(code), "{args:?}: {ran:#?}");
+        assert_eq!(ran.out.lines().count(), 1, "{args:?}: {ran:#?}");
+        let object: Value = serde_json::from_str(&ran.out).unwrap();
+        object
+    };
+    let object = failure(7, &["show", "codr"]);
+    same("error", &object);
+    assert_eq!(
+        (&object["kind"], &object["exit"]),
+        (&json!("not_found"), &json!(7))
+    );
+    assert_eq!(object["next"], "did you mean `coder`?");
+    assert_eq!(failure(2, &["nosuchverb"])["kind"], "usage");
+    assert_eq!(failure(2, &["send", "coder", ""])["kind"], "usage");
+    let send = ["send", "coder", "--timeout", "200ms", "run `sleep 100`"];
+    let object = failure(124, &send);
+    let prompt = object["prompt"].as_str().unwrap().to_owned();
+    assert!(
+        object["next"].as_str().unwrap().contains(&prompt),
+        "{object}"
+    );
+    let object = failure(124, &["wait", "coder", &prompt, "--timeout", "200ms"]);
+    assert_eq!(object["prompt"], json!(prompt));
+    place.ok(&["interrupt", "coder"]);
+    until("the turn's end", || {
+        (place.json(&["show", "coder"])["phase"] == "idle").then_some(())
+    });
+    // What has an object of its own prints that alone, with what to do.
+    let object = failure(130, &["wait", "coder", &prompt]);
+    assert_eq!(
+        (&object["status"], &object["prompt"]),
+        (&json!("interrupted"), &json!(prompt))
+    );
+    assert!(object["next"].is_string(), "{object}");
+    place.ok(&["stop", "coder"]);
+    let object = failure(6, &["send", "coder", "run `true`"]);
+    assert_eq!(object["status"], "waiting");
+    assert!(
+        object["next"]
+            .as_str()
+            .unwrap()
+            .contains("agentd start coder")
+    );
+}

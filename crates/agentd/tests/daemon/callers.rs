@@ -1,0 +1,183 @@
+//! Who may ask the daemon for what: the user for everything, what an agent started for next to nothing.
+
+use crate::house::{House, until};
+use agentd_core::link::{Down, Hello, Refusal, Secret, Up, VERSION};
+use agentd_core::state::Phase;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+
+const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
+
+/// Runs a command as a tool of `coder`; its exit codes, as it wrote them to the file `codes`.
+fn codes(house: &House, command: &str) -> Vec<String> {
+    let file = house.work().join("codes");
+    let _none_before = fs::remove_file(&file);
+    let call = serde_json::json!({ "command": command });
+    house.completed("coder", &format!("do: call shell {call} ;; say done"));
+    let codes = fs::read_to_string(&file).unwrap_or_default();
+    codes.lines().map(str::to_owned).collect()
+}
+
+fn each(args: &[&str]) -> String {
+    let each = args
+        .iter()
+        .map(|args| format!("'{AGENTD}' {args} >> said 2>&1; echo $? >> codes"));
+    each.collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn a_tool_sees_its_own_agent_and_nothing_else() {
+    let house = House::new();
+    house.create("coder");
+    house.create("other");
+    let sent = house.completed("other", "do: say the canary sings");
+    let looks = each(&[
+        "show coder --json",
+        "conversations coder --json",
+        "show other",
+        "logs other",
+        "export other stolen",
+        "list",
+        "tasks",
+        &format!("wait other {}", sent.prompt),
+        "show nobody",
+    ]);
+    let codes = codes(&house, &looks);
+    assert_eq!(codes, ["0", "0", "3", "3", "3", "3", "3", "3", "3"]);
+    let said = fs::read_to_string(house.work().join("said")).unwrap();
+    assert!(!said.contains("canary"), "{said}");
+    assert!(!house.work().join("stolen").exists());
+}
+
+#[test]
+fn a_tool_changes_nothing() {
+    let house = House::new();
+    house.create("coder");
+    house.create("other");
+    let exported = house.work().join("other.agentd");
+    let exported = exported.display().to_string();
+    let out = house.cli(&["export", "other", &exported]);
+    assert!(out.status.success(), "{out:?}");
+    let changes = [
+        "create mine --provider demo",
+        "run --provider demo hello",
+        &format!("import {exported} --as mine"),
+        "send other hello --no-wait",
+        "send coder hello --no-wait",
+        "stop other",
+        "stop coder",
+        "start other",
+        "interrupt other",
+        "restart other",
+        "continue other",
+        "checkpoint other x",
+        "reset other",
+        "set other model=x",
+        "set coder permissions.default=allow",
+        "rename other mine",
+        "rm other",
+        "purge other --yes",
+        "fork other mine",
+        "hooks trust",
+        "daemon stop",
+    ];
+    let codes = codes(&house, &each(&changes));
+    for (change, code) in changes.iter().zip(&codes) {
+        assert_eq!(code, "3", "{change}");
+    }
+    assert_eq!(codes.len(), changes.len());
+    let list = house.cli(&["list", "--json"]);
+    let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
+    let names: Vec<_> = list["agents"].as_array().unwrap().iter().collect();
+    assert_eq!(names.len(), 2, "{list:#}");
+    assert_eq!(house.show("other").phase, Phase::Idle);
+}
+
+/// What a process says about itself in its arguments makes nobody trust it.
+#[test]
+fn forged_arguments_and_records_gain_nothing() {
+    let house = House::new();
+    house.create("coder");
+    house.create("other");
+    let forged = house
+        .home()
+        .join("hooks/00000000-0000-0000-0000-000000000001");
+    let forged = forged.display();
+    let id = house.show("other").id;
+    // It has the directory, the owner and the record of a hook of `other`, with its own pid in it.
+    let command = format!(
+        "mkdir -p {forged}; printf {id} > {forged}/owner; \
+         bash -c 'set -- $(cut -d\" \" -f1,22 /proc/$$/stat); \
+         printf \"{{\\\"shim\\\":{{\\\"pid\\\":$1,\\\"start_ticks\\\":$2}},\\\"leader\\\":null,\\\"boot\\\":\\\"\\\",\\\"cgroup\\\":null}}\" > {forged}/running; \
+         {AGENTD} reset coder >> said 2>&1; echo $? >> codes; \
+         {AGENTD} show other >> said 2>&1; echo $? >> codes' --agentd-shim {forged}; true"
+    );
+    assert_eq!(codes(&house, &command), ["3", "3"]);
+    // And whoever pretends to be one without a record is in doubt, though it was started by the user.
+    let out = std::process::Command::new("bash")
+        .args(["-c", &format!("{AGENTD} reset other; exit $?")])
+        .args(["--agentd-shim", "/nowhere"])
+        .env("AGENTD_HOME", house.home())
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(3), "{out:?}");
+    assert_eq!(house.show("other").generation, 1);
+}
+
+/// An orphan of a shim that was killed comes to the daemon, and is not taken for the user.
+#[test]
+fn killing_its_shim_makes_no_tool_a_user() {
+    let house = House::new();
+    house.create("coder");
+    house.create("other");
+    let orphan = format!(
+        "until [ $(cut -d\" \" -f4 /proc/self/stat) -ne $1 ] && [ $(cut -d\" \" -f4 /proc/$$/stat) -ne $1 ]; \
+         do sleep 0.02; done; {AGENTD} reset other; echo $? > {}/orphan",
+        house.work().display()
+    );
+    fs::write(house.work().join("orphan.sh"), orphan).unwrap();
+    let command = "setsid sh orphan.sh $PPID & sleep 0.1; kill -9 $PPID; sleep 5";
+    let call = serde_json::json!({ "command": command });
+    house.send("coder", &format!("do: call shell {call} ;; say done"));
+    // It is ended with what else the shim left, or it asks first and is refused.
+    until("the end of the call", || {
+        (house.show("coder").phase == Phase::Idle).then_some(())
+    });
+    if let Ok(code) = fs::read_to_string(house.work().join("orphan")) {
+        assert_ne!(code.trim(), "0");
+    }
+    assert_eq!(house.show("other").generation, 1);
+}
+
+/// A tool that speaks the link's language and knows the agent's id is given neither the agent nor its keys.
+#[test]
+fn the_link_needs_the_secret_of_the_process_that_was_started() {
+    let house = House::new();
+    let id = house.create("coder").id;
+    house.completed("coder", "do: say hello");
+    for secret in ["", "0000", &"0".repeat(64)] {
+        let hello = Up::Hello(Hello {
+            v: VERSION,
+            agent: id,
+            runtime: agentd_core::id::RuntimeId::from_bytes([7; 16]),
+            secret: Secret::new(secret.to_owned()),
+            seen: None,
+            env: Default::default(),
+        });
+        let mut link = UnixStream::connect(house.home().join("run/link.sock")).unwrap();
+        let mut frame = serde_json::to_vec(&hello).unwrap();
+        frame.push(0);
+        link.write_all(&frame).unwrap();
+        let mut said = Vec::new();
+        BufReader::new(link).read_until(0, &mut said).unwrap();
+        said.pop();
+        let why = Refusal::Unproven;
+        assert_eq!(Down::read(&said).unwrap(), Down::Refused { why });
+    }
+    // What is on disk is no secret, and what is shown is none either.
+    let shown = house.cli(&["show", "coder", "--json"]);
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["process"].get("runtime"), None);
+    house.completed("coder", "do: say again");
+}

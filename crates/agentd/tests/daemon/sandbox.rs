@@ -1,0 +1,300 @@
+//! What a tool can do in the sandbox that every agent has by default, and what it cannot. Skipped where the kernel has no
+//! namespaces for it.
+
+use crate::house::{House, until};
+use agentd_core::event::{Body, Kind};
+use agentd_core::spec::{AgentSpec, Network, Sandbox};
+use agentd_core::state::Phase;
+use serde_json::{Value, json};
+use std::fs;
+use std::net::TcpListener;
+
+const CANARY: &str = "canary-7f3a";
+
+/// A house with an agent whose tools are in this sandbox; none where this machine cannot have it.
+fn house(change: impl FnOnce(&mut AgentSpec)) -> Option<House> {
+    if let Err(missing) = agentd_sandbox::support().namespaces {
+        println!("skipped: {missing}");
+        return None;
+    }
+    let house = House::new();
+    let mut spec = house.spec();
+    spec.sandbox = Some(Sandbox::WorkspaceWrite);
+    change(&mut spec);
+    house.create_with("coder", spec);
+    Some(house)
+}
+
+/// What a command writes, and its exit code, as the model sees it.
+fn run(house: &House, command: &str) -> String {
+    tool(house, "shell", &json!({ "command": command }))
+}
+
+fn tool(house: &House, name: &str, arguments: &Value) -> String {
+    house.completed("coder", &format!("do: call {name} {arguments} ;; say done"));
+    let events = house.events("coder");
+    let result = events.iter().rev().find_map(|event| match &event.body {
+        Body::ResultAdded(result) => Some(result.blocks.clone()),
+        _ => None,
+    });
+    let mut words = Vec::new();
+    result
+        .unwrap()
+        .iter()
+        .for_each(|block| block.words(&mut words));
+    words.join("\n")
+}
+
+#[test]
+fn a_command_writes_its_work_tree_and_nothing_else() {
+    let Some(house) = house(|_| {}) else { return };
+    let outside = house.root().join("outside");
+    fs::write(&outside, CANARY).unwrap();
+    let said = run(
+        &house,
+        &format!(
+            "echo mine > inside; cat inside; echo x > {0}; cat {0}; echo y > /tmp/own; cat /tmp/own; \
+             echo z > /usr/z; exit 7",
+            outside.display()
+        ),
+    );
+    assert!(said.contains("mine") && said.contains('y'), "{said}");
+    assert!(said.contains("exit code 7"), "{said}");
+    assert!(!said.contains(CANARY), "{said}");
+    assert_eq!(
+        fs::read_to_string(house.work().join("inside")).unwrap(),
+        "mine\n"
+    );
+    assert_eq!(fs::read_to_string(&outside).unwrap(), CANARY);
+    // Its temporary files are there for its next command, and for nobody else.
+    assert!(run(&house, "cat /tmp/own").contains('y'));
+    assert!(!std::path::Path::new("/tmp/own").exists());
+}
+
+#[test]
+fn a_command_sees_neither_the_state_nor_the_sockets_nor_other_processes() {
+    let Some(house) = house(|_| {}) else { return };
+    let script = format!(
+        "ls -a {0}; head -c 16 {0}/journal.db; ls {0}/run; ls -d /proc/[0-9]* | wc -l; \
+         cat /proc/*/environ | tr '\\0' '\\n' | grep -c sk-; cat /proc/1/cmdline; kill -9 {1}",
+        house.home().display(),
+        house.daemon_pid().unwrap()
+    );
+    fs::write(house.work().join("attack.sh"), script).unwrap();
+    let said = run(&house, "sh attack.sh");
+    assert!(
+        !said.contains("SQLite") && !said.contains("api.sock"),
+        "{said}"
+    );
+    assert!(house.block(house.client().daemon()).is_ok());
+    house.completed("coder", "do: say still here");
+}
+
+#[test]
+fn file_tools_obey_the_same_rules() {
+    let Some(house) = house(|_| {}) else { return };
+    let outside = house.root().join("outside");
+    fs::write(&outside, CANARY).unwrap();
+    let path = outside.display().to_string();
+    let said = tool(&house, "read_file", &json!({ "path": path }));
+    assert!(!said.contains(CANARY), "{said}");
+    tool(&house, "write_file", &json!({"path": path, "content": "x"}));
+    tool(
+        &house,
+        "edit_file",
+        &json!({"path": path, "old": CANARY, "new": "x"}),
+    );
+    assert_eq!(fs::read_to_string(&outside).unwrap(), CANARY);
+    std::os::unix::fs::symlink(&outside, house.work().join("link")).unwrap();
+    let said = tool(&house, "read_file", &json!({ "path": "link" }));
+    assert!(!said.contains(CANARY), "{said}");
+    tool(
+        &house,
+        "write_file",
+        &json!({"path": "link", "content": "x"}),
+    );
+    assert_eq!(fs::read_to_string(&outside).unwrap(), CANARY);
+    let said = tool(
+        &house,
+        "search_files",
+        &json!({"pattern": "canary", "path": house.root().display().to_string()}),
+    );
+    assert!(!said.contains(CANARY), "{said}");
+    let said = tool(
+        &house,
+        "write_file",
+        &json!({"path": "a/b", "content": "x"}),
+    );
+    assert!(said.contains("Wrote"), "{said}");
+    let said = tool(&house, "read_file", &json!({ "path": "a/b" }));
+    assert!(said.contains('x'), "{said}");
+    let said = tool(&house, "list_files", &json!({}));
+    assert!(said.contains("a/b"), "{said}");
+}
+
+/// A hook that git would run, as the user, the next time that the user looks at the work tree.
+#[test]
+fn a_tool_plants_nothing_in_a_git_directory() {
+    let Some(house) = house(|_| {}) else { return };
+    let git = |args: &[&str]| {
+        let out = std::process::Command::new("git")
+            .args(args)
+            .current_dir(house.work())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "{out:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["config", "user.email", "a@b.c"]);
+    git(&["config", "user.name", "a"]);
+    run(
+        &house,
+        "echo 'touch planted' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit; \
+         git config core.fsmonitor 'touch planted'; mv .git .git2; \
+         echo x > x; git add x; git commit -qm x",
+    );
+    tool(
+        &house,
+        "write_file",
+        &json!({"path": ".git/hooks/pre-commit", "content": "touch planted"}),
+    );
+    git(&["status"]);
+    git(&["log", "-1"]);
+    assert!(!house.work().join("planted").exists());
+    assert!(!house.work().join(".git/hooks/post-commit").exists());
+    assert!(!house.work().join(".git/hooks/pre-commit").exists());
+}
+
+#[test]
+fn without_a_network_nothing_is_reached() {
+    let Some(house) = house(|spec| spec.network = Some(Network::Off)) else {
+        return;
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached");
+    assert!(!run(&house, &connect).contains("reached\n"));
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err());
+}
+
+#[test]
+fn read_only_writes_nothing() {
+    let Some(house) = house(|spec| spec.sandbox = Some(Sandbox::ReadOnly)) else {
+        return;
+    };
+    fs::write(house.work().join("there"), "words").unwrap();
+    let said = run(&house, "cat there; echo x > new; echo y > there");
+    assert!(said.contains("words"), "{said}");
+    assert!(!house.work().join("new").exists());
+    tool(
+        &house,
+        "write_file",
+        &json!({"path": "new", "content": "x"}),
+    );
+    assert!(!house.work().join("new").exists());
+    assert_eq!(
+        fs::read_to_string(house.work().join("there")).unwrap(),
+        "words"
+    );
+}
+
+/// Recovery finds a command in its namespace, and none runs twice.
+#[test]
+fn a_sandboxed_command_outlives_its_daemon_and_its_runtime() {
+    let Some(house) = house(|_| {}) else { return };
+    let command =
+        "echo ran >> effects; until [ -e go ]; do sleep 0.05; done; echo ended >> effects; exit 3";
+    let call = json!({ "command": command });
+    let sent = house.send("coder", &format!("do: call shell {call} ;; say done"));
+    until("the command", || (house.effects() == ["ran"]).then_some(()));
+    house.daemon_has_keys();
+    house.kill_runtime("coder");
+    house.kill_daemon();
+    house.start_daemon();
+    fs::write(house.work().join("go"), "").unwrap();
+    let answer = house.answer("coder", sent.prompt);
+    assert_eq!(answer.text, "done");
+    assert_eq!(house.effects(), ["ran", "ended"]);
+    assert_eq!(house.count("coder", Kind::ToolStarted), 1);
+}
+
+#[test]
+fn an_interrupt_and_a_background_task_end_as_without_a_sandbox() {
+    let Some(house) = house(|_| {}) else { return };
+    let call = json!({ "command": "echo up; sleep 1000", "background": true });
+    house.completed("coder", &format!("do: call shell {call} ;; say done"));
+    let tasks = house.block(house.client().tasks("coder")).unwrap();
+    assert_eq!(tasks.tasks.len(), 1, "{tasks:?}");
+    let call = json!({ "command": "echo began >> effects; sleep 1000" });
+    house.send("coder", &format!("do: call shell {call} ;; say done"));
+    until("the command", || {
+        (house.effects() == ["began"]).then_some(())
+    });
+    house.block(house.client().interrupt("coder")).unwrap();
+    until("the end of the turn", || {
+        (house.show("coder").phase == Phase::Idle).then_some(())
+    });
+    house.cli(&["stop", "coder"]);
+    house.cli(&["rm", "coder"]);
+    until("the end of the task", || {
+        let out = std::process::Command::new("pgrep")
+            .args(["-f", "sleep 1000"])
+            .output()
+            .unwrap();
+        (!out.status.success()).then_some(())
+    });
+}
+
+/// The user's own directory for temporary files does not exist in the sandbox, and directories that overlayfs or a tool
+/// left without any permission kept an ordinary user from purging the agent.
+#[test]
+fn an_ordinary_user_has_temporary_files_and_can_purge_the_agent() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    const USER: u32 = 54_321;
+    if let Err(missing) = agentd_sandbox::support().namespaces {
+        println!("skipped: {missing}");
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let is_root = rustix::process::geteuid().is_root();
+    let program = root.path().join("agentd");
+    fs::copy(env!("CARGO_BIN_EXE_agentd"), &program).unwrap();
+    fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    for name in ["home", "home/.cache", "home/temporary", "work", "state"] {
+        let dir = root.path().join(name);
+        fs::create_dir(&dir).unwrap();
+        if is_root {
+            std::os::unix::fs::chown(&dir, Some(USER), Some(USER)).unwrap();
+        }
+    }
+    let agentd = |args: &[&str]| {
+        let mut command = std::process::Command::new(&program);
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", root.path().join("home"))
+            .env("TMPDIR", root.path().join("home/temporary"))
+            .env("AGENTD_HOME", root.path().join("state"))
+            .current_dir(root.path().join("work"));
+        if is_root {
+            command.uid(USER).gid(USER);
+        }
+        let out = command.output().unwrap();
+        assert_eq!(out.status.code(), Some(0), "{args:?}: {out:?}");
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    agentd(&["create", "coder", "--provider", "demo"]);
+    let command =
+        "run `mktemp; echo x > ~/.cache/x; mkdir /tmp/shut; touch /tmp/shut/x; chmod 0 /tmp/shut`";
+    let said = agentd(&["send", "coder", command]);
+    assert!(said.contains("/tmp/tmp."), "{said}");
+    agentd(&["rm", "coder"]);
+    agentd(&["purge", "coder", "--yes"]);
+    let left = fs::read_dir(root.path().join("state/agents")).unwrap();
+    assert_eq!(left.count(), 0);
+    agentd(&["daemon", "stop"]);
+}

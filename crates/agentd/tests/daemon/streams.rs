@@ -1,0 +1,212 @@
+//! Streams of events: one that ends says so, and a part of the journal is never taken for all of it.
+
+use crate::house::{House, until};
+use agentd_client::api::{AllEventsQuery, Item};
+use agentd_client::{Client, Error, Kind};
+use rustix::process::Signal;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixListener;
+use std::process::Stdio;
+
+/// More pages than one, and more than what a pipe and a socket hold of a stream.
+const CHANGES: usize = 900;
+
+/// An agent with a long journal.
+fn with_a_long_journal(house: &House) {
+    house.create("coder");
+    let client = house.client();
+    house.block(async {
+        for n in 0..CHANGES {
+            let spec = agentd_core::spec::AgentSpec {
+                system: words(n),
+                ..house.spec()
+            };
+            client.set_spec("coder", &spec).await.unwrap();
+        }
+    });
+}
+
+fn words(n: usize) -> String {
+    format!("You are number {n:04}.")
+}
+
+/// A daemon that ended in the middle of a stream left the client with a part of the journal, and exit code 0.
+#[test]
+fn a_replay_goes_on_where_the_daemon_ended() {
+    let house = House::new();
+    with_a_long_journal(&house);
+    let all = house.events("coder").len();
+    let mut command = house.command();
+    command.args(["replay", "--json"]).envs(house.caller());
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = child.stdout.take().unwrap();
+    // The first byte has come, and the rest waits for us to read it: the stream is under way.
+    let mut first = [0; 1];
+    out.read_exact(&mut first).unwrap();
+    house.signal_daemon(Signal::TERM);
+    let mut text = String::from_utf8(first.to_vec()).unwrap();
+    out.read_to_string(&mut text).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    let seqs: Vec<u64> = text
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["seq"]
+                .as_u64()
+                .unwrap()
+        })
+        .collect();
+    let expected: Vec<u64> = (1..=all as u64).collect();
+    assert_eq!(seqs, expected);
+}
+
+/// An event that cannot be read ended the stream as if there were no more.
+#[test]
+fn a_damaged_event_ends_a_replay_with_an_error() {
+    let house = House::new();
+    with_a_long_journal(&house);
+    let sent = house.cli(&["daemon", "stop"]);
+    assert!(sent.status.success(), "{sent:?}");
+    let path = house.home().join("journal.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let needle = words(CHANGES - 200);
+    let at = bytes
+        .windows(needle.len())
+        .position(|found| found == needle.as_bytes())
+        .unwrap();
+    bytes[at] = b'y';
+    std::fs::write(&path, bytes).unwrap();
+    for args in [&["replay", "--json"][..], &["replay"]] {
+        let ran = house.cli(args);
+        assert!(!ran.status.success(), "{args:?}");
+        let err = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(err.contains("damaged") || err.contains("checksum"), "{err}");
+    }
+    house.cli(&["daemon", "stop"]);
+}
+
+/// Answers one request with these bytes, and hangs up.
+fn answering(house: &House, answer: &'static [u8]) -> Client {
+    let path = house.root().join("fake.sock");
+    let _old = std::fs::remove_file(&path);
+    let listener = UnixListener::bind(&path).unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 4096];
+        let _read = stream.read(&mut request).unwrap();
+        stream.write_all(answer).unwrap();
+    });
+    Client::new(path)
+}
+
+fn items(house: &House, answer: &'static [u8]) -> Vec<Result<Item, Error>> {
+    let client = answering(house, answer);
+    house.block(async {
+        let mut events = client.replay(&AllEventsQuery::default()).await.unwrap();
+        let mut items = Vec::new();
+        while let Some(item) = events.next().await {
+            items.push(item);
+        }
+        items
+    })
+}
+
+#[test]
+fn a_stream_without_its_end_is_an_error() {
+    let house = House::empty();
+    // Ended in order, as far as HTTP is concerned.
+    let cut = items(
+        &house,
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n\
+          1d\r\nevent: caught_up\ndata: {}\n\n\n\r\n0\r\n\r\n",
+    );
+    assert!(
+        matches!(&cut[..], [Ok(Item::CaughtUp), Err(Error::Broken(_))]),
+        "{cut:?}"
+    );
+    let whole = items(
+        &house,
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n\
+          16\r\nevent: end\ndata: {}\n\n\n\r\n0\r\n\r\n",
+    );
+    assert!(whole.is_empty(), "{whole:?}");
+    let problem = items(
+        &house,
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n\
+          event: problem\ndata: {\"type\":\"about:blank\",\"kind\":\"internal\",\"title\":\"damaged\",\"status\":500}\n\n",
+    );
+    match &problem[..] {
+        [Err(Error::Problem(problem))] => assert_eq!(problem.kind, Kind::Internal),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A body that was cut off is no file.
+#[test]
+fn an_export_that_was_cut_off_is_an_error() {
+    let house = House::empty();
+    let client = answering(
+        &house,
+        b"HTTP/1.1 200 OK\r\ncontent-type: application/zstd\r\ncontent-length: 100\r\n\r\nhalf",
+    );
+    let cut = house.block(client.export("coder"));
+    assert!(matches!(cut, Err(Error::Broken(_))), "{cut:?}");
+}
+
+/// `logs -f` goes on when the daemon was killed, and shows each event once.
+#[test]
+fn logs_of_one_agent_go_on_where_the_daemon_ended() {
+    let house = House::new();
+    house.create("coder");
+    let mut command = house.command();
+    command
+        .args(["logs", "coder", "-f", "--json"])
+        .envs(house.caller());
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let mut first = [0; 1];
+    out.read_exact(&mut first).unwrap();
+    house.kill_daemon();
+    // Whoever follows starts another one.
+    let answer = until("a daemon", || house.block(house.client().daemon()).ok());
+    assert!(answer.pid > 0);
+    house.completed("coder", "do: say hello");
+    let last = house.events("coder").last().unwrap().seq.0;
+    let mut text = String::from_utf8(first.to_vec()).unwrap();
+    let mut buffer = [0; 4096];
+    while !text
+        .lines()
+        .any(|line| line.contains(&format!("\"seq\":{last},")))
+    {
+        let count = out.read(&mut buffer).unwrap();
+        assert!(count > 0, "{text}");
+        text.push_str(&String::from_utf8_lossy(&buffer[..count]));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let seqs: Vec<u64> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok()?["seq"].as_u64())
+        .collect();
+    assert!(
+        seqs.windows(2).all(|pair| pair[1] == pair[0] + 1),
+        "{seqs:?}"
+    );
+}
+
+/// A control: the same replay by a daemon that passes a part of the journal off as all of it.
+#[test]
+fn a_daemon_that_cuts_a_stream_short_is_found_out() {
+    let house = House::empty();
+    house.mistake("short_stream");
+    house.start_daemon();
+    with_a_long_journal(&house);
+    let all = house.events("coder").len();
+    let ran = house.cli(&["replay", "--json"]);
+    let shown = String::from_utf8_lossy(&ran.stdout).lines().count();
+    assert!(shown < all, "{shown} of {all}");
+}
