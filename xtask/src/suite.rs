@@ -76,7 +76,8 @@ fn tests(setting: &Setting) -> Suite {
             Runner::CargoTest,
         )
     };
-    let mut env = Vec::new();
+    // A log that is cut short keeps its end: the message of a failed test, not a long backtrace.
+    let mut env = vec![("RUST_BACKTRACE", "0")];
     if setting.long {
         env.push(("AGENTD_TEST_LONG", "1"));
         if setting.nextest {
@@ -142,7 +143,7 @@ mod tests {
         let shown = tests(&long).shown();
         assert_eq!(
             shown,
-            "AGENTD_TEST_LONG='1' cargo nextest run --workspace --profile long"
+            "RUST_BACKTRACE='0' AGENTD_TEST_LONG='1' cargo nextest run --workspace --profile long"
         );
     }
 

@@ -85,6 +85,9 @@ pub enum Error {
         path: PathBuf,
         source: std::io::Error,
     },
+    /// The socket is another user's: nothing was sent to it.
+    #[error("the daemon at {path} belongs to another user")]
+    Stranger { path: PathBuf, uid: u32 },
     /// The connection broke in the middle.
     #[error("the connection to the daemon broke: {0}")]
     Broken(String),

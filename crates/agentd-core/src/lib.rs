@@ -34,6 +34,7 @@ pub mod message;
 mod op;
 pub mod permission;
 pub mod place;
+pub mod plain;
 pub mod recover;
 pub mod repair;
 pub mod request;

@@ -9,6 +9,7 @@ use crate::hooks::Hooks;
 use crate::layout::Layout;
 use crate::lifecycle::create::canonical;
 use crate::problem::{Result, of_store};
+use crate::sockets::ToolSockets;
 use crate::stop_mark::StopMark;
 use crate::transcript::Transcripts;
 use agentd_client::api::{AgentRef, Env};
@@ -45,6 +46,7 @@ pub struct Daemon {
     /// How long a reset or a stop waits for all SessionEnd hooks together.
     pub session_end_wait: Duration,
     pub runtime_env: Vec<(OsString, OsString)>,
+    pub tool_sockets: ToolSockets,
     /// What this process was started with.
     own_env: Arc<Env>,
     claims: Arc<Claims>,
@@ -128,6 +130,7 @@ impl Daemon {
             orphan: settings.orphan,
             session_end_wait: settings.session_end_wait,
             runtime_env: settings.runtime_env,
+            tool_sockets: ToolSockets::default(),
             own_env: Arc::new(settings.env),
             desks: tokio::sync::Mutex::default(),
             envs: Mutex::default(),

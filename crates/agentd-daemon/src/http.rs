@@ -98,11 +98,21 @@ fn noun(method: &Method, path: &str) -> &'static str {
     }
 }
 
-pub async fn serve(daemon: Arc<Daemon>, listener: Arc<UnixListener>) {
+/// Serves the clients of a socket. With `tools_of`, all of them are tools of that agent.
+pub async fn serve(
+    daemon: Arc<Daemon>,
+    listener: Arc<UnixListener>,
+    tools_of: Option<agentd_core::id::AgentId>,
+) {
     let mut ending = daemon.ending();
     let mut late = daemon.ending();
     let app = router(Arc::clone(&daemon)).into_make_service_with_connect_info::<Caller>();
-    let serve = axum::serve(Own { daemon, listener }, app);
+    let own = Own {
+        daemon,
+        listener,
+        tools_of,
+    };
+    let serve = axum::serve(own, app);
     let serve = serve.with_graceful_shutdown(async move {
         left(&mut ending).await;
     });

@@ -4,7 +4,9 @@ use agentd_core::id::AgentId;
 use agentd_process::{Identity, failpoint};
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
@@ -60,6 +62,15 @@ impl Layout {
     /// The digest of the secret that the newest process of an agent was given.
     fn proof(&self, agent: AgentId) -> PathBuf {
         self.seats().join(format!("{agent}.proof"))
+    }
+
+    /// Bound into the sandbox of the agent's tools: it holds their socket and nothing else.
+    pub fn tool_socket_dir(&self, agent: AgentId) -> PathBuf {
+        self.run().join("a").join(agent.to_string())
+    }
+
+    pub fn tool_socket(&self, agent: AgentId) -> PathBuf {
+        self.tool_socket_dir(agent).join("s")
     }
 
     /// The directories of all agents.
@@ -123,8 +134,9 @@ impl Layout {
 
     /// Makes what is missing; nobody else may look.
     pub fn make(&self) -> io::Result<()> {
-        for folder in [self.home.clone(), self.run(), self.seats()] {
-            private(&folder)?;
+        for dir in [self.home.clone(), self.run(), self.seats()] {
+            private(&dir)?;
+            keep_private(&dir)?;
         }
         Ok(())
     }
@@ -197,6 +209,7 @@ impl Layout {
             _ => Ok(()),
         };
         gone(remove_tree(&self.agent_folder(agent)))?;
+        gone(remove_tree(&self.tool_socket_dir(agent)))?;
         gone(std::fs::remove_file(self.proof(agent)))?;
         gone(std::fs::remove_file(self.seat(agent)))
     }
@@ -239,6 +252,21 @@ fn open_up(dir: &Path) -> io::Result<()> {
         if entry.file_type()?.is_dir() {
             open_up(&entry.path())?;
         }
+    }
+    Ok(())
+}
+
+/// A directory of another user is refused: that user could read and replace what is in it. One of ours that others can
+/// enter is closed to them.
+fn keep_private(dir: &Path) -> io::Result<()> {
+    let metadata = std::fs::metadata(dir)?;
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        let why = format!("{} belongs to another user", dir.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    if metadata.mode() & 0o077 != 0 {
+        tracing::warn!(dir = %dir.display(), "directory was open to other users; closed it");
+        std::fs::set_permissions(dir, Permissions::from_mode(0o700))?;
     }
     Ok(())
 }

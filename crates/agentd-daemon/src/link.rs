@@ -5,6 +5,7 @@ mod drafts;
 use crate::daemon::{Daemon, left};
 use crate::desk::{Connection, Desk, Guard};
 use crate::lifecycle;
+use crate::sockets;
 use crate::spawn::{caught, spawn};
 use agentd_core::event::Event;
 use agentd_core::hook::Fire;
@@ -211,6 +212,8 @@ async fn greet(
             return None;
         }
     };
+    // Before the runtime can start a tool: the directory is bound into the tool's sandbox if it is there.
+    sockets::serve_tools(daemon, desk.id);
     let (_, incarnation) = side.current()?;
     side.greeted(guard.state.head);
     guard.link = side;

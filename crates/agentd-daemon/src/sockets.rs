@@ -1,17 +1,21 @@
-//! The daemon's two sockets. Whoever cleans up may delete them, and then nobody could reach the daemon, nor
-//! start another one while it lives: it makes them anew. Not if the whole home is gone: then it ends.
+//! The daemon's sockets: one for clients, one for runtimes, and one per agent for its tools.
+//!
+//! A clean-up job may delete the first two. Then no client could reach the daemon, nor start another one while it lives:
+//! the daemon makes them anew, unless the whole home is gone: then it ends.
 
 use crate::daemon::{Daemon, left};
 use crate::layout::Layout;
 use crate::spawn::keep;
 use crate::{Error, http, io_error, link};
+use agentd_core::id::AgentId;
+use std::collections::HashMap;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::UnixListener;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 /// How often it is looked whether they are there.
 const LOOK: Duration = Duration::from_millis(150);
@@ -43,8 +47,61 @@ pub fn serve_links(daemon: &Arc<Daemon>, listener: UnixListener) -> JoinHandle<(
 pub fn serve_api(daemon: &Arc<Daemon>, listener: UnixListener) -> JoinHandle<()> {
     let (daemon, listener) = (Arc::clone(daemon), Arc::new(listener));
     keep("api", daemon.ending(), move || {
-        http::serve(Arc::clone(&daemon), Arc::clone(&listener))
+        http::serve(Arc::clone(&daemon), Arc::clone(&listener), None)
     })
+}
+
+/// Serves the tools of an agent at its own socket, whose directory is bound into their sandbox. Called when the agent's
+/// process comes: until then none of its tools can have been started by this daemon, and an older one connects again.
+pub fn serve_tools(daemon: &Arc<Daemon>, agent: AgentId) {
+    let path = daemon.layout.tool_socket(agent);
+    if daemon.tool_sockets.has(agent) && path.exists() {
+        return;
+    }
+    let made = daemon
+        .layout
+        .make_below(&daemon.layout.tool_socket_dir(agent))
+        .map_err(io_error("the directory of the tools' socket"));
+    let listener = match made.and_then(|()| listen(&path)) {
+        Ok(listener) => Arc::new(listener),
+        Err(error) => {
+            // The path may be too long for a socket. The agent works; its tools cannot ask the daemon.
+            tracing::warn!(%agent, %error, "tools cannot reach the daemon");
+            return;
+        }
+    };
+    let served = Arc::clone(daemon);
+    let task = keep("tools' socket", daemon.ending(), move || {
+        http::serve(Arc::clone(&served), Arc::clone(&listener), Some(agent))
+    });
+    daemon.tool_sockets.put(agent, task.abort_handle());
+}
+
+/// The sockets that are served, by agent. Dropping one ends its server.
+#[derive(Default)]
+pub struct ToolSockets(Mutex<HashMap<AgentId, AbortHandle>>);
+
+impl ToolSockets {
+    fn served(&self) -> MutexGuard<'_, HashMap<AgentId, AbortHandle>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has(&self, agent: AgentId) -> bool {
+        self.served().contains_key(&agent)
+    }
+
+    fn put(&self, agent: AgentId, server: AbortHandle) {
+        if let Some(old) = self.served().insert(agent, server) {
+            old.abort();
+        }
+    }
+
+    /// When the agent is purged.
+    pub fn close(&self, agent: AgentId) {
+        if let Some(server) = self.served().remove(&agent) {
+            server.abort();
+        }
+    }
 }
 
 /// Makes those anew that are gone. Who came by the old ones is served as before.

@@ -24,6 +24,8 @@ pub struct Place<'a> {
     pub state: Option<&'a Path>,
     /// The user's home.
     pub home: Option<PathBuf>,
+    /// With the socket of the agent's tools in it. Without it they cannot reach the daemon.
+    pub socket_dir: Option<&'a Path>,
 }
 
 /// None lets tools do what their user may do.
@@ -61,7 +63,10 @@ pub fn confined(spec: &AgentSpec, place: &Place<'_>) -> Result<Option<Confined>,
         tmp,
         caches,
         kept: vec![place.folder.join("outputs"), place.folder.join("tasks")],
-        socket_dir: None,
+        socket_dir: place
+            .socket_dir
+            .filter(|dir| dir.is_dir())
+            .map(Path::to_owned),
         network: match spec.network.unwrap_or_default() {
             Network::On => agentd_sandbox::Network::On,
             Network::Off => agentd_sandbox::Network::Off,

@@ -279,6 +279,9 @@ impl From<agentd_client::Error> for Error {
             Client::NotRunning { ref source, .. } => unavailable(error.to_string())
                 .because(source)
                 .next("start one with `agentd daemon start`"),
+            Client::Stranger { uid, .. } => Self::new(Exit::Refused, error.to_string())
+                .because(format_args!("user {uid} would get your keys and prompts"))
+                .next("set AGENTD_HOME to a directory of your own"),
             Client::Broken(why) => unavailable("the connection to the daemon broke".to_owned())
                 .because(why)
                 .next("nothing that was accepted is lost: look with `agentd status`"),

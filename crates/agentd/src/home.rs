@@ -4,6 +4,10 @@ use crate::error::{Error, Exit};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// The socket of an agent's tools, in the environment of each of them that runs in a sandbox: it is the only one that
+/// they can see.
+pub const SOCKET: &str = "AGENTD_SOCKET";
+
 /// The folder that `AGENTD_HOME` names, or the usual one.
 pub fn folder() -> Result<PathBuf, Error> {
     choose(|name| std::env::var_os(name))

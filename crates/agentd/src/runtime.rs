@@ -75,7 +75,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         let left = std::fs::read_to_string(file).unwrap_or_default();
         spec.env.extend(variables(&left));
     }
-    let whose = whose(layout, &folded.state.name)?;
+    let whose = whose(layout, agent, &folded.state.name)?;
     let asking = Some(asking);
     let ready = setup::ready(
         &catalog,
@@ -121,7 +121,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     }
 }
 
-fn whose(layout: &Layout, name: &str) -> Result<Whose, Error> {
+fn whose(layout: &Layout, agent: AgentId, name: &str) -> Result<Whose, Error> {
     let cannot = |error: io::Error| {
         Error::new(Exit::Unavailable, "the home cannot be recognised").because(error)
     };
@@ -130,6 +130,7 @@ fn whose(layout: &Layout, name: &str) -> Result<Whose, Error> {
         home: Some(layout.home().to_owned()),
         name: name.to_owned(),
         boot: agentd_daemon::home::boot_of(&identity).map_err(cannot)?,
+        socket: Some(layout.tool_socket(agent)),
     })
 }
 

@@ -63,6 +63,8 @@ pub struct Whose {
     pub name: String,
     /// This start of the machine, as the agent's home calls it.
     pub boot: BootId,
+    /// Where tools in a sandbox reach the daemon; none where there is no daemon.
+    pub socket: Option<PathBuf>,
 }
 
 impl Whose {
@@ -72,13 +74,18 @@ impl Whose {
             home: crate::home::folder().ok(),
             name: name.to_owned(),
             boot: boot()?,
+            socket: None,
         })
     }
 
-    fn env(&self) -> impl Iterator<Item = (String, String)> {
-        let home = self.home.as_ref().and_then(|home| home.to_str());
-        let home = home.map(|home| ("AGENTD_HOME".to_owned(), home.to_owned()));
+    fn env(&self, is_confined: bool) -> impl Iterator<Item = (String, String)> {
+        let text = |path: &PathBuf| path.to_str().map(str::to_owned);
+        let home = self.home.as_ref().and_then(text);
+        let socket = self.socket.as_ref().filter(|_| is_confined).and_then(text);
+        let home = home.map(|home| ("AGENTD_HOME".to_owned(), home));
+        let socket = socket.map(|socket| (crate::home::SOCKET.to_owned(), socket));
         home.into_iter()
+            .chain(socket)
             .chain([("AGENTD_AGENT".to_owned(), self.name.clone())])
     }
 }
@@ -131,6 +138,7 @@ pub fn ready(
         folder,
         state: whose.home.as_deref(),
         home: surroundings.get("HOME").map(PathBuf::from),
+        socket_dir: whose.socket.as_deref().and_then(Path::parent),
     };
     let confined = confine::confined(spec, &place)?;
     let tmp = confined.as_ref().map(|_| confine::tmp(spec));
@@ -142,7 +150,7 @@ pub fn ready(
             &spec.env,
         )
         .into_iter()
-        .chain(whose.env())
+        .chain(whose.env(confined.is_some()))
         .chain(tmp)
         .collect(),
         confined,

@@ -2,6 +2,7 @@
 
 use crate::connect::{client_at, listens, log};
 use crate::error::{Error, Exit};
+use crate::home;
 use crate::outside;
 use agentd_client::{Client, Kind, Problem, Retry, Unanswered};
 use agentd_core::environment::is_handed_on;
@@ -142,6 +143,11 @@ impl Starter {
             return Ok(());
         }
         outside::check()?;
+        if std::env::var_os(home::SOCKET).is_some_and(|path| !path.is_empty()) {
+            let what = format!("no daemon listens at {}", self.client.socket().display());
+            let next = format!("unset {} to use the daemon's own socket", home::SOCKET);
+            return Err(Error::new(Exit::Unavailable, what).next(next));
+        }
         let layout = Layout::new(&self.home);
         let made = private(&layout.run());
         made.map_err(|error| cannot_use(&layout.run(), error))?;

@@ -5,6 +5,7 @@
 //! colours survive: [`Paint`] writes noncharacters, which Unicode reserves for internal use, and this module turns them
 //! into escape sequences. Text from outside that contains such a noncharacter can at worst add one of our colours.
 
+use agentd_core::plain;
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Reset, Style};
 use std::borrow::Cow;
@@ -152,17 +153,9 @@ const fn is_paint(c: char) -> bool {
     matches!(c, '\u{FDD0}'..='\u{FDDF}')
 }
 
-/// Neither a control character, nor one that is invisible or changes the direction of what comes after it.
+/// Our own marks for colours are not plain where they come from outside.
 fn is_plain(c: char) -> bool {
-    match c {
-        '\n' | '\t' => true,
-        // Bidirectional marks, embeddings, overrides and isolates.
-        '\u{061C}' | '\u{200E}' | '\u{200F}' => false,
-        '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => false,
-        // Line separators, the byte order mark, tags.
-        '\u{2028}' | '\u{2029}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}' => false,
-        _ => !c.is_control() && !is_paint(c),
-    }
+    plain::is_plain(c) && !is_paint(c)
 }
 
 #[cfg(test)]

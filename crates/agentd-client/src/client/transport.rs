@@ -149,6 +149,7 @@ impl Client {
             path: self.socket.clone(),
             source,
         })?;
+        self.check_owner(&stream)?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
             .map_err(broken)?;
@@ -176,6 +177,21 @@ impl Client {
             Ok(problem) => Err(Error::Problem(Box::new(problem))),
             Err(_) => Err(Error::Strange(format!("{status} without a reason"))),
         }
+    }
+}
+
+impl Client {
+    /// Requests carry keys: they are for a daemon of the same user, whoever made the socket.
+    fn check_owner(&self, stream: &UnixStream) -> Result<(), Error> {
+        let path = self.socket.clone();
+        let owner = match stream.peer_cred() {
+            Ok(owner) => owner.uid(),
+            Err(source) => return Err(Error::NotRunning { path, source }),
+        };
+        if owner == rustix::process::geteuid().as_raw() {
+            return Ok(());
+        }
+        Err(Error::Stranger { path, uid: owner })
     }
 }
 

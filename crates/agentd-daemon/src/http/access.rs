@@ -39,6 +39,9 @@ pub enum Access {
 pub struct Own {
     pub daemon: Arc<Daemon>,
     pub listener: Arc<UnixListener>,
+    /// The agent whose tools this socket is for: every caller is one of them, whatever it is otherwise. None for the
+    /// daemon's own socket.
+    pub tools_of: Option<AgentId>,
 }
 
 impl Listener for Own {
@@ -60,7 +63,10 @@ impl Listener for Own {
                 continue;
             };
             if peer.uid() == rustix::process::getuid().as_raw() {
-                let caller = Caller::of(&self.daemon.layout, &peer);
+                let caller = match self.tools_of {
+                    Some(agent) => Caller::Tool { agent: Some(agent) },
+                    None => Caller::of(&self.daemon.layout, &peer),
+                };
                 return (stream, caller);
             }
         }

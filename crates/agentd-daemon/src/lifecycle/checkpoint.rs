@@ -10,6 +10,7 @@ use agentd_core::begin::INIT;
 use agentd_core::event::{Body, CheckpointSet, OpReceipt};
 use agentd_core::id::{ConversationId, Seq};
 use agentd_core::place::TurnName;
+use agentd_core::plain::is_plain_line;
 use agentd_core::recover::SESSION_LATEST;
 
 const LONGEST: usize = 64;
@@ -39,6 +40,10 @@ pub async fn checkpoint(
     let label = ask.label.unwrap_or_else(|| format!("at-{at}"));
     if label.trim().is_empty() || label.len() > LONGEST {
         let what = format!("a label has 1 to {LONGEST} bytes");
+        return Err(Problem::new(Kind::Invalid, what));
+    }
+    if !is_plain_line(&label) {
+        let what = "a label has no control characters and is one line";
         return Err(Problem::new(Kind::Invalid, what));
     }
     if label == INIT || label == SESSION_LATEST {

@@ -93,6 +93,11 @@ impl Desk {
         Some(Box::new(confined))
     }
 
+    /// Whether commands run in a sandbox.
+    pub const fn is_confined(&self) -> bool {
+        self.confined.is_some()
+    }
+
     pub fn has_no_network(&self) -> bool {
         let confined = self.confined.as_ref();
         confined.is_some_and(|confined| confined.policy.network == Network::Off)

@@ -1,5 +1,7 @@
 //! `fetch_url`: a text from the web. Off unless it is asked for by name.
 
+mod public;
+
 use super::blocking::{self, Cancelled};
 use super::desk::Desk;
 use super::failure::{Failure, said};
@@ -12,6 +14,7 @@ use agentd_core::spec::Decision;
 use agentd_core::turn::Finished;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
+use public::{PublicResolver, Reach};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Client, Response, Url};
@@ -95,6 +98,8 @@ async fn fetch(job: &Job<Arguments>) -> Result<Finished, Failure> {
         return Err(Failure::new(text));
     }
     let url = job.arguments.address()?;
+    let reach = Reach::of(&job.desk);
+    reach.check(&url)?;
     let response = client(&job.desk)?.get(url).send().await;
     let response = response.map_err(|error| cannot(&error))?;
     let status = response.status();
@@ -123,18 +128,25 @@ fn client(desk: &Arc<Desk>) -> Result<Client, Failure> {
     let tls = tls::config();
     let tls = tls.map_err(|error| Failure::new(format!("TLS cannot be set up: {error}.")))?;
     let desk = Arc::clone(desk);
+    let reach = Reach::of(&desk);
     let client = Client::builder()
         .tls_backend_preconfigured(tls)
         .timeout(PATIENCE)
-        .redirect(Policy::custom(move |attempt| follow(&desk, attempt)))
-        .build();
-    client.map_err(|error| cannot(&error))
+        .redirect(Policy::custom(move |attempt| follow(&desk, attempt)));
+    let client = match reach {
+        Reach::Everything => client,
+        Reach::Public => client.dns_resolver(Arc::new(PublicResolver)),
+    };
+    client.build().map_err(|error| cannot(&error))
 }
 
 /// An address that is led to needs leave as much as the one that was given.
 fn follow(desk: &Desk, attempt: Attempt<'_>) -> reqwest::redirect::Action {
     if attempt.previous().len() > MAX_REDIRECTS {
         return attempt.error(format!("more than {MAX_REDIRECTS} redirects"));
+    }
+    if let Err(refused) = Reach::of(desk).check(attempt.url()) {
+        return attempt.error(refused.text().to_owned());
     }
     let here = attempt.previous().first().map(|url| [subject(url)]);
     let asked = here

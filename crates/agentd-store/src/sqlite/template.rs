@@ -7,6 +7,7 @@ use super::{Options, connect, schema};
 use crate::error::{Disk, Error, Result};
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +28,7 @@ pub fn make(
     durable: Durable,
 ) -> Result<()> {
     if path.exists() {
-        return Ok(());
+        return keep_private(path).map_err(|error| Error::Unavailable(of_io(error)));
     }
     let new = unused(path);
     let made = fill(options, &new, migrations).and_then(|()| {
@@ -59,7 +60,18 @@ fn fill(options: &Options, path: &Path, migrations: &[schema::Migration]) -> Res
         .map_err(|(_, error)| Error::Unavailable(Disk::from_sqlite(error)))
 }
 
+/// Closed to other users. SQLite gives its other files the mode of the database.
+fn keep_private(path: &Path) -> io::Result<()> {
+    let metadata = fs::metadata(path)?;
+    let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
+    if is_ours && metadata.mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(())
+}
+
 fn place(new: &Path, path: &Path, durable: Durable) -> io::Result<()> {
+    keep_private(new)?;
     if durable == Durable::Yes {
         File::open(new)?.sync_all()?;
     }

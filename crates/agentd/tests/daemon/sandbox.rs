@@ -3,7 +3,7 @@
 
 use crate::house::{House, until};
 use agentd_core::event::{Body, Kind};
-use agentd_core::spec::{AgentSpec, Network, Sandbox};
+use agentd_core::spec::{AgentSpec, Decision, Network, Rule, Sandbox};
 use agentd_core::state::Phase;
 use serde_json::{Value, json};
 use std::fs;
@@ -67,7 +67,8 @@ fn a_command_writes_its_work_tree_and_nothing_else() {
     );
     assert_eq!(fs::read_to_string(&outside).unwrap(), CANARY);
     // Its temporary files are there for its next command, and for nobody else.
-    assert!(run(&house, "cat /tmp/own").contains('y'));
+    let said = run(&house, "cat /tmp/own");
+    assert!(said.starts_with("y\n"), "{said}");
     assert!(!std::path::Path::new("/tmp/own").exists());
 }
 
@@ -175,6 +176,30 @@ fn without_a_network_nothing_is_reached() {
     let port = listener.local_addr().unwrap().port();
     let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached");
     assert!(!run(&house, &connect).contains("reached\n"));
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err());
+}
+
+/// What listens on this machine trusts its own users, and a cloud's metadata service gives its keys to whoever asks.
+#[test]
+fn fetch_url_reaches_nothing_on_this_machine() {
+    let Some(house) = house(|spec| {
+        spec.tools = Some(vec!["fetch_url".to_owned()]);
+        spec.permissions = vec![Rule {
+            tool: "fetch_url".to_owned(),
+            pattern: None,
+            decision: Decision::Allow,
+        }];
+    }) else {
+        return;
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433"] {
+        let url = format!("http://{host}:{port}/");
+        let said = tool(&house, "fetch_url", &json!({ "url": url }));
+        assert!(said.contains("public internet"), "{host}: {said}");
+    }
     listener.set_nonblocking(true).unwrap();
     assert!(listener.accept().is_err());
 }

@@ -2,6 +2,17 @@
 //! more, and no other could be started beside it.
 
 use crate::house::{House, until};
+use agentd_core::spec::Sandbox;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
+/// Another user.
+const STRANGER: u32 = 54_322;
 
 #[test]
 fn a_deleted_socket_is_made_anew() {
@@ -21,4 +32,119 @@ fn a_deleted_socket_is_made_anew() {
     house.kill_runtime("coder");
     assert_eq!(house.completed("coder", "do: say again").text, "again");
     assert_eq!(house.daemon_pid(), pid, "it is the same daemon");
+}
+
+/// In a sandbox a tool sees one socket, on which it is a tool of its agent, whatever its process looks like.
+#[test]
+fn a_tool_in_a_sandbox_has_a_socket_of_its_own() {
+    if let Err(missing) = agentd_sandbox::support().namespaces {
+        println!("skipped: {missing}");
+        return;
+    }
+    let house = House::new();
+    house.create("other");
+    let mut spec = house.spec();
+    spec.sandbox = Some(Sandbox::WorkspaceWrite);
+    let program = Path::new(AGENTD);
+    let dir = program.parent().unwrap().display().to_string();
+    spec.readable = vec![dir];
+    house.create_with("coder", spec);
+    let script = format!(
+        "for verb in 'show coder' 'show other' list 'stop other' 'send other hello' 'create mine --provider demo' \
+         'daemon stop'; do {AGENTD} $verb >> said 2>&1; echo $? >> codes; done; ls {}/run >> said",
+        house.home().display()
+    );
+    fs::write(house.work().join("ask.sh"), script).unwrap();
+    let call = serde_json::json!({ "command": "sh ask.sh" });
+    let codes = || {
+        let file = house.work().join("codes");
+        let _none_before = fs::remove_file(&file);
+        house.completed("coder", &format!("do: call shell {call} ;; say done"));
+        let codes = fs::read_to_string(&file).unwrap_or_default();
+        let said = fs::read_to_string(house.work().join("said")).unwrap_or_default();
+        assert!(!said.contains("api.sock"), "{said}");
+        (codes.lines().map(str::to_owned).collect::<Vec<_>>(), said)
+    };
+    let (first, said) = codes();
+    assert_eq!(first, ["0", "3", "3", "3", "3", "3", "3"], "{said}");
+    // The socket is there again with the next daemon, for the same directory.
+    house.daemon_has_keys();
+    house.kill_daemon();
+    house.start_daemon();
+    assert_eq!(codes().0, first);
+}
+
+#[test]
+fn the_state_is_closed_to_other_users() {
+    let house = House::new();
+    house.create("coder");
+    house.completed("coder", "do: say hello");
+    house.kill_daemon();
+    let open = |path: &Path| {
+        let mode = fs::metadata(path).unwrap().permissions().mode();
+        (mode & 0o077 != 0).then(|| path.to_owned())
+    };
+    let files = fs::read_dir(house.home()).unwrap();
+    let open_files: Vec<_> = files
+        .filter_map(|entry| open(&entry.unwrap().path()))
+        .collect();
+    assert!(open_files.is_empty(), "{open_files:?}");
+    // What an earlier version or a careless copy left open is closed.
+    let journal = house.home().join("journal.db");
+    fs::set_permissions(&journal, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(house.home(), fs::Permissions::from_mode(0o755)).unwrap();
+    house.start_daemon();
+    assert_eq!(open(&house.home()), None);
+    assert_eq!(open(&journal), None);
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can make a directory that belongs to another user");
+        return;
+    }
+    house.kill_daemon();
+    std::os::unix::fs::chown(house.home(), Some(STRANGER), None).unwrap();
+    let out = house.command().args(["daemon", "run"]).output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(4), "{said}");
+    assert!(said.contains("belongs to another user"), "{said}");
+}
+
+/// A socket that another user put in its place gets no key and no prompt.
+#[test]
+fn a_strangers_socket_is_sent_nothing() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can be another user as well");
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let run = root.path().join("run");
+    fs::create_dir(&run).unwrap();
+    fs::set_permissions(root.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    fs::set_permissions(&run, fs::Permissions::from_mode(0o777)).unwrap();
+    let script = "import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.bind(sys.argv[1])\ns.listen()\n\
+                  print('up',flush=True)\nwhile True:\n c,_=s.accept()\n print(len(c.recv(9)),flush=True)";
+    let spawned = Command::new("python3")
+        .args(["-c", script, &run.join("api.sock").display().to_string()])
+        .uid(STRANGER)
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut stranger) = spawned else {
+        println!("skipped: there is no python3");
+        return;
+    };
+    let mut lines = BufReader::new(stranger.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "up");
+    let out = Command::new(AGENTD)
+        .args(["send", "coder", "hello"])
+        .env("AGENTD_HOME", root.path())
+        .env("ANTHROPIC_API_KEY", "sk-canary")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(3), "{said}");
+    assert!(said.contains("belongs to another user"), "{said}");
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+    let received: Vec<String> = lines.map(Result::unwrap).collect();
+    assert!(!received.is_empty());
+    assert!(received.iter().all(|bytes| bytes == "0"), "{received:?}");
 }

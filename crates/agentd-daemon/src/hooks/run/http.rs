@@ -49,7 +49,11 @@ async fn ask(
     let client = daemon.hooks.client.get_or_init(|| {
         // Whoever was first has chosen the same.
         let _chosen = rustls::crypto::ring::default_provider().install_default();
-        reqwest::Client::builder().build().ok()
+        reqwest::Client::builder()
+            // The input and the headers are for the address that the hooks file names.
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .ok()
     });
     let client = client.as_ref().ok_or("there is no way to call a service")?;
     let mut request = client

@@ -61,6 +61,7 @@ pub fn remove_all(daemon: &Daemon, agent: AgentId) -> io::Result<()> {
     if daemon.layout.holder(agent)?.is_some() {
         return Ok(());
     }
+    daemon.tool_sockets.close(agent);
     daemon.layout.forget_agent(agent)
 }
 
