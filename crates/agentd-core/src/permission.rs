@@ -7,21 +7,31 @@
 //! character, everything else is itself, and the pattern must fit the subject from end to end.
 //! A rule's tool may be `*`, and a rule without a pattern is about all calls.
 //!
-//! A line for the shell is more than one command, so its rules lean to the safe side:
+//! A line for the shell is parsed, and its rules are about the simple commands in it, wherever they stand: in
+//! lists, pipelines, loops, substitutions, here-documents, and in the arguments of `env`, `xargs`, `sh -c` and
+//! their like. Quotes are removed first. The rules lean to the safe side:
 //!
-//! - An *allow* pattern never lets more commands run than it shows. A line with control characters
-//!   (`;` `&` `|` `<` `>` `` ` `` `$(` or a new line) matches only where the pattern is `*`, or has
-//!   the very same ones in the same order: `git *` does not allow `git status; rm -rf /`.
-//! - A *deny* or *ask* pattern matches the whole line, or any one command in it.
+//! - *Allow* rules cover a line if together they cover each command of it. A `*` may stand for a word that is only
+//!   known at run time (`git log $x`), but not for an assignment before a command or a file that is written to:
+//!   the pattern must show these. A command that another one runs must be covered too. The pattern `*` covers any
+//!   line.
+//! - A *deny* or *ask* rule matches the whole line as text, or any command in it, with or without the path of
+//!   its program.
+//! - A line that cannot be parsed, or in which it is decided at run time what is run (`eval`, `$x`, `… | sh`), is
+//!   covered by no allow pattern but `*`. Where there are deny or ask patterns, it is at least asked about.
 //!
-//! Rules keep a model within what the user meant. They are no wall against somebody who wants to get
-//! around them: the shell has more ways to write a command than any pattern knows.
+//! Rules keep a model within what the user meant. They are no boundary: a program that a rule allows can run others
+//! in ways that no line shows (`make`, `python -c`). The sandbox is the boundary.
 
+mod commands;
 mod glob;
-mod line;
+mod shell;
+mod verdict;
 
 #[cfg(test)]
 mod tests;
+
+pub use verdict::{Because, Verdict};
 
 use crate::spec::{Decision, Rule};
 
@@ -44,11 +54,29 @@ impl Subject {
 
 /// What the rules say about a call of `tool`; `default` where they say nothing.
 pub fn decide(rules: &[Rule], tool: &str, subject: &Subject, default: Decision) -> Decision {
-    let matching = rules.iter().filter(|rule| matches(rule, tool, subject));
-    let decisions = matching.map(|rule| rule.decision);
-    decisions
-        .max_by_key(|decision| strictness(*decision))
-        .unwrap_or(default)
+    verdict(rules, tool, subject).map_or(default, |verdict| verdict.decision)
+}
+
+/// What the rules say about a call of `tool`, and why. None where no rule is about it.
+pub fn verdict(rules: &[Rule], tool: &str, subject: &Subject) -> Option<Verdict> {
+    let is_about_tool = |rule: &&Rule| rule.tool == "*" || rule.tool == tool;
+    let rules: Vec<&Rule> = rules.iter().filter(is_about_tool).collect();
+    match subject {
+        Subject::Command(line) => commands::verdict(&rules, line),
+        Subject::Names(names) => {
+            let matching = rules
+                .into_iter()
+                .filter_map(|rule| Some((rule, matching_name(rule, names)?)));
+            let (rule, name) = matching.max_by_key(|(rule, _)| strictness(rule.decision))?;
+            Some(Verdict {
+                decision: rule.decision,
+                because: Because::Rule {
+                    rule: rule.clone(),
+                    matched: name.to_owned(),
+                },
+            })
+        }
+    }
 }
 
 /// The stricter one of two decisions about the same call.
@@ -95,16 +123,10 @@ const fn strictness(decision: Decision) -> u8 {
     }
 }
 
-fn matches(rule: &Rule, tool: &str, subject: &Subject) -> bool {
-    if rule.tool != "*" && rule.tool != tool {
-        return false;
-    }
-    let Some(pattern) = rule.pattern.as_deref() else {
-        return true;
-    };
-    match (subject, rule.decision) {
-        (Subject::Names(names), _) => names.iter().any(|name| glob::fits(pattern, name)),
-        (Subject::Command(line), Decision::Allow) => line::is_allowed_by(line, pattern),
-        (Subject::Command(line), Decision::Ask | Decision::Deny) => line::is_hit_by(line, pattern),
+fn matching_name<'a>(rule: &Rule, names: &'a [String]) -> Option<&'a str> {
+    let mut names = names.iter().map(String::as_str);
+    match rule.pattern.as_deref() {
+        Some(pattern) => names.find(|name| glob::fits(pattern, name)),
+        None => Some(names.next().unwrap_or_default()),
     }
 }

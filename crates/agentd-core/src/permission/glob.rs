@@ -3,8 +3,14 @@
 /// Whether the pattern fits all of the text. Takes at most the product of their lengths, whatever
 /// they are.
 pub(super) fn fits(pattern: &str, text: &str) -> bool {
+    let text: Vec<Option<char>> = text.chars().map(Some).collect();
+    fits_whatever(pattern, &text)
+}
+
+/// Whether the pattern fits all of the text whatever stands at the places that are `None`: any run of
+/// characters, or none. So only a `*` fits there.
+pub(super) fn fits_whatever(pattern: &str, text: &[Option<char>]) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
-    let text: Vec<char> = text.chars().collect();
     let (mut at, mut from) = (0, 0);
     // The newest `*`, and where what follows it was last tried.
     let mut star: Option<(usize, usize)> = None;
@@ -14,7 +20,7 @@ pub(super) fn fits(pattern: &str, text: &str) -> bool {
                 star = Some((at, from));
                 at += 1;
             }
-            Some(c) if *c == '?' || *c == text[from] => {
+            Some(c) if text[from].is_some_and(|known| *c == '?' || *c == known) => {
                 at += 1;
                 from += 1;
             }
@@ -29,4 +35,10 @@ pub(super) fn fits(pattern: &str, text: &str) -> bool {
         }
     }
     pattern[at..].iter().all(|c| *c == '*')
+}
+
+/// What every text begins with that the pattern fits.
+pub(super) fn literal_start(pattern: &str) -> &str {
+    let end = pattern.find(['*', '?']).unwrap_or(pattern.len());
+    &pattern[..end]
 }

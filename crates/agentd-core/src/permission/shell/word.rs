@@ -1,0 +1,372 @@
+//! Words: quotes are removed, and what is only known when the line runs is marked.
+
+use super::grammar::Reader;
+use super::{Assignment, Command, Unparsed};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::permission) struct Word {
+    /// Without quotes. What is only known at run time is as it was written.
+    pub text: String,
+    /// How many bytes of the text are certain; the rest depends on the run. None for all of them.
+    pub certain: Option<usize>,
+    /// Up to here nothing was quoted or expanded. None for the whole text.
+    bare: Option<usize>,
+}
+
+impl Word {
+    /// A word that stands for what another program will fill in.
+    pub fn unknown() -> Self {
+        Self {
+            text: String::new(),
+            certain: Some(0),
+            bare: Some(0),
+        }
+    }
+
+    pub fn is_certain(&self) -> bool {
+        self.certain.is_none()
+    }
+
+    /// The text, if it had no quotes and no expansions: only then can it be a word of the grammar.
+    pub fn bare(&self) -> Option<&str> {
+        (self.bare.is_none() && self.is_certain()).then_some(self.text.as_str())
+    }
+
+    /// Makes everything from that text on uncertain, where it is part of the word.
+    pub fn fill_in(&mut self, placeholder: &str) {
+        if let Some(at) = self.text.find(placeholder) {
+            self.certain = Some(self.certain.map_or(at, |certain| certain.min(at)));
+        }
+    }
+
+    /// `NAME=value` or `NAME+=value`, as it may stand before a command.
+    pub fn assignment(&self) -> Option<Assignment> {
+        let at = self.text.find('=')?;
+        let name = self.text[..at].trim_end_matches('+');
+        let is_bare = self.bare.is_none_or(|bare| at < bare);
+        (is_bare && at - name.len() <= 1 && is_name(name)).then(|| Assignment {
+            name: name.to_owned(),
+            text: self.text.clone(),
+        })
+    }
+}
+
+pub(super) fn is_name(text: &str) -> bool {
+    let is_start = |c: char| c.is_ascii_alphabetic() || c == '_';
+    text.starts_with(is_start) && text.chars().all(|c| is_start(c) || c.is_ascii_digit())
+}
+
+#[derive(Default)]
+pub(super) struct WordBuilder {
+    text: String,
+    certain: Option<usize>,
+    bare: Option<usize>,
+    /// Where an unquoted `[` is: with a `]` after it, it is a glob.
+    bracket: Option<usize>,
+    /// Where an unquoted `{` is, and whether an unquoted `,` or `..` came after it.
+    brace: Option<(usize, bool)>,
+    has_begun: bool,
+}
+
+impl WordBuilder {
+    fn push_bare(&mut self, c: char) {
+        let at = self.text.len();
+        match c {
+            '*' | '?' => self.depends_from(at),
+            '[' => self.bracket = self.bracket.or(Some(at)),
+            ']' => self
+                .bracket
+                .into_iter()
+                .for_each(|at| self.depends_from(at)),
+            '{' => self.brace = self.brace.or(Some((at, false))),
+            ',' => self.brace = self.brace.map(|(at, _)| (at, true)),
+            '.' if self.text.ends_with('.') => self.brace = self.brace.map(|(at, _)| (at, true)),
+            '}' => {
+                if let Some((at, true)) = self.brace {
+                    self.depends_from(at);
+                }
+            }
+            _ => {}
+        }
+        self.has_begun = true;
+        self.text.push(c);
+    }
+
+    fn push_quoted(&mut self, text: &str) {
+        self.is_bare_to_here();
+        self.text.push_str(text);
+    }
+
+    /// Something that is only known at run time, as it is written.
+    fn push_expansion(&mut self, source: &str) {
+        self.is_bare_to_here();
+        self.depends_from(self.text.len());
+        self.text.push_str(source);
+    }
+
+    fn is_bare_to_here(&mut self) {
+        self.has_begun = true;
+        self.bare = self.bare.or(Some(self.text.len()));
+    }
+
+    fn depends_from(&mut self, at: usize) {
+        self.certain = Some(self.certain.map_or(at, |certain| certain.min(at)));
+    }
+
+    fn finish(mut self) -> Option<Word> {
+        // `~` and `~/…` are the home directory and stay as they are; the shell looks up the rest.
+        if self.text.starts_with('~') && self.bare != Some(0) {
+            let user = self.text[1..].split('/').next();
+            if user.is_some_and(|user| !user.is_empty()) {
+                self.depends_from(0);
+            }
+        }
+        self.has_begun.then_some(Word {
+            text: self.text,
+            certain: self.certain,
+            bare: self.bare,
+        })
+    }
+}
+
+impl Reader {
+    /// The word that begins here; none where an operator, a blank or the end is.
+    pub(super) fn word(&mut self) -> Result<Option<Word>, Unparsed> {
+        let mut word = WordBuilder::default();
+        let from = self.cursor.mark();
+        let has_pending = !self.pending.is_empty();
+        while let Some(c) = self.cursor.peek() {
+            match c {
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' => break,
+                '<' | '>' if !self.cursor.is_at("<(") && !self.cursor.is_at(">(") => break,
+                '<' | '>' if word.has_begun => return Err(Unparsed),
+                '<' | '>' => {
+                    let from = self.cursor.mark();
+                    self.cursor.next();
+                    self.cursor.next();
+                    self.substitution()?;
+                    word.push_expansion(&self.cursor.since(from));
+                }
+                '\'' => {
+                    self.cursor.next();
+                    let text = self.cursor.up_to('\'').ok_or(Unparsed)?;
+                    word.push_quoted(&text);
+                }
+                '"' => self.double_quoted(&mut word)?,
+                '\\' => {
+                    self.cursor.next();
+                    let c = self.cursor.next_raw().ok_or(Unparsed)?;
+                    word.push_quoted(c.encode_utf8(&mut [0; 4]));
+                }
+                '$' => self.dollar(&mut word, false)?,
+                '`' => self.backquoted(&mut word)?,
+                c => {
+                    self.cursor.next();
+                    word.push_bare(c);
+                }
+            }
+        }
+        // Shells disagree about where the body begins when a word goes on in the next line.
+        if has_pending && self.cursor.since(from).contains('\n') {
+            return Err(Unparsed);
+        }
+        Ok(word.finish())
+    }
+
+    fn double_quoted(&mut self, word: &mut WordBuilder) -> Result<(), Unparsed> {
+        self.cursor.next();
+        word.push_quoted("");
+        loop {
+            match self.cursor.peek().ok_or(Unparsed)? {
+                '"' => {
+                    self.cursor.next();
+                    return Ok(());
+                }
+                '\\' => {
+                    self.cursor.next();
+                    let c = self.cursor.next_raw().ok_or(Unparsed)?;
+                    if !matches!(c, '$' | '`' | '"' | '\\') {
+                        word.push_quoted("\\");
+                    }
+                    word.push_quoted(c.encode_utf8(&mut [0; 4]));
+                }
+                '$' => self.dollar(word, true)?,
+                '`' => self.backquoted(word)?,
+                c => {
+                    self.cursor.next();
+                    word.push_quoted(c.encode_utf8(&mut [0; 4]));
+                }
+            }
+        }
+    }
+
+    /// What begins with `$`.
+    pub(super) fn dollar(
+        &mut self,
+        word: &mut WordBuilder,
+        is_quoted: bool,
+    ) -> Result<(), Unparsed> {
+        let from = self.cursor.mark();
+        self.cursor.next();
+        match self.cursor.peek() {
+            Some('(') => {
+                self.cursor.next();
+                match self.cursor.peek() {
+                    Some('(') => self.arithmetic()?,
+                    _ => self.substitution()?,
+                }
+            }
+            Some('{') => {
+                self.cursor.next();
+                self.nested(Self::parameter)?;
+            }
+            // Arithmetic to bash, text to others.
+            Some('[') => return Err(Unparsed),
+            Some('\'') if !is_quoted => {
+                self.cursor.next();
+                let text = self.cursor.up_to('\'').ok_or(Unparsed)?;
+                // Whether `\'` ends the string depends on the shell.
+                if text.ends_with('\\') {
+                    return Err(Unparsed);
+                }
+                if !text.contains('\\') {
+                    // To shells that do not know it, the `$` is part of the word.
+                    word.depends_from(word.text.len());
+                    word.push_quoted(&text);
+                    return Ok(());
+                }
+            }
+            // Bash translates it.
+            Some('"') if !is_quoted => {}
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => self.name(),
+            Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => {
+                self.cursor.next();
+            }
+            _ => {
+                word.push_quoted("$");
+                return Ok(());
+            }
+        }
+        word.push_expansion(&self.cursor.since(from));
+        Ok(())
+    }
+
+    fn name(&mut self) {
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        while self.cursor.peek().is_some_and(is_of_name) {
+            self.cursor.next();
+        }
+    }
+
+    /// The commands of `$(…)` or `<(…)`, after its parenthesis.
+    fn substitution(&mut self) -> Result<(), Unparsed> {
+        let pending = std::mem::take(&mut self.pending);
+        self.nested(Self::list)?;
+        let is_closed = self.cursor.eat(")") && self.pending.is_empty();
+        self.pending = pending;
+        is_closed.then_some(()).ok_or(Unparsed)
+    }
+
+    pub(super) fn backquoted(&mut self, word: &mut WordBuilder) -> Result<(), Unparsed> {
+        let from = self.cursor.mark();
+        self.cursor.next();
+        let text = self.cursor.up_to('`').ok_or(Unparsed)?;
+        // What a backslash means in here depends on what is around it.
+        if text.contains('\\') {
+            return Err(Unparsed);
+        }
+        self.nested_text(&text, Self::program)?;
+        word.push_expansion(&self.cursor.since(from));
+        Ok(())
+    }
+
+    /// `$((…))`, from the second parenthesis on.
+    fn arithmetic(&mut self) -> Result<(), Unparsed> {
+        let from = self.cursor.mark();
+        self.cursor.next();
+        let mut depth = 2;
+        let mut has_names = false;
+        while depth > 0 {
+            let c = self.cursor.next().ok_or(Unparsed)?;
+            match c {
+                '(' => depth += 1,
+                // One that closes here and is not followed by the other was a group of commands.
+                ')' if depth == 2 && self.cursor.peek() != Some(')') => return Err(Unparsed),
+                ')' => depth -= 1,
+                c if c.is_ascii_alphabetic() || c == '_' => has_names = true,
+                '$' => match self.cursor.peek() {
+                    Some(c) if c.is_ascii_alphanumeric() || c == '_' => has_names = true,
+                    _ => return Err(Unparsed),
+                },
+                c if c.is_ascii_digit() || " \t+-*/%<>=!&|^~?:,".contains(c) => {}
+                _ => return Err(Unparsed),
+            }
+        }
+        // The value of a name is an expression too, and bash runs the substitutions in it.
+        if has_names {
+            let source = format!("$({}", self.cursor.since(from));
+            self.found.push(Command::opaque(source));
+        }
+        Ok(())
+    }
+
+    /// `${…}`, after its brace. Only forms that run nothing of what a variable holds.
+    fn parameter(&mut self) -> Result<(), Unparsed> {
+        let is_length = self.cursor.eat("#");
+        if is_length && self.cursor.eat("}") {
+            return Ok(());
+        }
+        match self.cursor.peek().ok_or(Unparsed)? {
+            c if c.is_ascii_alphanumeric() || c == '_' => self.name(),
+            '@' | '*' | '?' | '$' | '-' => {
+                self.cursor.next();
+            }
+            _ => return Err(Unparsed),
+        }
+        if self.cursor.eat("[") {
+            let is_all = self.cursor.eat("@") || self.cursor.eat("*");
+            while !is_all && self.cursor.peek().is_some_and(|c| c.is_ascii_digit()) {
+                self.cursor.next();
+            }
+            if !self.cursor.eat("]") {
+                return Err(Unparsed);
+            }
+        }
+        match self.cursor.next().ok_or(Unparsed)? {
+            '}' => Ok(()),
+            _ if is_length => Err(Unparsed),
+            ':' if self.cursor.eat("-") || self.cursor.eat("+") || self.cursor.eat("?") => {
+                self.operand()
+            }
+            // A part of the value: `${x:1:2}`. Anything but numbers is arithmetic.
+            ':' => loop {
+                match self.cursor.next().ok_or(Unparsed)? {
+                    '}' => return Ok(()),
+                    c if c.is_ascii_digit() || c == ':' => {}
+                    _ => return Err(Unparsed),
+                }
+            },
+            '-' | '+' | '?' | '#' | '%' | '/' | '^' | ',' => self.operand(),
+            _ => Err(Unparsed),
+        }
+    }
+
+    fn operand(&mut self) -> Result<(), Unparsed> {
+        let mut ignored = WordBuilder::default();
+        loop {
+            match self.cursor.peek().ok_or(Unparsed)? {
+                '}' => {
+                    self.cursor.next();
+                    return Ok(());
+                }
+                '$' => self.dollar(&mut ignored, true)?,
+                '`' => self.backquoted(&mut ignored)?,
+                // Whether these mean anything depends on the shell and on quotes around.
+                c if "'\"\\{()<>&;|\n".contains(c) => return Err(Unparsed),
+                _ => {
+                    self.cursor.next();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Which lines a set of allow rules covers.
+
+use super::{Allow, Decision, Rule, rule};
+use crate::permission::{Subject, verdict};
+
+fn is_allowed(patterns: &[&str], line: &str) -> bool {
+    let rules: Vec<Rule> = patterns
+        .iter()
+        .map(|pattern| rule("shell", Some(pattern), Allow))
+        .collect();
+    let verdict = verdict(&rules, "shell", &Subject::Command(line.into()));
+    assert!(
+        verdict
+            .as_ref()
+            .is_none_or(|verdict| verdict.decision == Decision::Allow)
+    );
+    verdict.is_some()
+}
+
+const RULES: &[&str] = &[
+    "git *", "cargo *", "cat *", "echo *", "ls", "ls *", "grep *", "true",
+];
+
+#[test]
+fn a_line_is_covered_where_each_command_is() {
+    for line in [
+        "git status && cargo test",
+        "git status; cargo test; ls",
+        "git log | grep -i fix | cat -n",
+        "git log|grep fix",
+        "git log |& grep fix",
+        "true && git status || echo no",
+        "(git status; ls) && cargo test",
+        "{ git status; ls; } 2>&1",
+        "! git diff --quiet",
+        "time cargo test",
+        "time -p cargo test",
+        "git status & cargo test",
+        "git status &",
+        "git status\ncargo test\n",
+        "git \\\n  status",
+        "git status # and rm -rf /",
+        "# only\ngit status",
+        "if git diff --quiet; then echo same; else echo other; fi",
+        "for f in a b; do cat $f; done",
+        "while true; do git status; done",
+        "until git diff --quiet; do ls; done",
+        "case $1 in a) git status ;; *) ls ;; esac",
+        "git log $(git rev-parse HEAD)",
+        "git log `git rev-parse HEAD`",
+        "git diff <(git show a) <(git show b)",
+        "git commit -m \"$(cat -- <<'EOF'\nIt's a (message) with $x; rm -rf /\nEOF\n)\"",
+        "cat - <<EOF | grep a\n$HOME and $(git status)\nEOF\n",
+        "cat - <<EOF; git status\nx\nEOF",
+        "cat - <<-'A'\n\trm x\n\tA\nls",
+        "grep x <<< \"$HOME\"",
+        "'git' status",
+        "g\"i\"t status",
+        "git log --format='%H; %s && rm'",
+        "git log --format=\"%H | %s > x\"",
+        "git log --grep a\\;b",
+        "git log \\$\\(rm\\)",
+        "echo $HOME \"$HOME\" ${HOME} ${HOME:-x} ${HOME%/*} ${#HOME} $? $((1 + 2))",
+        "ls *.rs src/{a,b}.rs [ab] ~/x ~user",
+        "git show HEAD@{1} HEAD^{}",
+        "git status 2>/dev/null",
+        "git status >/dev/null 2>&1",
+        "git status &>/dev/null",
+        "cat -n < file",
+        "git status 3>&-",
+        "env git status",
+        "command git status",
+        "nice -n 5 cargo test",
+        "timeout 60 cargo test",
+        "timeout -k 5 60s nohup cargo test",
+        "bash -c 'git status && ls'",
+        "bash -lc 'git status'",
+        "sh -ec \"cargo test\"",
+        "git ls-files | xargs grep x",
+        "git ls-files -z | xargs -0 -n 1 cat --",
+        "git ls-files | xargs -I{} cat {}",
+        "git -c user.name=me commit",
+    ] {
+        assert!(is_allowed(RULES, line), "{line}");
+    }
+}
+
+#[test]
+fn a_line_with_anything_else_is_not() {
+    for line in [
+        // Another command, wherever it stands.
+        "git status && rm -rf /",
+        "rm -rf / && git status",
+        "git status|sh",
+        "git status\nrm x",
+        "git status & rm x",
+        "git status |& rm x",
+        "(rm x)",
+        "{ rm x; }",
+        "! rm x",
+        "time rm x",
+        "if true; then rm x; fi",
+        "if rm x; then true; fi",
+        "if true; then ls; else rm x; fi",
+        "for f in $(rm x); do ls; done",
+        "for f in a; do rm $f; done",
+        "case $(rm x) in a) ls ;; esac",
+        "case a in a) rm x ;; esac",
+        "case a in $(rm x)) ls ;; esac",
+        "echo \"$(rm x)\"",
+        "echo \"`rm x`\"",
+        "echo ${x:-$(rm x)}",
+        "echo ${x:-`rm x`}",
+        "cat - <<EOF\n$(rm x)\nEOF",
+        "cat - <<EOF\n`rm x`\nEOF",
+        "cat - <<EOF\nx\nEOF\nrm x",
+        "cat - <<'EOF'\nx\nEOF\nrm x",
+        "cat <<< \"$(rm x)\"",
+        "cat <(rm x)",
+        "cat < <(rm x)",
+        "git log > >(rm x)",
+        "git status #\nrm x",
+        "echo a#b; rm x",
+        "ls && r''m x",
+        // What runs is decided at run time.
+        "$x",
+        "$x status",
+        "g$x status",
+        "\"$x\" status",
+        "${x:-git} status",
+        "$(echo git) status",
+        "`echo git` status",
+        "g?t status",
+        "{git,rm} x",
+        "~user/git status",
+        "a=rm; $a x",
+        "eval git status",
+        "eval 'git status'",
+        "source x",
+        ". ./x",
+        "git status | bash",
+        "git status | sh -s",
+        "bash -c \"$x\"",
+        "bash -c \"git $(rm x)\"",
+        "bash -c 'git status; rm x'",
+        "bash <<< 'git status'",
+        "bash -i -c 'git status'",
+        "zsh -c 'git status'",
+        "xargs",
+        "git ls-files | xargs rm",
+        "git ls-files | xargs -I{} {} status",
+        "git ls-files | xargs -0I{} {} status",
+        "git ls-files | xargs sh -c 'rm $1' _",
+        "trap 'git status' EXIT",
+        "coproc git status",
+        "coproc { git status; }",
+        "busybox git status",
+        "echo $((x))",
+        "echo ${x@P}",
+        "echo ${!x}",
+        "echo ${x[$(rm x)]}",
+        "echo $[1]",
+        // Names get another meaning.
+        "git() { rm x; }; git status",
+        "git () ( rm x )\ngit status",
+        "function git { rm x; }; git status",
+        "alias git=rm\ngit status",
+        "hash -p /bin/rm git; git status",
+        "bash -c 'git() { rm x; }; git status'",
+        // Variables.
+        "PATH=. git status",
+        "LD_PRELOAD=./x.so git status",
+        "PATH=.; git status",
+        "env PATH=. git status",
+        "PATH=. env git status",
+        "PATH=. bash -c 'git status'",
+        "bash -c 'PATH=. git status'",
+        "A=1 nice git status",
+        "env \"PATH=.\" git status",
+        "for PATH in .; do git status; done",
+        "a[$(rm x)]=1 git status",
+        "git=(rm x)",
+        // Files.
+        "git diff > x",
+        "git diff >> x",
+        "git diff >| x",
+        "git diff >$x",
+        "git diff > \"$x\"",
+        "git diff &> x",
+        "git diff >& x",
+        "git diff 2> x",
+        "git diff <> x",
+        "git diff 1<>x",
+        "> x",
+        "{ git diff; } > x",
+        "(git diff) > x",
+        "for f in a; do ls; done > x",
+        "cat < /dev/tcp/a/80",
+        // Shells disagree, or it is no shell.
+        "git status &> /dev/null rm",
+        "{x}>/dev/null rm x",
+        "echo >&-rm x",
+        "echo >&'$(rm x)'",
+        "echo 33>&1",
+        "echo $'\\'; rm x #'",
+        "((git status))",
+        "echo $((rm x) | (ls))",
+        "git status\r",
+        "git status\r\nrm x",
+        "git\0status",
+        "git\u{a0}status",
+        "git\u{2003}status",
+        "git status; )",
+        "git status 'x",
+        "git status \"x",
+        "git status `x",
+        "git status $(x",
+        "git status \\",
+        "cat <<EOF\nx",
+        "cat <<EOF\nx\\\nEOF\nrm x\nEOF",
+        "if git status; then ls",
+        "",
+        "   ",
+        "# nothing",
+        // Paths, options and commands that run others.
+        "/bin/git status",
+        "'git status'",
+        "'git /../x'",
+        "./git status",
+        "sudo git status",
+        "sudo -u root git status",
+        "doas git status",
+        "chroot / git status",
+        "env -S 'git status'",
+        "timeout $x git status",
+        "time -o x git status",
+        "find . -exec rm {} \\;",
+        "find . -name a",
+        "git -c core.pager='rm x' log",
+        "git -c alias.x='!rm x' x",
+        "git --exec-path=. status",
+    ] {
+        assert!(!is_allowed(RULES, line), "{line}");
+        assert!(is_allowed(&["*"], line), "{line}");
+        assert!(is_allowed(&[line], line) || line.contains('*'), "{line}");
+    }
+}
+
+#[test]
+fn a_pattern_shows_what_it_covers() {
+    let table = [
+        ("A=1 make *", "A=1 make x", true),
+        ("A=* make *", "A=1 make x", true),
+        ("A=* make *", "A=1 B=2 make x", false),
+        ("A=* make *", "A='1 B=2' make x", true),
+        ("* make *", "A=1 make x", false),
+        ("*make *", "A=1 make x", false),
+        ("sudo apt *", "sudo apt install x", true),
+        ("sudo apt *", "sudo -u me apt install x", false),
+        ("sudo *", "sudo apt install x", false),
+        ("env *", "env rm x", false),
+        ("timeout 5 make *", "timeout 5 make x", true),
+        ("find *", "find . -name x", true),
+        ("find *", "find . -exec rm {} +", false),
+        ("find . -exec cat *", "find . -exec cat {} +", true),
+        (
+            "find . -exec cat *",
+            "find . -exec cat {} + -exec rm {} +",
+            false,
+        ),
+        ("git status", "git $x", false),
+        ("git status*", "git $x", false),
+        ("git ?", "git $x", false),
+        ("git * push", "git $x push", false),
+        ("git log *", "git log $x", true),
+        ("git log *", "git log${x} y", false),
+        ("ls src/*", "ls src/*.rs", true),
+        ("ls src/*", "ls $x/*.rs", false),
+        ("git diff > *.patch", "git diff > a.patch", true),
+        ("git diff > *", "git diff > a; rm b", false),
+        ("bash x.sh", "bash x.sh", true),
+        ("bash *", "bash x.sh", true),
+        ("bash *", "bash -c 'rm x'", false),
+        ("[ *", "[ -f x ]", true),
+        ("[ *", "[ -v 'a[$(rm x)]' ]", false),
+        ("[[ *", "[[ 'a[$(rm x)]' -eq 0 ]]", false),
+        ("printf *", "printf %s a", true),
+        ("printf *", "printf -v 'a[$(rm x)]' b", false),
+        ("printf *", "printf -vPATH .", false),
+        ("export *", "export A=1", true),
+        ("export *", "export A=$x", true),
+        ("export *", "export $x", false),
+        ("declare *", "declare -i A=$x", false),
+        ("declare *", "declare 'a[$(rm x)]=1'", false),
+    ];
+    for (pattern, line, expected) in table {
+        assert_eq!(is_allowed(&[pattern], line), expected, "{pattern}: {line}");
+    }
+    assert!(is_allowed(&["sudo *", "apt *"], "sudo apt install x"));
+    assert!(is_allowed(&["find *", "rm *"], "find . -exec rm {} +"));
+    assert!(!is_allowed(&["rm *"], "find . -exec rm {} +"));
+}
