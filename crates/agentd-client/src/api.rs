@@ -1,5 +1,6 @@
 //! The words of the API, as JSON has them. Fields are added, and never change their meaning.
 
+mod approval;
 mod archive;
 mod compact;
 mod daemon;
@@ -10,6 +11,7 @@ mod tasks;
 pub mod time;
 mod tree;
 
+pub use approval::{Answered, Approval, Call};
 pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
 pub use compact::{Compact, Compacted};
 pub use daemon::Daemon;
@@ -24,8 +26,8 @@ pub use tree::{
     Conversation, Conversations, EndedTurn, Fork, Forked, OneConversation, Origin, Rewind,
 };
 
-use agentd_core::event::{Decision, Direction, Mode, PauseReason, PromptMode, TurnStatus};
-use agentd_core::id::{AgentId, ApprovalId, ConversationId, OpId, PromptId, Seq, TaskId, TurnId};
+use agentd_core::event::{Direction, Mode, PauseReason, PromptMode, TurnStatus};
+use agentd_core::id::{AgentId, ConversationId, OpId, PromptId, Seq, TaskId, TurnId};
 pub use agentd_core::reset::{HookReport, Killed, Receipt};
 use agentd_core::spec::AgentSpec;
 use agentd_core::state::Phase;
@@ -167,17 +169,6 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Approval {
-    pub id: ApprovalId,
-    pub call: String,
-    #[serde(with = "time")]
-    pub asked_at: Timestamp,
-    /// The subagent whose call it is; none where it is the agent's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<AgentRef>,
-}
-
 /// `GET /v1/agents`
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct List {
@@ -225,6 +216,9 @@ pub struct AgentLine {
     /// Whose subagent it is.
     #[serde(default)]
     pub parent: Option<AgentRef>,
+    /// The calls that wait for approval.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<Approval>,
 }
 
 /// `POST /v1/agents/{name}/prompts`
@@ -375,13 +369,6 @@ pub struct Checkpointed {
     pub seq: Seq,
     /// The file with the conversation's events, which goes on growing with it.
     pub transcript: String,
-}
-
-/// `POST /v1/agents/{name}/approvals/{id}`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Answered {
-    pub decision: Decision,
 }
 
 /// `POST /v1/agents/{name}/rename`

@@ -8,7 +8,7 @@ use crate::api::*;
 use crate::error::Error;
 use crate::events::Events;
 use crate::retry::Retry;
-use agentd_core::event::{Decision, Event};
+use agentd_core::event::Event;
 use agentd_core::id::{ApprovalId, OpId, PromptId, Seq};
 use agentd_core::spec::AgentSpec;
 use bytes::Bytes;
@@ -191,10 +191,10 @@ impl Client {
         &self,
         name: &str,
         approval: ApprovalId,
-        decision: Decision,
+        answer: &Answered,
     ) -> Result<Agent, Error> {
         let path = of(name, &format!("/approvals/{approval}"));
-        self.post(&path, &Answered { decision }).await
+        self.post(&path, answer).await
     }
 
     pub async fn conversations(&self, name: &str) -> Result<Conversations, Error> {

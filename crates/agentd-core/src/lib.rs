@@ -18,6 +18,7 @@
 //! - [`catalog`]: the providers and models that are known, and the user's own.
 //! - [`wire`]: a request in the words of each provider.
 
+pub mod approval;
 pub mod begin;
 pub mod budget;
 pub mod catalog;

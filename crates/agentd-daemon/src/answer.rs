@@ -195,7 +195,7 @@ async fn so_far(
                 None => "the turn waits".to_owned(),
             },
             Phase::Stopped => "the agent is stopped".to_owned(),
-            Phase::AwaitingApproval => "a call waits for leave".to_owned(),
+            Phase::AwaitingApproval => "a call waits for approval".to_owned(),
             _ => {
                 let note = match &trail.note {
                     Some(note) => Some(note.clone()),

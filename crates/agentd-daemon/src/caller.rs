@@ -21,6 +21,15 @@ pub enum Caller {
 }
 
 impl Caller {
+    /// As the journal names it.
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Tool { .. } => "tool",
+            Self::Hook { .. } => "hook",
+        }
+    }
+
     pub fn of(layout: &Layout, peer: &Peer) -> Self {
         let around = agentd_process::task_around(peer.pid());
         // If the process ended meanwhile, `around` may describe another process with the same pid.

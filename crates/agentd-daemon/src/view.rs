@@ -1,5 +1,6 @@
 //! An agent as the API shows it.
 
+pub mod approvals;
 pub mod conversation;
 pub mod kin;
 
@@ -9,7 +10,7 @@ use crate::hooks::{run, sources};
 use crate::problem::{Result, of_store};
 use crate::title;
 use agentd_client::api::{
-    Agent, AgentLine, AgentRef, Approval, Current, LastTurn, Process, ProcessState, Usage,
+    Agent, AgentLine, AgentRef, Current, LastTurn, Process, ProcessState, Usage,
 };
 use agentd_core::event::{Body, PauseReason, TurnStatus};
 use agentd_core::id::{AgentId, Seq};
@@ -119,6 +120,7 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
         // It waits for somebody who waits for the user.
         agent.phase = held_up.phase;
     }
+    agent.approvals = approvals::waiting(daemon, &desk.lock().await, None).await;
     let asked = kin::approvals(daemon, desk).await;
     let asking = asked
         .iter()
@@ -132,7 +134,7 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
             (_, asking) => asking.map(|asking| {
                 let name = &agent.name;
                 format!(
-                    "a call of its subagent {asking} waits for your leave: `agentd approve {name}`, or \
+                    "a call of its subagent {asking} waits for your approval: `agentd approve {name}`, or \
                      `agentd deny {name}`"
                 )
             }),
@@ -159,7 +161,7 @@ fn reason_of(guard: &Guard<'_>) -> Reason {
         (Phase::Failed, _) if is_lost(guard) => Reason::Said(LOST.to_owned()),
         (Phase::Waiting | Phase::Failed, _) => Reason::Noted,
         (Phase::AwaitingApproval, _) => Reason::Said(format!(
-            "a call waits for your leave: `agentd approve {0}`, or `agentd deny {0}`",
+            "a call waits for your approval: `agentd approve {0}`, or `agentd deny {0}`",
             guard.state.name
         )),
         _ => Reason::None,
@@ -190,7 +192,6 @@ fn of(guard: &Guard<'_>) -> Agent {
     let state = &guard.state;
     let current = state.tree.current_conversation();
     let last = state.last_turn_here();
-    let waiting = state.approvals.waiting();
     Agent {
         id: state.id,
         name: state.name.clone(),
@@ -224,14 +225,7 @@ fn of(guard: &Guard<'_>) -> Agent {
         summary: None,
         error: None,
         queued: state.inbox.waiting().len() as u64,
-        approvals: waiting
-            .map(|(id, approval)| Approval {
-                id: *id,
-                call: approval.call.to_string(),
-                asked_at: approval.asked_at,
-                agent: None,
-            })
-            .collect(),
+        approvals: Vec::new(),
         tasks: state.tasks.running().map(|(id, _)| *id).collect(),
         parent: None,
         children: kin::children(state),
@@ -249,6 +243,13 @@ pub async fn line(daemon: &Daemon, row: AgentRow, desk: Option<&Desk>) -> AgentL
     let held_up = match (row.phase, desk) {
         (Phase::Running, Some(desk)) => kin::held_up(daemon, desk).await,
         _ => None,
+    };
+    let approvals = match row.phase {
+        Phase::AwaitingApproval => match daemon.desk(row.id).await {
+            Ok(desk) => approvals::waiting(daemon, &desk.lock().await, None).await,
+            Err(_) => Vec::new(),
+        },
+        _ => Vec::new(),
     };
     let parent = match row.parent {
         Some(parent) => Some(daemon.reference(parent).await),
@@ -278,5 +279,6 @@ pub async fn line(daemon: &Daemon, row: AgentRow, desk: Option<&Desk>) -> AgentL
         updated_at: row.updated_at,
         archived: row.archived,
         parent,
+        approvals,
     }
 }

@@ -79,6 +79,60 @@ pub fn confined(spec: &AgentSpec, place: &Place<'_>) -> Result<Option<Confined>,
     }))
 }
 
+/// Directories of the system, which stay as they are for a call that leaves the sandbox, and those of other users.
+const OF_SYSTEM: [&str; 21] = [
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "gnu",
+    "home",
+    "lib",
+    "lib32",
+    "lib64",
+    "libx32",
+    "lost+found",
+    "nix",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "snap",
+    "sys",
+    "tmp",
+    "usr",
+    "var",
+];
+
+/// For one call that the user has let leave the sandbox: it writes the user's home and every directory that is not the
+/// system's, and has the network. The state directory, credentials, sockets and other processes stay closed.
+pub fn escalated(ordinary: &Confined) -> Confined {
+    let mut wide = ordinary.policy.clone();
+    let is_open = |path: &PathBuf| !wide.closed.iter().any(|closed| path.starts_with(closed));
+    let top = std::fs::read_dir("/").into_iter().flatten().flatten();
+    let top = top.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let top = top.filter(|entry| {
+        let name = entry.file_name();
+        !OF_SYSTEM.iter().any(|known| name == *known)
+    });
+    let home = Some(wide.home.clone()).filter(|home| home.is_dir() && *home != Path::new("/"));
+    let wider: Vec<PathBuf> = top
+        .map(|entry| entry.path())
+        .chain(home)
+        .filter(is_open)
+        .collect();
+    if ordinary.is_read_only {
+        // The working directory is among them.
+        wide.writable.append(&mut wide.readable);
+    }
+    wide.writable.extend(wider);
+    wide.network = agentd_sandbox::Network::On;
+    Confined {
+        policy: wide,
+        is_read_only: false,
+    }
+}
+
 /// `TMPDIR` for tools in a sandbox: the user's own directory is not visible there.
 pub fn tmp(spec: &AgentSpec) -> (String, String) {
     const NAME: &str = "TMPDIR";

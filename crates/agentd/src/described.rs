@@ -3,7 +3,7 @@
 use crate::error::{Error, Exit};
 use crate::providers;
 use agentd_core::catalog::Catalog;
-use agentd_core::spec::{self, AgentSpec, Network, Runtime, Sandbox};
+use agentd_core::spec::{self, AgentSpec, ApprovalMode, Network, Runtime, Sandbox};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +29,10 @@ pub struct Described {
     /// workspace-write]
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     sandbox: Option<Sandbox>,
+    /// When you are asked about a tool call that no rule is about: on-request, always or never [default:
+    /// on-request]
+    #[arg(long, value_name = "MODE", value_parser = approval)]
+    approval: Option<ApprovalMode>,
     /// What its tools may reach: on or off [default: on]
     #[arg(long, value_name = "ON|OFF", value_parser = network)]
     network: Option<Network>,
@@ -36,6 +40,10 @@ pub struct Described {
 
 fn level(text: &str) -> Result<Sandbox, String> {
     word(text, "read-only, workspace-write or full-access")
+}
+
+fn approval(text: &str) -> Result<ApprovalMode, String> {
+    word(text, "on-request, always or never")
 }
 
 fn network(text: &str) -> Result<Network, String> {
@@ -68,6 +76,7 @@ impl Described {
         }
         spec.sandbox = self.sandbox.or(spec.sandbox);
         spec.network = self.network.or(spec.network);
+        spec.approval = self.approval.or(spec.approval);
         settle_cwd(spec, self.cwd.as_deref())
     }
 

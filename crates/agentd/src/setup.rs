@@ -141,6 +141,9 @@ pub fn ready(
         socket_dir: whose.socket.as_deref().and_then(Path::parent),
     };
     let confined = confine::confined(spec, &place)?;
+    let escalated = confined
+        .as_ref()
+        .map(|confined| confine::escalated(confined));
     let tmp = confined.as_ref().map(|_| confine::tmp(spec));
     let tools = Toolbox::new(ToolboxOptions {
         cwd: cwd.clone(),
@@ -155,7 +158,8 @@ pub fn ready(
         .collect(),
         confined,
         rules: spec.permissions.clone(),
-        ask_by_default: false,
+        approval: spec.approval.unwrap_or_default(),
+        escalated,
         tools: spec.tools.clone(),
         may_reset: spec.auto_reset.by_tool,
         output_bytes: usize::try_from(spec.limits.tool_output_bytes).unwrap_or(usize::MAX),

@@ -104,7 +104,15 @@ async fn waits(
         _ => format!("{name} waits for you"),
     };
     let error = Error::new(Exit::Waiting, what);
+    let calls: Vec<String> = agent
+        .approvals
+        .iter()
+        .flat_map(render::approval::lines)
+        .collect();
     let error = match answer.error.as_ref().or(agent.error.as_ref()) {
+        Some(why) if !calls.is_empty() => {
+            error.because(format_args!("{why}:\n        {}", calls.join("\n        ")))
+        }
         Some(why) => error.because(why),
         None => error,
     };

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
-use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
@@ -17,6 +17,9 @@ use serde::de::DeserializeOwned;
 use std::time::Instant;
 use tokio::net::UnixStream;
 use uuid::Uuid;
+
+/// How the journal names this program where it says who answered a question.
+const CLIENT: &str = concat!("agentd/", env!("CARGO_PKG_VERSION"));
 
 /// What a request carries.
 #[derive(Clone)]
@@ -158,7 +161,8 @@ impl Client {
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header(HOST, "agentd");
+            .header(HOST, "agentd")
+            .header(USER_AGENT, CLIENT);
         let request = match &content {
             Some(content) => request.header(CONTENT_TYPE, content.kind),
             None => request,

@@ -351,7 +351,7 @@ fn a_rewind_reaches_into_another_conversation_and_is_undone() {
     assert_eq!(journal.state().anomalies, 0);
 }
 
-/// The fork of a turn that waits for leave and has a task: it gets neither, nor the queue, and one notice.
+/// The fork of a turn that waits for approval and has a task: it gets neither, nor the queue, and one notice.
 #[test]
 fn a_fork_gets_the_words_and_nothing_that_is_under_way() {
     let mut journal = used();
@@ -366,7 +366,7 @@ fn a_fork_gets_the_words_and_nothing_that_is_under_way() {
     journal.reply(vec![fixture::call("a")]);
     let approval = fixture::approval(1);
     let call = crate::id::CallId::new("a");
-    journal.push(ApprovalRequested { approval, call });
+    journal.push(ApprovalRequested::new(approval, call));
     let (parent, seen) = (journal.state(), journal.window());
     let place = Place {
         conversation: journal.conversation,

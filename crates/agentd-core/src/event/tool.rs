@@ -93,6 +93,19 @@ impl TaskExit {
 pub struct ApprovalRequested {
     pub approval: ApprovalId,
     pub call: CallId,
+    /// Why the user is asked. Never in the model's words: those are in the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl ApprovalRequested {
+    pub const fn new(approval: ApprovalId, call: CallId) -> Self {
+        Self {
+            approval,
+            call,
+            why: None,
+        }
+    }
 }
 
 /// The first answer counts.
@@ -100,6 +113,29 @@ pub struct ApprovalRequested {
 pub struct ApprovalAnswered {
     pub approval: ApprovalId,
     pub decision: Decision,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<AnsweredBy>,
+}
+
+impl ApprovalAnswered {
+    pub const fn new(approval: ApprovalId, decision: Decision) -> Self {
+        Self {
+            approval,
+            decision,
+            by: None,
+        }
+    }
+}
+
+/// Who answered a question, as the daemon saw the connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnsweredBy {
+    /// The kind of caller: `user` or `hook`.
+    pub caller: String,
+    pub uid: u32,
+    /// The program, by its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

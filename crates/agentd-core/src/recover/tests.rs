@@ -258,10 +258,10 @@ fn a_call_that_waits_for_the_user_is_left_alone_and_so_is_one_that_has_leave() {
     journal.reply(vec![call("a"), call("b"), call("c")]);
     for (n, id) in [(1, "a"), (2, "b")] {
         let (approval, call) = (approval(n), CallId::new(id));
-        journal.push(ApprovalRequested { approval, call });
+        journal.push(ApprovalRequested::new(approval, call));
     }
     let (approval, decision) = (approval(2), Decision::Allow);
-    journal.push(ApprovalAnswered { approval, decision });
+    journal.push(ApprovalAnswered::new(approval, decision));
     let recovery = run(&journal, &facts(After::Crash));
     assert_eq!(outcomes(&recovery), [("c", CallOutcome::NotStarted)]);
 }

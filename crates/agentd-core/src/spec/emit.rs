@@ -24,6 +24,7 @@ fn spec(spec: &AgentSpec) -> Fields {
         cwd,
         tools,
         permissions,
+        approval,
         sandbox,
         network,
         writable,
@@ -58,6 +59,7 @@ fn spec(spec: &AgentSpec) -> Fields {
         let rules = permissions.iter().map(|item| Out::Map(rule(item)));
         out.push("permissions", Out::List(rules.collect()));
     }
+    out.put("approval", approval, &default.approval);
     out.put("sandbox", sandbox, &default.sandbox);
     out.put("network", network, &default.network);
     out.put("writable", writable, &default.writable);

@@ -15,6 +15,7 @@
 //! tree of nodes that know their lines (`tree`), and serde reads the spec out of that tree (`de`):
 //! so the structs are the only list of the keys there are, and every error has a line and a path.
 
+mod approval;
 mod auto_reset;
 mod budget;
 mod de;
@@ -33,6 +34,7 @@ mod tree;
 mod validate;
 mod yaml;
 
+pub use approval::ApprovalMode;
 pub use auto_reset::AutoReset;
 pub use budget::Budget;
 pub use error::Error;

@@ -1,6 +1,6 @@
 //! The settings of an agent. Each field is a key of the front matter, all of them optional.
 
-use super::{AutoReset, Limits, Network, Sandbox, Subagent};
+use super::{ApprovalMode, AutoReset, Limits, Network, Sandbox, Subagent};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -41,6 +41,9 @@ pub struct AgentSpec {
     /// Which tool calls are allowed, asked about or refused. Default: no rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub permissions: Vec<Rule>,
+    /// When the user is asked about a call that no rule is about. Default: `on-request`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalMode>,
     /// What its tools may see and write. Default: the daemon's, which is `workspace-write`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
@@ -103,6 +106,7 @@ impl Default for AgentSpec {
             cwd: None,
             tools: None,
             permissions: Vec::new(),
+            approval: None,
             sandbox: None,
             network: None,
             writable: Vec::new(),

@@ -187,6 +187,11 @@ pub struct Approval {
     pub turn: Option<TurnId>,
     pub conversation: ConversationId,
     pub asked_at: Timestamp,
+    /// The event that asked: the call is before it.
+    #[serde(default)]
+    pub seq: Seq,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// None while it waits.
     pub decision: Option<Decision>,
 }
@@ -223,6 +228,8 @@ impl Approvals {
                 turn: event.turn,
                 conversation: event.conversation,
                 asked_at: event.at,
+                seq: event.seq,
+                why: body.why.clone(),
                 decision: None,
             },
         );

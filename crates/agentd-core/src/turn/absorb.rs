@@ -70,9 +70,9 @@ impl Machine {
                         self.live.backlog.push(started.into());
                     }
                     // The plan gives the question its id.
-                    Prepared::Ask => {
+                    Prepared::Ask(why) => {
                         self.live.calls.remove(&call);
-                        self.live.ask.push(call);
+                        self.live.ask.push((call, why));
                     }
                     Prepared::Refuse { outcome, blocks } => {
                         self.live.calls.remove(&call);
@@ -369,11 +369,14 @@ impl Machine {
 
     /// Gives the questions that calls raised their ids.
     pub(super) fn ask(&mut self, new_id: &mut dyn FnMut() -> uuid::Uuid) {
-        for call in std::mem::take(&mut self.live.ask) {
+        for (call, why) in std::mem::take(&mut self.live.ask) {
             let approval = crate::id::ApprovalId::new(new_id());
-            self.live
-                .backlog
-                .push(ApprovalRequested { approval, call }.into());
+            let why = (!why.is_empty()).then_some(why);
+            let asked = ApprovalRequested {
+                why,
+                ..ApprovalRequested::new(approval, call)
+            };
+            self.live.backlog.push(asked.into());
         }
     }
 }

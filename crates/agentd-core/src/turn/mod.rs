@@ -150,8 +150,8 @@ pub enum Input {
 pub enum Prepared {
     /// It may, as soon as this is durable.
     Run(ToolStarted),
-    /// The user must be asked.
-    Ask,
+    /// The user must be asked, for this reason.
+    Ask(String),
     /// It may not, or cannot.
     Refuse {
         outcome: CallOutcome,
@@ -267,7 +267,7 @@ struct Live {
     /// and its result, they would change what was sent.
     ended_tasks: Vec<Body>,
     /// Calls about which the user must be asked.
-    ask: Vec<CallId>,
+    ask: Vec<(CallId, String)>,
     /// The turn that the next append begins.
     next_turn: Option<TurnId>,
     /// A turn's beginning is on its way to the journal.

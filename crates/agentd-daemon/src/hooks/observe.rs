@@ -153,7 +153,7 @@ fn of_event(guard: &Guard<'_>, event: &Event, note: Option<&str>) -> Option<Fire
     let name = &guard.state.name;
     let occasion = match &event.body {
         Body::ApprovalRequested(asked) => {
-            let text = format!("{name}: the call {} waits for your leave", asked.call);
+            let text = format!("{name}: the call {} waits for your approval", asked.call);
             Occasion::notification("permission_prompt", &text)
         }
         Body::TurnPaused(_) => {

@@ -5,7 +5,7 @@ use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::{Result, of_store};
 use agentd_core::event::{Body, HookEnded, HookOutcome, HookOutput};
-use agentd_core::hook::{Answer, Decision, Verdict, capped};
+use agentd_core::hook::{Answer, Decision, Layer, Verdict, capped};
 use agentd_core::id::{FireId, HookId, Seq};
 use agentd_core::state::{Firing, Run};
 use agentd_process::failpoint;
@@ -99,10 +99,14 @@ async fn answer(daemon: &Daemon, desk: &Desk, run: &Run) -> Result<(HookOutcome,
         Some(at) => words(daemon, desk, at).await?,
         None => None,
     };
-    let answer = words.unwrap_or(Answer {
+    let mut answer = words.unwrap_or(Answer {
         decision: ended.decision,
         ..Answer::default()
     });
+    if run.started.layer == Layer::Project && answer.decision == Decision::Allow {
+        // A project may refuse calls and have the user asked; what the user is asked about is not the project's to allow.
+        answer.decision = Decision::None;
+    }
     Ok((ended.outcome, answer))
 }
 

@@ -1,6 +1,7 @@
 //! What is done to an agent: each with its own file under `lifecycle`.
 
 use super::respond::{Answer, Body, Path, Query, Said, Under, to_its_end};
+use crate::caller::Caller;
 use crate::daemon::Daemon;
 use crate::lifecycle::{self, ops::Asked};
 use crate::view;
@@ -8,7 +9,9 @@ use agentd_client::Kind;
 use agentd_client::api::*;
 use agentd_core::event::OpVerb;
 use agentd_core::id::ApprovalId;
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
+use axum::http::HeaderMap;
+use axum::http::header::USER_AGENT;
 use std::sync::Arc;
 
 /// What of a request has to be the same when it is sent again: all but what the caller works with.
@@ -245,14 +248,20 @@ pub async fn purge(
 
 pub async fn decide(
     State(daemon): State<Arc<Daemon>>,
+    ConnectInfo(caller): ConnectInfo<Caller>,
     Path((name, approval)): Path<(String, ApprovalId)>,
     Query(Under { op }): Query<Under>,
+    headers: HeaderMap,
     Body(body): Body<Answered>,
 ) -> Answer<Agent> {
+    let client = headers
+        .get(USER_AGENT)
+        .and_then(|client| client.to_str().ok());
+    let by = lifecycle::decide::answered_by(caller, client);
     let done = to_its_end(async move {
         let desk = daemon.named(&name).await?;
         let asked = Asked::new(op, OpVerb::Decide, &(approval, body.decision))?;
-        lifecycle::decide::decide(&daemon, &desk, approval, body.decision, &asked).await?;
+        lifecycle::decide::decide(&daemon, &desk, approval, (body, by), &asked).await?;
         view::agent(&daemon, &desk).await
     });
     Ok(Said(done.await?))

@@ -1,22 +1,43 @@
 //! An answer to a question about a call, of the agent or of one that works for it. The first one counts, from
-//! whichever client.
+//! whichever client, and only for the call that the user saw.
 
+use super::create::check_spec;
 use super::ops::Asked;
+use super::send;
+use crate::caller::Caller;
+use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
 use crate::problem::Result;
+use crate::supervisor::end_process;
 use crate::view;
+use agentd_client::api::{Answered, Call};
 use agentd_client::{Kind, Problem};
-use agentd_core::event::{ApprovalAnswered, Body, Decision};
-use agentd_core::id::ApprovalId;
+use agentd_core::event::{AnsweredBy, ApprovalAnswered, Body, Decision, PromptMode, SpecSet};
+use agentd_core::id::{ApprovalId, PromptId};
+use agentd_core::permission::{Subject, verdict};
+use agentd_core::plain::is_plain_line;
+use agentd_core::spec::{self, AgentSpec, Rule};
 use agentd_process::failpoint;
 use std::sync::Arc;
+
+/// What is kept of a client's own name.
+const CLIENT_CHARACTERS: usize = 64;
+
+pub fn answered_by(caller: Caller, client: Option<&str>) -> AnsweredBy {
+    let client = client.filter(|client| is_plain_line(client));
+    AnsweredBy {
+        caller: caller.kind().to_owned(),
+        uid: rustix::process::getuid().as_raw(),
+        client: client.map(|client| client.chars().take(CLIENT_CHARACTERS).collect()),
+    }
+}
 
 pub async fn decide(
     daemon: &Arc<Daemon>,
     desk: &Arc<Desk>,
     approval: ApprovalId,
-    decision: Decision,
+    (answer, by): (Answered, AnsweredBy),
     asked: &Asked,
 ) -> Result<()> {
     let mut asker = Arc::clone(desk);
@@ -38,14 +59,40 @@ pub async fn decide(
     let desk = &asker;
     let mut guard = desk.lock().await;
     if !is_asked(&guard, approval) {
-        let what = format!("no call waits for leave as {approval}");
+        let what = format!("no call waits for approval as {approval}");
         return Err(Problem::new(Kind::Conflict, what)
             .because("it was answered or withdrawn, or never asked"));
     }
-    let bodies = [Body::from(ApprovalAnswered { approval, decision })].into_iter();
-    guard.note(bodies.chain(asked.line())).await?;
+    let call = view::approvals::call(daemon, &guard, approval).await;
+    check_hash(&answer, call.as_ref())?;
+    let mut bodies = vec![Body::from(ApprovalAnswered {
+        by: Some(by),
+        ..ApprovalAnswered::new(approval, answer.decision)
+    })];
+    let wider = match (answer.always, answer.decision) {
+        (false, _) => None,
+        (true, Decision::Allow) => Some(with_rule(&guard.state.spec, call.as_ref())?),
+        (true, Decision::Deny) => {
+            let what = "only an approval can be for always";
+            return Err(Problem::new(Kind::Invalid, what));
+        }
+    };
+    let changes_spec = wider.is_some();
+    bodies.extend(wider.map(|spec| {
+        let spec = Box::new(spec);
+        Body::from(SpecSet { spec })
+    }));
+    if let Some(reason) = &answer.reason {
+        // As a prompt that joins the turn: the model reads it together with the refusal.
+        let prompt = PromptId::new(clock::new_id());
+        bodies.extend(send::bodies(prompt, reason, None, PromptMode::Steer)?);
+    }
+    guard.note(bodies.into_iter().chain(asked.line())).await?;
     // The answer is durable before it counts.
     failpoint::hit("at", "barrier.5");
+    if changes_spec {
+        end_process(&mut guard);
+    }
     daemon.mind(desk, &mut guard);
     Ok(())
 }
@@ -53,4 +100,55 @@ pub async fn decide(
 fn is_asked(guard: &Guard<'_>, approval: ApprovalId) -> bool {
     let mut waiting = guard.state.approvals.waiting();
     waiting.any(|(id, _)| *id == approval)
+}
+
+/// What the user saw is what would run.
+fn check_hash(answer: &Answered, call: Option<&Call>) -> Result<()> {
+    let Some(seen) = &answer.hash else {
+        return Ok(());
+    };
+    if call.is_some_and(|call| call.hash == *seen) {
+        return Ok(());
+    }
+    let what = "the call is another one than the answer is for";
+    Err(Problem::new(Kind::Conflict, what).next("look at it again: `agentd show`"))
+}
+
+/// The agent's settings with one more rule, which allows the same call.
+fn with_rule(spec: &AgentSpec, call: Option<&Call>) -> Result<AgentSpec> {
+    let invalid = |what: &str| Problem::new(Kind::Invalid, what);
+    let call = call.ok_or_else(|| invalid("the call cannot be read, so no rule can name it"))?;
+    if call.input.get("escalate").is_some() {
+        let what = "a rule cannot let a call leave the sandbox";
+        let next = "approve this call alone, or give the directory with `writable:`";
+        return Err(invalid(what).next(next));
+    }
+    let text = |key: &str| call.input.get(key).and_then(|text| text.as_str());
+    let pattern = match call.tool.as_str() {
+        "shell" => text("command"),
+        "fetch_url" => text("url"),
+        "write_file" | "edit_file" | "read_file" => text("file_path").or_else(|| text("path")),
+        _ => None,
+    };
+    if pattern.is_some_and(|pattern| pattern.contains(['*', '?'])) {
+        let what = "the call has `*` or `?` in it, which a rule would read as a pattern";
+        return Err(invalid(what).next("write the rule yourself: `agentd edit`"));
+    }
+    let mut spec = spec.clone();
+    spec.permissions.push(Rule {
+        tool: call.tool.clone(),
+        pattern: pattern.map(str::to_owned),
+        decision: spec::Decision::Allow,
+    });
+    let subject = match (call.tool.as_str(), pattern) {
+        ("shell", Some(line)) => Subject::Command(line.to_owned()),
+        (_, name) => Subject::name(name.unwrap_or_default()),
+    };
+    let said = verdict(&spec.permissions, &call.tool, &subject);
+    if said.is_none_or(|said| said.decision != spec::Decision::Allow) {
+        let what = "another rule asks about this call, and ask beats allow";
+        return Err(invalid(what).next("change that rule: `agentd edit`"));
+    }
+    check_spec(&spec)?;
+    Ok(spec)
 }

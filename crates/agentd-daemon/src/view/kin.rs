@@ -60,17 +60,11 @@ pub async fn approvals(daemon: &Daemon, desk: &Desk) -> Vec<Approval> {
     let mut approvals = Vec::new();
     for child in below(daemon, desk).await {
         let guard = child.lock().await;
-        let name = &guard.state.name;
-        let waiting = guard.state.approvals.waiting();
-        approvals.extend(waiting.map(|(id, approval)| Approval {
-            id: *id,
-            call: approval.call.to_string(),
-            asked_at: approval.asked_at,
-            agent: Some(AgentRef {
-                id: child.id,
-                name: Some(name.clone()),
-            }),
-        }));
+        let of = AgentRef {
+            id: child.id,
+            name: Some(guard.state.name.clone()),
+        };
+        approvals.extend(super::approvals::waiting(daemon, &guard, Some(of)).await);
     }
     approvals
 }
@@ -114,7 +108,7 @@ pub async fn held_up(daemon: &Daemon, desk: &Desk) -> Option<HeldUp> {
 pub async fn reason(daemon: &Daemon, held: &HeldUp) -> String {
     let name = &held.name;
     if held.phase == Phase::AwaitingApproval {
-        return format!("a call of its subagent {name} waits for leave");
+        return format!("a call of its subagent {name} waits for approval");
     }
     match last_note(daemon, held.desk.id, held.head).await {
         Some(note) => format!("its subagent {name} waits: {note}"),

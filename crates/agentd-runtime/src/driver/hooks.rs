@@ -57,18 +57,22 @@ pub(super) async fn prepare(
     };
     let prepared = tools.prepare(&call, consent).await;
     let is_asked = match before.decision {
-        Decision::Ask | Decision::Defer => matches!(prepared, Prepared::Run(_) | Prepared::Ask),
-        _ => matches!(prepared, Prepared::Ask),
+        Decision::Ask | Decision::Defer => matches!(prepared, Prepared::Run(_) | Prepared::Ask(_)),
+        _ => matches!(prepared, Prepared::Ask(_)),
     };
     if !is_asked {
         return (prepared, None);
     }
+    let why = match prepared {
+        Prepared::Ask(why) => why,
+        _ => "a hook asks".to_owned(),
+    };
     let asked = hooks.fire(fire(HookEvent::PermissionRequest, &call)).await;
     revise(&mut call, &asked);
     match asked.decision {
         Decision::Deny => (refused(&asked), asked.stop),
         Decision::Allow => (tools.prepare(&call, Consent::Given).await, asked.stop),
-        _ => (Prepared::Ask, asked.stop),
+        _ => (Prepared::Ask(why), asked.stop),
     }
 }
 

@@ -5,9 +5,10 @@
 
 use super::arguments;
 use super::blocking::Cancelled;
-use super::desk::Desk;
+use super::desk::{CallOf, Desk};
 use super::failure::{Failure, said};
 use super::tool::{AnyTool, Traits, Work};
+use agentd_core::approval::Ruling;
 use agentd_core::event::{SubagentOutcome, ToolStarted};
 use agentd_core::id::CallId;
 use agentd_core::kin::{self, Report};
@@ -15,7 +16,6 @@ use agentd_core::link::{Answer, Question};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::permission::Subject;
 use agentd_core::recover::CallFact;
-use agentd_core::spec::Decision;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::usage::Spent;
 use async_trait::async_trait;
@@ -94,7 +94,7 @@ impl Agent {
         arguments::read(kin::TOOL, &self.parameters(), &call.arguments)
     }
 
-    fn check(&self, desk: &Desk, call: &ToolCall) -> Result<Decision, Failure> {
+    fn check(&self, desk: &Desk, call: &ToolCall) -> Result<Ruling, Failure> {
         let arguments = self.read(call)?;
         if arguments.prompt.trim().is_empty() {
             return Err(Failure::new("`prompt` must say what it is to do."));
@@ -105,7 +105,12 @@ impl Agent {
             ));
         }
         let subject = Subject::name(arguments.kind.unwrap_or_default());
-        Ok(desk.decide(kin::TOOL, TRAITS, &[subject]))
+        Ok(desk.rule(&CallOf {
+            tool: kin::TOOL,
+            traits: TRAITS,
+            subjects: &[subject],
+            leaves_sandbox: false,
+        }))
     }
 }
 
@@ -132,13 +137,11 @@ impl AnyTool for Agent {
 
     async fn prepare(&self, desk: &Arc<Desk>, call: &ToolCall, consent: Consent) -> Prepared {
         match (self.check(desk, call), consent) {
-            (Ok(Decision::Deny), _) => Prepared::Refuse {
+            (Ok(Ruling::Refuse(text)), _) => Prepared::Refuse {
                 outcome: CallOutcome::Denied,
-                blocks: vec![Block::text(
-                    "The agent's permission rules do not allow this call; nobody was started.",
-                )],
+                blocks: vec![Block::text(text)],
             },
-            (Ok(Decision::Ask), Consent::NotAsked) => Prepared::Ask,
+            (Ok(Ruling::Ask(why)), Consent::NotAsked) => Prepared::Ask(why),
             (Ok(_), _) => Prepared::Run(ToolStarted {
                 call: call.id.clone(),
                 tool: kin::TOOL.to_owned(),

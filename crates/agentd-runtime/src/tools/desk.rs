@@ -6,9 +6,10 @@ use super::failure::Failure;
 use super::secrets::Secrets;
 use super::tool::Traits;
 use crate::link::Asking;
+use agentd_core::approval::{Ruling, Wants, rule};
 use agentd_core::id::{BootId, CallId, ConversationId, TaskId, TurnId};
-use agentd_core::permission::{Subject, decide, stricter};
-use agentd_core::spec::{Decision, Rule};
+use agentd_core::permission::{Subject, Verdict, verdict};
+use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::task::{Confined, Limits, ShimProgram};
 use agentd_sandbox::Network;
 use std::collections::BTreeMap;
@@ -33,7 +34,23 @@ pub(super) struct Desk {
     /// The turn whose calls run, and its conversation. The driver says so before each call.
     turn: Mutex<Option<(Option<ConversationId>, TurnId)>>,
     rules: Vec<Rule>,
-    ask_by_default: bool,
+    approval: ApprovalMode,
+    escalated: Option<Confined>,
+}
+
+/// A call, as the rules look at it.
+pub(super) struct CallOf<'a> {
+    pub tool: &'a str,
+    pub traits: Traits,
+    pub subjects: &'a [Subject],
+    pub leaves_sandbox: bool,
+}
+
+/// Whether a call runs with more than the sandbox gives. One that asks for it runs only once the user has approved it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Escalation {
+    None,
+    Approved,
 }
 
 impl Desk {
@@ -54,7 +71,8 @@ impl Desk {
             asking: options.asking,
             turn: Mutex::default(),
             rules: options.rules,
-            ask_by_default: options.ask_by_default,
+            approval: options.approval,
+            escalated: options.escalated,
         }
     }
 
@@ -74,23 +92,31 @@ impl Desk {
         env
     }
 
-    /// What the rules say about a call. It must be allowed for each of its subjects.
-    pub fn decide(&self, tool: &str, traits: Traits, subjects: &[Subject]) -> Decision {
-        let default = match traits.approval && self.ask_by_default {
-            true => Decision::Ask,
-            false => Decision::Allow,
+    /// Whether a call runs, is asked about or is refused. It must be allowed for each of its subjects.
+    pub fn rule(&self, call: &CallOf<'_>) -> Ruling {
+        let wants = Wants {
+            change: call.traits.approval,
+            leave_sandbox: call.leaves_sandbox && self.is_confined(),
         };
-        let decisions = subjects
-            .iter()
-            .map(|subject| decide(&self.rules, tool, subject, default));
-        decisions.reduce(stricter).unwrap_or(default)
+        let ruling = |verdict: Option<Verdict>| rule(self.approval, verdict.as_ref(), wants);
+        let verdicts = call.subjects.iter();
+        let rulings = verdicts.map(|subject| ruling(verdict(&self.rules, call.tool, subject)));
+        rulings.max().unwrap_or_else(|| ruling(None))
     }
 
-    /// What confines a command that runs in the foreground, or in the background.
-    pub fn confined(&self, foreground: bool) -> Option<Box<Confined>> {
-        let mut confined = self.confined.clone()?;
+    /// What confines a command. One that the user let leave the sandbox has the wider one: see
+    /// [`ToolboxOptions::escalated`].
+    pub fn confined(&self, foreground: bool, escalation: Escalation) -> Option<Box<Confined>> {
+        let mut confined = self.policy(escalation)?.clone();
         confined.policy.foreground = foreground;
         Some(Box::new(confined))
+    }
+
+    fn policy(&self, escalation: Escalation) -> Option<&Confined> {
+        match escalation {
+            Escalation::None => self.confined.as_ref(),
+            Escalation::Approved => self.escalated.as_ref().or(self.confined.as_ref()),
+        }
     }
 
     /// Whether commands run in a sandbox.
@@ -109,7 +135,16 @@ impl Desk {
         &self,
         work: impl FnOnce() -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
-        let Some(confined) = &self.confined else {
+        self.within_of(Escalation::None, work)
+    }
+
+    /// The same, for a call that the user may have let leave the sandbox.
+    pub fn within_of<T: Send>(
+        &self,
+        escalation: Escalation,
+        work: impl FnOnce() -> Result<T, Failure> + Send,
+    ) -> Result<T, Failure> {
+        let Some(confined) = self.policy(escalation) else {
             return work();
         };
         std::thread::scope(|scope| {

@@ -3,14 +3,14 @@
 mod public;
 
 use super::blocking::{self, Cancelled};
-use super::desk::Desk;
+use super::desk::{CallOf, Desk};
 use super::failure::{Failure, said};
 use super::output::{self, number};
 use super::tool::{Job, Tool, Traits};
 use crate::tls;
+use agentd_core::approval::Ruling;
 use agentd_core::message::CallOutcome;
 use agentd_core::permission::Subject;
-use agentd_core::spec::Decision;
 use agentd_core::turn::Finished;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
@@ -148,15 +148,23 @@ fn follow(desk: &Desk, attempt: Attempt<'_>) -> reqwest::redirect::Action {
     if let Err(refused) = Reach::of(desk).check(attempt.url()) {
         return attempt.error(refused.text().to_owned());
     }
-    let here = attempt.previous().first().map(|url| [subject(url)]);
-    let asked = here
-        .is_some_and(|here| desk.decide(FetchUrl::NAME, FetchUrl::TRAITS, &here) == Decision::Ask);
-    let to = [subject(attempt.url())];
-    match desk.decide(FetchUrl::NAME, FetchUrl::TRAITS, &to) {
-        Decision::Allow => attempt.follow(),
-        // Whoever said yes to one address of a site has said so for where it leads within it.
-        Decision::Ask if asked && same_host(&attempt) => attempt.follow(),
-        Decision::Ask | Decision::Deny => {
+    let ruling = |url: &Url| {
+        desk.rule(&CallOf {
+            tool: FetchUrl::NAME,
+            traits: FetchUrl::TRAITS,
+            subjects: &[subject(url)],
+            leaves_sandbox: false,
+        })
+    };
+    let asked = attempt
+        .previous()
+        .first()
+        .is_some_and(|first| matches!(ruling(first), Ruling::Ask(_)));
+    match ruling(attempt.url()) {
+        Ruling::Run => attempt.follow(),
+        // The user who approved one address of a site has approved where it leads within the site.
+        Ruling::Ask(_) if asked && same_host(&attempt) => attempt.follow(),
+        Ruling::Ask(_) | Ruling::Refuse(_) => {
             let url = attempt.url().clone();
             attempt.error(format!("it leads to {url}, which needs a call of its own"))
         }

@@ -13,6 +13,7 @@ mod blocking;
 mod desk;
 mod edit_file;
 mod environment;
+mod escalate;
 mod failure;
 mod fetch_url;
 mod hash;
@@ -48,7 +49,7 @@ use agentd_core::id::{BootId, ConversationId, TaskId, TurnId};
 use agentd_core::kin;
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover::CallFact;
-use agentd_core::spec::Rule;
+use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_process::failpoint;
@@ -78,8 +79,10 @@ pub struct ToolboxOptions {
     /// What tools may see, write and reach; none lets them do what their user may do.
     pub confined: Option<Confined>,
     pub rules: Vec<Rule>,
-    /// Whether a call that changes something or reaches out is asked about where no rule matches it.
-    pub ask_by_default: bool,
+    /// When the user is asked about a call that no rule is about.
+    pub approval: ApprovalMode,
+    /// What one call may see, write and reach that the user has let leave the sandbox.
+    pub escalated: Option<Confined>,
     /// The names of the tools; none means all but `fetch_url`, and `agent` only where there are kinds of
     /// subagents.
     pub tools: Option<Vec<String>>,

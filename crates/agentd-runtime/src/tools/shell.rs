@@ -5,6 +5,7 @@ mod result;
 use super::arguments::whole;
 use super::blocking::Cancelled;
 use super::desk::Desk;
+use super::escalate::{ESCALATE, escalation};
 use super::failure::{Failure, said};
 use super::tool::{Job, Start, Tool, Traits};
 use super::{paths, tasks};
@@ -44,6 +45,8 @@ pub(super) struct Arguments {
     timeout_ms: Option<u64>,
     background: Option<bool>,
     cwd: Option<String>,
+    /// Why it must leave the sandbox.
+    escalate: Option<String>,
     /// For people who read along.
     #[serde(rename = "description")]
     _description: Option<String>,
@@ -84,6 +87,10 @@ impl Tool for Shell {
                     "type": "string",
                     "description": "The folder to run it in. Default: the working folder."
                 },
+                "escalate": {
+                    "type": "string",
+                    "description": ESCALATE
+                },
                 "description": {
                     "type": "string",
                     "description": "What it is for, in a few words, for people who read along."
@@ -96,6 +103,10 @@ impl Tool for Shell {
 
     fn subjects(_desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         Ok(vec![Subject::Command(arguments.command.clone())])
+    }
+
+    fn escalation(arguments: &Arguments) -> Option<&str> {
+        arguments.escalate.as_deref()
     }
 
     async fn prepare(
@@ -228,7 +239,7 @@ impl Arguments {
             redact: desk.secrets.values(),
             lab: desk.lab.clone(),
             limits: desk.task_limits,
-            confined: desk.confined(!self.is_background()),
+            confined: desk.confined(!self.is_background(), escalation(self.escalate.as_deref())),
         })
     }
 }

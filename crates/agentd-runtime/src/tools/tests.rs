@@ -3,7 +3,7 @@
 use super::*;
 use agentd_core::id::CallId;
 use agentd_core::message::Arguments;
-use agentd_core::spec::Decision;
+use agentd_core::spec::{ApprovalMode, Decision};
 use agentd_process::task::ShimProgram;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -27,7 +27,8 @@ impl Stage {
             env: Vec::new(),
             confined: None,
             rules: Vec::new(),
-            ask_by_default: false,
+            approval: ApprovalMode::default(),
+            escalated: None,
             tools: None,
             may_reset: false,
             output_bytes: 1000,
@@ -102,7 +103,7 @@ impl Stage {
                 self.run(tool, arguments, started).await
             }
             Prepared::Refuse { outcome, blocks } => Finished::new(outcome, blocks),
-            Prepared::Ask => panic!("asks"),
+            Prepared::Ask(_) => panic!("asks"),
         }
     }
 
@@ -306,7 +307,7 @@ async fn rules_allow_ask_and_deny() {
 
     let arguments = json!({"path": "a.lock", "content": ""});
     let prepared = stage.prepare("write_file", arguments.clone()).await;
-    assert_eq!(prepared, Prepared::Ask);
+    assert!(matches!(prepared, Prepared::Ask(_)), "{prepared:?}");
     let call = call("write_file", arguments);
     let prepared = stage.toolbox().prepare(&call, Consent::Given).await;
     assert!(matches!(prepared, Prepared::Run(_)));
@@ -324,7 +325,7 @@ async fn a_yes_does_not_beat_a_deny() {
 #[tokio::test]
 async fn what_changes_something_is_asked_about_where_that_is_the_default() {
     let mut stage = Stage::new().rule("shell", "git *", Decision::Allow);
-    stage.options.ask_by_default = true;
+    stage.options.approval = ApprovalMode::Always;
     stage.file("a", "x");
     for (tool, arguments, asks) in [
         ("shell", json!({"command": "ls"}), true),
@@ -340,7 +341,11 @@ async fn what_changes_something_is_asked_about_where_that_is_the_default() {
         ("list_files", json!({}), false),
     ] {
         let prepared = stage.prepare(tool, arguments.clone()).await;
-        assert_eq!(prepared == Prepared::Ask, asks, "{tool} {arguments}");
+        assert_eq!(
+            matches!(prepared, Prepared::Ask(_)),
+            asks,
+            "{tool} {arguments}"
+        );
     }
 }
 

@@ -2,14 +2,14 @@
 
 use super::arguments;
 use super::blocking::{self, Cancelled};
-use super::desk::Desk;
+use super::desk::{CallOf, Desk};
 use super::failure::{Failure, said};
+use agentd_core::approval::Ruling;
 use agentd_core::event::{FileChange, ToolStarted};
 use agentd_core::id::{BootId, CallId, TaskId};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::permission::Subject;
 use agentd_core::recover::CallFact;
-use agentd_core::spec::Decision;
 use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use async_trait::async_trait;
@@ -61,6 +61,11 @@ pub(super) trait Tool: Send + Sync + 'static {
 
     /// What the rules are asked about. May look at files, and at nothing in them.
     fn subjects(desk: &Desk, arguments: &Self::Arguments) -> Result<Vec<Subject>, Failure>;
+
+    /// Why it wants to leave the sandbox; none where it does not.
+    fn escalation(_arguments: &Self::Arguments) -> Option<&str> {
+        None
+    }
 
     /// Looks whether the call can be carried out, once it may.
     async fn prepare(
@@ -130,16 +135,22 @@ impl<T: Tool> Known<T> {
     async fn start(desk: &Arc<Desk>, call: &ToolCall, consent: Consent) -> Result<May, Failure> {
         let arguments = Self::read(call)?;
         let at = Arc::clone(desk);
-        let (arguments, decision) = blocking::whole(move || {
-            let decision = T::subjects(&at, &arguments)
-                .map(|subjects| at.decide(T::NAME, T::TRAITS, &subjects));
-            (arguments, decision)
+        let (arguments, ruling) = blocking::whole(move || {
+            let ruling = T::subjects(&at, &arguments).map(|subjects| {
+                at.rule(&CallOf {
+                    tool: T::NAME,
+                    traits: T::TRAITS,
+                    subjects: &subjects,
+                    leaves_sandbox: T::escalation(&arguments).is_some(),
+                })
+            });
+            (arguments, ruling)
         })
         .await?;
-        match (decision?, consent) {
-            (Decision::Deny, _) => Ok(May::Not),
-            (Decision::Ask, Consent::NotAsked) => Ok(May::OnceAsked),
-            (Decision::Ask, Consent::Given) | (Decision::Allow, _) => {
+        match (ruling?, consent) {
+            (Ruling::Refuse(text), _) => Ok(May::Not(text)),
+            (Ruling::Ask(why), Consent::NotAsked) => Ok(May::OnceAsked(why)),
+            (Ruling::Ask(_), Consent::Given) | (Ruling::Run, _) => {
                 T::prepare(desk, &call.id, arguments).await.map(May::Run)
             }
         }
@@ -148,8 +159,8 @@ impl<T: Tool> Known<T> {
 
 enum May {
     Run(Start),
-    OnceAsked,
-    Not,
+    OnceAsked(String),
+    Not(String),
 }
 
 #[async_trait]
@@ -179,12 +190,10 @@ impl<T: Tool> AnyTool for Known<T> {
                 boot: start.boot,
                 change: start.change,
             }),
-            Ok(May::OnceAsked) => Prepared::Ask,
-            Ok(May::Not) => Prepared::Refuse {
+            Ok(May::OnceAsked(why)) => Prepared::Ask(why),
+            Ok(May::Not(text)) => Prepared::Refuse {
                 outcome: CallOutcome::Denied,
-                blocks: vec![Block::text(
-                    "The agent's permission rules do not allow this call; nothing was run.",
-                )],
+                blocks: vec![Block::text(text)],
             },
             Err(failure) => failure.into(),
         }

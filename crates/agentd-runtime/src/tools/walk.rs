@@ -1,10 +1,11 @@
 //! Files below a folder, in order, without those that `.gitignore` or the rules leave out.
 
 use super::blocking::Stop;
-use super::desk::Desk;
+use super::desk::{CallOf, Desk};
 use super::failure::Failure;
 use super::paths;
 use super::tool::Traits;
+use agentd_core::approval::Ruling;
 use agentd_core::permission::Subject;
 use agentd_core::spec::Decision;
 use globset::{GlobBuilder, GlobMatcher};
@@ -105,7 +106,17 @@ impl Walk<'_> {
 
     fn decision(&self, path: &Path) -> Decision {
         let names = Subject::Names(paths::names(&self.desk.cwd, path));
-        self.desk.decide(self.tool, self.traits, &[names])
+        let ruling = self.desk.rule(&CallOf {
+            tool: self.tool,
+            traits: self.traits,
+            subjects: &[names],
+            leaves_sandbox: false,
+        });
+        match ruling {
+            Ruling::Run => Decision::Allow,
+            Ruling::Ask(_) => Decision::Ask,
+            Ruling::Refuse(_) => Decision::Deny,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use agentd_core::id::{BootId, CallId, TaskId};
 use agentd_core::message::{Arguments, Block, CallOutcome, ToolCall};
 use agentd_core::recover::CallFact;
+use agentd_core::spec::ApprovalMode;
 use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_process::failpoint::Passed;
@@ -72,7 +73,8 @@ impl Stage {
             env: env.map(|(name, value)| (name.into(), value.into())).into(),
             confined: None,
             rules: Vec::new(),
-            ask_by_default: false,
+            approval: ApprovalMode::default(),
+            escalated: None,
             tools: None,
             may_reset: false,
             output_bytes: 1000,
@@ -163,7 +165,7 @@ impl Stage {
                 self.begin(call, started).finished().await
             }
             Prepared::Refuse { outcome, blocks } => Finished::new(outcome, blocks),
-            Prepared::Ask => panic!("asks"),
+            Prepared::Ask(_) => panic!("asks"),
         }
     }
 

@@ -125,10 +125,7 @@ async fn write_v1(store: &SqliteStore) {
         tool: "shell".to_owned(),
         boot,
     };
-    let approval = ApprovalRequested {
-        approval: ApprovalId::from_bytes([7; 16]),
-        call,
-    };
+    let approval = ApprovalRequested::new(ApprovalId::from_bytes([7; 16]), call);
     let sent = RequestSent {
         request,
         purpose: Purpose::Answer,

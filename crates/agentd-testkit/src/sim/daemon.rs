@@ -96,7 +96,7 @@ impl Sim {
             return;
         };
         if self.daemon.is_some() {
-            let answered = ApprovalAnswered { approval, decision }.into();
+            let answered = ApprovalAnswered::new(approval, decision).into();
             self.write_in(turn, [answered]);
         }
     }

@@ -103,7 +103,7 @@ impl Sim {
     /// The user must be asked first.
     pub(super) fn tool_asks(&mut self) {
         if let Some(call) = self.next_preparing() {
-            let prepared = Prepared::Ask;
+            let prepared = Prepared::Ask(String::new());
             self.input(Input::Prepared { call, prepared });
         }
     }

@@ -20,7 +20,7 @@ use crate::providers;
 use crate::setup::{self, Surroundings, Whose};
 use agentd_core::event::{After, Decision};
 use agentd_core::id::{AgentId, ApprovalId};
-use agentd_core::spec::{AgentSpec, AutoReset, OnCrash};
+use agentd_core::spec::{AgentSpec, ApprovalMode, AutoReset, OnCrash};
 use agentd_core::state::AgentState;
 use agentd_runtime::driver::{Command, Driver, Ended, JournalError, Observer, Parts};
 use session::Session;
@@ -76,6 +76,8 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     let catalog = providers::catalog()?;
     let adjust = |spec: &mut AgentSpec| {
         (settings.adjust)(spec)?;
+        // Nobody is there to ask, unless the agent file or the command line says so.
+        spec.approval.get_or_insert(ApprovalMode::Never);
         // That takes a daemon to carry it out.
         spec.auto_reset = AutoReset::default();
         if spec.provider.is_none() && spec.model.is_none() {
@@ -150,7 +152,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
 fn asked(state: &AgentState, answers: &[(ApprovalId, Decision)]) -> Result<(), Error> {
     for (approval, _) in answers {
         if !state.approvals.waiting().any(|(id, _)| id == approval) {
-            let what = format!("no call waits for leave as {approval}");
+            let what = format!("no call waits for approval as {approval}");
             return Err(Error::new(Exit::Refused, what)
                 .because("it was answered or withdrawn, or never asked"));
         }

@@ -15,7 +15,7 @@ pub fn of(
 ) -> Result<(), Error> {
     if let Some((approval, _)) = state.approvals.waiting().next() {
         let next = format!("`{resume} --approve {approval}`, or the same with --deny");
-        return Err(Error::new(Exit::Waiting, "the turn waits for your leave").next(next));
+        return Err(Error::new(Exit::Waiting, "the turn waits for your approval").next(next));
     }
     if state.turn.is_some() {
         let next = format!("`{resume} --continue`");

@@ -42,7 +42,7 @@ pub struct Session<'a> {
     is_oneshot: bool,
     running: Option<TurnId>,
     question: Option<ApprovalId>,
-    /// The calls that wait for leave.
+    /// The calls that wait for approval.
     waiting: HashSet<ApprovalId>,
     /// Why something failed, in the newest words there are.
     note: Option<String>,
@@ -199,10 +199,10 @@ impl<'a> Session<'a> {
     /// A question is answered once; one that nobody asked is not answered.
     async fn answer(&mut self, approval: ApprovalId, decision: Decision) {
         if !self.waiting.remove(&approval) {
-            let text = format!("no call waits for leave as {approval}");
+            let text = format!("no call waits for approval as {approval}");
             return self.refuse("approval_unknown", &text);
         }
-        self.append(vec![ApprovalAnswered { approval, decision }.into()])
+        self.append(vec![ApprovalAnswered::new(approval, decision).into()])
             .await;
     }
 
@@ -270,7 +270,7 @@ impl<'a> Session<'a> {
                     true => "allow it? [y/n]".to_owned(),
                     false => format!("answer with --approve {0} or --deny {0}", asked.approval),
                 };
-                let text = format!("this call needs your leave: {how}");
+                let text = format!("this call needs your approval: {how}");
                 self.printer.remark("approval", &text);
             }
             Body::ApprovalWithdrawn(withdrawn) => {

@@ -61,10 +61,10 @@ pub struct Args {
     /// Take up the turn that reached a limit, or that waits after a crash
     #[arg(long = "continue", requires = "resume")]
     go_on: bool,
-    /// Say yes to a call that waits for leave
+    /// Approve a tool call that is waiting for permission
     #[arg(long, value_name = "ID", requires = "resume")]
     approve: Vec<ApprovalId>,
-    /// Say no to a call that waits for leave
+    /// Deny a tool call that is waiting for permission
     #[arg(long, value_name = "ID", requires = "resume")]
     deny: Vec<ApprovalId>,
     /// Model requests in one turn

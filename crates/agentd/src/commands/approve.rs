@@ -7,26 +7,34 @@ use crate::error::{Error, Exit};
 use crate::keys;
 use crate::op::Op;
 use crate::output::Output;
+use crate::render;
+use agentd_client::Client;
+use agentd_client::api::{Answered, Approval};
 use agentd_core::event::Decision;
 use agentd_core::id::ApprovalId;
 
 const EXAMPLES: &str = "\
 Examples:
   agentd approve coder
+  agentd approve coder --always
   agentd approve coder 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
 
-Without an id, the only call that waits is meant; `agentd show` lists them, and `agentd logs` shows what \
-they would do. The first answer counts, from whichever client it comes.";
+Prints the call that it approves: the command or the change, the directory, the sandbox and why it asks. \
+`agentd show` prints the same beforehand. Without an id, the only call that waits is meant. The approval is \
+for that exact call; the first answer counts, from whichever client it comes.";
 
-/// Say yes to a call that waits for your leave
+/// Approve a tool call that is waiting for permission
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     pub question: Question,
+    /// Also allow the same call from now on: adds a rule to the agent's settings
+    #[arg(long)]
+    always: bool,
 }
 
-/// A call that waits for leave.
+/// A call that waits for approval.
 #[derive(Debug, clap::Args)]
 pub struct Question {
     /// The agent
@@ -42,39 +50,70 @@ pub struct Question {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    decide(&args.question, Decision::Allow, out).await
+    let answer = Answered {
+        always: args.always,
+        ..Answered::new(Decision::Allow)
+    };
+    decide(&args.question, answer, out).await?;
+    if args.always && !args.question.json {
+        let name = &args.question.name;
+        out.line(format_args!(
+            "  added a rule to the settings of {name}; `agentd edit {name}` shows it"
+        ))?;
+    }
+    Ok(())
 }
 
 /// Answers a question, with yes or no.
 pub async fn decide(
     question: &Question,
-    decision: Decision,
+    mut answer: Answered,
     out: &mut Output,
 ) -> Result<(), Error> {
     let client = connect::client().await?.under(question.op.id);
     let name = question.name.as_str();
     keys::bring(&client, name).await?;
-    let approval = match question.approval {
-        Some(approval) => approval,
-        None => {
-            let waiting = client.agent(name).await?.approvals;
-            match &waiting[..] {
-                [only] => only.id,
-                [] => {
-                    let what = format!("no call of {name} waits for leave");
-                    let error = Error::new(Exit::Refused, what);
-                    return Err(error.because("it was answered or withdrawn, or never asked"));
-                }
-                several => {
-                    let ids: Vec<String> =
-                        several.iter().map(|asked| asked.id.to_string()).collect();
-                    let what = format!("{} calls of {name} wait for leave", several.len());
-                    let next = format!("say which: {}", ids.join(", "));
-                    return Err(Error::new(Exit::Usage, what).next(next));
-                }
-            }
-        }
+    let asked = which(&client, question).await?;
+    let id = match (&asked, question.approval) {
+        (Some(asked), _) => asked.id,
+        // It was answered meanwhile; the daemon says so, or that this very op has done it.
+        (None, Some(id)) => id,
+        (None, None) => return Ok(()),
     };
-    let agent = client.decide(name, approval, decision).await?;
+    let call = asked.as_ref().and_then(|asked| asked.what.as_ref());
+    answer.hash = call.map(|call| call.hash.clone());
+    let decision = answer.decision;
+    let agent = client.decide(name, id, &answer).await?;
+    if let (false, Some(asked)) = (question.json, &asked) {
+        let verb = match decision {
+            Decision::Allow => "approved",
+            Decision::Deny => "denied",
+        };
+        let lines = render::approval::lines(asked);
+        out.line(format_args!("{verb} {}", lines.join("\n")))?;
+    }
     tell(&agent, question.json, out)
+}
+
+/// The question that is meant; none where an id is given that does not wait.
+async fn which(client: &Client, question: &Question) -> Result<Option<Approval>, Error> {
+    let name = question.name.as_str();
+    let mut waiting = client.agent(name).await?.approvals;
+    if let Some(id) = question.approval {
+        return Ok(waiting.into_iter().find(|asked| asked.id == id));
+    }
+    match waiting.len() {
+        1 => Ok(waiting.pop()),
+        0 => {
+            let what = format!("no call of {name} waits for approval");
+            let error = Error::new(Exit::Refused, what);
+            Err(error.because("it was answered or withdrawn, or never asked"))
+        }
+        several => {
+            let ids: Vec<String> = waiting.iter().map(|asked| asked.id.to_string()).collect();
+            let what = format!("{several} calls of {name} wait for approval");
+            let next = format!("say which: {}", ids.join(", "));
+            Err(Error::new(Exit::Usage, what).next(next))
+        }
+    }
 }

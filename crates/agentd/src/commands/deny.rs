@@ -3,24 +3,33 @@
 use super::approve::{self, Question};
 use crate::error::Error;
 use crate::output::Output;
+use agentd_client::api::Answered;
 use agentd_core::event::Decision;
 
 const EXAMPLES: &str = "\
 Examples:
   agentd deny coder
+  agentd deny coder --reason 'push to a branch instead'
   agentd deny coder 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
 
-The agent is told that the call was refused, and goes on without it. Without an id, the only call that \
-waits is meant.";
+The model is told that the call was denied, with the reason if you give one, and goes on without it. Without \
+an id, the only call that waits is meant.";
 
-/// Say no to a call that waits for your leave
+/// Deny a tool call that is waiting for permission
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     question: Question,
+    /// What to tell the model
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    approve::decide(&args.question, Decision::Deny, out).await
+    let answer = Answered {
+        reason: args.reason.clone(),
+        ..Answered::new(Decision::Deny)
+    };
+    approve::decide(&args.question, answer, out).await
 }

@@ -3,6 +3,7 @@
 use crate::connect;
 use crate::error::Error;
 use crate::output::{Output, QUIET};
+use crate::render;
 use crate::render::table::{Head, table};
 use crate::render::{count, kin, time, usage, word};
 use agentd_client::api::{AgentLine, Agents, List};
@@ -130,6 +131,16 @@ fn print(found: &Agents, is_tree: bool, out: &mut Output) -> Result<(), Error> {
     };
     for line in lines(&found.agents, names, clock::now(), out.width()) {
         out.line(line)?;
+    }
+    for agent in &found.agents {
+        for call in agent
+            .approvals
+            .iter()
+            .filter_map(|asked| asked.what.as_ref())
+        {
+            let asks = render::approval::line(call);
+            out.line(format_args!("{} asks for approval of {asks}", agent.name))?;
+        }
     }
     let shown = found.agents.len() as u64;
     let total = count(found.total, "agent");

@@ -1,6 +1,6 @@
 //! One agent: in a line, or as an aligned list.
 
-use crate::render::{count, named, table, time, usage, word};
+use crate::render::{approval, count, table, time, usage, word};
 use agentd_client::api::{Agent, Child, ProcessState};
 use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
@@ -8,7 +8,7 @@ use agentd_core::time::Timestamp;
 /// `coder is idle`, and why where it is not well.
 pub fn line(agent: &Agent) -> String {
     let phase = match agent.phase {
-        Phase::AwaitingApproval => "waiting for your leave".to_owned(),
+        Phase::AwaitingApproval => "waiting for your approval".to_owned(),
         phase => phase.name().to_owned(),
     };
     let mut line = format!("{} is {phase}", agent.name);
@@ -92,10 +92,7 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
                 agent
                     .approvals
                     .iter()
-                    .map(|asked| match &asked.agent {
-                        Some(agent) => format!("{} (of {})", asked.id, named(agent)),
-                        None => asked.id.to_string(),
-                    })
+                    .map(|asked| approval::lines(asked).join("\n"))
                     .collect(),
             ),
         ),

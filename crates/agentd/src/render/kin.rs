@@ -75,6 +75,7 @@ mod tests {
             archived: false,
             parent: parent.map(|n| AgentRef {
                 id: id(n),
+                approvals: Vec::new(),
                 name: None,
             }),
         }

@@ -1,6 +1,7 @@
 //! What the API's objects look like to people. Pure: from values to text.
 
 pub mod agent;
+pub mod approval;
 pub mod conversation;
 pub mod event;
 pub mod kin;

@@ -91,6 +91,15 @@ fn agent() -> Agent {
             call: text(),
             asked_at: at,
             agent: Some(agent_ref()),
+            why: Some(text()),
+            what: Some(Call {
+                tool: text(),
+                input: json!({}),
+                cwd: Some(text()),
+                sandbox: Sandbox::default(),
+                network: Network::default(),
+                hash: text(),
+            }),
         }],
         tasks: vec![TaskId::new(ID)],
         parent: Some(agent_ref()),
@@ -108,6 +117,10 @@ fn agent() -> Agent {
         untrusted_hooks: Some(text()),
         broken_hooks: Some(text()),
     }
+}
+
+fn agent_approvals() -> Vec<Approval> {
+    agent().approvals
 }
 
 fn conversation() -> Conversation {
@@ -151,6 +164,7 @@ fn the_page_lists_every_field_of_agents_and_conversations() {
     same("current conversation", &agent["conversation"]);
     same("last turn", &agent["last_turn"]);
     same("approval", &agent["approvals"][0]);
+    same("call", &agent["approvals"][0]["what"]);
     same("subagent", &agent["children"][0]);
     same("usage", &agent["usage"]);
     let line = AgentLine {
@@ -169,6 +183,7 @@ fn the_page_lists_every_field_of_agents_and_conversations() {
         updated_at: Timestamp::from_millis(0),
         archived: false,
         parent: None,
+        approvals: agent_approvals(),
     };
     same("agent line", &json!(line));
     let list = Agents {

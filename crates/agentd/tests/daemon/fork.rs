@@ -1,7 +1,7 @@
 //! Another agent that goes on from a place of one that does not notice.
 
 use crate::house::{House, until};
-use agentd_client::api::{Archive, Fork, Forked, Purge, Reset};
+use agentd_client::api::{Answered, Archive, Fork, Forked, Purge, Reset};
 use agentd_client::{Error, Kind as ProblemKind, Problem};
 use agentd_core::event::{Body, Kind};
 use agentd_core::id::OpId;
@@ -129,10 +129,10 @@ fn what_is_under_way_stays_where_it_is() {
     // The question of the other is still there, and is answered once.
     let asked = house.show("coder").approvals[0].id;
     let allow = agentd_core::event::Decision::Allow;
-    let wrong = house.block(house.client().decide("other", asked, allow));
+    let wrong = house.block(house.client().decide("other", asked, &Answered::new(allow)));
     assert!(matches!(wrong, Err(Error::Problem(_))), "{wrong:?}");
     house
-        .block(house.client().decide("coder", asked, allow))
+        .block(house.client().decide("coder", asked, &Answered::new(allow)))
         .unwrap();
     until("the file", || house.work().join("x").exists().then_some(()));
     until("its queue", || {

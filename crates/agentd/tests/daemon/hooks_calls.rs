@@ -2,7 +2,7 @@
 
 use crate::hooks_stage::*;
 use crate::house::{House, until};
-use agentd_client::api::Status;
+use agentd_client::api::{Answered, Status};
 use agentd_core::event::{Body, Decision};
 use agentd_core::state::Phase;
 use serde_json::{Value, json};
@@ -159,7 +159,7 @@ fn it_may_have_the_user_asked_and_that_is_told_too() {
     let approval = agent.approvals[0].id;
     let allowed = house.client();
     house
-        .block(allowed.decide("coder", approval, Decision::Allow))
+        .block(allowed.decide("coder", approval, &Answered::new(Decision::Allow)))
         .unwrap();
     assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
     assert_eq!(house.effects(), ["ran"]);

@@ -9,6 +9,7 @@
 )]
 
 mod adoption;
+mod approvals;
 mod auto_reset;
 mod callers;
 mod compact;

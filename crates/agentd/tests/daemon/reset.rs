@@ -1,7 +1,7 @@
 //! A fresh conversation, and back.
 
 use crate::house::{House, until};
-use agentd_client::api::{Receipt, Reset, Rewind, Status};
+use agentd_client::api::{Answered, Receipt, Reset, Rewind, Status};
 use agentd_client::{Error, Kind as ProblemKind, Problem};
 use agentd_core::event::{Direction, Kind};
 use agentd_core::id::OpId;
@@ -379,7 +379,11 @@ fn while_a_call_waits_for_leave() {
     );
     assert_eq!(house.show("coder").approvals, []);
     let late = house.client();
-    let late = house.block(late.decide("coder", question, agentd_core::event::Decision::Allow));
+    let late = house.block(late.decide(
+        "coder",
+        question,
+        &Answered::new(agentd_core::event::Decision::Allow),
+    ));
     assert!(matches!(late, Err(Error::Problem(_))), "{late:?}");
     assert_eq!(house.effects().len(), 0);
     house.completed("coder", "do: say next");

@@ -153,7 +153,7 @@ fn what_runs_is_stopped_as_a_reset_stops_it() {
     assert_eq!(answer.text, "waited");
 }
 
-/// In the middle of a turn, with a call that waits for leave: the new conversation has neither, and is told.
+/// In the middle of a turn, with a call that waits for approval: the new conversation has neither, and is told.
 #[test]
 fn into_the_middle_of_a_turn() {
     let house = House::new();

@@ -1,7 +1,7 @@
 //! Agents that agents start: what comes back, exactly once, whoever is killed, reset or removed in between.
 
 use crate::house::{House, until};
-use agentd_client::api::{Agent, Answer, Archive, List, Reset, Status, Stop};
+use agentd_client::api::{Agent, Answer, Answered, Archive, List, Reset, Status, Stop};
 use agentd_core::event::{Body, Event, Kind, SubagentEnded, SubagentOutcome};
 use agentd_core::spec::{AgentSpec, Decision, Rule, Subagent};
 use agentd_core::state::{AgentState, Phase};
@@ -645,7 +645,11 @@ fn a_question_of_the_subagents_is_answered_at_the_parents_after_any_restart() {
     let approval = house.show("coder").approvals[0].id;
     let allow = agentd_core::event::Decision::Allow;
     house
-        .block(house.client().decide("coder", approval, allow))
+        .block(
+            house
+                .client()
+                .decide("coder", approval, &Answered::new(allow)),
+        )
         .unwrap();
     until_outcome(&house, SubagentOutcome::Completed);
     assert_eq!(house.effects(), ["ran"]);

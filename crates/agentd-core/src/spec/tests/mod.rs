@@ -43,6 +43,7 @@ permissions:
   - {tool: read, decision: allow}
   - tool: write
     decision: deny
+approval: always
 sandbox: workspace-write
 network: off
 writable: [/srv/out, ~/notes]
@@ -139,6 +140,7 @@ fn full() -> AgentSpec {
             rule("read", None, Decision::Allow),
             rule("write", None, Decision::Deny),
         ],
+        approval: Some(ApprovalMode::Always),
         sandbox: Some(Sandbox::WorkspaceWrite),
         network: Some(Network::Off),
         writable: texts(["/srv/out", "~/notes"]),

@@ -198,6 +198,7 @@ permissions:
     decision: allow
   - tool: write
     decision: deny
+approval: always
 sandbox: workspace-write
 network: off
 writable: [/srv/out, "~/notes"]

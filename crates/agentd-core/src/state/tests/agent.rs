@@ -44,10 +44,7 @@ fn the_phase_is_what_the_journal_says() {
     journal.start_turn(1);
     assert_eq!(journal.state().phase(), Phase::Running);
     let (asked, call) = (approval(1), CallId::new("a"));
-    journal.push(ApprovalRequested {
-        approval: asked,
-        call,
-    });
+    journal.push(ApprovalRequested::new(asked, call));
     assert_eq!(journal.state().phase(), Phase::AwaitingApproval);
     let reason = PauseReason::Crash;
     journal.push(TurnPaused { reason });
@@ -103,11 +100,7 @@ fn an_event_about_nothing_changes_nothing_but_the_count_of_anomalies() {
             outcome: CallOutcome::Ok,
         }
         .into(),
-        ApprovalAnswered {
-            approval: approval(1),
-            decision: Decision::Allow,
-        }
-        .into(),
+        ApprovalAnswered::new(approval(1), Decision::Allow).into(),
         PromptsTaken {
             prompts: vec![crate::fixture::prompt_id(1)],
         }

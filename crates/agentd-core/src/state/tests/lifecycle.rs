@@ -90,15 +90,9 @@ fn a_question_needs_no_process_and_its_answer_does() {
     let mut journal = Journal::new();
     journal.start_turn(1);
     let (asked, call) = (approval(1), CallId::new("a"));
-    journal.push(ApprovalRequested {
-        approval: asked,
-        call,
-    });
+    journal.push(ApprovalRequested::new(asked, call));
     assert!(!journal.state().needs_process());
-    journal.push(ApprovalAnswered {
-        approval: asked,
-        decision: Decision::Deny,
-    });
+    journal.push(ApprovalAnswered::new(asked, Decision::Deny));
     assert!(journal.state().needs_process());
 }
 

@@ -147,18 +147,12 @@ fn a_turn_that_waits_for_somebody_is_not_being_tried() {
     let mut journal = in_turn();
     assert!(!journal.state().waits_for_somebody());
     let (asked, call) = (approval(1), CallId::new("a"));
-    journal.push(ApprovalRequested {
-        approval: asked,
-        call,
-    });
+    journal.push(ApprovalRequested::new(asked, call));
     assert!(journal.state().waits_for_somebody());
     crash(&mut journal);
     assert_eq!(turn_of(&journal).crashes, 0);
     let decision = Decision::Allow;
-    journal.push(ApprovalAnswered {
-        approval: asked,
-        decision,
-    });
+    journal.push(ApprovalAnswered::new(asked, decision));
     assert!(!journal.state().waits_for_somebody());
     crash(&mut journal);
     assert_eq!(turn_of(&journal).crashes, 1);
@@ -212,7 +206,7 @@ fn a_clock_that_was_set_back_takes_no_time() {
 fn the_end_withdraws_what_was_asked_in_the_turn() {
     let mut journal = in_turn();
     let (approval, call) = (approval(1), CallId::new("a"));
-    journal.push(ApprovalRequested { approval, call });
+    journal.push(ApprovalRequested::new(approval, call));
     journal.end_turn(TurnStatus::Interrupted);
     assert_eq!(journal.state().approvals.iter().count(), 0);
 }

@@ -10,7 +10,7 @@ const A: &str = "call_1_1_0";
 const B: &str = "call_1_1_1";
 
 fn asks(call: &str) -> Act {
-    prepared(call, Prepared::Ask)
+    prepared(call, Prepared::Ask(String::new()))
 }
 
 fn asked(tools: &[&str]) -> Rig {
@@ -59,7 +59,7 @@ fn the_first_answer_counts() {
         .ends_with("prepare call_1_1_0 with consent");
     let decision = Decision::Deny;
     let mut state = rig.machine.agent().clone();
-    let second = rig.journal.push(ApprovalAnswered { approval, decision });
+    let second = rig.journal.push(ApprovalAnswered::new(approval, decision));
     state.apply(&second);
     assert_eq!(state.anomalies, 1, "a second answer is not ours to write");
     let (_, known) = state.approvals.iter().next().unwrap();
@@ -109,7 +109,7 @@ fn a_denied_call_behind_one_that_is_being_prepared_does_not_lose_it() {
         .collect();
     let answer = |index: usize, decision| {
         let approval = ids[index];
-        ApprovalAnswered { approval, decision }.into()
+        ApprovalAnswered::new(approval, decision).into()
     };
     // Both answers in one append: the first look that can act sees them together.
     rig.write(vec![answer(1, Decision::Deny)]).does([]);

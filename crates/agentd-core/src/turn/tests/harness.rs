@@ -252,7 +252,7 @@ impl Rig {
     pub fn decide(&mut self, decision: Decision) -> Seen {
         let waiting = self.machine.agent().approvals.waiting().next();
         let (&approval, _) = waiting.expect("a question waits");
-        self.write(vec![ApprovalAnswered { approval, decision }.into()])
+        self.write(vec![ApprovalAnswered::new(approval, decision).into()])
     }
 
     /// One append of others: all of it is in the journal before anybody hears of any of it.

@@ -119,7 +119,7 @@ fn a_call_that_is_being_prepared_is_let_go_of_and_never_runs() {
         "append tool_ended call_1_1_0 interrupted, result, tool_ended call_1_1_1 interrupted, result, notice interrupted, turn_ended interrupted, checkpoint_set",
     ]);
     rig.on(allowed(A)).does([]);
-    rig.on(prepared(A, Prepared::Ask)).does([]);
+    rig.on(prepared(A, Prepared::Ask(String::new()))).does([]);
     next_prompt_is_answered(rig);
 }
 

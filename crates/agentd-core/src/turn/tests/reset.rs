@@ -106,7 +106,7 @@ fn a_tool_that_runs_is_told_to_end() {
 fn a_question_that_waits_is_withdrawn() {
     for (held, _) in both() {
         let mut rig = Rig::called(&["shell"]);
-        rig.on(prepared(A, Prepared::Ask));
+        rig.on(prepared(A, Prepared::Ask(String::new())));
         assert_eq!(rig.machine.agent().approvals.waiting().count(), 1);
         rig.write(held).does([
             "append tool_ended call_1_1_0 interrupted, result, notice interrupted, turn_ended interrupted, checkpoint_set",

@@ -275,7 +275,7 @@ fn a_call_that_a_crash_took_is_no_progress() {
 #[test]
 fn a_lost_turn_leaves_no_call_for_the_next_one_to_run() {
     let mut rig = Rig::called(&["shell"]);
-    rig.on(super::harness::prepared(A, Prepared::Ask));
+    rig.on(super::harness::prepared(A, Prepared::Ask(String::new())));
     rig.decide(Decision::Allow);
     rig.crash().ends_with("prepare call_1_1_0 with consent");
     rig.crash().ends_with("prepare call_1_1_0 with consent");

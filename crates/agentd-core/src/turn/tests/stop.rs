@@ -96,7 +96,7 @@ fn a_call_that_is_being_prepared_is_left_to_the_next_process() {
     let mut rig = Rig::called(&["shell"]);
     rig.give(Input::Stop).does(["stopped"]);
     rig.on(allowed(A)).does([]);
-    rig.on(prepared(A, Prepared::Ask)).does([]);
+    rig.on(prepared(A, Prepared::Ask(String::new()))).does([]);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_request_that_fails_while_it_stops_is_not_tried_again_here() {
 #[test]
 fn a_question_is_left_waiting() {
     let mut rig = Rig::called(&["shell"]);
-    rig.on(prepared(A, Prepared::Ask));
+    rig.on(prepared(A, Prepared::Ask(String::new())));
     rig.give(Input::Stop).does(["stopped"]);
     rig.decide(Decision::Allow).does([]);
     rig.take_over(crate::event::After::Restart, |_| {})

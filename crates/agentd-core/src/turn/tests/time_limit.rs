@@ -123,7 +123,7 @@ fn the_clock_stands_still_while_the_turn_waits_for_the_user() {
     rig.prompt("hi");
     rig.on(calls(&["shell"]));
     later(&mut rig, 4_000);
-    rig.on(prepared("call_2_1_0", Prepared::Ask));
+    rig.on(prepared("call_2_1_0", Prepared::Ask(String::new())));
     assert_eq!(rig.machine.deadline(rig.journal.at), None);
     later(&mut rig, 3_600_000);
     rig.decide(Decision::Allow);
@@ -144,7 +144,7 @@ fn it_goes_on_while_another_call_runs() {
     rig.prompt("hi");
     rig.on(calls(&["read", "read"]));
     rig.on(allowed("call_2_1_0"));
-    rig.on(prepared("call_2_1_1", Prepared::Ask));
+    rig.on(prepared("call_2_1_1", Prepared::Ask(String::new())));
     let deadline = rig.machine.deadline(rig.journal.at).unwrap();
     assert_eq!(deadline.at, Timestamp::from_millis(11_000));
     rig.on(finishes("call_2_1_0", CallOutcome::Ok));

@@ -111,7 +111,7 @@ impl World {
                 boot: None,
                 change: None,
             }),
-            PrepareOp::Ask => Prepared::Ask,
+            PrepareOp::Ask => Prepared::Ask(String::new()),
             PrepareOp::Refuse => Prepared::Refuse {
                 outcome: CallOutcome::Denied,
                 blocks: vec![self.source.text()],

@@ -32,7 +32,7 @@ impl World {
             Decision::Deny
         };
         let current = self.current();
-        self.write_in_turn(current, [ApprovalAnswered { approval, decision }.into()]);
+        self.write_in_turn(current, [ApprovalAnswered::new(approval, decision).into()]);
     }
 
     /// Some event of the current conversation, counted from its end.

@@ -1,0 +1,66 @@
+//! Questions about tool calls, and their answers.
+
+use super::{AgentRef, time};
+use agentd_core::event::Decision;
+use agentd_core::id::ApprovalId;
+use agentd_core::spec::{Network, Sandbox};
+use agentd_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A call that waits for the user's approval, as a whole: enough to judge it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    pub id: ApprovalId,
+    pub call: String,
+    #[serde(with = "time")]
+    pub asked_at: Timestamp,
+    /// The subagent whose call it is; none where it is the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentRef>,
+    /// Why the user is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What would run; none where it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what: Option<Call>,
+}
+
+/// A tool call with everything that decides what it does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    pub tool: String,
+    pub input: serde_json::Value,
+    /// The working directory.
+    pub cwd: Option<String>,
+    pub sandbox: Sandbox,
+    pub network: Network,
+    /// A digest of the fields above. An answer that names it counts for this call only.
+    pub hash: String,
+}
+
+/// `POST /v1/agents/{name}/approvals/{id}`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answered {
+    pub decision: Decision,
+    /// The `hash` of the call that the user saw. Another call with this id is not answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// For the model, with a no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// With a yes: also allow the same call from now on, by a rule in the agent's settings.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always: bool,
+}
+
+impl Answered {
+    pub const fn new(decision: Decision) -> Self {
+        Self {
+            decision,
+            hash: None,
+            reason: None,
+            always: false,
+        }
+    }
+}

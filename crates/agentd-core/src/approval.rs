@@ -1,0 +1,150 @@
+//! Whether a tool call runs, is asked about or is refused: the agent's rules, its approval mode and its sandbox together.
+//!
+//! Among matching rules deny beats ask beats allow. The mode counts only where no rule matches. An allow rule skips the
+//! question and never the sandbox: a call that wants to leave it asks all the same.
+
+use crate::permission::{Because, Verdict};
+use crate::spec::{ApprovalMode, Decision, Rule};
+use sha2::{Digest as _, Sha256};
+
+/// What a call would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wants {
+    /// It changes something, or uses the network.
+    pub change: bool,
+    /// It wants to write or reach more than the sandbox lets it.
+    pub leave_sandbox: bool,
+}
+
+/// In the order of strictness.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ruling {
+    Run,
+    /// The user is asked, for this reason.
+    Ask(String),
+    /// The model is told this.
+    Refuse(String),
+}
+
+/// `verdict` is what the rules say, none where none is about the call.
+pub fn rule(mode: ApprovalMode, verdict: Option<&Verdict>, wants: Wants) -> Ruling {
+    let because = |verdict: &Verdict| verdict.because.to_string();
+    if let Some(denied) = verdict.filter(|verdict| verdict.decision == Decision::Deny) {
+        return Ruling::Refuse(format!(
+            "The agent's permission rules do not allow this call; nothing was run. {}.",
+            capital(&because(denied))
+        ));
+    }
+    let why = if wants.leave_sandbox {
+        Some("the call asks to leave the sandbox".to_owned())
+    } else {
+        match verdict.map(|verdict| verdict.decision) {
+            Some(Decision::Ask) => verdict.map(|verdict| without_words(&verdict.because)),
+            None if mode == ApprovalMode::Always && wants.change => {
+                Some("the agent asks about every change (`approval: always`)".to_owned())
+            }
+            _ => None,
+        }
+    };
+    match why {
+        None => Ruling::Run,
+        Some(why) if mode == ApprovalMode::Never => Ruling::Refuse(format!(
+            "This call needs the user's approval ({why}), and this agent asks nobody (`approval: never`); nothing was \
+             run. Find another way, or say what is missing."
+        )),
+        Some(why) => Ruling::Ask(why),
+    }
+}
+
+/// Of a call and what it runs with: an approval is bound to it.
+pub fn digest(call: &serde_json::Value) -> String {
+    let digest = Sha256::digest(call.to_string().as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The reason without a word of the call: the journal keeps it when the call's words are purged.
+fn without_words(because: &Because) -> String {
+    let named = |rule: &Rule| match &rule.pattern {
+        Some(pattern) => format!("`ask {} {pattern}`", rule.tool),
+        None => format!("`ask {}`", rule.tool),
+    };
+    match because {
+        Because::Rule { rule, .. } => format!("the rule {} matches", named(rule)),
+        Because::CouldMatch { rule, .. } => format!("the rule {} could match", named(rule)),
+        Because::Opaque(_) => "a command decides at run time what it runs".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::permission::{Subject, verdict};
+
+    const CHANGE: Wants = Wants {
+        change: true,
+        leave_sandbox: false,
+    };
+    const LOOK: Wants = Wants {
+        change: false,
+        leave_sandbox: false,
+    };
+    const LEAVE: Wants = Wants {
+        change: true,
+        leave_sandbox: true,
+    };
+
+    fn ruled(mode: ApprovalMode, decision: Option<Decision>, wants: Wants) -> &'static str {
+        let rules: Vec<Rule> = decision
+            .map(|decision| Rule {
+                tool: "shell".to_owned(),
+                pattern: None,
+                decision,
+            })
+            .into_iter()
+            .collect();
+        let said = verdict(&rules, "shell", &Subject::Command("ls".to_owned()));
+        match rule(mode, said.as_ref(), wants) {
+            Ruling::Run => "run",
+            Ruling::Ask(_) => "ask",
+            Ruling::Refuse(_) => "refuse",
+        }
+    }
+
+    #[test]
+    fn the_whole_table() {
+        use ApprovalMode::{Always, Never, OnRequest};
+        use Decision::{Allow, Ask, Deny};
+        let table = [
+            (None, LOOK, ["run", "run", "run"]),
+            (None, CHANGE, ["run", "ask", "run"]),
+            (None, LEAVE, ["ask", "ask", "refuse"]),
+            (Some(Allow), LOOK, ["run", "run", "run"]),
+            (Some(Allow), CHANGE, ["run", "run", "run"]),
+            // Never the sandbox.
+            (Some(Allow), LEAVE, ["ask", "ask", "refuse"]),
+            (Some(Ask), LOOK, ["ask", "ask", "refuse"]),
+            (Some(Ask), CHANGE, ["ask", "ask", "refuse"]),
+            (Some(Ask), LEAVE, ["ask", "ask", "refuse"]),
+            (Some(Deny), LOOK, ["refuse", "refuse", "refuse"]),
+            (Some(Deny), CHANGE, ["refuse", "refuse", "refuse"]),
+            (Some(Deny), LEAVE, ["refuse", "refuse", "refuse"]),
+        ];
+        for (decision, wants, expected) in table {
+            let found = [OnRequest, Always, Never].map(|mode| ruled(mode, decision, wants));
+            assert_eq!(found, expected, "{decision:?} {wants:?}");
+        }
+    }
+
+    #[test]
+    fn the_strictest_of_several_counts() {
+        let ask = Ruling::Ask(String::new());
+        assert!(Ruling::Run < ask && ask < Ruling::Refuse(String::new()));
+    }
+}

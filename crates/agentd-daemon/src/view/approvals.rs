@@ -1,0 +1,140 @@
+//! The calls that wait for the user's approval, as a whole: what would run, where, and with which rights.
+
+use crate::daemon::Daemon;
+use crate::desk::Guard;
+use agentd_client::api::{AgentRef, Approval, Call};
+use agentd_core::approval::digest;
+use agentd_core::event::{Body, Event};
+use agentd_core::id::{AgentId, ApprovalId, CallId, Seq};
+use agentd_core::message::{Arguments, Block};
+use agentd_core::spec::{AgentSpec, Sandbox};
+use agentd_core::state;
+use agentd_store::ReadQuery;
+use serde_json::{Value, json};
+
+/// Events that are read at a time, back from the question. The call is right before it, but for other calls of the same
+/// message.
+const PAGE: u64 = 64;
+/// How far back the call is looked for.
+const PAGES: u64 = 64;
+
+/// Sets the default level of sandboxes, in the environment of runtimes.
+const LEVEL: &str = "AGENTD_SANDBOX";
+
+/// Those of one agent; `of` names it where it is a subagent of the one that is shown.
+pub async fn waiting(daemon: &Daemon, guard: &Guard<'_>, of: Option<AgentRef>) -> Vec<Approval> {
+    let mut approvals = Vec::new();
+    for (id, asked) in guard.state.approvals.waiting() {
+        approvals.push(Approval {
+            id: *id,
+            call: asked.call.to_string(),
+            asked_at: asked.asked_at,
+            agent: of.clone(),
+            why: asked.why.clone(),
+            what: whole(daemon, guard, asked).await,
+        });
+    }
+    approvals
+}
+
+/// The call that a question is about; none where it was purged, or cannot be read.
+pub async fn call(daemon: &Daemon, guard: &Guard<'_>, approval: ApprovalId) -> Option<Call> {
+    let mut waiting = guard.state.approvals.waiting();
+    let (_, asked) = waiting.find(|(id, _)| **id == approval)?;
+    whole(daemon, guard, asked).await
+}
+
+async fn whole(daemon: &Daemon, guard: &Guard<'_>, asked: &state::Approval) -> Option<Call> {
+    let (tool, input) = written(daemon, guard.state.id, asked).await?;
+    let spec = &guard.state.spec;
+    let mut call = Call {
+        tool,
+        input,
+        cwd: spec.cwd.clone(),
+        sandbox: level(daemon, spec),
+        network: spec.network.unwrap_or_default(),
+        hash: String::new(),
+    };
+    call.hash = hash(&call);
+    Some(call)
+}
+
+/// What the runtime takes where the settings name no level.
+fn level(daemon: &Daemon, spec: &AgentSpec) -> Sandbox {
+    let mut env = daemon.runtime_env.iter();
+    let default = env
+        .find(|(name, _)| name == LEVEL)
+        .and_then(|(_, level)| serde_json::from_value(level.to_str()?.into()).ok());
+    spec.sandbox.or(default).unwrap_or_default()
+}
+
+fn hash(call: &Call) -> String {
+    digest(&json!([
+        call.tool,
+        call.input,
+        call.cwd,
+        call.sandbox,
+        call.network
+    ]))
+}
+
+/// The tool and its input: as the model wrote it, or as a hook revised it.
+async fn written(
+    daemon: &Daemon,
+    agent: AgentId,
+    asked: &state::Approval,
+) -> Option<(String, Value)> {
+    let mut revised = None;
+    let mut end = asked.seq.0;
+    for _ in 0..PAGES {
+        let after = end.saturating_sub(PAGE + 1);
+        let count = usize::try_from(end.saturating_sub(after)).ok()?;
+        let page = daemon
+            .store
+            .read(ReadQuery::all(agent, Seq(after), count))
+            .await;
+        for event in page.ok()?.events.iter().rev() {
+            match found(event, &asked.call)? {
+                Found::Nothing => {}
+                Found::Revised(input) => revised = revised.or(Some(input)),
+                Found::Call(tool, input) => return Some((tool, revised.unwrap_or(input))),
+            }
+        }
+        if after == 0 {
+            return None;
+        }
+        end = after + 1;
+    }
+    None
+}
+
+enum Found {
+    Nothing,
+    Revised(Value),
+    Call(String, Value),
+}
+
+/// None where the call cannot be shown.
+fn found(event: &Event, wanted: &CallId) -> Option<Found> {
+    match &event.body {
+        Body::CallRevised(revised) if revised.call == *wanted => {
+            Some(Found::Revised(Value::Object(revised.arguments.clone())))
+        }
+        Body::MessageAdded(message) => {
+            let mut calls = message.blocks.iter().filter_map(|block| match block {
+                Block::ToolCall(call) if call.id == *wanted => Some(call),
+                _ => None,
+            });
+            match calls.next() {
+                None => Some(Found::Nothing),
+                Some(call) => match &call.arguments {
+                    Arguments::Object(input) => {
+                        Some(Found::Call(call.name.clone(), Value::Object(input.clone())))
+                    }
+                    _ => None,
+                },
+            }
+        }
+        _ => Some(Found::Nothing),
+    }
+}

@@ -1,0 +1,97 @@
+//! A call that waits for the user's approval: all that is needed to judge it.
+
+use super::{named, word};
+use agentd_client::api::{Approval, Call};
+use serde_json::Value;
+
+/// Indented lines, the first of which names the call.
+pub fn lines(approval: &Approval) -> Vec<String> {
+    let of = approval.agent.as_ref();
+    let of = of.map(|agent| format!(" of {}", named(agent)));
+    let mut lines = Vec::new();
+    match &approval.what {
+        Some(call) => {
+            lines.push(format!("{}{}:", call.tool, of.unwrap_or_default()));
+            lines.extend(input(call).into_iter().map(|line| format!("    {line}")));
+            lines.push(format!("  in {}", place(call)));
+        }
+        None => lines.push(format!(
+            "a call{} that cannot be read: {}",
+            of.unwrap_or_default(),
+            approval.call
+        )),
+    }
+    lines.extend(
+        approval
+            .why
+            .as_ref()
+            .map(|why| format!("  asks because {why}")),
+    );
+    let reason = approval
+        .what
+        .as_ref()
+        .and_then(|call| text(call, "escalate"));
+    lines.extend(reason.map(|reason| format!("  the model's reason: {reason}")));
+    lines.push(format!("  id {}", approval.id));
+    lines
+}
+
+/// The call in one line, for a list.
+pub fn line(call: &Call) -> String {
+    let first = input(call).into_iter().next().unwrap_or_default();
+    format!("{}: {first}", call.tool)
+}
+
+fn place(call: &Call) -> String {
+    let cwd = call.cwd.as_deref().unwrap_or("no directory");
+    let leaves = if call.input.get("escalate").is_some() {
+        ", which this call asks to leave"
+    } else {
+        ""
+    };
+    format!(
+        "{cwd}; sandbox {}{leaves}; network {}",
+        word(call.sandbox),
+        word(call.network)
+    )
+}
+
+fn text<'a>(call: &'a Call, key: &str) -> Option<&'a str> {
+    call.input.get(key).and_then(Value::as_str)
+}
+
+/// The command, the change of the file, or the input as it is.
+fn input(call: &Call) -> Vec<String> {
+    let signed = |sign: char, text: &str| -> Vec<String> {
+        text.lines().map(|line| format!("{sign}{line}")).collect()
+    };
+    let path = text(call, "file_path").or_else(|| text(call, "path"));
+    match (call.tool.as_str(), path) {
+        ("shell", _) if text(call, "command").is_some() => {
+            let command = text(call, "command").unwrap_or_default();
+            let elsewhere = text(call, "cwd").map(|cwd| format!("(cd {cwd})"));
+            let lines = command.lines().map(str::to_owned);
+            elsewhere.into_iter().chain(lines).collect()
+        }
+        ("write_file", Some(path)) => {
+            let mut lines = vec![path.to_owned()];
+            lines.extend(signed('+', text(call, "content").unwrap_or_default()));
+            lines
+        }
+        ("edit_file", Some(path)) => {
+            let mut lines = vec![path.to_owned()];
+            let old = text(call, "old_string").or_else(|| text(call, "old"));
+            let new = text(call, "new_string").or_else(|| text(call, "new"));
+            lines.extend(signed('-', old.unwrap_or_default()));
+            lines.extend(signed('+', new.unwrap_or_default()));
+            lines
+        }
+        ("fetch_url", _) if text(call, "url").is_some() => {
+            vec![text(call, "url").unwrap_or_default().to_owned()]
+        }
+        _ => {
+            let shown = serde_json::to_string_pretty(&call.input).unwrap_or_default();
+            shown.lines().map(str::to_owned).collect()
+        }
+    }
+}
