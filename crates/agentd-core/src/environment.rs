@@ -1,8 +1,18 @@
 //! Which of a caller's variables programs are given: tools and hooks.
 
-/// What is handed on where the caller has it; never a key.
+/// What is handed on where the caller has it; never a key. Programs of rustup in `PATH` find nothing to run without
+/// `RUSTUP_HOME` where tool chains are not in the user's home.
 const HANDED_ON: &[&str] = &[
-    "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER",
+    "HOME",
+    "LANG",
+    "LOGNAME",
+    "PATH",
+    "RUSTUP_HOME",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
 ];
 
 /// Whether a program may have the caller's variable of this name.
@@ -60,6 +70,7 @@ mod tests {
     #[test]
     fn a_key_is_not_handed_on() {
         assert!(is_handed_on("PATH") && is_handed_on("LC_ALL"));
+        assert!(is_handed_on("RUSTUP_HOME") && is_handed_on("TZ"));
         assert!(!is_handed_on("ANTHROPIC_API_KEY") && !is_handed_on("LD_PRELOAD"));
         assert!(is_secret("ANTHROPIC_API_KEY") && !is_secret("ANTHROPIC_BASE_URL"));
     }

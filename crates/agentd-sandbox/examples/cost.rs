@@ -77,6 +77,7 @@ fn policy(dir: &Path) -> io::Result<Policy> {
         "home/.cache",
         "state/upper",
         "state/work",
+        "own",
         "tmp",
         "tree/.git/hooks",
     ] {
@@ -88,6 +89,7 @@ fn policy(dir: &Path) -> io::Result<Policy> {
         writable: vec![dir.join("tree")],
         home: dir.join("home"),
         closed: vec![dir.join("state")],
+        own_home: dir.join("own"),
         tmp: dir.join("tmp"),
         caches: vec![Cache {
             at: dir.join("home/.cache"),

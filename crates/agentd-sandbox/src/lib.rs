@@ -4,6 +4,7 @@
 //! - [`start`]: runs a program under them, in namespaces of its own; [`start_without_namespaces`]: read-only, on a kernel
 //!   that has none.
 //! - [`restrict_thread`]: the same rules for a thread that opens files itself.
+//! - [`reach`]: what a process under a policy finds at a path, for messages.
 //! - [`support`]: what this kernel can do, and what to change where it cannot.
 //!
 //! It starts processes and never signals one outside. It may **not** know what an agent is, read the environment or
@@ -30,3 +31,4 @@ pub use start::{Ended, Program, Started, start, start_without_namespaces};
 pub use support::{Missing, Support, support};
 pub use thread::restrict_thread;
 pub use view::git::is_protected;
+pub use view::reach::{Reach, reach};

@@ -16,8 +16,11 @@ pub struct Policy {
     pub readable: Vec<PathBuf>,
     /// The user's home: closed except for tool chains, git's user configuration, `readable` and `writable`.
     pub home: PathBuf,
-    /// Never visible, wherever they are: the state directory. `kept`, `tmp`, `socket_dir` and the layers of caches may
-    /// lie inside; `readable` and `writable` may not. One that does not exist when the process starts is skipped.
+    /// The agent's own directory that a sandboxed process finds at `home`. Tool chains and caches are bound into it.
+    /// Empty means an empty home that cannot be written.
+    pub own_home: PathBuf,
+    /// Never visible, wherever they are: the state directory. `kept`, `tmp`, `own_home`, `socket_dir` and the layers of
+    /// caches may lie inside; `readable` and `writable` may not. One that does not exist when the process starts is skipped.
     pub closed: Vec<PathBuf>,
     /// The agent's own directory that becomes `/tmp`. Empty means a new tmpfs for each process.
     pub tmp: PathBuf,

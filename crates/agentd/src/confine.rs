@@ -4,7 +4,7 @@ use crate::error::{Error, Exit};
 use agentd_core::spec::{AgentSpec, Network, Sandbox};
 use agentd_process::task::Confined;
 use agentd_sandbox::{Cache, Policy};
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,19 @@ use std::path::{Path, PathBuf};
 pub const VARIABLE: &str = "AGENTD_SANDBOX";
 
 /// Caches of tools, in the user's home. An agent has a layer of its own over each.
-const CACHES: [&str; 4] = [".cargo/registry", ".cargo/git", ".npm", ".cache"];
+const CACHES: &[&str] = &[".cargo/registry", ".cargo/git", ".npm", ".cache"];
+
+/// The same, where the user has them. Otherwise tools make them in the agent's own home, and one mount less is needed.
+const CACHES_IF_THERE: &[&str] = &[
+    ".bun/install/cache",
+    ".gradle/caches",
+    ".gradle/wrapper",
+    ".local/lib",
+    ".local/share/pnpm/store",
+    ".m2/repository",
+    ".yarn/berry",
+    "go/pkg",
+];
 
 /// Where an agent works.
 pub struct Place<'a> {
@@ -26,6 +38,8 @@ pub struct Place<'a> {
     pub home: Option<PathBuf>,
     /// With the socket of the agent's tools in it. Without it they cannot reach the daemon.
     pub socket_dir: Option<&'a Path>,
+    /// Where the user's tool chains are, if not where they are by default.
+    pub tool_chains: Option<PathBuf>,
 }
 
 /// None lets tools do what their user may do.
@@ -38,6 +52,10 @@ pub fn confined(spec: &AgentSpec, place: &Place<'_>) -> Result<Option<Confined>,
     let home = place.home.clone().filter(|home| home.is_dir());
     let path = |path: &String| expanded(path, home.as_deref());
     let mut readable: Vec<PathBuf> = spec.readable.iter().map(path).collect();
+    // An agent without a daemon has its journal in its own folder, wherever that is.
+    let closed = place.state.unwrap_or(place.folder);
+    let tool_chains = place.tool_chains.iter().flat_map(fs::canonicalize);
+    readable.extend(tool_chains.filter(|dir| holds_tool_chains(dir, place, closed)));
     let mut writable: Vec<PathBuf> = spec.writable.iter().map(path).collect();
     match is_read_only {
         true => readable.push(place.cwd.to_owned()),
@@ -48,9 +66,10 @@ pub fn confined(spec: &AgentSpec, place: &Place<'_>) -> Result<Option<Confined>,
         Error::new(Exit::Unavailable, what).because(error)
     };
     let tmp = place.folder.join("tmp");
-    make(&tmp).map_err(made)?;
-    // An agent without a daemon has its journal in its own folder, wherever that is.
-    let closed = place.state.unwrap_or(place.folder);
+    let own_home = place.folder.join("home");
+    for dir in [&tmp, &own_home] {
+        make(dir).map_err(made)?;
+    }
     let caches = match &home {
         Some(home) if !home.starts_with(closed) => caches(home, place.folder).map_err(made)?,
         _ => Vec::new(),
@@ -60,6 +79,7 @@ pub fn confined(spec: &AgentSpec, place: &Place<'_>) -> Result<Option<Confined>,
         readable,
         home: home.unwrap_or_else(|| closed.to_owned()),
         closed: vec![closed.to_owned(), place.folder.to_owned()],
+        own_home,
         tmp,
         caches,
         kept: vec![place.folder.join("outputs"), place.folder.join("tasks")],
@@ -140,6 +160,17 @@ pub fn tmp(spec: &AgentSpec) -> (String, String) {
     (NAME.to_owned(), wanted.unwrap_or_else(|| "/tmp".to_owned()))
 }
 
+/// Whether it may be shown as a directory of tool chains. One around the home or the state would open more than that; one
+/// in the working folder is there already. The directory has no symlink in its path.
+fn holds_tool_chains(dir: &Path, place: &Place<'_>, closed: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let (cwd, closed) = (real(place.cwd), real(closed));
+    let home = place.home.as_deref().map(real);
+    let is_around = home.is_some_and(|home| home.starts_with(dir)) || closed.starts_with(dir);
+    let is_inside = dir.starts_with(cwd) || dir.starts_with(closed);
+    dir.join("toolchains").is_dir() && !is_around && !is_inside
+}
+
 fn level(spec: &AgentSpec) -> Result<Sandbox, Error> {
     if let Some(level) = spec.sandbox {
         return Ok(level);
@@ -163,7 +194,9 @@ fn expanded(path: &str, home: Option<&Path>) -> PathBuf {
 
 fn caches(home: &Path, folder: &Path) -> io::Result<Vec<Cache>> {
     let mut caches = Vec::new();
-    for name in CACHES {
+    let there = CACHES_IF_THERE.iter();
+    let there = there.filter(|name| home.join(name).is_dir());
+    for name in CACHES.iter().chain(there) {
         let own = folder.join("caches").join(name.replace('/', "-"));
         let cache = Cache {
             at: home.join(name),

@@ -139,6 +139,7 @@ pub fn ready(
         state: whose.home.as_deref(),
         home: surroundings.get("HOME").map(PathBuf::from),
         socket_dir: whose.socket.as_deref().and_then(Path::parent),
+        tool_chains: surroundings.get("RUSTUP_HOME").map(PathBuf::from),
     };
     let confined = confine::confined(spec, &place)?;
     let escalated = confined

@@ -176,6 +176,12 @@ impl Builder {
                 let mount = limited(here.as_fd(), path, *access)?;
                 mounts::attach(mount.as_fd(), here.as_fd()).map_err(failed)
             }
+            What::Way => {
+                let here = self.root.make(path, Kind::Dir)?;
+                let mount = limited(here.as_fd(), path, Access::Write)?;
+                mounts::attach(mount.as_fd(), here.as_fd())
+                    .map_err(|errno| Failed::at(Step::Mount, path, errno))
+            }
             What::Cache { layers } => self.cache(layers),
             What::Closed => self.close(path),
             What::Hidden => self.hide(path),

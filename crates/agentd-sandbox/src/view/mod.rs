@@ -4,6 +4,8 @@ pub(crate) mod build;
 pub(crate) mod git;
 mod home;
 mod mounts;
+mod own;
+pub(crate) mod reach;
 mod system;
 
 use crate::error::{Error, Result};
@@ -21,6 +23,8 @@ pub(crate) enum What {
     Bind { from: PathBuf, access: Access },
     /// Never pruned: renaming a mount point is refused, which is the purpose.
     Pin { access: Access },
+    /// A directory of the agent's own on the way to a mount, made where it is missing and pinned.
+    Way,
     /// The agent's layer over what the user has there, if anything.
     Cache { layers: Cache },
     /// An empty, writable directory in memory.
@@ -81,10 +85,8 @@ impl View {
         if policy.tmp.as_os_str().is_empty() {
             view.at.insert("/tmp".into(), What::Memory);
         } else {
-            let from = required(&policy.tmp)?;
-            view.own.push(from.clone());
-            let access = Access::Write;
-            view.at.insert("/tmp".into(), What::Bind { from, access });
+            let tmp = view.own_bind(&policy.tmp)?;
+            view.at.insert("/tmp".into(), tmp);
         }
         view.add_home(policy)?;
         for path in &policy.readable {
@@ -94,8 +96,9 @@ impl View {
             view.add_tree(policy, path, Access::Write)?;
         }
         let trees = view.trees(Access::Write);
-        for tree in trees.iter().filter(|tree| *tree != Path::new("/tmp")) {
-            git::protect(&mut view, tree);
+        let of_user = trees.iter().filter(|tree| !view.is_own_dir(tree));
+        for tree in of_user.cloned().collect::<Vec<_>>() {
+            git::protect(&mut view, &tree);
         }
         for cache in &policy.caches {
             view.add_cache(cache)?;
@@ -104,6 +107,7 @@ impl View {
         view.cover(policy);
         view.add_own(policy)?;
         view.hold_parents();
+        view.hold_ways();
         view.unlink();
         Ok(view)
     }
@@ -142,7 +146,7 @@ impl View {
         Ok(())
     }
 
-    /// The home itself is empty; what is shown of it is bound into it.
+    /// The home itself is the agent's own, or empty; what is shown of the user's is bound into it.
     fn add_home(&mut self, policy: &Policy) -> Result<()> {
         let home = &policy.home;
         if home.as_os_str().is_empty() || home == Path::new("/") {
@@ -168,7 +172,12 @@ impl View {
                 self.at.insert(name, What::Pin { access });
             }
         }
-        self.at.insert(real, What::Dir);
+        let what = if policy.own_home.as_os_str().is_empty() {
+            What::Dir
+        } else {
+            self.own_bind(&policy.own_home)?
+        };
+        self.at.insert(real, what);
         Ok(())
     }
 
@@ -283,6 +292,10 @@ impl View {
             .cloned()
             .collect();
         for path in self.closed.clone() {
+            // Nothing of the host is there, and what the agent has made there stays its own.
+            if self.own_around(&path).is_some() {
+                continue;
+            }
             let has_own = own.iter().any(|inside| {
                 let real = fs::canonicalize(inside);
                 real.is_ok_and(|real| real.starts_with(&path))

@@ -81,7 +81,7 @@ impl Root {
         open_at(self.0.as_fd(), relative(path))
     }
 
-    /// The same, made if it is not there: on the tmpfs of the root, or in the agent's own `/tmp`.
+    /// The same, made if it is not there: on the tmpfs of the root, or in the agent's own home or `/tmp`.
     pub fn make(&self, path: &Path, wanted: Kind) -> Result<OwnedFd, Failed> {
         let failed = |errno| Failed::at(Step::Target, path, errno);
         match self.find(path) {

@@ -114,3 +114,61 @@ fn a_policy_is_the_same_after_json() {
     );
     assert!(serde_json::from_str::<Policy>("{\"writeable\":[]}").is_err());
 }
+
+fn with_own_home(root: &Path) -> Policy {
+    Policy {
+        home: root.join("home"),
+        own_home: root.join("own"),
+        writable: vec![root.join("home/src/tree")],
+        ..Policy::default()
+    }
+}
+
+#[test]
+fn directories_on_the_way_to_a_mount_in_the_own_home_are_pinned() {
+    let (_dir, root) = dirs(&["home/.cargo/bin", "home/.ssh", "home/src/tree", "own"]);
+    let view = plan(&with_own_home(&root));
+    let home = root.join("home");
+    for name in [".cargo", "src"] {
+        assert_eq!(view.at[&home.join(name)], What::Way, "{name}");
+    }
+    // Nothing of the user's is there to be covered, and that it exists is not told.
+    assert!(!view.at.contains_key(&home.join(".ssh")));
+    assert!(view.is_closed(&home.join(".ssh/id")));
+}
+
+#[test]
+fn a_git_directory_in_the_users_home_is_not_looked_for_in_the_own_home() {
+    let (_dir, root) = dirs(&["home/.git/hooks", "home/src/tree", "own"]);
+    let view = plan(&with_own_home(&root));
+    assert!(!view.at.contains_key(&root.join("home/.git")));
+}
+
+#[test]
+fn reach_tells_what_is_hidden_own_readable_and_writable() {
+    let (_dir, root) = dirs(&[
+        "home/.cargo/bin",
+        "home/.ssh",
+        "home/src/tree/.git",
+        "own",
+        "other",
+    ]);
+    let home = root.join("home");
+    fs::write(home.join("src/tree/.git/config"), "").unwrap();
+    let reach = |path: PathBuf| reach::reach(&with_own_home(&root), &[path]).unwrap()[0];
+    use reach::Reach;
+    for (name, expected) in [
+        (".cargo/bin/tool", Reach::Read),
+        (".cargo/other", Reach::Own),
+        (".ssh/id", Reach::Own),
+        ("src/tree/file", Reach::Write),
+        ("src/tree/.git/config", Reach::Read),
+        ("src/beside", Reach::Own),
+    ] {
+        assert_eq!(reach(home.join(name)), expected, "{name}");
+    }
+    assert_eq!(reach(root.join("other/file")), Reach::Hidden);
+    assert_eq!(reach("/usr/file".into()), Reach::Read);
+    assert_eq!(reach("/nowhere/file".into()), Reach::Hidden);
+    assert_eq!(reach("/tmp/file".into()), Reach::Write);
+}

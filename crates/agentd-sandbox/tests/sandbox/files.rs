@@ -28,8 +28,8 @@ fn a_write_outside_fails() {
             let before = fs::read(world.root.join(name)).ok();
             let path = world.path(name);
             let ran = world.shell(&format!("echo x > {path}"));
-            // Below /tmp the agent's own directory is in its place.
-            if !world.root.starts_with("/tmp") {
+            // Of the home and of /tmp the agent has its own.
+            if name.starts_with("other") && !world.root.starts_with("/tmp") {
                 ran.fails();
             }
             assert_eq!(fs::read(world.root.join(name)).ok(), before, "{name}");
@@ -125,6 +125,69 @@ fn the_home_is_closed_except_for_tool_chains_and_git() {
         assert!(ran.succeeds().output().contains("a tool"));
         world.shell("echo x >> ~/.gitconfig").fails();
         world.shell("echo x >> ~/.cargo/bin/tool").fails();
+    }
+}
+
+/// Tools write to their user's home: settings, histories, packages.
+#[test]
+fn the_home_is_the_agents_own_and_keeps_what_is_written() {
+    for world in worlds() {
+        fs::write(world.root.join("home/.npmrc"), SECRET).unwrap();
+        world.give_away();
+        let script = "mkdir -p ~/.local/share/tool ~/.cargo ~/.ssh && echo mine > ~/.local/share/tool/mine \
+                      && echo mine > ~/.cargo/mine && echo mine > ~/.npmrc && echo mine > ~/.ssh/mine";
+        world.shell(script).succeeds();
+        let script =
+            "cat ~/.local/share/tool/mine ~/.cargo/mine ~/.npmrc ~/.ssh/mine ~/.cargo/bin/tool";
+        let ran = world.shell(script);
+        assert_eq!(
+            ran.succeeds().output(),
+            "mine\nmine\nmine\nmine\na tool",
+            "{ran:?}"
+        );
+        for name in ["home/.local", "home/.cargo/mine", "home/.ssh/mine"] {
+            assert!(!world.root.join(name).exists(), "{name}");
+        }
+        let users = fs::read_to_string(world.root.join("home/.npmrc")).unwrap();
+        assert_eq!(users, SECRET);
+    }
+}
+
+/// With a symlink on the way to a mount the next sandbox could not be built.
+#[test]
+fn a_tool_cannot_replace_the_way_to_its_tool_chains_and_its_work_tree() {
+    for mut world in worlds() {
+        let tree = world.root.join("home/src/tree");
+        fs::create_dir_all(&tree).unwrap();
+        world.policy.writable.push(tree.clone());
+        world.give_away();
+        for way in [".cargo", ".config", ".cache", "src"] {
+            let script = format!("mv ~/{way} ~/moved || rm -rf ~/{way}");
+            world.shell(&script).fails();
+            world.shell(&format!("ln -sfn /usr ~/{way}; true"));
+        }
+        if world.root.starts_with("/tmp") {
+            world
+                .shell(&format!("mv {0} {0}.2", world.root.display()))
+                .fails();
+        }
+        let script = "cat ~/.cargo/bin/tool ~/.gitconfig && touch ~/src/tree/new";
+        world.shell(script).succeeds();
+        assert!(tree.join("new").exists());
+    }
+}
+
+#[test]
+fn without_a_directory_of_its_own_the_home_is_empty_and_read_only() {
+    for mut world in worlds() {
+        world.policy.own_home = std::path::PathBuf::new();
+        world.shell("cat ~/.cargo/bin/tool").succeeds();
+        let ran = world.shell("echo x > ~/new");
+        // A home below /tmp is in the agent's own directory.
+        if !world.root.starts_with("/tmp") {
+            ran.fails();
+        }
+        assert!(!world.root.join("home/new").exists());
     }
 }
 

@@ -51,6 +51,7 @@ impl World {
             "state/upper",
             "state/work",
             "state/socket",
+            "own",
             "tmp",
             "tree",
             "other",
@@ -76,6 +77,7 @@ impl World {
             readable: vec![Path::new(ATTACK).to_owned()],
             home: root.join("home"),
             closed: vec![root.join("state")],
+            own_home: root.join("own"),
             tmp: root.join("tmp"),
             caches: vec![Cache {
                 at: root.join("home/.cache/tool"),
