@@ -2,6 +2,7 @@
 
 use super::ToolboxOptions;
 use super::blocking::broken;
+use super::denied::{self, Actor};
 use super::failure::Failure;
 use super::secrets::Secrets;
 use super::tool::Traits;
@@ -11,9 +12,9 @@ use agentd_core::id::{BootId, CallId, ConversationId, TaskId, TurnId};
 use agentd_core::permission::{Subject, Verdict, verdict};
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::task::{Confined, Limits, ShimProgram};
-use agentd_sandbox::Network;
+use agentd_sandbox::{Network, Reach};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 pub(super) struct Desk {
@@ -147,7 +148,7 @@ impl Desk {
         let Some(confined) = self.policy(escalation) else {
             return work();
         };
-        std::thread::scope(|scope| {
+        let outcome = std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 agentd_sandbox::restrict_thread(&confined.policy).map_err(|error| {
                     Failure::new(format!("The sandbox cannot be set up: {error}."))
@@ -155,7 +156,25 @@ impl Desk {
                 work()
             });
             thread.join().unwrap_or_else(|_| Err(broken()))
-        })
+        });
+        outcome.map_err(
+            |failure| match self.denied(Actor::FileTool, failure.text()) {
+                Some(note) => Failure::new(format!("{}\n{note}", failure.text())),
+                None => failure,
+            },
+        )
+    }
+
+    /// What commands find at a path; none where they find what their user finds.
+    pub fn reach(&self, path: &Path) -> Option<Reach> {
+        let policy = &self.confined.as_ref()?.policy;
+        let reached = agentd_sandbox::reach(policy, &[path.to_owned()]).ok()?;
+        reached.first().copied()
+    }
+
+    /// What to add to the text of a tool that failed, where the sandbox is the reason.
+    pub fn denied(&self, actor: Actor, text: &str) -> Option<String> {
+        denied::note(self.confined.as_ref()?, &self.cwd, actor, text)
     }
 
     /// Where all that is known about a task is.

@@ -10,6 +10,7 @@
 mod agent;
 mod arguments;
 mod blocking;
+mod denied;
 mod desk;
 mod edit_file;
 mod environment;

@@ -4,6 +4,7 @@ mod result;
 
 use super::arguments::whole;
 use super::blocking::Cancelled;
+use super::denied::Actor;
 use super::desk::Desk;
 use super::escalate::{ESCALATE, escalation};
 use super::failure::{Failure, said};
@@ -15,6 +16,7 @@ use agentd_core::permission::Subject;
 use agentd_core::recover::CallFact;
 use agentd_core::turn::Finished;
 use agentd_process::task::{self, Found, Order, Task};
+use agentd_sandbox::Reach;
 use async_trait::async_trait;
 use result::{finished, interrupted_with, left_running};
 use serde::Deserialize;
@@ -214,14 +216,22 @@ impl Arguments {
             Some(cwd) => paths::locate(&desk.cwd, cwd)?,
             None => desk.cwd.clone(),
         };
-        match folder.is_dir() {
-            true => Ok(folder),
-            false => {
-                let name = paths::shown(&desk.cwd, &folder);
-                let text = format!("`cwd`: {name} is not a folder; nothing was run.");
-                Err(Failure::new(text))
-            }
+        let is_there = match desk.reach(&folder) {
+            // Only the sandbox knows: commands have another home and another /tmp than this process.
+            Some(Reach::Own) => true,
+            Some(Reach::Hidden) => false,
+            Some(Reach::Read | Reach::Write) | None => folder.is_dir(),
+        };
+        if is_there {
+            return Ok(folder);
         }
+        let name = paths::shown(&desk.cwd, &folder);
+        let text = format!("`cwd`: {name} is not a folder; nothing was run.");
+        let missing = format!("{}: No such file or directory", folder.display());
+        Err(match desk.denied(Actor::Command, &missing) {
+            Some(note) => Failure::new(format!("{text}\n{note}")),
+            None => Failure::new(text),
+        })
     }
 
     fn order(&self, desk: &Desk, call: &CallId) -> Result<Order, Failure> {

@@ -2,11 +2,13 @@
 
 use super::arguments::whole;
 use super::blocking::{self, Cancelled};
+use super::denied::Actor;
 use super::desk::Desk;
 use super::failure::{Failure, done};
 use super::output::{self, number};
 use super::tasks::{self, span};
 use super::tool::{Job, Tool, Traits};
+use agentd_core::message::CallOutcome;
 use agentd_core::permission::Subject;
 use agentd_core::turn::Finished;
 use agentd_process::task::Found;
@@ -67,10 +69,12 @@ impl Tool for TaskOutput {
 
 async fn show(job: &Job<Arguments>) -> Result<String, Failure> {
     let task = tasks::named(&job.desk, &job.arguments.task)?;
+    let mut has_failed = false;
     let state = match tasks::look(&job.desk, task).await? {
         None => "is about to start".to_owned(),
         Some(Found::Running(_)) => "is running".to_owned(),
         Some(Found::Ended(exit)) => {
+            has_failed = tasks::outcome(&exit) == CallOutcome::Error;
             let after = span(exit.duration_ms);
             format!("{} after {after}", tasks::ended_with(&exit))
         }
@@ -100,8 +104,9 @@ async fn show(job: &Job<Arguments>) -> Result<String, Failure> {
     if written >= job.desk.kept_bytes {
         head.push_str(" That is the limit (`task_output_bytes`): what it writes now is not kept.");
     }
-    Ok(match shown.is_empty() {
-        true => head,
-        false => format!("{head}\n{shown}"),
-    })
+    let denied = job.desk.denied(Actor::Command, &shown);
+    let denied = denied.filter(|_| has_failed);
+    let parts = [head, shown].into_iter().chain(denied);
+    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+    Ok(parts.join("\n"))
 }

@@ -1,6 +1,7 @@
 //! The processes that tools started: looked for, waited for, ended, and told of.
 
 use super::blocking;
+use super::denied::Actor;
 use super::desk::Desk;
 use super::failure::Failure;
 use super::output;
@@ -108,8 +109,10 @@ pub(super) async fn until_ended(desk: &Desk, task: TaskId, boot: BootId) -> (Tas
         }
         other => other,
     };
+    let mut has_failed = false;
     let (exit, how) = match found {
         Ok(Found::Ended(exit)) => {
+            has_failed = outcome(&exit) == CallOutcome::Error;
             let seen = TaskExit::seen(exit.code, exit.signal);
             (seen, ended_with(&exit))
         }
@@ -130,7 +133,13 @@ pub(super) async fn until_ended(desk: &Desk, task: TaskId, boot: BootId) -> (Tas
         "" => "It wrote nothing.".to_owned(),
         last => format!("Its last output:\n{last}"),
     };
-    (exit, format!("Background task {task} {how}. {last}"))
+    let denied = desk.denied(Actor::Command, &last);
+    let denied = denied.filter(|_| has_failed);
+    let denied = denied.map(|note| format!("\n{note}")).unwrap_or_default();
+    (
+        exit,
+        format!("Background task {task} {how}. {last}{denied}"),
+    )
 }
 
 /// Where all that it wrote is.

@@ -1,6 +1,7 @@
 //! Files below a folder, in order, without those that `.gitignore` or the rules leave out.
 
 use super::blocking::Stop;
+use super::denied::Actor;
 use super::desk::{CallOf, Desk};
 use super::failure::Failure;
 use super::paths;
@@ -51,7 +52,7 @@ impl Walk<'_> {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
-                    way.unreadable.get_or_insert_with(|| error.to_string());
+                    way.unreadable.get_or_insert_with(|| self.reason(&error));
                     continue;
                 }
             };
@@ -75,6 +76,15 @@ impl Walk<'_> {
         }
         way.out_of_time = stop.is_late();
         way
+    }
+
+    /// Why something could not be read; with the sandbox's part in it where it was asked for by its path.
+    fn reason(&self, error: &ignore::Error) -> String {
+        let reason = error.to_string();
+        match self.desk.denied(Actor::FileTool, &reason) {
+            Some(note) if error.depth() == Some(0) => format!("{reason}. {note}"),
+            _ => reason,
+        }
     }
 
     fn builder(&self) -> WalkBuilder {

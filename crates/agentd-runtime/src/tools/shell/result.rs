@@ -1,6 +1,7 @@
 //! What a command came to, as the model is told.
 
 use super::super::blocking;
+use super::super::denied::Actor;
 use super::super::failure::said;
 use super::super::output::{self, number};
 use super::super::tasks::{self, span};
@@ -34,7 +35,14 @@ pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> 
     if let Some(note) = note(&exit, job.arguments.time_limit_ms()) {
         text = with_note(&text, &note);
     }
-    said(tasks::outcome(&exit), text)
+    let outcome = tasks::outcome(&exit);
+    if outcome == CallOutcome::Error
+        && exit.error.is_none()
+        && let Some(note) = job.desk.denied(Actor::Command, &text)
+    {
+        text = with_note(&text, &note);
+    }
+    said(outcome, text)
 }
 
 /// How it ended, where it did not end well.

@@ -1,0 +1,268 @@
+//! What the model is told where the sandbox denied a tool something: what it was, and how to ask for more.
+
+use super::paths;
+use agentd_process::task::Confined;
+use agentd_sandbox::{Network, Reach, is_protected, reach};
+use std::path::{Path, PathBuf};
+
+/// Who met the denial: commands and file tools do not see the same paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Actor {
+    Command,
+    FileTool,
+}
+
+/// Paths that are named; of more, the count.
+const NAMED: usize = 3;
+/// Lines that are looked at, from the end: the error is there.
+const LINES: usize = 400;
+/// Paths that are looked up in the sandbox's view.
+const LOOKED_AT: usize = 64;
+
+const REFUSED: &[&str] = &[
+    "permission denied",
+    "read-only file system",
+    "operation not permitted",
+    "eacces",
+    "eperm",
+    "erofs",
+];
+/// The ones that a filter of system calls answers with.
+const NOT_PERMITTED: &[&str] = &["operation not permitted", "eperm"];
+/// Of what a command may not read, most is left out of its sandbox.
+const MISSING: &[&str] = &[
+    "no such file or directory",
+    "enoent",
+    "does not appear to be a git repository",
+    "cannot connect to the docker daemon",
+];
+/// A mount point cannot be replaced: git's configuration is one.
+const BUSY: &[&str] = &["device or resource busy", "ebusy"];
+const NO_NETWORK: &[&str] = &[
+    "network is unreachable",
+    "could not resolve",
+    "couldn't resolve",
+    "unable to resolve",
+    "couldn't connect",
+    "failed to connect",
+    "unable to connect",
+    "connection refused",
+    "name or service not known",
+    "name resolution",
+    "temporary failure resolving",
+    "no such host",
+    "dial tcp",
+    "failed to establish a new connection",
+    "no matching distribution found",
+    "spurious network error",
+    "enetunreach",
+    "econnrefused",
+    "enotfound",
+    "eai_again",
+];
+
+/// What to add to the text of a tool that failed, if the text shows that the sandbox is the reason.
+pub(super) fn note(confined: &Confined, cwd: &Path, actor: Actor, text: &str) -> Option<String> {
+    let found = Found::in_text(confined, cwd, actor, text)?;
+    Some(found.sentence(confined, actor))
+}
+
+/// What a line of output complains about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Complaint {
+    Refused,
+    Missing,
+    Busy,
+}
+
+impl Complaint {
+    fn of(lower: &str) -> Option<Self> {
+        [
+            (REFUSED, Self::Refused),
+            (BUSY, Self::Busy),
+            (MISSING, Self::Missing),
+        ]
+        .into_iter()
+        .find_map(|(phrases, complaint)| has(lower, phrases).then_some(complaint))
+    }
+}
+
+fn has(lower: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| lower.contains(phrase))
+}
+
+/// What a text says was denied.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found {
+    hidden: Vec<PathBuf>,
+    read_only: Vec<PathBuf>,
+    network: bool,
+    /// Not a matter of files, as far as the text says.
+    call: bool,
+}
+
+impl Found {
+    fn in_text(confined: &Confined, cwd: &Path, actor: Actor, text: &str) -> Option<Self> {
+        let is_command = actor == Actor::Command;
+        let may_lack_network = is_command && confined.policy.network == Network::Off;
+        let mut found = Self::default();
+        let mut named = Vec::new();
+        let mut refused_without_path = false;
+        for line in text.lines().rev().take(LINES) {
+            let lower = line.to_lowercase();
+            found.network |= may_lack_network && has(&lower, NO_NETWORK);
+            let Some(complaint) = Complaint::of(&lower) else {
+                continue;
+            };
+            // File tools see the paths of the host: what is missing for them does not exist.
+            if complaint != Complaint::Refused && !is_command {
+                continue;
+            }
+            let paths = named_in(cwd, line);
+            found.call |= paths.is_empty() && has(&lower, NOT_PERMITTED);
+            refused_without_path |= complaint == Complaint::Refused && paths.is_empty();
+            named.extend(paths.into_iter().map(|path| (path, complaint)));
+        }
+        named.truncate(LOOKED_AT);
+        // The first one that was denied is named first.
+        named.reverse();
+        found.sort(confined, actor, named);
+        let names_any = !found.hidden.is_empty() || !found.read_only.is_empty();
+        (refused_without_path || names_any || found.network).then_some(found)
+    }
+
+    /// A path that the tool can write is left out: it was refused for another reason.
+    fn sort(&mut self, confined: &Confined, actor: Actor, named: Vec<(PathBuf, Complaint)>) {
+        let policy = &confined.policy;
+        let paths: Vec<PathBuf> = named.iter().map(|(path, _)| path.clone()).collect();
+        let reached = reach(policy, &paths).unwrap_or_default();
+        for ((path, complaint), reach) in named.into_iter().zip(reached) {
+            let list = match (reach, complaint) {
+                (Reach::Hidden, _) => &mut self.hidden,
+                (Reach::Own, _) if actor == Actor::FileTool => &mut self.hidden,
+                // Not so for /tmp: most of what is missing there was never there.
+                (Reach::Own, Complaint::Missing) if path.starts_with(&policy.home) => {
+                    &mut self.hidden
+                }
+                (Reach::Read, Complaint::Refused) => &mut self.read_only,
+                (Reach::Read, Complaint::Busy) if is_protected(&path) => &mut self.read_only,
+                _ => continue,
+            };
+            if !list.contains(&path) {
+                list.push(path);
+            }
+        }
+    }
+
+    fn sentence(&self, confined: &Confined, actor: Actor) -> String {
+        let mut denied = Vec::new();
+        denied.extend(listed(&self.read_only, "read-only"));
+        denied.extend(listed(&self.hidden, "not visible"));
+        if self.network {
+            denied.push("the network (off)".to_owned());
+        }
+        if self.call {
+            let what = "a system call (tracing, mounting, other users and the like are refused)";
+            denied.push(what.to_owned());
+        }
+        let denied = match denied.is_empty() {
+            true => String::new(),
+            false => format!(" Denied: {}.", denied.join("; ")),
+        };
+        let git = match self.read_only.iter().any(|path| is_protected(path)) {
+            true => " Git's configuration and hooks stay as they are; the user can change them.",
+            false => "",
+        };
+        let may = may(confined, actor);
+        let ask = how_to_ask(confined, self.call);
+        format!("[sandbox]{denied} {may}{git} {ask}")
+    }
+}
+
+/// How the model gets more than the sandbox gives.
+fn how_to_ask(confined: &Confined, call: bool) -> String {
+    let mut settings = Vec::new();
+    if confined.is_read_only {
+        settings.push("`sandbox: workspace-write` to write the working directory");
+        settings.push("`readable` for a directory");
+    } else {
+        settings.push("`writable` or `readable` for a directory");
+    }
+    if confined.policy.network == Network::Off {
+        settings.push("`network: on`");
+    }
+    if call {
+        settings.push("`sandbox: full-access` to run without a sandbox");
+    }
+    let settings = settings.join(", ");
+    format!(
+        "If the task needs more, tell the user what and why; the user can change the agent's settings: {settings}."
+    )
+}
+
+/// What a tool of this agent can write and reach.
+fn may(confined: &Confined, actor: Actor) -> String {
+    let policy = &confined.policy;
+    let trees = policy.writable.iter();
+    let mut writes: Vec<String> = trees.map(|path| path.display().to_string()).collect();
+    // The work tree comes last in a policy, and is the first to name.
+    writes.reverse();
+    let (who, network) = match (actor, policy.network) {
+        (Actor::Command, Network::On) => ("Commands", ""),
+        (Actor::Command, Network::Off) => ("Commands", ", and have no network"),
+        (Actor::FileTool, _) => ("File tools", ""),
+    };
+    if actor == Actor::Command {
+        writes.extend(["/tmp".to_owned(), "a home of their own".to_owned()]);
+    }
+    match and(&writes) {
+        None => format!("{who} write nothing{network}."),
+        Some(writes) => format!("{who} write only to {writes}{network}."),
+    }
+}
+
+fn and(words: &[String]) -> Option<String> {
+    let (last, rest) = words.split_last()?;
+    Some(match rest.is_empty() {
+        true => last.clone(),
+        false => format!("{} and {last}", rest.join(", ")),
+    })
+}
+
+fn listed(paths: &[PathBuf], why: &str) -> Option<String> {
+    let named = paths.iter().take(NAMED);
+    let named: Vec<String> = named.map(|path| path.display().to_string()).collect();
+    let more = match paths.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!named.is_empty()).then(|| format!("{}{more} ({why})", named.join(", ")))
+}
+
+/// The paths in a line of output. One without a slash is taken for a word.
+fn named_in(cwd: &Path, line: &str) -> Vec<PathBuf> {
+    let ends = |c: char| c.is_whitespace() || "'\"`:,;()[]{}<>=‘’“”".contains(c);
+    let words = line.split(ends).enumerate();
+    let words = words.filter(|(at, word)| *at > 0 || !is_program(word));
+    let words = words.map(|(_, word)| word.trim_end_matches('.'));
+    // `unix:///run/x.sock` has a path, `http://host/x` has none.
+    let words = words.map(|word| match word.strip_prefix("//") {
+        Some(rest) if !rest.starts_with('/') => "",
+        Some(rest) => rest,
+        None => word,
+    });
+    words
+        .filter(|word| word.contains('/') && *word != "/")
+        .filter_map(|word| paths::locate(cwd, word).ok())
+        .filter(|path| !["/proc", "/dev"].iter().any(|own| path.starts_with(own)))
+        .collect()
+}
+
+/// A program that complains begins with its own name.
+fn is_program(word: &str) -> bool {
+    let dir = Path::new(word).parent().and_then(Path::file_name);
+    dir.is_some_and(|dir| dir == "bin" || dir == "sbin")
+}
+
+#[cfg(test)]
+mod tests;
