@@ -45,6 +45,8 @@ pub struct House {
     runtime: tokio::runtime::Runtime,
     daemon: Mutex<Option<Child>>,
     env: Mutex<BTreeMap<String, String>>,
+    /// What callers have besides, or in the place of it.
+    caller: Mutex<BTreeMap<String, String>>,
     args: Mutex<Vec<String>>,
     /// Signals that the daemon does not hear.
     ignored: Mutex<Option<String>>,
@@ -82,6 +84,7 @@ impl House {
             runtime,
             daemon: Mutex::default(),
             env: Mutex::default(),
+            caller: Mutex::default(),
             args: Mutex::default(),
             ignored: Mutex::default(),
             other: Mutex::default(),
@@ -271,7 +274,14 @@ impl House {
         let pairs = pairs.into_iter();
         pairs
             .map(|(name, value)| (name.to_owned(), value))
+            .chain(self.caller.lock().unwrap().clone())
             .collect()
+    }
+
+    /// A variable of the callers from now on.
+    pub fn caller_env(&self, name: &str, value: &str) {
+        let mut caller = self.caller.lock().unwrap();
+        caller.insert(name.to_owned(), value.to_owned());
     }
 
     pub fn spec(&self) -> AgentSpec {

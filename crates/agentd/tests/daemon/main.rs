@@ -14,6 +14,7 @@ mod auto_reset;
 mod callers;
 mod compact;
 mod crash;
+mod daily;
 mod disk;
 mod exactly_once;
 mod fork;

@@ -26,11 +26,11 @@ fn house(change: impl FnOnce(&mut AgentSpec)) -> Option<House> {
 }
 
 /// What a command writes, and its exit code, as the model sees it.
-fn run(house: &House, command: &str) -> String {
+pub fn run(house: &House, command: &str) -> String {
     tool(house, "shell", &json!({ "command": command }))
 }
 
-fn tool(house: &House, name: &str, arguments: &Value) -> String {
+pub fn tool(house: &House, name: &str, arguments: &Value) -> String {
     house.completed("coder", &format!("do: call {name} {arguments} ;; say done"));
     let events = house.events("coder");
     let result = events.iter().rev().find_map(|event| match &event.body {

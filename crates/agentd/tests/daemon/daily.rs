@@ -1,0 +1,603 @@
+//! Daily work in the sandbox that every agent has by default, with the real programs: what is not installed is skipped.
+//! Registries are on loopback, and the home is the user's own, which stays as it is.
+
+mod serve;
+
+use crate::house::{House, until};
+use crate::sandbox::{run, tool};
+use agentd_core::event::Kind;
+use agentd_core::spec::{AgentSpec, Network, Sandbox};
+use serde_json::{Value, json};
+use serve::{Files, Registry};
+use sha2::{Digest as _, Sha256};
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A daemon for an agent that works in the sandbox with these programs. None, and a line that says why, where this
+/// machine cannot do it.
+fn empty(programs: &[&str]) -> Option<House> {
+    if let Err(missing) = agentd_sandbox::support().namespaces {
+        println!("skipped: {missing}");
+        return None;
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    for program in programs {
+        if !dirs.iter().any(|dir| dir.join(program).is_file()) {
+            println!("skipped: {program} is not installed");
+            return None;
+        }
+    }
+    let house = House::new();
+    // Tool chains and caches are where the user of this machine has them.
+    for name in ["HOME", "RUSTUP_HOME"] {
+        if let Ok(value) = std::env::var(name) {
+            house.caller_env(name, &value);
+        }
+    }
+    Some(house)
+}
+
+fn daily(programs: &[&str], change: impl FnOnce(&mut AgentSpec)) -> Option<House> {
+    let house = empty(programs)?;
+    create(&house, change);
+    Some(house)
+}
+
+fn create(house: &House, change: impl FnOnce(&mut AgentSpec)) {
+    let mut spec = house.spec();
+    spec.sandbox = Some(Sandbox::WorkspaceWrite);
+    change(&mut spec);
+    house.create_with("coder", spec);
+}
+
+/// Runs a script, of which every line must succeed.
+#[track_caller]
+fn ok(house: &House, script: &str) -> String {
+    let said = run(house, &format!("set -e\n{script}"));
+    assert!(!said.contains("exit code"), "{script}\n{said}");
+    said
+}
+
+/// Leaves a command running in the background; the id of its task.
+fn background(house: &House, command: &str) -> String {
+    let call = json!({ "command": command, "background": true });
+    let said = tool(house, "shell", &call);
+    let id = said.strip_prefix("Started task ").unwrap();
+    id.split_whitespace().next().unwrap().to_owned()
+}
+
+/// Runs a program outside of the sandbox.
+#[track_caller]
+fn outside(dir: &Path, program: &str, args: &[&str]) {
+    let mut command = Command::new(program);
+    let command = command.args(args).current_dir(dir);
+    let out = command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{program} {args:?}: {out:?}");
+}
+
+fn write(dir: &Path, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        let path = dir.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+fn repository(dir: &Path) {
+    outside(dir, "git", &["init", "-q", "-b", "main"]);
+    for (name, value) in [
+        ("user.name", "a"),
+        ("user.email", "a@b.c"),
+        ("commit.gpgsign", "false"),
+        ("core.hooksPath", ".git/hooks"),
+    ] {
+        outside(dir, "git", &["config", name, value]);
+    }
+    write(dir, &[("file", "one\n")]);
+    outside(dir, "git", &["add", "file"]);
+    outside(dir, "git", &["commit", "-q", "-m", "one"]);
+}
+
+const GIT: &str = "git switch -c feature
+    echo two >> file; git add file; git commit -m two
+    echo draft >> file; git stash; git diff --exit-code; git stash pop; git checkout file
+    git switch -; git branch other; git switch other
+    echo new > new; git add new; git commit -m other
+    git rebase feature
+    git switch -; git merge --no-edit other
+    git tag v1; git gc --quiet; git fsck
+    git log --oneline";
+
+#[test]
+fn git_commits_branches_stashes_rebases_and_merges() {
+    let Some(house) = empty(&["git"]) else { return };
+    repository(&house.work());
+    create(&house, |_| {});
+    let said = ok(&house, GIT);
+    for message in ["one", "two", "other"] {
+        assert!(said.contains(message), "{said}");
+    }
+    let said = ok(
+        &house,
+        "git worktree add tree -b in-tree\ncd tree; echo x > x; git add x; git commit -m three\n\
+         git log -1 --format=%s; cd ..; git worktree remove tree; git worktree list",
+    );
+    assert!(said.contains("\nthree\n"), "{said}");
+    outside(&house.work(), "git", &["fsck"]);
+}
+
+#[test]
+fn git_works_in_a_linked_work_tree() {
+    let Some(house) = empty(&["git"]) else { return };
+    let main = house.root().join("main");
+    fs::create_dir(&main).unwrap();
+    repository(&main);
+    let linked = house.root().join("linked");
+    let path = linked.display().to_string();
+    outside(
+        &main,
+        "git",
+        &["worktree", "add", "-q", &path, "-b", "linked"],
+    );
+    create(&house, |spec| spec.cwd = Some(path.clone()));
+    assert!(ok(&house, GIT).contains("two"));
+    outside(&main, "git", &["fsck"]);
+}
+
+/// A change of the repository's configuration could make the user's own git run something.
+#[test]
+fn git_config_is_refused_with_a_reason() {
+    let Some(house) = empty(&["git"]) else { return };
+    repository(&house.work());
+    create(&house, |_| {});
+    let said = run(&house, "git config user.name b");
+    let config = house.work().join(".git/config");
+    let denied = format!("Denied: {} (read-only).", config.display());
+    assert!(said.contains(&denied), "{said}");
+    assert!(said.contains("the user can change them"), "{said}");
+}
+
+#[test]
+fn make_and_a_compiler_build_and_run() {
+    let Some(house) = daily(&["make", "cc"], |_| {}) else {
+        return;
+    };
+    let makefile =
+        "all: hello\n\t./hello\nhello: hello.o part.o\n\tcc -o $@ $^\n%.o: %.c\n\tcc -c -o $@ $<\n";
+    let main =
+        "#include <stdio.h>\nconst char *part(void);\nint main(void) { puts(part()); return 0; }\n";
+    let part = "const char *part(void) { return \"compiled\"; }\n";
+    write(
+        &house.work(),
+        &[("Makefile", makefile), ("hello.c", main), ("part.c", part)],
+    );
+    assert!(ok(&house, "make -j2").contains("compiled"));
+    assert!(ok(&house, "touch part.c && make").contains("compiled"));
+}
+
+const CRATE: &str = "agentd-daily-part";
+
+/// A registry with one crate, as `cargo publish` would make it.
+fn crates(root: &Path) -> Registry {
+    let dir = format!("{CRATE}-1.2.3");
+    write(
+        &root.join("crate"),
+        &[
+            (
+                &format!("{dir}/Cargo.toml"),
+                &format!(
+                    "[package]\nname = \"{CRATE}\"\nversion = \"1.2.3\"\nedition = \"2021\"\n"
+                ),
+            ),
+            (
+                &format!("{dir}/src/lib.rs"),
+                "pub fn part() -> u32 { 41 }\n",
+            ),
+        ],
+    );
+    outside(&root.join("crate"), "tar", &["czf", "part.crate", &dir]);
+    let tar = fs::read(root.join("crate/part.crate")).unwrap();
+    let sum = Sha256::digest(&tar);
+    let sum: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
+    let entry = json!({
+        "name": CRATE, "vers": "1.2.3", "deps": [], "cksum": sum, "features": {}, "yanked": false,
+    });
+    Registry::start(|url| {
+        let config = json!({ "dl": format!("{url}/dl") });
+        Files::from([
+            ("/index/config.json".to_owned(), config.to_string().into()),
+            (
+                format!("/index/{}/{}/{CRATE}", &CRATE[..2], &CRATE[2..4]),
+                entry.to_string().into(),
+            ),
+            (format!("/dl/{CRATE}/1.2.3/download"), tar),
+        ])
+    })
+}
+
+/// Whether the user's own directory has something of this name in it, three levels deep.
+fn has_named(dir: &Path, part: &str, depth: usize) -> bool {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| {
+        let name = entry.file_name();
+        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        name.to_string_lossy().contains(part)
+            || (is_dir && depth > 1 && has_named(&entry.path(), part, depth - 1))
+    })
+}
+
+#[test]
+fn cargo_builds_and_tests_with_a_crate_from_a_registry_and_without_a_network() {
+    let Some(house) = daily(&["cargo", "cc", "tar"], |_| {}) else {
+        return;
+    };
+    let registry = crates(&house.root());
+    let config = format!(
+        "[registries.loop]\nindex = \"sparse+{}/index/\"\n",
+        registry.url()
+    );
+    let manifest = format!(
+        "[package]\nname = \"daily\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[dependencies]\n\
+         {CRATE} = {{ version = \"1\", registry = \"loop\" }}\n"
+    );
+    let main = "fn main() { println!(\"built {}\", agentd_daily_part::part() + 1); }\n\n\
+                #[test]\nfn counts() { assert_eq!(agentd_daily_part::part(), 41); }\n";
+    write(
+        &house.work(),
+        &[
+            (".cargo/config.toml", &config),
+            ("Cargo.toml", &manifest),
+            ("src/main.rs", main),
+        ],
+    );
+    assert!(ok(&house, "cargo run").contains("built 42"));
+    assert!(ok(&house, "cargo test").contains("test counts ... ok"));
+    // The next call has the cache of the one before it.
+    assert!(ok(&house, "rm -rf target Cargo.lock && cargo run").contains("built 42"));
+    assert_eq!(registry.count("download"), 1);
+    let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
+    assert!(!has_named(&home.join(".cargo/registry"), CRATE, 3));
+    let set = house.cli(&["set", "coder", "network=off"]);
+    assert!(set.status.success(), "{set:?}");
+    let said = ok(&house, "rm -rf target && cargo run --offline");
+    assert!(said.contains("built 42"), "{said}");
+    let said = run(&house, "rm -f Cargo.lock && CARGO_NET_RETRY=0 cargo update");
+    assert!(said.contains("Denied: the network (off)."), "{said}");
+    assert_eq!(registry.count("download"), 1);
+}
+
+const PACKAGE: &str = "agentd-daily-part";
+
+#[test]
+fn npm_installs_from_a_registry_and_node_uses_it() {
+    let Some(house) = daily(&["npm", "node", "tar"], |_| {}) else {
+        return;
+    };
+    let manifest = json!({ "name": PACKAGE, "version": "1.2.3", "main": "part.js" });
+    let made = house.root().join("package-made");
+    write(
+        &made,
+        &[
+            ("package/package.json", &manifest.to_string()),
+            ("package/part.js", "exports.part = () => 41;\n"),
+        ],
+    );
+    outside(&made, "tar", &["czf", "part.tgz", "package"]);
+    let tar = fs::read(made.join("part.tgz")).unwrap();
+    let registry = Registry::start(|url| {
+        let tarball = format!("{url}/{PACKAGE}/-/part.tgz");
+        let version = json!({
+            "name": PACKAGE, "version": "1.2.3", "main": "part.js", "dist": { "tarball": tarball },
+        });
+        let packument = json!({
+            "name": PACKAGE, "dist-tags": { "latest": "1.2.3" }, "versions": { "1.2.3": version },
+        });
+        Files::from([
+            (format!("/{PACKAGE}"), packument.to_string().into()),
+            (format!("/{PACKAGE}/-/part.tgz"), tar),
+        ])
+    });
+    let package = json!({ "name": "daily", "version": "1.0.0", "private": true, "scripts": {
+        "start": format!("node -e \"console.log('ran', require('{PACKAGE}').part() + 1)\""),
+    }});
+    write(&house.work(), &[("package.json", &package.to_string())]);
+    let install = format!(
+        "npm install --no-audit --no-fund --registry {} {PACKAGE}",
+        registry.url()
+    );
+    ok(&house, &install);
+    assert!(ok(&house, "npm start").contains("ran 42"));
+    // From the agent's own cache.
+    let again = format!("rm -rf node_modules && {install} --prefer-offline && npm start");
+    assert!(ok(&house, &again).contains("ran 42"));
+    assert_eq!(registry.count("part.tgz"), 1);
+}
+
+/// Writes a wheel, which is a zip file.
+const WHEEL: &str = "import zipfile
+with zipfile.ZipFile('agentd_daily_part-1.2.3-py3-none-any.whl', 'w') as wheel:
+    info = 'agentd_daily_part-1.2.3.dist-info/'
+    wheel.writestr('agentd_daily_part.py', 'def part(): return 41\\n')
+    wheel.writestr(info + 'METADATA', 'Metadata-Version: 2.1\\nName: agentd-daily-part\\nVersion: 1.2.3\\n')
+    wheel.writestr(info + 'WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
+    wheel.writestr(info + 'RECORD', '')
+";
+
+#[test]
+fn pip_installs_from_an_index_into_a_virtual_environment() {
+    let Some(house) = daily(&["python3"], |_| {}) else {
+        return;
+    };
+    let mut python = Command::new("python3");
+    let venv = python.args(["-c", "import ensurepip, venv"]).status();
+    if !venv.unwrap().success() {
+        println!("skipped: python3 has no venv");
+        return;
+    }
+    let name = "agentd_daily_part-1.2.3-py3-none-any.whl";
+    outside(&house.root(), "python3", &["-c", WHEEL]);
+    let wheel = fs::read(house.root().join(name)).unwrap();
+    let registry = Registry::start(|url| {
+        let page = format!("<!DOCTYPE html><a href=\"{url}/files/{name}\">{name}</a>");
+        Files::from([
+            (format!("/simple/{PACKAGE}/"), page.into()),
+            (format!("/files/{name}"), wheel),
+        ])
+    });
+    ok(&house, "python3 -m venv .venv");
+    let install = format!(
+        ".venv/bin/pip install --disable-pip-version-check --retries 0 --index-url {}/simple {PACKAGE}",
+        registry.url()
+    );
+    let said = ok(&house, &install);
+    assert!(!said.contains("WARNING"), "{said}");
+    let used = ".venv/bin/python -c 'import agentd_daily_part as d; print(\"ran\", d.part() + 1)'";
+    assert!(ok(&house, used).contains("ran 42"));
+}
+
+#[test]
+fn python_and_node_keep_files_in_the_work_tree_in_tmp_and_in_the_home() {
+    let Some(house) = daily(&["python3", "node"], |_| {}) else {
+        return;
+    };
+    let places = ["out/mine", "/tmp/agentd-daily/mine", "~/.agentd-daily/mine"];
+    let python = "import os, sys\nfor place in sys.argv[1:]:\n    path = os.path.expanduser(place)\n    \
+                  os.makedirs(os.path.dirname(path), exist_ok=True)\n    open(path, 'a').write('python ')\n";
+    let node = "const fs = require('fs');\nfor (const place of process.argv.slice(2)) {\n  \
+                const path = place.replace('~', require('os').homedir());\n  \
+                fs.appendFileSync(path, 'node');\n}\n";
+    write(&house.work(), &[("w.py", python), ("w.js", node)]);
+    let all = places.map(|place| format!("'{place}'")).join(" ");
+    ok(&house, &format!("python3 w.py {all}"));
+    ok(&house, &format!("node w.js {all}"));
+    let said = ok(&house, &format!("cat {}", places.join(" ")));
+    assert_eq!(said.matches("python node").count(), 3, "{said}");
+    let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
+    assert!(!home.join(".agentd-daily").exists());
+    assert!(!Path::new("/tmp/agentd-daily").exists());
+}
+
+/// What a user, or a browser, gets from a server on loopback.
+fn get(port: u16, path: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let request = format!("GET {path} HTTP/1.0\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    reply
+}
+
+#[test]
+fn a_dev_server_is_reached_by_the_next_call_and_by_the_user() {
+    let Some(house) = daily(&["python3"], |_| {}) else {
+        return;
+    };
+    write(&house.work(), &[("page/index.html", "the page")]);
+    let command =
+        "exec python3 -u -m http.server --bind 127.0.0.1 --directory page 0 > server.log 2>&1";
+    let task = background(&house, command);
+    let port: u16 = until("the server", || {
+        let log = fs::read_to_string(house.work().join("server.log")).ok()?;
+        let rest = log.split_once(" port ")?.1;
+        rest.split_whitespace().next()?.parse().ok()
+    });
+    let url = format!("http://127.0.0.1:{port}/");
+    let read = format!(
+        "python3 -c 'import urllib.request as r; print(r.urlopen(\"{url}\").read().decode())'"
+    );
+    assert!(ok(&house, &read).contains("the page"));
+    assert!(get(port, "/").contains("the page"));
+    tool(&house, "task_stop", &json!({ "task": task }));
+    until("the end of the server", || {
+        TcpStream::connect(("127.0.0.1", port)).err()
+    });
+}
+
+#[test]
+fn without_a_network_a_command_still_has_a_loopback_of_its_own() {
+    let Some(house) = daily(&["python3"], |spec| spec.network = Some(Network::Off)) else {
+        return;
+    };
+    let program = "import http.server, threading, urllib.request\n\
+                   server = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\n\
+                   threading.Thread(target=server.serve_forever, daemon=True).start()\n\
+                   print(urllib.request.urlopen(f'http://127.0.0.1:{server.server_port}/page').read())\n";
+    write(&house.work(), &[("s.py", program), ("page", "served")]);
+    assert!(ok(&house, "python3 s.py").contains("served"));
+}
+
+/// A home with a key in it, in the place of the user's own.
+fn with_a_home(house: &House) -> PathBuf {
+    let home = house.root().join("user");
+    write(&home, &[(".ssh/id", CANARY), ("notes", CANARY)]);
+    house.caller_env("HOME", &home.display().to_string());
+    home
+}
+
+const CANARY: &str = "canary-52d0";
+
+#[test]
+fn the_users_caches_and_tool_chains_are_seen_and_stay_as_they_are() {
+    let Some(house) = empty(&[]) else { return };
+    let home = with_a_home(&house);
+    let rustup = house.root().join("rustup");
+    write(
+        &home,
+        &[
+            ("go/pkg/mod/module", "of the user"),
+            (".m2/repository/part", "of the user"),
+            (".m2/settings.xml", CANARY),
+            (".local/share/pipx/venvs/tool", "of the user"),
+        ],
+    );
+    write(&rustup, &[("toolchains/stable", "of the user")]);
+    house.caller_env("RUSTUP_HOME", &rustup.display().to_string());
+    create(&house, |_| {});
+    let said = ok(
+        &house,
+        "cat ~/go/pkg/mod/module ~/.m2/repository/part ~/.local/share/pipx/venvs/tool $RUSTUP_HOME/toolchains/stable\n\
+         echo mine > ~/go/pkg/mod/module; mkdir -p ~/.local/share/other; echo mine > ~/.local/share/other/mine",
+    );
+    assert_eq!(said.matches("of the user").count(), 4, "{said}");
+    let said = ok(&house, "cat ~/go/pkg/mod/module ~/.local/share/other/mine");
+    assert_eq!(said.matches("mine").count(), 2, "{said}");
+    let module = fs::read_to_string(home.join("go/pkg/mod/module")).unwrap();
+    assert_eq!(module, "of the user");
+    assert!(!home.join(".local/share/other").exists());
+    for denied in ["cat ~/.m2/settings.xml", "echo x > $RUSTUP_HOME/x"] {
+        let said = run(&house, denied);
+        assert!(
+            said.contains("[sandbox] Denied:") && !said.contains(CANARY),
+            "{said}"
+        );
+    }
+}
+
+/// A variable that names the home, by whatever path, opens nothing.
+#[test]
+fn tool_chains_around_the_home_are_not_shown() {
+    let Some(house) = empty(&[]) else { return };
+    let home = with_a_home(&house);
+    write(&home, &[("toolchains/stable", CANARY)]);
+    let link = house.root().join("link");
+    std::os::unix::fs::symlink(&home, &link).unwrap();
+    house.caller_env("HOME", &link.display().to_string());
+    house.caller_env("RUSTUP_HOME", &home.display().to_string());
+    create(&house, |_| {});
+    let said = run(&house, "cat ~/notes ~/toolchains/stable");
+    assert!(
+        said.contains("(not visible)") && !said.contains(CANARY),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_denied_command_says_what_was_denied_and_how_to_ask() {
+    let Some(house) = empty(&[]) else { return };
+    let home = with_a_home(&house);
+    create(&house, |_| {});
+    let work = house.work().display().to_string();
+    let writes = format!("Commands write only to {work}, /tmp and a home of their own.");
+    let ask = "tell the user what and why; the user can change the agent's settings: `writable`";
+    for (command, denied) in [
+        (
+            "echo x > /usr/x".to_owned(),
+            "/usr/x (read-only)".to_owned(),
+        ),
+        ("touch /etc/x".to_owned(), "/etc/x (read-only)".to_owned()),
+        (
+            "cat ~/.ssh/id".to_owned(),
+            format!("{}/.ssh/id (not visible)", home.display()),
+        ),
+        (
+            format!("cat {}/notes", home.display()),
+            format!("{}/notes (not visible)", home.display()),
+        ),
+    ] {
+        let said = run(&house, &command);
+        assert!(said.contains(&format!("Denied: {denied}.")), "{said}");
+        assert!(said.contains(&writes) && said.contains(ask), "{said}");
+        assert!(!said.contains(CANARY), "{said}");
+    }
+    // Errors that have nothing to do with it stay as they are, and so does a command that succeeds.
+    for command in ["cat nothing", "false", "ls ~/.ssh; true"] {
+        assert!(!run(&house, command).contains("[sandbox]"), "{command}");
+    }
+}
+
+/// A command's directory is one that commands see: their own `/tmp`, and nothing that is hidden from them.
+#[test]
+fn a_command_runs_in_a_directory_of_its_own_and_in_no_hidden_one() {
+    let Some(house) = empty(&[]) else { return };
+    create(&house, |_| {});
+    ok(&house, "mkdir -p /tmp/agentd-daily-cwd");
+    let own = json!({ "command": "pwd", "cwd": "/tmp/agentd-daily-cwd" });
+    assert_eq!(tool(&house, "shell", &own), "/tmp/agentd-daily-cwd\n");
+    let path = "/srv/agentd-daily-hidden";
+    let said = tool(&house, "shell", &json!({ "command": "pwd", "cwd": path }));
+    assert!(said.contains("nothing was run"), "{said}");
+    assert!(
+        said.contains(&format!("Denied: {path} (not visible).")),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_denied_file_tool_says_the_same() {
+    let Some(house) = empty(&[]) else { return };
+    let home = with_a_home(&house);
+    create(&house, |_| {});
+    let key = home.join(".ssh/id").display().to_string();
+    let new = house.root().join("new").display().to_string();
+    let ssh = home.join(".ssh").display().to_string();
+    let calls: [(&str, Value, &str); 5] = [
+        ("read_file", json!({ "path": key }), &key),
+        ("write_file", json!({ "path": new, "content": "x" }), &new),
+        (
+            "edit_file",
+            json!({ "path": key, "old": "c", "new": "d" }),
+            &key,
+        ),
+        ("list_files", json!({ "path": ssh }), &ssh),
+        ("search_files", json!({ "path": ssh, "pattern": "c" }), &ssh),
+    ];
+    for (name, arguments, denied) in calls {
+        let said = tool(&house, name, &arguments);
+        assert!(
+            said.contains(&format!("Denied: {denied} (")),
+            "{name}: {said}"
+        );
+        assert!(
+            said.contains("tell the user what and why"),
+            "{name}: {said}"
+        );
+        assert!(!said.contains(CANARY), "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_denied_network_says_so() {
+    let Some(house) = daily(&["python3"], |spec| spec.network = Some(Network::Off)) else {
+        return;
+    };
+    let registry = Registry::start(|_| Files::new());
+    let command = format!(
+        "python3 -c 'import urllib.request as r; r.urlopen(\"{}\")'",
+        registry.url()
+    );
+    let said = run(&house, &command);
+    assert!(said.contains("Denied: the network (off)."), "{said}");
+    assert!(said.contains("`network: on`."), "{said}");
+    let task = background(&house, &command);
+    house.until_kind("coder", Kind::TaskEnded);
+    let said = tool(&house, "task_output", &json!({ "task": task }));
+    assert!(said.contains("Denied: the network (off)."), "{said}");
+    assert_eq!(registry.count(""), 0);
+}
