@@ -47,6 +47,11 @@ const BENCHES: &[Bench] = &[
         about: "Reset, undo, rewind and fork, with many agents and with long histories",
         runs_agentd: true,
     },
+    Bench {
+        name: "sandbox",
+        about: "What a sandbox adds to a program",
+        runs_agentd: false,
+    },
 ];
 
 fn names() -> PossibleValuesParser {

@@ -11,6 +11,7 @@ mod measure;
 mod proc;
 mod report;
 mod reset;
+mod sandbox;
 mod store;
 mod turn;
 mod words;
@@ -39,6 +40,8 @@ enum Bench {
     Daemon(daemon::Args),
     /// Reset, undo, rewind and fork, with many agents and with long histories
     Reset(reset::Args),
+    /// What a sandbox adds to a program
+    Sandbox(sandbox::Args),
     /// Load one agent and say how much memory that took
     #[command(hide = true)]
     ResumeChild(store::resume::ChildArgs),
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Bench::Turn(args) => turn::run(&args),
         Bench::Daemon(args) => daemon::run(&args),
         Bench::Reset(args) => reset::run(&args),
+        Bench::Sandbox(args) => sandbox::run(&args),
         Bench::ResumeChild(args) => store::resume::child(&args),
         Bench::BareClient(args) => turn::bare::child(&args),
     };

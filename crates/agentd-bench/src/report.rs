@@ -22,6 +22,8 @@ pub enum Aim {
     AtMost(f64),
     /// The figure itself, where there is more to it than a ratio.
     OursAtMost(f64),
+    /// What is above the floor.
+    ExcessAtMost(f64),
 }
 
 pub struct Line {
@@ -54,6 +56,7 @@ impl Line {
             Aim::AtLeast(aim) => ratio >= aim,
             Aim::AtMost(aim) => ratio <= aim,
             Aim::OursAtMost(aim) => self.ours.median() <= aim,
+            Aim::ExcessAtMost(aim) => self.excess()?.median() <= aim,
         };
         Some(if met { "meets" } else { "misses" })
     }
@@ -78,6 +81,7 @@ impl Line {
                 Some(Aim::AtLeast(aim)) => format!("≥ {aim}"),
                 Some(Aim::AtMost(aim)) => format!("≤ {aim}"),
                 Some(Aim::OursAtMost(aim)) => format!("≤ {}", amount(self.unit, aim)),
+                Some(Aim::ExcessAtMost(aim)) => format!("≤ {} more", amount(self.unit, aim)),
                 None => String::new(),
             },
             self.verdict().unwrap_or_default().to_owned(),
@@ -103,6 +107,7 @@ impl Line {
                 Some(Aim::AtLeast(aim)) => json!({ "at_least": aim }),
                 Some(Aim::AtMost(aim)) => json!({ "at_most": aim }),
                 Some(Aim::OursAtMost(aim)) => json!({ "ours_at_most": aim }),
+                Some(Aim::ExcessAtMost(aim)) => json!({ "excess_at_most": aim }),
                 None => Value::Null,
             },
             "verdict": self.verdict(),

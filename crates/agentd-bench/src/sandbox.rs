@@ -1,0 +1,189 @@
+//! `agentd-bench sandbox`: what a sandbox adds to the start and the end of a program, beside the same program without one.
+//! Network namespaces are a line of their own: the kernel takes long to make and to unmake them.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use agentd_sandbox::{
+    Cache, Network, Policy, Program, Started, start, start_without_namespaces, support,
+};
+use anyhow::{Context as _, Result, bail};
+use rustix::process::{Pid, WaitOptions, waitpid};
+
+use crate::folder::Folder;
+use crate::measure::{Samples, median_micros};
+use crate::report::{self, Aim, Line, Unit};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// More rounds
+    #[arg(long)]
+    long: bool,
+    /// Print JSON, with every round in it
+    #[arg(long)]
+    json: bool,
+    /// Keep the directories here, on the disk to be measured [default: the system's temporary folder]
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+const TRUE: &str = "/bin/true";
+const TIMES: usize = 40;
+/// Over a program without a sandbox.
+const MOST: Aim = Aim::ExcessAtMost(3_000.0);
+
+/// A way to run the program.
+struct Way {
+    what: &'static str,
+    aim: Option<Aim>,
+    run: Box<dyn Fn() -> Result<()>>,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    if let Err(missing) = support().namespaces {
+        bail!("no sandbox to be measured: {missing}");
+    }
+    let folder = Folder::new(args.folder.as_deref())?;
+    folder.announce();
+    let begin = Instant::now();
+    let dir = folder.fresh()?;
+    let dir = dir.path();
+    let ways = ways(policy(dir)?);
+    let mut floor = Samples::default();
+    let mut ours: Vec<Samples> = ways.iter().map(|_| Samples::default()).collect();
+    for _ in 0..if args.long { 20 } else { 7 } {
+        // In turns, so that what else the machine does falls on all of them.
+        floor.push(median_micros(TIMES, plain)?);
+        for (way, samples) in ways.iter().zip(&mut ours) {
+            samples.push(median_micros(TIMES, || (way.run)())?);
+        }
+    }
+    open_up(dir);
+    let lines = ways.into_iter().zip(ours).map(|(way, ours)| Line {
+        what: format!("`true`, {}", way.what),
+        floor_is: "`true` without a sandbox".to_owned(),
+        unit: Unit::Microseconds,
+        ours,
+        floor: floor.clone(),
+        aim: way.aim,
+    });
+    let lines: Vec<Line> = lines.collect();
+    report::Run {
+        bench: "sandbox",
+        long: args.long,
+        file_system: &folder.file_system,
+        took: begin.elapsed(),
+    }
+    .print(args.json, &lines);
+    Ok(())
+}
+
+fn ways(policy: Policy) -> Vec<Way> {
+    let way = |what, aim, policy: Policy| Way {
+        what,
+        aim,
+        run: Box::new(move || wait(&start(&policy, program()?, ok, ok)?)),
+    };
+    let listed = policy.clone();
+    vec![
+        way("in the default sandbox", Some(MOST), policy.clone()),
+        way(
+            "the same without a cache's overlay",
+            Some(MOST),
+            Policy {
+                caches: Vec::new(),
+                ..policy.clone()
+            },
+        ),
+        way(
+            "with the network off",
+            None,
+            Policy {
+                network: Network::Off,
+                ..policy
+            },
+        ),
+        Way {
+            what: "read-only, without namespaces",
+            aim: None,
+            run: Box::new(move || wait(&start_without_namespaces(&listed, program()?, ok)?)),
+        },
+    ]
+}
+
+fn ok() -> io::Result<()> {
+    Ok(())
+}
+
+/// What an agent has: a work tree with a repository, a home of its own, a cache and a temporary directory.
+fn policy(dir: &Path) -> Result<Policy> {
+    for name in [
+        "home/.cargo/bin",
+        "home/.cache",
+        "state/upper",
+        "state/work",
+        "own",
+        "tmp",
+        "tree/.git/hooks",
+    ] {
+        let made = fs::create_dir_all(dir.join(name));
+        made.with_context(|| format!("cannot make {name}"))?;
+    }
+    for name in ["home/.gitconfig", "tree/.git/config"] {
+        fs::write(dir.join(name), "").with_context(|| format!("cannot write {name}"))?;
+    }
+    Ok(Policy {
+        writable: vec![dir.join("tree")],
+        home: dir.join("home"),
+        closed: vec![dir.join("state")],
+        own_home: dir.join("own"),
+        tmp: dir.join("tmp"),
+        caches: vec![Cache {
+            at: dir.join("home/.cache"),
+            upper: dir.join("state/upper"),
+            work: dir.join("state/work"),
+        }],
+        foreground: true,
+        ..Policy::default()
+    })
+}
+
+/// Overlayfs leaves directories that nobody may enter, which keeps an ordinary user from removing them.
+fn open_up(dir: &Path) {
+    for left in ["work", "work/incompat", "work/incompat/volatile"] {
+        let left = dir.join("state/work").join(left);
+        let _ = fs::set_permissions(left, fs::Permissions::from_mode(0o700));
+    }
+}
+
+fn program() -> Result<Program> {
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    Ok(Program {
+        path: TRUE.into(),
+        args: Vec::new(),
+        env: BTreeMap::new(),
+        cwd: "/".into(),
+        stdin: null.try_clone()?.into(),
+        stdout: null.try_clone()?.into(),
+        stderr: null.into(),
+    })
+}
+
+fn plain() -> Result<()> {
+    let mut command = Command::new(TRUE);
+    command.env_clear().current_dir("/").stdin(Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status()?;
+    Ok(())
+}
+
+fn wait(started: &Started) -> Result<()> {
+    let pid = i32::try_from(started.pid()).ok().and_then(Pid::from_raw);
+    waitpid(pid, WaitOptions::empty())?;
+    Ok(())
+}
