@@ -54,7 +54,7 @@ impl Kind {
         let answer = format!("deltas {DELTAS} | say {answer}");
         match self {
             Self::Plain => format!("do: {answer}"),
-            Self::ReadFile => format!(r#"do: call read_file {{"path":"{FILE}"}} ;; {answer}"#),
+            Self::ReadFile => format!(r#"do: call read_file {{"file_path":"{FILE}"}} ;; {answer}"#),
             Self::Shell => format!(r#"do: call shell {{"command":"{COMMAND}"}} ;; {answer}"#),
         }
     }

@@ -44,7 +44,7 @@ pub(super) struct Agent(pub Kinds);
 struct Arguments {
     prompt: String,
     kind: Option<String>,
-    background: Option<bool>,
+    run_in_background: Option<bool>,
     /// For people who read along.
     #[serde(rename = "description")]
     _description: Option<String>,
@@ -58,7 +58,7 @@ impl Agent {
                 "description": "What it is to do, and all that it must know: it sees nothing of this \
                                 conversation."
             },
-            "background": {
+            "run_in_background": {
                 "type": "boolean",
                 "description": "Do not wait for it; its answer comes as a message later. Default: false."
             },
@@ -197,7 +197,7 @@ impl Ask<'_> {
     }
 
     async fn work(&self, arguments: Arguments) -> Finished {
-        let background = arguments.background.unwrap_or_default();
+        let background = arguments.run_in_background.unwrap_or_default();
         let call = self.call.clone();
         let hire = Question::Hire {
             call: call.clone(),

@@ -174,13 +174,13 @@ impl Found {
             false => "",
         };
         let may = may(confined, actor);
-        let ask = how_to_ask(confined, self.call);
+        let ask = how_to_ask(confined, actor, self.call);
         format!("[sandbox]{denied} {may}{git} {ask}")
     }
 }
 
 /// How the model gets more than the sandbox gives.
-fn how_to_ask(confined: &Confined, call: bool) -> String {
+fn how_to_ask(confined: &Confined, actor: Actor, call: bool) -> String {
     let mut settings = Vec::new();
     if confined.is_read_only {
         settings.push("`sandbox: workspace-write` to write the working directory");
@@ -195,8 +195,13 @@ fn how_to_ask(confined: &Confined, call: bool) -> String {
         settings.push("`sandbox: full-access` to run without a sandbox");
     }
     let settings = settings.join(", ");
+    let once = match actor {
+        Actor::Command => "call shell again with `escalate` and the reason, or ",
+        Actor::FileTool => "",
+    };
     format!(
-        "If the task needs more, tell the user what and why; the user can change the agent's settings: {settings}."
+        "If the task needs more, {once}tell the user what and why; the user can change the agent's settings: \
+         {settings}."
     )
 }
 

@@ -32,9 +32,9 @@ pub(super) struct EditFile;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
-    path: String,
-    old: String,
-    new: String,
+    file_path: String,
+    old_string: String,
+    new_string: String,
     #[serde(default)]
     replace_all: Option<bool>,
 }
@@ -50,7 +50,7 @@ impl Tool for EditFile {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Replaces a text in a file by another. `old` must be in the file exactly as given, white \
+        "Replaces a text in a file by another. `old_string` must be in the file exactly as given, white \
          space included, and only once, unless `replace_all` is true."
             .into()
     }
@@ -59,24 +59,24 @@ impl Tool for EditFile {
         json!({
             "type": "object",
             "properties": {
-                "path": {
+                "file_path": {
                     "type": "string",
                     "description": "The file, from the working folder or from the root."
                 },
-                "old": {"type": "string", "description": "The text that is there now."},
-                "new": {"type": "string", "description": "The text to put in its place."},
+                "old_string": {"type": "string", "description": "The text that is there now."},
+                "new_string": {"type": "string", "description": "The text to put in its place."},
                 "replace_all": {
                     "type": "boolean",
                     "description": "Replace it wherever it is. Default: false."
                 }
             },
-            "required": ["path", "old", "new"],
+            "required": ["file_path", "old_string", "new_string"],
             "additionalProperties": false
         })
     }
 
     fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        paths::named(&desk.cwd, &arguments.path)
+        paths::named(&desk.cwd, &arguments.file_path)
     }
 
     async fn prepare(
@@ -84,17 +84,17 @@ impl Tool for EditFile {
         _call: &CallId,
         arguments: Arguments,
     ) -> Result<Start, Failure> {
-        refuse_mark("new", &arguments.new)?;
-        if arguments.old.contains(MARK) {
+        refuse_mark("new_string", &arguments.new_string)?;
+        if arguments.old_string.contains(MARK) {
             return Err(Failure::new(format!(
-                "`old` holds `{MARK}`, which stands for a secret that you were not shown: the file \
+                "`old_string` holds `{MARK}`, which stands for a secret that you were not shown: the file \
                  has something else there. Take a text beside it."
             )));
         }
         let desk = Arc::clone(desk);
         let change = blocking::whole(move || {
             desk.within(|| {
-                let target = Target::of(&desk, &arguments.path)?;
+                let target = Target::of(&desk, &arguments.file_path)?;
                 let content = content(&target)?;
                 let edited = arguments.edit().apply(&target.name, &content)?;
                 Ok(FileChange {
@@ -122,7 +122,7 @@ impl Tool for EditFile {
 
     async fn find(job: Job<Arguments>) -> CallFact {
         let said = |name: &str, _: &FileChange| format!("Edited {name}.");
-        let given = job.arguments.path;
+        let given = job.arguments.file_path;
         replace::fact(job.desk, given, job.call, job.started.change, said).await
     }
 }
@@ -130,8 +130,8 @@ impl Tool for EditFile {
 impl Arguments {
     fn edit(&self) -> Edit<'_> {
         Edit {
-            old: &self.old,
-            new: &self.new,
+            old: &self.old_string,
+            new: &self.new_string,
             all: self.replace_all.unwrap_or_default(),
         }
     }
@@ -143,7 +143,7 @@ fn edit(job: &Job<Arguments>) -> Result<String, Failure> {
             "Its start was not recorded; nothing was written.",
         ));
     };
-    let target = Target::of(&job.desk, &job.arguments.path)?;
+    let target = Target::of(&job.desk, &job.arguments.file_path)?;
     let content = content(&target)?;
     if Some(hash::of(content.as_bytes())) != change.before {
         return Err(target.changed());

@@ -12,7 +12,7 @@ const MAX_LINKS: usize = 40;
 /// what is done: `..` is taken from the text, not from where a link leads.
 pub(super) fn locate(cwd: &Path, given: &str) -> Result<PathBuf, Failure> {
     if given.is_empty() {
-        return Err(Failure::new("`path` is empty; give the path of a file."));
+        return Err(Failure::new("The path is empty; give the path of a file."));
     }
     if given.contains('\0') {
         return Err(Failure::new("`path` holds a NUL, which no path does."));

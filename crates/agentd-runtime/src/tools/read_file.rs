@@ -32,7 +32,7 @@ pub(super) struct ReadFile;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
-    path: String,
+    file_path: String,
     #[serde(default, deserialize_with = "whole")]
     offset: Option<u64>,
     #[serde(default, deserialize_with = "whole")]
@@ -59,7 +59,7 @@ impl Tool for ReadFile {
         json!({
             "type": "object",
             "properties": {
-                "path": {
+                "file_path": {
                     "type": "string",
                     "description": "The file, from the working folder or from the root."
                 },
@@ -72,13 +72,13 @@ impl Tool for ReadFile {
                     "description": "How many lines to read. Default: as many as fit."
                 }
             },
-            "required": ["path"],
+            "required": ["file_path"],
             "additionalProperties": false
         })
     }
 
     fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        paths::named(&desk.cwd, &arguments.path)
+        paths::named(&desk.cwd, &arguments.file_path)
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
@@ -95,7 +95,7 @@ impl Tool for ReadFile {
 }
 
 fn show(desk: &Desk, arguments: &Arguments, stop: &Stop) -> Result<Block, Failure> {
-    let path = paths::locate(&desk.cwd, &arguments.path)?;
+    let path = paths::locate(&desk.cwd, &arguments.file_path)?;
     let name = paths::shown(&desk.cwd, &path);
     let cannot = |error: io::Error| Failure::io("read", &name, &error);
     // Looked at before it is opened: to open a pipe is to wait for somebody.

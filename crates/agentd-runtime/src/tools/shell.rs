@@ -45,7 +45,7 @@ pub(super) struct Arguments {
     command: String,
     #[serde(default, deserialize_with = "whole")]
     timeout_ms: Option<u64>,
-    background: Option<bool>,
+    run_in_background: Option<bool>,
     cwd: Option<String>,
     /// Why it must leave the sandbox.
     escalate: Option<String>,
@@ -66,7 +66,7 @@ impl Tool for Shell {
 
     fn description() -> String {
         "Runs a command in a shell and returns what it writes. When it ends, whatever it left \
-         running is ended too. With `background` it is left running and its task's id is returned: \
+         running is ended too. With `run_in_background` it is left running and its task's id is returned: \
          task_output shows what it writes, task_stop ends it."
             .into()
     }
@@ -81,7 +81,7 @@ impl Tool for Shell {
                     "description": "After that it is ended. Default: 120000, in the background \
                                     none. At the most 3600000."
                 },
-                "background": {
+                "run_in_background": {
                     "type": "boolean",
                     "description": "Do not wait for it. Default: false."
                 },
@@ -186,7 +186,7 @@ impl Tool for Shell {
 
 impl Arguments {
     fn is_background(&self) -> bool {
-        self.background.unwrap_or_default()
+        self.run_in_background.unwrap_or_default()
     }
 
     fn check(&self) -> Result<(), Failure> {
@@ -197,7 +197,7 @@ impl Arguments {
         match self.timeout_ms {
             Some(ms) if !(1..=MAX_TIMEOUT_MS).contains(&ms) => Err(Failure::new(format!(
                 "`timeout_ms` must be from 1 to {MAX_TIMEOUT_MS}; nothing was run. For more time \
-                 use `background`."
+                 use `run_in_background`."
             ))),
             _ => Ok(()),
         }

@@ -297,15 +297,17 @@ async fn rules_allow_ask_and_deny() {
     stage.file("secrets/a", "x");
     stage.file("b", "x");
     for path in ["secrets/a", "b/../secrets/a", "./secrets//a"] {
-        let finished = stage.finish("read_file", json!({"path": path})).await;
+        let finished = stage.finish("read_file", json!({"file_path": path})).await;
         assert_eq!(finished.outcome, CallOutcome::Denied, "{path}");
     }
     std::os::unix::fs::symlink("secrets", stage.path("link")).unwrap();
-    let finished = stage.finish("read_file", json!({"path": "link/a"})).await;
+    let finished = stage
+        .finish("read_file", json!({"file_path": "link/a"}))
+        .await;
     assert_eq!(finished.outcome, CallOutcome::Denied);
-    stage.ok("read_file", json!({"path": "b"})).await;
+    stage.ok("read_file", json!({"file_path": "b"})).await;
 
-    let arguments = json!({"path": "a.lock", "content": ""});
+    let arguments = json!({"file_path": "a.lock", "content": ""});
     let prepared = stage.prepare("write_file", arguments.clone()).await;
     assert!(matches!(prepared, Prepared::Ask(_)), "{prepared:?}");
     let call = call("write_file", arguments);
@@ -331,13 +333,13 @@ async fn what_changes_something_is_asked_about_where_that_is_the_default() {
         ("shell", json!({"command": "ls"}), true),
         ("shell", json!({"command": "git status"}), false),
         ("shell", json!({"command": "git status; ls"}), true),
-        ("write_file", json!({"path": "a", "content": ""}), true),
+        ("write_file", json!({"file_path": "a", "content": ""}), true),
         (
             "edit_file",
-            json!({"path": "a", "old": "x", "new": "y"}),
+            json!({"file_path": "a", "old_string": "x", "new_string": "y"}),
             true,
         ),
-        ("read_file", json!({"path": "a"}), false),
+        ("read_file", json!({"file_path": "a"}), false),
         ("list_files", json!({}), false),
     ] {
         let prepared = stage.prepare(tool, arguments.clone()).await;
@@ -354,13 +356,13 @@ async fn a_secret_gets_out_in_no_answer() {
     let stage = Stage::new();
     stage.file("sk-0123456789", "key: sk-0123456789.");
     for (tool, arguments) in [
-        ("read_file", json!({"path": "sk-0123456789"})),
-        ("read_file", json!({"path": "not/sk-0123456789"})),
+        ("read_file", json!({"file_path": "sk-0123456789"})),
+        ("read_file", json!({"file_path": "not/sk-0123456789"})),
         ("list_files", json!({})),
         ("search_files", json!({"pattern": "key"})),
         (
             "edit_file",
-            json!({"path": "sk-0123456789", "old": "a", "new": "b"}),
+            json!({"file_path": "sk-0123456789", "old_string": "a", "new_string": "b"}),
         ),
         ("shell", json!({"command": "ls", "cwd": "sk-0123456789"})),
     ] {
@@ -383,7 +385,7 @@ async fn a_read_only_call_that_was_cut_off_is_not_done() {
         change: None,
     };
     for (tool, arguments) in [
-        ("read_file", json!({"path": "a"})),
+        ("read_file", json!({"file_path": "a"})),
         ("list_files", json!({})),
         ("search_files", json!({"pattern": "a"})),
         ("task_output", json!({"task": "a"})),
@@ -396,8 +398,11 @@ async fn a_read_only_call_that_was_cut_off_is_not_done() {
     // What a start does not record cannot be told.
     for (tool, arguments) in [
         ("shell", json!({"command": "ls"})),
-        ("write_file", json!({"path": "a", "content": ""})),
-        ("edit_file", json!({"path": "a", "old": "", "new": ""})),
+        ("write_file", json!({"file_path": "a", "content": ""})),
+        (
+            "edit_file",
+            json!({"file_path": "a", "old_string": "", "new_string": ""}),
+        ),
     ] {
         let fact = stage.find(tool, arguments, &started).await;
         assert_eq!(fact, CallFact::Unknown, "{tool}");

@@ -23,7 +23,7 @@ pub(super) struct WriteFile;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
-    path: String,
+    file_path: String,
     content: String,
 }
 
@@ -47,19 +47,19 @@ impl Tool for WriteFile {
         json!({
             "type": "object",
             "properties": {
-                "path": {
+                "file_path": {
                     "type": "string",
                     "description": "The file, from the working folder or from the root."
                 },
                 "content": {"type": "string", "description": "All that the file is to hold."}
             },
-            "required": ["path", "content"],
+            "required": ["file_path", "content"],
             "additionalProperties": false
         })
     }
 
     fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        paths::named(&desk.cwd, &arguments.path)
+        paths::named(&desk.cwd, &arguments.file_path)
     }
 
     async fn prepare(
@@ -71,7 +71,7 @@ impl Tool for WriteFile {
         let desk = Arc::clone(desk);
         let change = blocking::whole(move || {
             desk.within(|| {
-                let target = Target::of(&desk, &arguments.path)?;
+                let target = Target::of(&desk, &arguments.file_path)?;
                 target.check()?;
                 Ok(FileChange {
                     before: target.hash()?,
@@ -98,7 +98,7 @@ impl Tool for WriteFile {
 
     async fn find(job: Job<Arguments>) -> CallFact {
         let length = job.arguments.content.len();
-        let given = job.arguments.path;
+        let given = job.arguments.file_path;
         let said = move |name: &str, change: &FileChange| summary(name, length, change);
         replace::fact(job.desk, given, job.call, job.started.change, said).await
     }
@@ -110,7 +110,7 @@ fn write(job: &Job<Arguments>) -> Result<String, Failure> {
             "Its start was not recorded; nothing was written.",
         ));
     };
-    let target = Target::of(&job.desk, &job.arguments.path)?;
+    let target = Target::of(&job.desk, &job.arguments.file_path)?;
     let content = job.arguments.content.as_bytes();
     target.check()?;
     target.check_unchanged(change)?;

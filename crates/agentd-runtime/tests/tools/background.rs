@@ -131,7 +131,7 @@ async fn so_many_and_no_more() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_limit_holds_in_the_background_too() {
     let stage = Stage::new();
-    let arguments = json!({"command": "sleep 1000", "background": true, "timeout_ms": 50});
+    let arguments = json!({"command": "sleep 1000", "run_in_background": true, "timeout_ms": 50});
     let finished = stage.run(call("shell", arguments)).await;
     let task = finished.background.unwrap().task;
     let (exit, text) = ended(&stage, task).await;

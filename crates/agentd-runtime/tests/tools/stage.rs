@@ -284,7 +284,10 @@ pub fn shell(command: &str) -> ToolCall {
 }
 
 pub fn background(command: &str) -> ToolCall {
-    call("shell", json!({"command": command, "background": true}))
+    call(
+        "shell",
+        json!({"command": command, "run_in_background": true}),
+    )
 }
 
 pub fn words(finished: &Finished) -> String {

@@ -283,7 +283,7 @@ fn the_result_of_one_of_two_calls_beside_each_other_is_kept() {
         let world = World::round(round);
         fs::write(world.work().join("one"), "the first file").unwrap();
         fs::write(world.work().join("two"), "the second file").unwrap();
-        let prompt = r#"do: call read_file {"path": "one"} | call search_files {"pattern": "second"} ;; say done"#;
+        let prompt = r#"do: call read_file {"file_path": "one"} | call search_files {"pattern": "second"} ;; say done"#;
         let killed = world
             .run()
             .prompt(prompt)
@@ -346,7 +346,7 @@ fn a_file_is_all_old_or_all_new() {
             fs::write(&target, "old words").unwrap();
         }
         let prompt =
-            r#"do: call write_file {"path": "notes.txt", "content": "new words"} ;; say done"#;
+            r#"do: call write_file {"file_path": "notes.txt", "content": "new words"} ;; say done"#;
         let killed = world
             .run()
             .prompt(prompt)
@@ -372,7 +372,7 @@ fn a_file_that_was_written_is_known_to_be() {
     phase("after the file is written", |round| {
         let world = World::round(round);
         let prompt =
-            r#"do: call write_file {"path": "notes.txt", "content": "new words"} ;; say done"#;
+            r#"do: call write_file {"file_path": "notes.txt", "content": "new words"} ;; say done"#;
         let killed = world
             .run()
             .prompt(prompt)

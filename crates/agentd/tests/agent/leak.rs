@@ -50,7 +50,7 @@ fn the_key_is_in_no_file_no_line_and_no_tool() {
     let script = r#"do: call shell {"command": "env; cat /proc/self/environ; cat /proc/$PPID/environ"}
         | call shell {"command": "cat key.txt; echo; cat key.txt >&2"}
         | call shell {"command": "head -c 14 key.txt; sleep 0.2; tail -c +15 key.txt"}
-        | call read_file {"path": "key.txt"}
+        | call read_file {"file_path": "key.txt"}
         | call search_files {"pattern": "canary.*"}
         | call shell {"command": "cat key.txt; until [ -e release ]; do sleep 0.02; done; cat key.txt"}
         ;; say done"#;

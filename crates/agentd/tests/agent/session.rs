@@ -309,7 +309,8 @@ fn a_call_that_waits_for_leave_outlives_kills_and_runs_once() {
     // claude-code#24025, codex#29058: the approval that waited was lost
     for answer in ["--approve", "--deny"] {
         let world = World::new(Format::Anthropic);
-        let file = world.agent_file("permissions:\n  - {tool: shell, decision: ask}");
+        let file = world
+            .agent_file("approval: on-request\npermissions:\n  - {tool: shell, decision: ask}");
         let prompt = r#"do: call shell {"command": "echo a >> effects"} ;; say done"#;
         let run = world.run().arg("--file").arg(&file).prompt(prompt);
         let waits = run.ended();
@@ -351,8 +352,9 @@ fn a_call_that_waits_for_leave_outlives_kills_and_runs_once() {
 fn a_task_in_the_background_outlives_its_process_and_its_end_is_told_once() {
     let world = World::new(Format::Anthropic);
     let command = "until [ -e release ]; do sleep 0.02; done; echo a >> effects";
-    let prompt =
-        format!(r#"do: call shell {{"command": "{command}", "background": true}} ;; say started"#);
+    let prompt = format!(
+        r#"do: call shell {{"command": "{command}", "run_in_background": true}} ;; say started"#
+    );
     let first = world.run().prompt(&prompt).ended();
     assert_eq!(first.statuses(), ["completed"], "{first:#?}");
     assert_eq!(world.shims().len(), 1);

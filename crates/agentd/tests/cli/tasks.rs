@@ -32,7 +32,8 @@ fn with_task(place: &Place, model: &FakeModel) -> String {
         assert!(output.status.success(), "{output:?}");
     };
     told(&["create", "coder", "--provider", "anthropic", "--model", "m"]);
-    let arguments = serde_json::json!({ "command": "echo begun; sleep 600", "background": true });
+    let arguments =
+        serde_json::json!({ "command": "echo begun; sleep 600", "run_in_background": true });
     told(&[
         "send",
         "coder",

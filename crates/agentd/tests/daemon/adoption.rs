@@ -18,7 +18,7 @@ fn work(n: usize) -> String {
         }
         _ => {
             let call = serde_json::json!({
-                "command": format!("echo {n} >> effects; sleep 2"), "background": true,
+                "command": format!("echo {n} >> effects; sleep 2"), "run_in_background": true,
             });
             format!("do: call shell {call} ;; slowly 25 {words}")
         }

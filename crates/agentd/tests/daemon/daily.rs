@@ -64,7 +64,7 @@ fn ok(house: &House, script: &str) -> String {
 
 /// Leaves a command running in the background; the id of its task.
 fn background(house: &House, command: &str) -> String {
-    let call = json!({ "command": command, "background": true });
+    let call = json!({ "command": command, "run_in_background": true });
     let said = tool(house, "shell", &call);
     let id = said.strip_prefix("Started task ").unwrap();
     id.split_whitespace().next().unwrap().to_owned()
@@ -558,11 +558,15 @@ fn a_denied_file_tool_says_the_same() {
     let new = house.root().join("new").display().to_string();
     let ssh = home.join(".ssh").display().to_string();
     let calls: [(&str, Value, &str); 5] = [
-        ("read_file", json!({ "path": key }), &key),
-        ("write_file", json!({ "path": new, "content": "x" }), &new),
+        ("read_file", json!({ "file_path": key }), &key),
+        (
+            "write_file",
+            json!({ "file_path": new, "content": "x" }),
+            &new,
+        ),
         (
             "edit_file",
-            json!({ "path": key, "old": "c", "new": "d" }),
+            json!({ "file_path": key, "old_string": "c", "new_string": "d" }),
             &key,
         ),
         ("list_files", json!({ "path": ssh }), &ssh),

@@ -97,8 +97,8 @@ fn what_is_under_way_stays_where_it_is() {
     let rule = serde_json::json!([{ "tool": "write_file", "decision": "ask" }]);
     spec.permissions = serde_json::from_value(rule).unwrap();
     house.create_with("coder", spec);
-    let background = serde_json::json!({ "command": "sleep 60", "background": true });
-    let write = serde_json::json!({ "path": "x", "content": "y" });
+    let background = serde_json::json!({ "command": "sleep 60", "run_in_background": true });
+    let write = serde_json::json!({ "file_path": "x", "content": "y" });
     let script = format!("do: call shell {background} ;; call write_file {write} ;; say done");
     house.send("coder", &script);
     until("a question", || {

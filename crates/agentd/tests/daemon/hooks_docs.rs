@@ -74,7 +74,7 @@ fn the_reset_is_refused_while_the_file_is_there() {
 fn the_json_has_the_user_asked() {
     let house = house_with("json");
     house.create("coder");
-    let call = json!({"path": "new.txt", "content": "x"});
+    let call = json!({"file_path": "new.txt", "content": "x"});
     house.send("coder", &format!("do: call write_file {call} ;; say done"));
     until("a question", || {
         (house.show("coder").phase == Phase::AwaitingApproval).then_some(())

@@ -52,6 +52,62 @@ fn a_matcher_is_everything_a_list_of_names_or_a_pattern() {
     all_ran(&house, "coder");
 }
 
+/// Guards that were written for other tools look for the names of their inputs. A guard that finds none lets the call
+/// pass.
+#[test]
+fn guards_for_other_tools_find_the_file_and_the_command() {
+    let guard = |matcher: &str, field: &str, bad: &str| {
+        let script = format!(
+            "python3 -c 'import json,sys; i=json.load(sys.stdin)[\"tool_input\"]; \
+             sys.exit(2 if \"{bad}\" in i.get(\"{field}\",\"\") else 0)'"
+        );
+        json!({"matcher": matcher, "hooks": [command(&script)]})
+    };
+    let house = House::new();
+    let file = json!({"hooks": {"PreToolUse": [
+        guard("Write|Edit|MultiEdit", "file_path", ".env"),
+        guard("Write", "content", "secret"),
+        guard("Edit|replace", "new_string", "secret"),
+        guard("Bash", "command", "curl"),
+        guard("Read", "file_path", "id_rsa"),
+    ]}});
+    user(&house, &file);
+    house.create("coder");
+    std::fs::write(house.work().join("notes"), "old words").unwrap();
+    std::fs::write(house.work().join("id_rsa"), "canary").unwrap();
+    let refused = [
+        ("write_file", json!({"file_path": ".env", "content": "x"})),
+        ("write_file", json!({"file_path": "a", "content": "secret"})),
+        (
+            "edit_file",
+            json!({"file_path": "notes", "old_string": "old", "new_string": "secret"}),
+        ),
+        (
+            "shell",
+            json!({"command": "curl example.invalid >> effects"}),
+        ),
+        ("read_file", json!({"file_path": "id_rsa"})),
+    ];
+    for (tool, input) in refused {
+        house.completed("coder", &format!("do: call {tool} {input} ;; say done"));
+        let requests = house.requests();
+        let last = requests.last().unwrap().body.to_string();
+        assert!(last.contains("A hook refused this call"), "{tool} {input}");
+        assert!(!last.contains("canary"));
+    }
+    assert!(!house.work().join(".env").exists() && !house.work().join("a").exists());
+    let allowed = json!({"file_path": "b", "content": "x", });
+    house.completed(
+        "coder",
+        &format!("do: call write_file {allowed} ;; say done"),
+    );
+    assert!(house.work().join("b").exists());
+    // The old names of inputs are wrong arguments: nobody gets around a guard by them.
+    let old = json!({"path": ".env", "content": "x"});
+    house.completed("coder", &format!("do: call write_file {old} ;; say done"));
+    assert!(!house.work().join(".env").exists());
+}
+
 #[test]
 fn what_is_matched_is_the_source_the_reason_the_trigger_or_the_type() {
     let house = House::new();
@@ -218,7 +274,8 @@ fn tasks_in_the_background_stand_at_the_top() {
         ]),
     );
     house.create("coder");
-    let call = json!({"command": "until test -e go; do sleep 0.02; done", "background": true});
+    let call =
+        json!({"command": "until test -e go; do sleep 0.02; done", "run_in_background": true});
     house.completed("coder", &format!("do: call shell {call} ;; say done"));
     let task = house
         .block(house.client().tasks("coder"))

@@ -215,7 +215,7 @@ fn a_task_that_is_stopped_before_it_begins_was_never_started() {
     house.daemon_env(VARIABLE, &house.root().display().to_string());
     house.start_daemon();
     house.create("coder");
-    let call = serde_json::json!({"command": "touch began", "background": true});
+    let call = serde_json::json!({"command": "touch began", "run_in_background": true});
     house.completed("coder", &format!("do: call shell {call} ;; say done"));
     let ended = house.until_kind("coder", Kind::TaskEnded);
     let Body::TaskEnded(ended) = ended.body else {

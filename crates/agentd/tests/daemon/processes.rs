@@ -146,7 +146,7 @@ fn a_runtime_that_does_all_that_one_should_not_is_ended_with_what_it_left() {
 fn what_lost_its_runtime_is_reaped_when_it_ends() {
     let house = House::new();
     house.create("coder");
-    let call = serde_json::json!({ "command": "sleep 1", "background": true });
+    let call = serde_json::json!({ "command": "sleep 1", "run_in_background": true });
     house.completed("coder", &format!("do: call shell {call} ;; say started"));
     house.kill_runtime("coder");
     // The next process hears of the end, and tells the model.

@@ -173,7 +173,7 @@ fn a_stopped_agent_stays_stopped() {
 fn what_runs_in_the_background_goes_on_and_is_told() {
     let house = House::new();
     house.create("coder");
-    let call = serde_json::json!({ "command": "sleep 60", "background": true });
+    let call = serde_json::json!({ "command": "sleep 60", "run_in_background": true });
     house.completed("coder", &format!("do: call shell {call} ;; say started"));
     let receipt = reset(&house, "coder", &fresh()).unwrap();
     assert_eq!(receipt.kept.len(), 1);

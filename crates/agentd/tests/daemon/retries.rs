@@ -316,7 +316,7 @@ fn the_same_op_gives_the_same_receipt() {
     let house = House::new();
     house.create("coder");
     let leave = |command: &str| {
-        let call = serde_json::json!({ "command": command, "background": true });
+        let call = serde_json::json!({ "command": command, "run_in_background": true });
         house.completed("coder", &format!("do: call shell {call} ;; say left"));
         *house.show("coder").tasks.last().unwrap()
     };
@@ -348,7 +348,7 @@ fn the_same_op_gives_the_same_receipt() {
     assert_eq!(first, again);
     // One that is killed is killed, one that has ended by itself meanwhile is not.
     let short = {
-        let call = serde_json::json!({ "command": "while ! [ -e now ]; do sleep 0.02; done", "background": true });
+        let call = serde_json::json!({ "command": "while ! [ -e now ]; do sleep 0.02; done", "run_in_background": true });
         house.completed("writer", &format!("do: call shell {call} ;; say left"));
         *house
             .show("writer")
@@ -459,7 +459,7 @@ fn an_interrupt_and_a_task_that_are_ended_stay_ended() {
     assert!(house.show("coder").turn.is_some());
     house.block(house.client().interrupt("coder")).unwrap();
     house.answer("coder", next.prompt);
-    let call = serde_json::json!({ "command": "sleep 600", "background": true });
+    let call = serde_json::json!({ "command": "sleep 600", "run_in_background": true });
     house.completed("coder", &format!("do: call shell {call} ;; say left"));
     let task = house.show("coder").tasks[0];
     let stopped = house

@@ -122,7 +122,7 @@ fn what_runs_is_stopped_as_a_reset_stops_it() {
     let house = House::new();
     house.create("coder");
     house.completed("coder", "do: say one");
-    let background = serde_json::json!({ "command": "sleep 60", "background": true });
+    let background = serde_json::json!({ "command": "sleep 60", "run_in_background": true });
     let call = serde_json::json!({ "command": "trap '' TERM; echo on >> effects; sleep 60" });
     let script = format!("do: call shell {background} ;; call shell {call} ;; say done");
     let running = house.send("coder", &script);

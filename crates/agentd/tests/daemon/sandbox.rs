@@ -97,22 +97,26 @@ fn file_tools_obey_the_same_rules() {
     let outside = house.root().join("outside");
     fs::write(&outside, CANARY).unwrap();
     let path = outside.display().to_string();
-    let said = tool(&house, "read_file", &json!({ "path": path }));
-    assert!(!said.contains(CANARY), "{said}");
-    tool(&house, "write_file", &json!({"path": path, "content": "x"}));
-    tool(
-        &house,
-        "edit_file",
-        &json!({"path": path, "old": CANARY, "new": "x"}),
-    );
-    assert_eq!(fs::read_to_string(&outside).unwrap(), CANARY);
-    std::os::unix::fs::symlink(&outside, house.work().join("link")).unwrap();
-    let said = tool(&house, "read_file", &json!({ "path": "link" }));
+    let said = tool(&house, "read_file", &json!({ "file_path": path }));
     assert!(!said.contains(CANARY), "{said}");
     tool(
         &house,
         "write_file",
-        &json!({"path": "link", "content": "x"}),
+        &json!({"file_path": path, "content": "x"}),
+    );
+    tool(
+        &house,
+        "edit_file",
+        &json!({"file_path": path, "old_string": CANARY, "new_string": "x"}),
+    );
+    assert_eq!(fs::read_to_string(&outside).unwrap(), CANARY);
+    std::os::unix::fs::symlink(&outside, house.work().join("link")).unwrap();
+    let said = tool(&house, "read_file", &json!({ "file_path": "link" }));
+    assert!(!said.contains(CANARY), "{said}");
+    tool(
+        &house,
+        "write_file",
+        &json!({"file_path": "link", "content": "x"}),
     );
     assert_eq!(fs::read_to_string(&outside).unwrap(), CANARY);
     let said = tool(
@@ -124,10 +128,10 @@ fn file_tools_obey_the_same_rules() {
     let said = tool(
         &house,
         "write_file",
-        &json!({"path": "a/b", "content": "x"}),
+        &json!({"file_path": "a/b", "content": "x"}),
     );
     assert!(said.contains("Wrote"), "{said}");
-    let said = tool(&house, "read_file", &json!({ "path": "a/b" }));
+    let said = tool(&house, "read_file", &json!({ "file_path": "a/b" }));
     assert!(said.contains('x'), "{said}");
     let said = tool(&house, "list_files", &json!({}));
     assert!(said.contains("a/b"), "{said}");
@@ -158,7 +162,7 @@ fn a_tool_plants_nothing_in_a_git_directory() {
     tool(
         &house,
         "write_file",
-        &json!({"path": ".git/hooks/pre-commit", "content": "touch planted"}),
+        &json!({"file_path": ".git/hooks/pre-commit", "content": "touch planted"}),
     );
     git(&["status"]);
     git(&["log", "-1"]);
@@ -216,7 +220,7 @@ fn read_only_writes_nothing() {
     tool(
         &house,
         "write_file",
-        &json!({"path": "new", "content": "x"}),
+        &json!({"file_path": "new", "content": "x"}),
     );
     assert!(!house.work().join("new").exists());
     assert_eq!(
@@ -248,7 +252,7 @@ fn a_sandboxed_command_outlives_its_daemon_and_its_runtime() {
 #[test]
 fn an_interrupt_and_a_background_task_end_as_without_a_sandbox() {
     let Some(house) = house(|_| {}) else { return };
-    let call = json!({ "command": "echo up; sleep 1000", "background": true });
+    let call = json!({ "command": "echo up; sleep 1000", "run_in_background": true });
     house.completed("coder", &format!("do: call shell {call} ;; say done"));
     let tasks = house.block(house.client().tasks("coder")).unwrap();
     assert_eq!(tasks.tasks.len(), 1, "{tasks:?}");

@@ -18,7 +18,7 @@ pub fn parent_spec(house: &House) -> AgentSpec {
 
 /// A reply that starts a subagent.
 pub fn start(prompt: &str, background: bool) -> String {
-    let arguments = serde_json::json!({ "prompt": prompt, "background": background });
+    let arguments = serde_json::json!({ "prompt": prompt, "run_in_background": background });
     format!("call agent {arguments}")
 }
 

@@ -7,7 +7,7 @@ use agentd_core::id::TaskId;
 use std::path::PathBuf;
 
 fn call(command: &str) -> String {
-    let arguments = serde_json::json!({ "command": command, "background": true });
+    let arguments = serde_json::json!({ "command": command, "run_in_background": true });
     format!("call shell {arguments}")
 }
 

@@ -57,7 +57,7 @@ fn what_was_denied_is_named_with_how_to_ask() {
             .unwrap(),
         format!(
             "[sandbox] Denied: /usr/z (read-only). Commands write only to {tree}, /tmp and a home of their own. If the \
-             task needs more, tell the user what and why; the user can change the agent's settings: `writable` or \
+             task needs more, call shell again with `escalate` and the reason, or tell the user what and why; the user can change the agent's settings: `writable` or \
              `readable` for a directory."
         )
     );

@@ -23,11 +23,13 @@ impl Edit<'_> {
     /// The text with the edit made, or why it cannot be.
     pub fn apply(&self, name: &str, text: &str) -> Result<Edited, Failure> {
         if self.old.is_empty() {
-            let why = "`old` is empty; give the text to replace, or use write_file for a new file.";
+            let why = "`old_string` is empty; give the text to replace, or use write_file for a new file.";
             return Err(Failure::new(why));
         }
         if self.old == self.new {
-            return Err(Failure::new("`old` and `new` are the same; nothing to do."));
+            return Err(Failure::new(
+                "`old_string` and `new_string` are the same; nothing to do.",
+            ));
         }
         // Where an edit has a `\r` of its own it knows what it wants.
         let knows = self.old.contains('\r') || self.new.contains('\r');
@@ -57,7 +59,7 @@ impl Edit<'_> {
     }
 
     fn missing(&self, name: &str, text: &str) -> String {
-        let head = format!("`old` is not in {name}; nothing was changed.");
+        let head = format!("`old_string` is not in {name}; nothing was changed.");
         if let Some(line) = line_but_for_space(text, self.old) {
             return format!(
                 "{head} At line {line} there is a text that differs only in white space: read it \
@@ -87,14 +89,14 @@ fn ambiguous(name: &str, text: &str, places: &[usize]) -> String {
         false => "",
     };
     format!(
-        "`old` is in {name} {} times (at lines {}{more}); nothing was changed. Take more of the text \
+        "`old_string` is in {name} {} times (at lines {}{more}); nothing was changed. Take more of the text \
          around the place you mean, or set `replace_all`.",
         places.len(),
         lines.join(", ")
     )
 }
 
-/// Where `old` begins, also where one overlaps the one before.
+/// Where `old_string` begins, also where one overlaps the one before.
 fn places(text: &str, old: &str) -> Vec<usize> {
     let mut places = Vec::new();
     let mut from = 0;
@@ -120,7 +122,7 @@ fn to_crlf(text: &str) -> String {
     text.replace('\n', "\r\n")
 }
 
-/// The line where `old` would be if all white space were the same.
+/// The line where `old_string` would be if all white space were the same.
 fn line_but_for_space(text: &str, old: &str) -> Option<usize> {
     let squeeze = |text: &str| {
         let lines = text.lines().map(|line| {

@@ -9,7 +9,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
 fn edit(old: &str, new: &str) -> Value {
-    json!({"path": "a", "old": old, "new": new})
+    json!({"file_path": "a", "old_string": old, "new_string": new})
 }
 
 #[tokio::test]
@@ -30,7 +30,8 @@ async fn a_text_is_replaced() {
 async fn all_places_are_replaced_where_that_is_asked_for() {
     let stage = Stage::new();
     stage.file("a", "x = x + $1\nx\n");
-    let arguments = json!({"path": "a", "old": "x", "new": "$0y", "replace_all": true});
+    let arguments =
+        json!({"file_path": "a", "old_string": "x", "new_string": "$0y", "replace_all": true});
     let text = stage.ok("edit_file", arguments).await;
     assert_eq!(text, "Edited a: 3 places.");
     assert_eq!(stage.text("a"), "$0y = $0y + $1\n$0y\n");
@@ -56,7 +57,7 @@ async fn why_a_place_is_not_found_is_said() {
             "Line 3 is like its first line, but what follows is not",
         ),
         ("let x = 1;", "is in a 2 times (at lines 2, 5)"),
-        ("", "`old` is empty"),
+        ("", "`old_string` is empty"),
     ] {
         let text = stage.error("edit_file", edit(old, "new")).await;
         assert!(text.contains(said), "{old}: {text}");
@@ -87,7 +88,8 @@ async fn a_file_keeps_the_ends_of_its_lines() {
     assert_eq!(stage.text("a"), "1\r\n2\r\n2b\r\nthree\r\n");
     stage.ok("edit_file", edit("three\r\n", "3\r\n")).await;
     assert_eq!(stage.text("a"), "1\r\n2\r\n2b\r\n3\r\n");
-    let all = json!({"path": "a", "old": "\r\n", "new": "\n", "replace_all": true});
+    let all =
+        json!({"file_path": "a", "old_string": "\r\n", "new_string": "\n", "replace_all": true});
     stage.ok("edit_file", all).await;
     assert_eq!(stage.text("a"), "1\n2\n2b\n3\n");
     stage.file("a", "one\r\ntwo\nthree\n");

@@ -13,17 +13,24 @@ async fn a_text_is_returned_as_it_is() {
     let stage = Stage::new();
     for content in ["one\ntwo\n", "one\r\ntwo", "\n\n", "é\n"] {
         stage.file("dir/a.txt", content);
-        let text = stage.ok("read_file", json!({"path": "dir/a.txt"})).await;
+        let text = stage
+            .ok("read_file", json!({"file_path": "dir/a.txt"}))
+            .await;
         assert_eq!(text, content);
     }
     stage.file("a", "");
-    let text = stage.ok("read_file", json!({"path": "a"})).await;
+    let text = stage.ok("read_file", json!({"file_path": "a"})).await;
     assert_eq!(text, "a is empty.");
     symlink("dir/a.txt", stage.path("link")).unwrap();
-    assert_eq!(stage.ok("read_file", json!({"path": "link"})).await, "é\n");
+    assert_eq!(
+        stage.ok("read_file", json!({"file_path": "link"})).await,
+        "é\n"
+    );
     // Tools run as the user: other folders are not off limits.
     std::fs::write(stage.base().join("outside"), "out").unwrap();
-    let text = stage.ok("read_file", json!({"path": "../outside"})).await;
+    let text = stage
+        .ok("read_file", json!({"file_path": "../outside"}))
+        .await;
     assert_eq!(text, "out");
 }
 
@@ -35,7 +42,7 @@ async fn a_part_says_which_it_is() {
     let part = |offset: Option<u64>, limit: Option<u64>| {
         stage.ok(
             "read_file",
-            json!({"path": "a", "offset": offset, "limit": limit}),
+            json!({"file_path": "a", "offset": offset, "limit": limit}),
         )
     };
     assert_eq!(
@@ -48,11 +55,11 @@ async fn a_part_says_which_it_is() {
     );
     assert_eq!(part(Some(0), Some(100)).await, lines);
     let text = stage
-        .error("read_file", json!({"path": "a", "offset": 21}))
+        .error("read_file", json!({"file_path": "a", "offset": 21}))
         .await;
     assert_eq!(text, "a has only 20 lines.");
     let text = stage
-        .error("read_file", json!({"path": "a", "limit": 0}))
+        .error("read_file", json!({"file_path": "a", "limit": 0}))
         .await;
     assert!(text.contains("`limit` is 0"), "{text}");
 }
@@ -65,7 +72,7 @@ async fn a_long_text_is_read_in_parts_without_a_gap() {
     let (mut all, mut offset) = (String::new(), 1);
     loop {
         let text = stage
-            .ok("read_file", json!({"path": "a", "offset": offset}))
+            .ok("read_file", json!({"file_path": "a", "offset": offset}))
             .await;
         let (head, part) = text.split_once('\n').unwrap();
         assert!(part.len() <= stage.options.output_bytes);
@@ -84,7 +91,7 @@ async fn a_line_that_is_too_long_is_cut_between_characters() {
     stage.file("a", format!("{}\nlast\n", "é".repeat(5000)));
     for limit in [100, 101] {
         stage.options.output_bytes = limit;
-        let text = stage.ok("read_file", json!({"path": "a"})).await;
+        let text = stage.ok("read_file", json!({"file_path": "a"})).await;
         let (head, line) = text.split_once('\n').unwrap();
         assert_eq!(
             head,
@@ -104,13 +111,13 @@ async fn a_secret_is_never_shown_in_part() {
             "a",
             format!("{}{secret}{}", "x".repeat(before), "y".repeat(50)),
         );
-        let text = stage.ok("read_file", json!({"path": "a"})).await;
+        let text = stage.ok("read_file", json!({"file_path": "a"})).await;
         let (_, line) = text.split_once('\n').unwrap();
         assert!(!line.contains("sk-"), "{before}: {line}");
     }
     stage.options.output_bytes = 1000;
     stage.file("a", format!("a={secret}\n"));
-    let text = stage.ok("read_file", json!({"path": "a"})).await;
+    let text = stage.ok("read_file", json!({"file_path": "a"})).await;
     assert_eq!(text, format!("a={MARK}\n"));
 }
 
@@ -122,7 +129,7 @@ async fn a_huge_file_is_not_read_whole() {
     let file = File::options().write(true).open(path).unwrap();
     file.set_len(1 << 40).unwrap();
     let text = stage
-        .ok("read_file", json!({"path": "a", "limit": 1}))
+        .ok("read_file", json!({"file_path": "a", "limit": 1}))
         .await;
     assert_eq!(
         text,
@@ -140,7 +147,7 @@ async fn images_are_shown() {
         ("image/webp", b"RIFF\0\0\0\0WEBP"),
     ] {
         stage.file("a", bytes);
-        let finished = stage.finish("read_file", json!({"path": "a"})).await;
+        let finished = stage.finish("read_file", json!({"file_path": "a"})).await;
         assert_eq!(finished.outcome, CallOutcome::Ok);
         let [
             Block::Image {
@@ -160,7 +167,7 @@ async fn images_are_shown() {
     let path = stage.file("a", b"\x89PNG\r\n\x1a\n");
     let file = File::options().write(true).open(path).unwrap();
     file.set_len(MAX_IMAGE_BYTES + 1).unwrap();
-    let text = stage.ok("read_file", json!({"path": "a"})).await;
+    let text = stage.ok("read_file", json!({"file_path": "a"})).await;
     assert!(
         text.contains("an image (image/png) of 5,242,881 bytes"),
         "{text}"
@@ -171,13 +178,13 @@ async fn images_are_shown() {
 async fn what_is_no_text_is_described() {
     let stage = Stage::new();
     stage.file("a", b"\x7fELF\0\0");
-    let text = stage.ok("read_file", json!({"path": "a"})).await;
+    let text = stage.ok("read_file", json!({"file_path": "a"})).await;
     assert_eq!(text, "a is a program (ELF) of 6 bytes.");
     stage.file("a", b"x\0");
-    let text = stage.ok("read_file", json!({"path": "a"})).await;
+    let text = stage.ok("read_file", json!({"file_path": "a"})).await;
     assert_eq!(text, "a is a binary file of 2 bytes.");
     stage.file("a", b"caf\xe9\n");
-    let text = stage.ok("read_file", json!({"path": "a"})).await;
+    let text = stage.ok("read_file", json!({"file_path": "a"})).await;
     assert_eq!(text, "caf\u{fffd}\n");
 }
 
@@ -190,10 +197,10 @@ async fn what_cannot_be_read_is_said() {
         ("dir", "dir is a folder; list_files"),
         ("dir/a/b", "Cannot read dir/a/b"),
         ("/dev/zero", "/dev/zero is neither a file nor a folder"),
-        ("", "`path` is empty"),
+        ("", "The path is empty"),
         ("~/x", "Cannot read ~/x"),
     ] {
-        let text = stage.error("read_file", json!({"path": path})).await;
+        let text = stage.error("read_file", json!({"file_path": path})).await;
         assert!(text.contains(said), "{text}");
     }
 }

@@ -22,7 +22,7 @@ fn assert_only(stage: &Stage, names: &[&str]) {
 #[tokio::test]
 async fn a_new_file_gets_its_folders() {
     let stage = Stage::new();
-    let arguments = json!({"path": "x/y/a.txt", "content": "hé\n"});
+    let arguments = json!({"file_path": "x/y/a.txt", "content": "hé\n"});
     let text = stage.ok("write_file", arguments).await;
     assert_eq!(text, "Wrote 4 bytes to x/y/a.txt, a new file.");
     assert_eq!(stage.text("x/y/a.txt"), "hé\n");
@@ -39,7 +39,7 @@ async fn the_mode_of_an_old_file_stays_and_nothing_else_is_left() {
     for mode in [0o755, 0o600, 0o640] {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         let content = format!("{mode}");
-        let arguments = json!({"path": "a", "content": content});
+        let arguments = json!({"file_path": "a", "content": content});
         let text = stage.ok("write_file", arguments).await;
         assert_eq!(text, "Wrote 3 bytes to a.");
         assert_eq!(stage.text("a"), content);
@@ -56,7 +56,7 @@ async fn a_link_stays_one_and_what_it_leads_to_is_written() {
     symlink("dir/a", stage.path("link")).unwrap();
     symlink("dir/b", stage.path("dangling")).unwrap();
     for (link, target) in [("link", "dir/a"), ("dangling", "dir/b")] {
-        let arguments = json!({"path": link, "content": "new"});
+        let arguments = json!({"file_path": link, "content": "new"});
         stage.ok("write_file", arguments).await;
         assert!(stage.path(link).is_symlink());
         assert_eq!(stage.text(target), "new");
@@ -66,7 +66,7 @@ async fn a_link_stays_one_and_what_it_leads_to_is_written() {
 #[tokio::test]
 async fn the_start_records_what_changes() {
     let stage = Stage::new();
-    let arguments = json!({"path": "a", "content": "new"});
+    let arguments = json!({"file_path": "a", "content": "new"});
     let new = stage.started("write_file", arguments.clone()).await;
     let change = new.change.unwrap();
     assert_eq!(change.before, None);
@@ -82,7 +82,7 @@ async fn the_start_records_what_changes() {
 #[tokio::test]
 async fn a_file_that_somebody_changed_in_between_is_left_alone() {
     let stage = Stage::new();
-    let arguments = json!({"path": "a", "content": "new"});
+    let arguments = json!({"file_path": "a", "content": "new"});
     for before in [None, Some("old")] {
         drop(fs::remove_file(stage.path("a")));
         if let Some(before) = before {
@@ -100,7 +100,7 @@ async fn a_file_that_somebody_changed_in_between_is_left_alone() {
 #[tokio::test]
 async fn done_and_not_done_and_neither_are_told_apart() {
     let stage = Stage::new();
-    let arguments = json!({"path": "a", "content": "new"});
+    let arguments = json!({"file_path": "a", "content": "new"});
     let find = |started| {
         let (stage, arguments) = (&stage, arguments.clone());
         async move { stage.find("write_file", arguments, &started).await }
@@ -126,7 +126,7 @@ async fn done_and_not_done_and_neither_are_told_apart() {
 async fn what_changes_nothing_is_done() {
     let stage = Stage::new();
     stage.file("a", "same");
-    let arguments = json!({"path": "a", "content": "same"});
+    let arguments = json!({"file_path": "a", "content": "same"});
     let started = stage.started("write_file", arguments.clone()).await;
     let fact = stage.find("write_file", arguments.clone(), &started).await;
     let finished = stage.run("write_file", arguments, started).await;
@@ -136,7 +136,7 @@ async fn what_changes_nothing_is_done() {
 #[tokio::test]
 async fn what_a_crash_left_half_written_is_removed() {
     let stage = Stage::new();
-    let arguments = json!({"path": "a", "content": "new"});
+    let arguments = json!({"file_path": "a", "content": "new"});
     stage.file("a", "old");
     let started = stage.started("write_file", arguments.clone()).await;
     let id = hash::of(b"call_1");
@@ -158,7 +158,7 @@ async fn what_a_crash_left_half_written_is_removed() {
 async fn a_text_with_the_mark_is_refused() {
     let stage = Stage::new();
     stage.file("a", format!("theirs {MARK}"));
-    let arguments = json!({"path": "a", "content": format!("key: {MARK}\n")});
+    let arguments = json!({"file_path": "a", "content": format!("key: {MARK}\n")});
     let text = stage.error("write_file", arguments).await;
     assert!(text.contains("stands for a secret"), "{text}");
     assert_eq!(stage.text("a"), format!("theirs {MARK}"));
@@ -172,10 +172,10 @@ async fn what_cannot_be_written_is_said() {
         ("dir", "dir is a folder."),
         ("dir/a/b", "Cannot"),
         ("/dev/null", "/dev/null is no regular file"),
-        ("", "`path` is empty"),
+        ("", "The path is empty"),
         ("/proc/nothing/here", "Cannot"),
     ] {
-        let arguments = json!({"path": path, "content": "x"});
+        let arguments = json!({"file_path": path, "content": "x"});
         let text = stage.error("write_file", arguments).await;
         assert!(text.contains(said), "{text}");
     }
@@ -187,7 +187,7 @@ async fn a_call_that_is_cancelled_before_it_begins_changes_nothing() {
     use super::super::{Toolbox, tests::call};
     use crate::driver::Tools as _;
     let stage = Stage::new();
-    let arguments = json!({"path": "a", "content": "x"});
+    let arguments = json!({"file_path": "a", "content": "x"});
     let started = stage.started("write_file", arguments.clone()).await;
     let (_sender, cancelled) = tokio::sync::watch::channel(true);
     let toolbox: Toolbox = stage.toolbox();

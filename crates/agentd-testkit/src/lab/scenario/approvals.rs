@@ -48,7 +48,7 @@ fn from_within(world: &World) -> Result<()> {
         "for i in 1 2 3 4 5 6; do AGENTD_HOME='{home}' '{program}' approve {AGENT} > /dev/null 2>&1; \
          echo $? >> {TRIES}; sleep 0.1; done; : > tried"
     );
-    let background = json!({"command": tries, "background": true});
+    let background = json!({"command": tries, "run_in_background": true});
     let asked = shell(&world.tool("asked", 20));
     let text = format!("do: call shell {background} ;; {asked} ;; say done");
     let number = world.send(AGENT, &text, &[])?;

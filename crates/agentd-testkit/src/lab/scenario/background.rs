@@ -40,7 +40,7 @@ fn turns(world: &World) -> Result<()> {
 /// A turn that leaves a task behind, which takes so long.
 fn leave(world: &World, word: &str, millis: u64, then: &str) -> Result<()> {
     let command = world.tool(word, millis);
-    let background = json!({"command": command, "background": true});
+    let background = json!({"command": command, "run_in_background": true});
     world
         .ask(AGENT, &format!("do: call shell {background} ;; {then}"))
         .map(drop)

@@ -23,7 +23,7 @@ pub fn run(world: &World) -> Result<()> {
 
 fn turns(world: &World) -> Result<()> {
     world.ask(AGENT, "do: say the trunk")?;
-    let background = json!({"command": world.tool("background", 400), "background": true});
+    let background = json!({"command": world.tool("background", 400), "run_in_background": true});
     let asked = shell(&world.tool("asked", 20));
     let text = format!("do: call shell {background} ;; {asked} ;; say done");
     let number = world.send(AGENT, &text, &[])?;

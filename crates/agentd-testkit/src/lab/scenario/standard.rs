@@ -41,10 +41,10 @@ fn turns(world: &World) -> Result<()> {
 
 /// A stream, two calls side by side, a chain of calls, one that is asked about, one that goes on.
 fn everything(world: &World) -> String {
-    let read = |path: &str| format!("call read_file {}", json!({"path": path}));
-    let write = json!({"path": "three.txt", "content": "the third file\n"});
-    let edit = json!({"path": "three.txt", "old": "third", "new": "last"});
-    let background = json!({"command": world.tool("background", 300), "background": true});
+    let read = |path: &str| format!("call read_file {}", json!({"file_path": path}));
+    let write = json!({"file_path": "three.txt", "content": "the third file\n"});
+    let edit = json!({"file_path": "three.txt", "old_string": "third", "new_string": "last"});
+    let background = json!({"command": world.tool("background", 300), "run_in_background": true});
     let words = "one word after the other until there are some";
     let replies = [
         format!(

@@ -62,7 +62,7 @@ fn ask(world: &World, text: &str) -> Result<()> {
 fn start(world: &World, word: &str, millis: u64, background: bool) -> String {
     let command = json!({"command": world.tool(word, millis)});
     let prompt = format!("do: call shell {command}");
-    let call = json!({"prompt": prompt, "background": background, "kind": "helper"});
+    let call = json!({"prompt": prompt, "run_in_background": background, "kind": "helper"});
     format!("call agent {call}")
 }
 
