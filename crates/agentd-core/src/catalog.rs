@@ -17,14 +17,22 @@
 //! orphan_ms = 3600000
 //! session_end_wait_ms = 1500
 //! log = "info"
+//!
+//! [agents]                           # for new agents
+//! sandbox = "workspace-write"
+//! network = "on"
+//! approval = "on-request"
+//! permissions = [{ tool = "shell", pattern = "git push*", decision = "ask" }]
 //! ```
 
+mod agents;
 mod daemon;
 mod error;
 mod file;
 mod model;
 mod provider;
 
+pub use agents::AgentDefaults;
 pub use daemon::{DaemonSettings, LogLevel};
 pub use error::{Error, Fault, Unresolved};
 pub use model::{ModelEntry, ThinkingForm};
@@ -41,6 +49,7 @@ pub struct Catalog {
     providers: BTreeMap<String, ProviderEntry>,
     models: BTreeMap<String, ModelEntry>,
     daemon: DaemonSettings,
+    agents: AgentDefaults,
 }
 
 /// A provider and one of its models.
@@ -70,6 +79,7 @@ impl Catalog {
                 .map(|entry| (entry.name.clone(), entry.clone()))
                 .collect(),
             daemon: DaemonSettings::default(),
+            agents: AgentDefaults::default(),
         }
     }
 
@@ -84,6 +94,11 @@ impl Catalog {
 
     pub const fn daemon(&self) -> &DaemonSettings {
         &self.daemon
+    }
+
+    /// What new agents have by default.
+    pub const fn agents(&self) -> &AgentDefaults {
+        &self.agents
     }
 
     /// By name.

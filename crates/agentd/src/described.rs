@@ -4,6 +4,7 @@ use crate::error::{Error, Exit};
 use crate::providers;
 use agentd_core::catalog::Catalog;
 use agentd_core::spec::{self, AgentSpec, ApprovalMode, Network, Runtime, Sandbox};
+use agentd_daemon::confine;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
@@ -84,9 +85,21 @@ impl Described {
     pub fn spec(&self, catalog: &Catalog) -> Result<AgentSpec, Error> {
         let mut spec = AgentSpec::default();
         self.apply(&mut spec)?;
+        settle_defaults(&mut spec, catalog);
         settle_provider(&mut spec, catalog)?;
         Ok(spec)
     }
+}
+
+/// What the user has chosen for all new agents. Full access by the environment is kept with the agent's settings, where the
+/// journal shows it.
+pub fn settle_defaults(spec: &mut AgentSpec, catalog: &Catalog) {
+    catalog.agents().apply(spec);
+    let of_env = std::env::var(confine::VARIABLE).ok();
+    let of_env = of_env.and_then(|level| self::level(&level).ok());
+    spec.sandbox = spec
+        .sandbox
+        .or(of_env.filter(|level| *level == Sandbox::FullAccess));
 }
 
 /// The folder of a new agent: the spec's own, else the one given, else the one we are in.

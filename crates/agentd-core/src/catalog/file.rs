@@ -1,9 +1,11 @@
 //! The user's file: TOML as a tree of nodes that know their lines, read like a spec's front matter.
 
 use super::error::Fault;
-use super::{Catalog, DEMO, DaemonSettings, ModelEntry, ProviderEntry, ThinkingForm};
+use super::{
+    AgentDefaults, Catalog, DEMO, DaemonSettings, ModelEntry, ProviderEntry, ThinkingForm,
+};
 use crate::message::Wire;
-use crate::spec::{Entry, Kind, Node, Path, dollars, from_node};
+use crate::spec::{AgentSpec, Entry, Kind, Node, Path, dollars, from_node};
 use crate::usage::{LongContext, MicroUsd, Price};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -17,6 +19,7 @@ struct File {
     providers: BTreeMap<String, Provider>,
     models: BTreeMap<String, Model>,
     daemon: Option<DaemonSettings>,
+    agents: Option<AgentDefaults>,
 }
 
 #[derive(Default, Deserialize)]
@@ -114,6 +117,13 @@ pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
         Fault::invalid(root.line_of(&path), path.to_string(), reason)
     };
     catalog.daemon = file.daemon.unwrap_or(catalog.daemon);
+    if let Some(agents) = file.agents {
+        let mut sample = AgentSpec::default();
+        agents.apply(&mut sample);
+        let checked = sample.validate();
+        checked.map_err(|problem| fault("agents", &problem.key(), problem.reason().to_owned()))?;
+        catalog.agents = agents;
+    }
     for (name, given) in file.providers {
         let known = catalog.providers.remove(&name);
         let provider = given

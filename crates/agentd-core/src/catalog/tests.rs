@@ -423,3 +423,52 @@ fn a_key_in_the_place_of_its_name_is_not_repeated() {
     assert!(!error.contains("canary"), "{error}");
     assert!(error.contains("not the key itself"), "{error}");
 }
+
+#[test]
+fn new_agents_have_what_the_user_chose_and_their_own_settings_win() {
+    use crate::spec::{AgentSpec, ApprovalMode, Decision, Network, Rule, Sandbox};
+    let catalog = extended(
+        "[agents]\nsandbox = \"read-only\"\nnetwork = \"off\"\napproval = \"never\"\n\
+         permissions = [{ tool = \"shell\", pattern = \"git push*\", decision = \"deny\" }]",
+    );
+    let rule = Rule {
+        tool: "shell".to_owned(),
+        pattern: Some("git push*".to_owned()),
+        decision: Decision::Deny,
+    };
+    let mut spec = AgentSpec::default();
+    catalog.agents().apply(&mut spec);
+    assert_eq!(spec.sandbox, Some(Sandbox::ReadOnly));
+    assert_eq!(spec.network, Some(Network::Off));
+    assert_eq!(spec.approval, Some(ApprovalMode::Never));
+    assert_eq!(spec.permissions, [rule.clone()]);
+    let mut own = AgentSpec {
+        sandbox: Some(Sandbox::FullAccess),
+        approval: Some(ApprovalMode::Always),
+        permissions: vec![rule.clone()],
+        ..AgentSpec::default()
+    };
+    catalog.agents().apply(&mut own);
+    assert_eq!(own.sandbox, Some(Sandbox::FullAccess));
+    assert_eq!(own.network, None);
+    assert_eq!(own.approval, Some(ApprovalMode::Always));
+    assert_eq!(own.permissions, [rule]);
+    assert!(own.validate().is_ok());
+}
+
+#[test]
+fn defaults_that_no_agent_could_have_are_refused() {
+    let text = "[agents]\npermissions = [{ tool = \"shel\", decision = \"deny\" }]";
+    assert!(
+        refused(text).contains("did you mean `shell`"),
+        "{}",
+        refused(text)
+    );
+    let text = "[agents]\nsandbox = \"none\"";
+    assert!(
+        refused(text).contains("workspace-write"),
+        "{}",
+        refused(text)
+    );
+    assert!(refused("[agents]\nsandbx = \"none\"").contains("sandbox"));
+}

@@ -1,7 +1,7 @@
 //! `agentd apply`.
 
 use crate::connect;
-use crate::described::{read_spec, settle_cwd, settle_provider};
+use crate::described::{read_spec, settle_cwd, settle_defaults, settle_provider};
 use crate::error::{Error, Exit};
 use crate::keys;
 use crate::op::Op;
@@ -59,6 +59,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let Some(stored) = stored else {
         let catalog = providers::catalog()?;
         settle_cwd(&mut spec, None)?;
+        settle_defaults(&mut spec, &catalog);
         settle_provider(&mut spec, &catalog)?;
         let create = Create {
             name: Some(name),

@@ -6,7 +6,7 @@ use crate::providers::{self, variable};
 use crate::render::table::{Head, table};
 use crate::render::word;
 use crate::{connect, home};
-use agentd_core::catalog::{Catalog, DaemonSettings, ProviderEntry};
+use agentd_core::catalog::{AgentDefaults, Catalog, DaemonSettings, ProviderEntry};
 use serde::Serialize;
 use serde_json::json;
 
@@ -34,7 +34,13 @@ into config.toml in the state folder:
   [daemon]
   orphan_ms = 3600000                  # how long an agent's process goes on without a daemon
   session_end_wait_ms = 1500           # how long a reset or a stop waits for SessionEnd hooks
-  log = \"info\"                       # or error, warn, debug";
+  log = \"info\"                       # or error, warn, debug
+
+  [agents]                             # what a new agent has where its file says nothing
+  sandbox = \"workspace-write\"        # or read-only, full-access
+  network = \"on\"                     # or off
+  approval = \"on-request\"            # or always, never
+  permissions = [{ tool = \"shell\", pattern = \"git push*\", decision = \"ask\" }]";
 
 /// Show every setting, and where it comes from
 #[derive(Debug, clap::Args)]
@@ -71,6 +77,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     settings.push(setting("provider", by_key, from));
     let built_in = Catalog::built_in();
     settings.extend(of_daemon(catalog.daemon(), built_in.daemon()));
+    settings.extend(of_agents(catalog.agents()));
     for entry in catalog.providers() {
         settings.extend(of_provider(entry, built_in.provider(&entry.name)));
     }
@@ -128,6 +135,43 @@ fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 3]
             "daemon.log",
             Some(word(daemon.log)),
             from(daemon.log == built_in.log),
+        ),
+    ]
+}
+
+/// What new agents have.
+fn of_agents(agents: &AgentDefaults) -> [Setting; 4] {
+    let from = |is_set: bool| match is_set {
+        true => "config.toml",
+        false => "built in",
+    };
+    let AgentDefaults {
+        sandbox,
+        network,
+        approval,
+        permissions,
+    } = agents;
+    let rules = permissions.len();
+    [
+        setting(
+            "agents.sandbox",
+            Some(word(sandbox.unwrap_or_default())),
+            from(sandbox.is_some()),
+        ),
+        setting(
+            "agents.network",
+            Some(word(network.unwrap_or_default())),
+            from(network.is_some()),
+        ),
+        setting(
+            "agents.approval",
+            Some(word(approval.unwrap_or_default())),
+            from(approval.is_some()),
+        ),
+        setting(
+            "agents.permissions",
+            Some(format!("{rules} rules")),
+            from(rules > 0),
         ),
     ]
 }

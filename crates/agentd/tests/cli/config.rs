@@ -38,3 +38,28 @@ fn a_mistake_in_the_file_is_named() {
     let text = place.refused(2, &["config"]);
     assert!(text.contains("did you mean `providers`?"), "{text}");
 }
+
+/// The journal shows what an agent runs with, wherever that was chosen.
+#[test]
+fn defaults_of_agents_are_kept_with_the_agent() {
+    let place = Place::new();
+    let file = "[agents]\napproval = \"always\"\n\
+                permissions = [{ tool = \"fetch_url\", decision = \"deny\" }]\n";
+    std::fs::write(place.home().join("config.toml"), file).unwrap();
+    place.ok(&["create", "coder", "--provider", "demo"]);
+    let spec = place.json(&["show", "coder", "--spec", "--json"]);
+    assert_eq!(spec["approval"], "always");
+    assert_eq!(spec["permissions"][0]["tool"], "fetch_url");
+    // By AGENTD_SANDBOX, which the tests have.
+    assert_eq!(spec["sandbox"], "full-access");
+    place.ok(&[
+        "create",
+        "other",
+        "--provider",
+        "demo",
+        "--approval",
+        "never",
+    ]);
+    let spec = place.json(&["show", "other", "--spec", "--json"]);
+    assert_eq!(spec["approval"], "never");
+}

@@ -1,0 +1,34 @@
+//! The part of the user's file that is about new agents.
+
+use crate::spec::{AgentSpec, ApprovalMode, Network, Rule, Sandbox};
+use serde::Deserialize;
+
+/// `[agents]`: what a new agent has where neither its file nor the command line says otherwise. It is kept with the
+/// agent's settings when the agent is created, so the journal says what it ran with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentDefaults {
+    pub sandbox: Option<Sandbox>,
+    pub network: Option<Network>,
+    pub approval: Option<ApprovalMode>,
+    /// Besides the agent's own rules.
+    pub permissions: Vec<Rule>,
+}
+
+impl AgentDefaults {
+    /// Adds them to the settings of a new agent.
+    pub fn apply(&self, spec: &mut AgentSpec) {
+        spec.sandbox = spec.sandbox.or(self.sandbox);
+        if spec.sandbox != Some(Sandbox::FullAccess) {
+            // Without a sandbox the network cannot be off.
+            spec.network = spec.network.or(self.network);
+        }
+        spec.approval = spec.approval.or(self.approval);
+        let new = self.permissions.iter();
+        let new: Vec<Rule> = new
+            .filter(|rule| !spec.permissions.contains(rule))
+            .cloned()
+            .collect();
+        spec.permissions.extend(new);
+    }
+}
