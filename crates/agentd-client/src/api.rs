@@ -10,6 +10,7 @@ mod kin;
 mod tasks;
 pub mod time;
 mod tree;
+mod trust;
 
 pub use approval::{Answered, Approval, Call};
 pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
@@ -18,13 +19,14 @@ pub use daemon::Daemon;
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
 pub use hooks::{
     CheckHooks, CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks,
-    TestedHook, TestedHooks, TrustHooks,
+    TestedHook, TestedHooks,
 };
 pub use kin::{AgentRef, Child};
 pub use tasks::{Output, OutputQuery, Task, TaskState, Tasks};
 pub use tree::{
     Conversation, Conversations, EndedTurn, Fork, Forked, OneConversation, Origin, Rewind,
 };
+pub use trust::{ProjectTrust, Trust, TrustQuery, TrustedFile};
 
 use agentd_core::event::{Direction, Mode, PauseReason, PromptMode, TurnStatus};
 use agentd_core::id::{AgentId, ConversationId, OpId, PromptId, Seq, TaskId, TurnId};

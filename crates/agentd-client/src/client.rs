@@ -3,6 +3,7 @@
 mod hooks;
 mod tasks;
 mod transport;
+mod trust;
 
 use crate::api::*;
 use crate::error::Error;

@@ -9,11 +9,11 @@
 pub mod observe;
 pub mod record;
 pub mod run;
+pub mod sandbox;
 pub mod session;
 pub mod settle;
 pub mod sources;
 pub mod trial;
-pub mod trust;
 
 use crate::clock;
 use crate::daemon::Daemon;
@@ -26,6 +26,7 @@ use agentd_core::hook::{Answer, Chosen, Fire, HookEvent, Layer, Run, Setting, Ve
 use agentd_core::id::{BootId, CallId, ConversationId, FireId, HookId};
 use agentd_core::permission;
 use agentd_process::failpoint;
+use agentd_process::task::Confined;
 use run::Job;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -110,6 +111,8 @@ struct Scene {
     env: BTreeMap<String, String>,
     secrets: Vec<String>,
     cwd: PathBuf,
+    /// What confines the hooks that are not the user's own.
+    confined: std::result::Result<Option<Confined>, String>,
 }
 
 async fn tell(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Verdict> {
@@ -238,6 +241,19 @@ fn started(fire: &Fire, job: &Job, boot: Option<BootId>) -> HookStarted {
 
 fn job(daemon: &Daemon, desk: &Desk, fire: &Fire, scene: &Scene, chosen: Chosen) -> Job {
     let hook = HookId::new(clock::new_id());
+    // The user's own hooks run as the user; a project's and an agent file's are no more trusted than the agent's tools.
+    let confined = match chosen.layer {
+        Layer::User => Ok(None),
+        Layer::Spec | Layer::Project => scene.confined.clone(),
+    };
+    let mut env = scene.env.clone();
+    if matches!(confined, Ok(Some(_))) {
+        sandbox::adapt(
+            &mut env,
+            scene.conversation,
+            &daemon.layout.tool_socket(desk.id),
+        );
+    }
     let input = fire
         .occasion
         .input(&scene.setting, chosen.tool_name.as_deref());
@@ -247,9 +263,10 @@ fn job(daemon: &Daemon, desk: &Desk, fire: &Fire, scene: &Scene, chosen: Chosen)
         folder: daemon.layout.hook_folder(hook),
         occasion: fire.occasion.clone(),
         input: input.to_string(),
-        env: scene.env.clone(),
+        env,
         secrets: scene.secrets.clone(),
         cwd: scene.cwd.clone(),
+        confined,
         chosen,
     }
 }
@@ -299,6 +316,7 @@ async fn scene(daemon: &Daemon, desk: &Desk, fire: &Fire) -> Option<Scene> {
         setting,
         env,
         secrets: run::secrets(&guard.env),
+        confined: sandbox::of_agent(daemon, desk.id, &state.spec, &guard.env, &cwd),
         cwd,
     })
 }

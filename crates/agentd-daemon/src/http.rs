@@ -11,6 +11,7 @@ mod prompts;
 mod respond;
 mod routes;
 mod tasks;
+mod trust;
 mod verbs;
 
 use crate::caller::Caller;

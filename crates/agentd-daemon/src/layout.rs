@@ -111,9 +111,9 @@ impl Layout {
         self.home.join("hooks.json")
     }
 
-    /// Which hooks of projects the user trusts.
-    pub fn trusted_hooks(&self) -> PathBuf {
-        self.home.join("trusted-hooks.json")
+    /// Which files of projects the user trusts.
+    pub fn trusted(&self) -> PathBuf {
+        self.home.join("trusted.json")
     }
 
     /// Variables that hooks leave for the tools of a conversation.
@@ -125,6 +125,17 @@ impl Layout {
         self.agent_folder(agent)
             .join("env")
             .join(conversation.to_string())
+    }
+
+    /// The same, of hooks in the agent's sandbox: they see this directory as `/tmp`, and so do the agent's tools.
+    pub fn sandboxed_env_file(
+        &self,
+        agent: AgentId,
+        conversation: agentd_core::id::ConversationId,
+    ) -> PathBuf {
+        self.agent_folder(agent)
+            .join("tmp")
+            .join(sandboxed_env_name(conversation))
     }
 
     /// What its process had to say besides.
@@ -254,6 +265,11 @@ fn open_up(dir: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// In the `/tmp` of a sandbox.
+pub fn sandboxed_env_name(conversation: agentd_core::id::ConversationId) -> String {
+    format!("agentd-env-{conversation}")
 }
 
 /// A directory of another user is refused: that user could read and replace what is in it. One of ours that others can

@@ -37,8 +37,7 @@ pub fn client_at(home: &Path) -> Client {
 
 /// The daemon's socket, or in a sandbox the one that its agent's tools have.
 pub fn socket(home: &Path) -> PathBuf {
-    let own = std::env::var_os(home::SOCKET).filter(|path| !path.is_empty());
-    own.map_or_else(|| Layout::new(home).api_socket(), PathBuf::from)
+    home::own_socket().unwrap_or_else(|| Layout::new(home).api_socket())
 }
 
 pub fn log(home: &Path) -> PathBuf {

@@ -8,6 +8,22 @@ use std::path::PathBuf;
 /// they can see.
 pub const SOCKET: &str = "AGENTD_SOCKET";
 
+/// The one that is given, if any.
+pub fn own_socket() -> Option<PathBuf> {
+    let path = std::env::var_os(SOCKET).filter(|path| !path.is_empty());
+    path.map(PathBuf::from)
+}
+
+/// No daemon can be started to listen at a socket that is given.
+pub fn check_no_own_socket() -> Result<(), Error> {
+    let Some(path) = own_socket() else {
+        return Ok(());
+    };
+    let what = format!("no daemon listens at {}", path.display());
+    let next = format!("unset {SOCKET} to use the daemon's own socket");
+    Err(Error::new(Exit::Unavailable, what).next(next))
+}
+
 /// The folder that `AGENTD_HOME` names, or the usual one.
 pub fn folder() -> Result<PathBuf, Error> {
     choose(|name| std::env::var_os(name))

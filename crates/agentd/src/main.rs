@@ -5,7 +5,6 @@ mod ask;
 mod cli;
 mod commands;
 mod complete;
-mod confine;
 mod connect;
 mod conversation;
 mod demo;

@@ -13,7 +13,10 @@ use agentd_daemon::clock;
 use agentd_daemon::layout::{Layout, Seat};
 use agentd_runtime::driver::{Command, Driver, Folded, JournalError, Parts};
 use agentd_runtime::link::{self, JoinError, Options};
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -22,6 +25,9 @@ use tokio::sync::mpsc;
 const COMMANDS: usize = 16;
 /// As long as its log may get by panics that do not end it.
 const LOG_CAP: u64 = 1024 * 1024;
+
+/// What is read of the variables that a hook in a sandbox left.
+const LONGEST_ENV: u64 = 64 * 1024;
 
 /// As long as it can be.
 const LONGEST_SECRET: u64 = 1024;
@@ -74,6 +80,9 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         let file = layout.env_file(agent, conversation);
         let left = std::fs::read_to_string(file).unwrap_or_default();
         spec.env.extend(variables(&left));
+        let file = layout.sandboxed_env_file(agent, conversation);
+        let left = read_from_sandbox(&file).unwrap_or_default();
+        spec.env.extend(variables(&left));
     }
     let whose = whose(layout, agent, &folded.state.name)?;
     let asking = Some(asking);
@@ -119,6 +128,19 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         };
         let _it_has_ended = commands.try_send(command);
     }
+}
+
+/// Reads what a hook in the agent's sandbox wrote. A tool can put anything in its place: a link is not followed, a pipe is
+/// not waited for, and of a large file the beginning is read.
+fn read_from_sandbox(path: &Path) -> io::Result<String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut text = String::new();
+    file.take(LONGEST_ENV).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn whose(layout: &Layout, agent: AgentId, name: &str) -> Result<Whose, Error> {

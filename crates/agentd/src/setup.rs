@@ -1,6 +1,5 @@
 //! From a spec to what a driver needs: a provider, tools, a policy.
 
-use crate::confine;
 use crate::error::{Error, Exit};
 use agentd_core::budget;
 use agentd_core::catalog::{Catalog, Choice, ThinkingForm};
@@ -8,6 +7,7 @@ use agentd_core::event::{Context, Effort};
 use agentd_core::id::BootId;
 use agentd_core::spec::{AgentSpec, Thinking};
 use agentd_core::turn::{Hooks, Policy};
+use agentd_daemon::confine;
 use agentd_process::failpoint;
 use agentd_process::task::{Limits, ShimProgram};
 use agentd_runtime::link::Asking;
@@ -138,13 +138,12 @@ pub fn ready(
         folder,
         state: whose.home.as_deref(),
         home: surroundings.get("HOME").map(PathBuf::from),
+        default_level: std::env::var(confine::VARIABLE).ok(),
         socket_dir: whose.socket.as_deref().and_then(Path::parent),
         tool_chains: surroundings.get("RUSTUP_HOME").map(PathBuf::from),
     };
-    let confined = confine::confined(spec, &place)?;
-    let escalated = confined
-        .as_ref()
-        .map(|confined| confine::escalated(confined));
+    let confined = confine::confined(spec, &place).map_err(|error| not_confined(&error))?;
+    let escalated = confined.as_ref().map(confine::escalated);
     let tmp = confined.as_ref().map(|_| confine::tmp(spec));
     let tools = Toolbox::new(ToolboxOptions {
         cwd: cwd.clone(),
@@ -197,6 +196,16 @@ pub fn ready(
         tools: Arc::new(tools),
         policy,
     })
+}
+
+fn not_confined(error: &confine::Error) -> Error {
+    match error {
+        confine::Error::NoSuchLevel(_) => Error::new(Exit::Usage, error.to_string())
+            .next("set read-only, workspace-write or full-access"),
+        confine::Error::OwnDirs(source) => {
+            Error::new(Exit::Unavailable, error.to_string()).because(source)
+        }
+    }
 }
 
 fn kinds(spec: &AgentSpec) -> Kinds {

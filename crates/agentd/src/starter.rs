@@ -143,11 +143,7 @@ impl Starter {
             return Ok(());
         }
         outside::check()?;
-        if std::env::var_os(home::SOCKET).is_some_and(|path| !path.is_empty()) {
-            let what = format!("no daemon listens at {}", self.client.socket().display());
-            let next = format!("unset {} to use the daemon's own socket", home::SOCKET);
-            return Err(Error::new(Exit::Unavailable, what).next(next));
-        }
+        home::check_no_own_socket()?;
         let layout = Layout::new(&self.home);
         let made = private(&layout.run());
         made.map_err(|error| cannot_use(&layout.run(), error))?;

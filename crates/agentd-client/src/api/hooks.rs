@@ -109,16 +109,3 @@ pub struct TestedHook {
     pub duration_ms: u64,
     pub answer: Answer,
 }
-
-/// `POST /v1/hooks/trust`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TrustHooks {
-    /// The project's folder.
-    pub cwd: String,
-    /// Only if its content is still this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hash: Option<String>,
-    /// False takes it back.
-    pub trusted: bool,
-}

@@ -1,9 +1,7 @@
 //! What can be asked about hooks.
 
 use super::{Client, with_query};
-use crate::api::{
-    CheckHooks, CheckedHooks, HookList, HookSource, HooksQuery, TestHooks, TestedHooks, TrustHooks,
-};
+use crate::api::{CheckHooks, CheckedHooks, HookList, HooksQuery, TestHooks, TestedHooks};
 use crate::error::Error;
 
 impl Client {
@@ -17,9 +15,5 @@ impl Client {
 
     pub async fn test_hooks(&self, test: &TestHooks) -> Result<TestedHooks, Error> {
         self.post_once("/v1/hooks/test", test).await
-    }
-
-    pub async fn trust_hooks(&self, trust: &TrustHooks) -> Result<HookSource, Error> {
-        self.post_as_it_is("/v1/hooks/trust", trust).await
     }
 }

@@ -245,6 +245,8 @@ pub async fn of_daemon(daemon: &Arc<Daemon>, event: HookEvent, fields: Value) {
             ),
             secrets: run::secrets(&own),
             cwd: cwd.clone(),
+            // Those of the daemon are all the user's own.
+            confined: Ok(None),
             chosen,
         };
         job.make_folder(&daemon.layout);

@@ -10,7 +10,7 @@ use agentd_core::environment::{is_handed_on, is_secret};
 use agentd_core::event::HookOutcome;
 use agentd_core::hook::{Answer, Chosen, Ended, HookEvent, Occasion, Run, Setting, read};
 use agentd_core::id::{AgentId, HookId};
-use agentd_process::task::{self, Exit, Found, Limits, Order, ShimProgram};
+use agentd_process::task::{self, Confined, Exit, Found, Limits, Order, ShimProgram};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,6 +35,8 @@ pub struct Job {
     pub env: BTreeMap<String, String>,
     pub secrets: Vec<String>,
     pub cwd: PathBuf,
+    /// An error is why it cannot be confined as it must be: it is not run.
+    pub confined: Result<Option<Confined>, String>,
 }
 
 impl Job {
@@ -84,7 +86,14 @@ pub async fn run(daemon: &Daemon, job: &Job) -> Done {
 
 async fn command_run(job: &Job, command: &str, args: Option<&[String]>) -> Done {
     let begin = Instant::now();
-    let order = order(job, command, args);
+    let confined = match &job.confined {
+        Ok(confined) => confined.clone().map(Box::new),
+        Err(why) => {
+            let why = format!("it cannot have its sandbox: {why}");
+            return not_run(&job.occasion, job.chosen.blocks_on_failure(), &why);
+        }
+    };
+    let order = order(job, command, args, confined);
     let found = match task::start(&ShimProgram::default(), &job.folder, &order).await {
         Ok(task) => task.ended().await,
         Err(error) => Err(error),
@@ -100,7 +109,12 @@ async fn command_run(job: &Job, command: &str, args: Option<&[String]>) -> Done 
     done
 }
 
-fn order(job: &Job, command: &str, args: Option<&[String]>) -> Order {
+fn order(
+    job: &Job,
+    command: &str,
+    args: Option<&[String]>,
+    confined: Option<Box<Confined>>,
+) -> Order {
     let (program, args) = match args {
         Some(args) => (find_program(command, job), args.to_vec()),
         None => (shell(), vec!["-c".to_owned(), command.to_owned()]),
@@ -118,7 +132,7 @@ fn order(job: &Job, command: &str, args: Option<&[String]>) -> Order {
         stdin: Some(job.input.clone()),
         redact: job.secrets.clone(),
         lab: agentd_process::failpoint::folder().map(Path::to_owned),
-        confined: None,
+        confined,
         limits: Limits::default(),
     }
 }

@@ -1,18 +1,17 @@
 //! The hooks files that concern an agent, and which of them may be used.
 
-use super::trust;
 use crate::daemon::Daemon;
+use crate::project;
+use crate::trust;
 use agentd_core::hook::{Config, Layer, digest};
 use agentd_core::spec::AgentSpec;
-use rustix::fs::{Mode, OFlags, ResolveFlags};
-use rustix::io::Errno;
-use std::fs::File;
-use std::io::{self, Read as _};
+use rustix::fs::{Mode, OFlags};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-/// The most that a hooks file may hold.
-const LARGEST: u64 = 1024 * 1024;
+/// A project's hooks file, in its directory.
+const BELOW: &str = ".agentd/hooks.json";
 
 /// One layer, as it was read.
 #[derive(Clone, Debug)]
@@ -34,7 +33,7 @@ impl Source {
 
 /// Where a project has its hooks.
 pub fn project_file(cwd: &Path) -> PathBuf {
-    cwd.join(".agentd").join("hooks.json")
+    cwd.join(BELOW)
 }
 
 /// All layers of an agent, in their order. What is passed over for want of trust is told once.
@@ -52,7 +51,7 @@ pub fn of_agent(daemon: &Daemon, spec: &AgentSpec, cwd: &Path) -> Vec<Source> {
     sources.extend(of_project(daemon, cwd));
     for source in &sources {
         if !source.is_trusted {
-            let what = "nobody has trusted this file as it is (agentd hooks trust)";
+            let what = "nobody has trusted this file as it is (agentd trust)";
             tell_once(daemon, source, what);
         } else if let Some(why) = source.config.why_unusable() {
             tell_once(daemon, source, why);
@@ -84,7 +83,7 @@ pub fn untrusted(sources: &[Source]) -> Option<String> {
 /// The user's own file.
 pub fn of_user(daemon: &Daemon) -> Vec<Source> {
     let path = daemon.layout.user_hooks();
-    let source = read(&path, Links::Followed).map(|text| Source {
+    let source = read(|| of_users_own(&path)).map(|text| Source {
         layer: Layer::User,
         path: Some(path),
         hash: text.as_ref().ok().map(|text| digest(&[text.as_bytes()])),
@@ -97,7 +96,7 @@ pub fn of_user(daemon: &Daemon) -> Vec<Source> {
 /// The project's file, where there is one.
 pub fn of_project(daemon: &Daemon, cwd: &Path) -> Option<Source> {
     let path = project_file(cwd);
-    let text = read(&path, Links::Refused)?;
+    let text = read(|| project::read(cwd, Path::new(BELOW)))?;
     // One file has one name, whichever way leads to its project.
     let path = std::fs::canonicalize(cwd).map_or(path, |cwd| project_file(&cwd));
     let hash = text.as_ref().ok().map(|text| digest(&[text.as_bytes()]));
@@ -112,56 +111,20 @@ pub fn of_project(daemon: &Daemon, cwd: &Path) -> Option<Source> {
     })
 }
 
-/// Whether a file may be a symbolic link.
-#[derive(Clone, Copy)]
-enum Links {
-    /// The user's own file may be one: it may lead to where the user keeps such files.
-    Followed,
-    /// A stranger's may not: neither it nor its directory.
-    Refused,
-}
-
-/// None where there is no file; an error is why it cannot be read. A pipe or a device in its place is one, and is not
-/// waited for.
-fn read(path: &Path, links: Links) -> Option<Result<String, String>> {
-    let read = || -> io::Result<String> {
-        let file = open(path, links)?;
-        let about = file.metadata()?;
-        if !about.is_file() {
-            return Err(io::Error::other("it is no regular file"));
-        }
-        let mut text = String::new();
-        // It may grow while it is read.
-        match file.take(LARGEST + 1).read_to_string(&mut text)? as u64 > LARGEST {
-            true => Err(io::Error::other("it is too large")),
-            false => Ok(text),
-        }
-    };
-    match read() {
-        Ok(text) => Some(Ok(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => Some(Err(error.to_string())),
-    }
-}
-
-fn open(path: &Path, links: Links) -> io::Result<File> {
-    // Not blocking: otherwise to open a pipe waits until somebody writes to it.
+/// The user's own file may be a link to where the user keeps such files.
+fn of_users_own(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let Links::Refused = links else {
-        return Ok(rustix::fs::open(path, flags, Mode::empty())?.into());
-    };
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::NotFound.into());
-    };
-    let project = dir.parent().unwrap_or(dir);
-    let below = Path::new(dir.file_name().unwrap_or_default()).join(name);
-    let root = rustix::fs::open(project, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    match rustix::fs::openat2(&root, &below, flags, Mode::empty(), within) {
-        Err(Errno::LOOP) => Err(io::Error::other(
-            "it is, or is reached through, a symbolic link",
-        )),
-        opened => Ok(opened?.into()),
+    project::bounded(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+/// None where there is no file; an error is why it cannot be read.
+fn read(read: impl FnOnce() -> io::Result<Vec<u8>>) -> Option<Result<String, String>> {
+    let text = read().and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text (UTF-8)"))
+    });
+    match text {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        text => Some(text.map_err(|error| error.to_string())),
     }
 }
 

@@ -1,22 +1,22 @@
 //! What would run, what is wrong with it, and a try.
 
 use super::run::{self, Job};
+use super::sandbox;
 use super::sources::{self, Source};
-use super::trust;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::problem::Result;
 use crate::spawn::spawn;
 use agentd_client::api::{
     CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks, TestedHook,
-    TestedHooks, TrustHooks,
+    TestedHooks,
 };
 use agentd_client::{Kind, Problem};
 use agentd_core::hook::{Config, Layer, Occasion, Setting, Verdict, chosen};
 use agentd_core::id::HookId;
 use agentd_core::permission;
 use agentd_core::spec::{AgentSpec, Runtime};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Whose hooks are meant.
@@ -130,10 +130,19 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
     let mut running = Vec::new();
     for chosen in chosen(&layers, &occasion) {
         let hook = HookId::new(clock::new_id());
+        let folder = daemon.layout.hook_folder(hook);
+        let confined = match chosen.layer {
+            Layer::User => Ok(None),
+            Layer::Spec | Layer::Project => {
+                let own = folder.join("sandbox");
+                sandbox::in_folder(daemon, &own, None, &whose.spec, &whose.env, &whose.cwd)
+            }
+        };
         let job = Job {
             hook,
             agent: None,
-            folder: daemon.layout.hook_folder(hook),
+            folder,
+            confined,
             input: occasion
                 .input(&setting, chosen.tool_name.as_deref())
                 .to_string(),
@@ -171,43 +180,5 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
         input: occasion.input(&setting, None),
         verdict: Verdict::of(ask.event, answers),
         runs,
-    })
-}
-
-fn cannot_write(error: &std::io::Error) -> Problem {
-    Problem::new(Kind::Unavailable, "that cannot be written down").because(error)
-}
-
-/// Trusts a project's hooks as they are now, or takes that back.
-pub fn set_trust(daemon: &Daemon, ask: &TrustHooks) -> Result<HookSource> {
-    let cwd = Path::new(&ask.cwd);
-    let Some(source) = sources::of_project(daemon, cwd) else {
-        let path = sources::project_file(cwd);
-        // One that is gone may come back, as another branch is checked out.
-        let was_trusted = !ask.trusted
-            && trust::forget(&daemon.layout, &path).map_err(|error| cannot_write(&error))?;
-        if was_trusted {
-            return Ok(HookSource {
-                layer: Layer::Project,
-                path: Some(path.display().to_string()),
-                hash: None,
-                trusted: false,
-                problems: Vec::new(),
-            });
-        }
-        let what = format!("there is no {}", path.display());
-        return Err(Problem::new(Kind::NotFound, what));
-    };
-    if ask.hash.is_some() && ask.hash != source.hash {
-        let what = "the file is not what you have seen";
-        return Err(Problem::new(Kind::Conflict, what).next("look at it again"));
-    }
-    let hash = source.hash.as_deref().filter(|_| ask.trusted);
-    let path = source.path.clone();
-    let path = path.unwrap_or_else(|| sources::project_file(cwd));
-    trust::set(&daemon.layout, &path, hash).map_err(|error| cannot_write(&error))?;
-    Ok(HookSource {
-        trusted: ask.trusted,
-        ..shown(&source)
     })
 }

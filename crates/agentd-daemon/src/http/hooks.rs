@@ -1,11 +1,9 @@
-//! Hooks: which there are, what is wrong with them, a try, and whom the user trusts.
+//! Hooks: which there are, what is wrong with them, and a try.
 
 use super::respond::{Answer, Body, Query, Said, to_its_end};
 use crate::daemon::Daemon;
 use crate::hooks::trial;
-use agentd_client::api::{
-    CheckHooks, CheckedHooks, HookList, HookSource, HooksQuery, TestHooks, TestedHooks, TrustHooks,
-};
+use agentd_client::api::{CheckHooks, CheckedHooks, HookList, HooksQuery, TestHooks, TestedHooks};
 use axum::extract::State;
 use std::sync::Arc;
 
@@ -26,11 +24,4 @@ pub async fn test(
 ) -> Answer<TestedHooks> {
     let done = to_its_end(async move { trial::test(&daemon, body).await });
     Ok(Said(done.await?))
-}
-
-pub async fn trust(
-    State(daemon): State<Arc<Daemon>>,
-    Body(body): Body<TrustHooks>,
-) -> Answer<HookSource> {
-    Ok(Said(trial::set_trust(&daemon, &body)?))
 }

@@ -1,7 +1,9 @@
 //! Every route, with who may use it. There is no other way to make one, so none is without.
 
 use super::access::{self, Access};
-use super::{LARGEST_IMPORT, agents, conversations, daemon, events, hooks, prompts, tasks, verbs};
+use super::{
+    LARGEST_IMPORT, agents, conversations, daemon, events, hooks, prompts, tasks, trust, verbs,
+};
 use crate::daemon::Daemon;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -42,7 +44,8 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Order, "/v1/hooks", get(hooks::list))
         .route(Order, "/v1/hooks/check", post(hooks::check))
         .route(Change, "/v1/hooks/test", post(hooks::test))
-        .route(Change, "/v1/hooks/trust", post(hooks::trust));
+        .route(Order, "/v1/trust", get(trust::show))
+        .route(Change, "/v1/trust", post(trust::set));
     let one = |verb: &str| format!("/v1/agents/{{name}}{verb}");
     let transcript = "/conversations/{which}/transcript";
     let routes = routes

@@ -127,7 +127,7 @@ fn with_rule(spec: &AgentSpec, call: Option<&Call>) -> Result<AgentSpec> {
     let pattern = match call.tool.as_str() {
         "shell" => text("command"),
         "fetch_url" => text("url"),
-        "write_file" | "edit_file" | "read_file" => text("file_path").or_else(|| text("path")),
+        "write_file" | "edit_file" | "read_file" => text("file_path"),
         _ => None,
     };
     if pattern.is_some_and(|pattern| pattern.contains(['*', '?'])) {

@@ -1,5 +1,6 @@
 //! The calls that wait for the user's approval, as a whole: what would run, where, and with which rights.
 
+use crate::confine;
 use crate::daemon::Daemon;
 use crate::desk::Guard;
 use agentd_client::api::{AgentRef, Approval, Call};
@@ -17,9 +18,6 @@ use serde_json::{Value, json};
 const PAGE: u64 = 64;
 /// How far back the call is looked for.
 const PAGES: u64 = 64;
-
-/// Sets the default level of sandboxes, in the environment of runtimes.
-const LEVEL: &str = "AGENTD_SANDBOX";
 
 /// Those of one agent; `of` names it where it is a subagent of the one that is shown.
 pub async fn waiting(daemon: &Daemon, guard: &Guard<'_>, of: Option<AgentRef>) -> Vec<Approval> {
@@ -61,11 +59,8 @@ async fn whole(daemon: &Daemon, guard: &Guard<'_>, asked: &state::Approval) -> O
 
 /// What the runtime takes where the settings name no level.
 fn level(daemon: &Daemon, spec: &AgentSpec) -> Sandbox {
-    let mut env = daemon.runtime_env.iter();
-    let default = env
-        .find(|(name, _)| name == LEVEL)
-        .and_then(|(_, level)| serde_json::from_value(level.to_str()?.into()).ok());
-    spec.sandbox.or(default).unwrap_or_default()
+    let default = daemon.default_level();
+    confine::level(spec, default.as_deref()).unwrap_or_default()
 }
 
 fn hash(call: &Call) -> String {

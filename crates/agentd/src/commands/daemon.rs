@@ -1,7 +1,6 @@
 //! `agentd daemon`.
 
 use super::status::of_daemon;
-use crate::confine;
 use crate::connect::{self, Connection};
 use crate::error::{Error, Exit};
 use crate::home;
@@ -13,6 +12,7 @@ use crate::setup;
 use agentd_client::Kind;
 use agentd_core::catalog::LogLevel;
 use agentd_daemon::Settings;
+use agentd_daemon::confine;
 use agentd_daemon::layout::Layout;
 use agentd_daemon::stop_mark::StopMark;
 use agentd_process::{Identity, failpoint};

@@ -7,7 +7,7 @@ use crate::output::Output;
 use crate::render::table::{Head, table};
 use crate::render::{count, word};
 use agentd_client::api::{
-    CheckHooks, HookLine, HookList, HookSource, HooksQuery, TestHooks, TestedHooks, TrustHooks,
+    CheckHooks, HookLine, HookList, HookSource, HooksQuery, TestHooks, TestedHooks,
 };
 use agentd_core::hook::{HookEvent, Problem, Severity};
 use clap::Subcommand;
@@ -19,13 +19,12 @@ Examples:
   agentd hooks list coder                  What would run for an agent, and what would not
   agentd hooks check .agentd/hooks.json    What is wrong with a file
   agentd hooks test PreToolUse --agent coder --set tool_input='{\"command\":\"make\"}'
-  agentd hooks trust                       Let this folder's hooks run, as they are now
 
 Hooks are programs of yours that hear of what happens to an agent, and may have a say in it. They stand in \
 hooks.json in the state folder, under `hooks:` in an agent's file, and in .agentd/hooks.json in the folder \
-that an agent works in; those of a folder run only once you have trusted them as they are.";
+that an agent works in; those of a folder run only once you have trusted them as they are (`agentd trust`).";
 
-/// Show, check, try and trust hooks
+/// Show, check and try hooks
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -75,27 +74,6 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Let a folder's hooks run, as they are now
-    #[command(after_help = "Examples:\n  agentd hooks trust\n  agentd hooks trust ~/src/project")]
-    Trust {
-        /// The folder [default: this one]
-        folder: Option<PathBuf>,
-        /// Only if the file still has this content, as `agentd hooks list --json` has it
-        #[arg(long, value_name = "HASH")]
-        hash: Option<String>,
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
-    },
-    /// Let a folder's hooks run no more
-    #[command(after_help = "Examples:\n  agentd hooks untrust ~/src/project")]
-    Untrust {
-        /// The folder [default: this one]
-        folder: Option<PathBuf>,
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
-    },
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
@@ -108,12 +86,6 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             set,
             json,
         } => test(event, agent.clone(), set, *json, out).await,
-        Verb::Trust { folder, hash, json } => {
-            trust(folder.as_deref(), hash.clone(), Trusted::Yes, *json, out).await
-        }
-        Verb::Untrust { folder, json } => {
-            trust(folder.as_deref(), None, Trusted::No, *json, out).await
-        }
     }
 }
 
@@ -163,7 +135,7 @@ async fn list(name: Option<&str>, json: bool, out: &mut Output) -> Result<(), Er
     for source in &list.sources {
         if let (Some(path), false) = (&source.path, source.trusted) {
             out.line(format_args!("{path} is not trusted as it is"))?;
-            out.line("  next: look at it, then `agentd hooks trust` in its folder")?;
+            out.line("  next: look at it, then `agentd trust` in its directory")?;
         }
         tell(source, out)?;
     }
@@ -334,34 +306,4 @@ fn print(tested: &TestedHooks, out: &mut Output) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Trusted {
-    Yes,
-    No,
-}
-
-async fn trust(
-    given: Option<&Path>,
-    hash: Option<String>,
-    trusted: Trusted,
-    json: bool,
-    out: &mut Output,
-) -> Result<(), Error> {
-    let ask = TrustHooks {
-        cwd: folder(given)?,
-        hash,
-        trusted: trusted == Trusted::Yes,
-    };
-    let source = connect::client().await?.trust_hooks(&ask).await?;
-    if json {
-        return out.json(&source);
-    }
-    let path = source.path.as_deref().unwrap_or_default();
-    match trusted {
-        Trusted::Yes => out.line(format_args!("{path} is trusted as it is now"))?,
-        Trusted::No => out.line(format_args!("{path} is not trusted any more"))?,
-    }
-    tell(&source, out)
 }

@@ -40,6 +40,8 @@ pub mod start;
 pub mod status;
 pub mod stop;
 pub mod tasks;
+pub mod trust;
+pub mod untrust;
 pub mod verify;
 pub mod wait;
 
@@ -70,6 +72,8 @@ pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
         Verb::Export(args) => export::run(&args, out).await,
         Verb::Fork(args) => fork::run(&args, out).await,
         Verb::Hooks(args) => hooks::run(&args, out).await,
+        Verb::Trust(args) => trust::run(&args, out).await,
+        Verb::Untrust(args) => untrust::run(&args, out).await,
         Verb::Import(args) => import::run(&args, out).await,
         Verb::Interrupt(args) => interrupt::run(&args, out).await,
         Verb::List(args) => list::run(&args, out).await,

@@ -63,8 +63,8 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
     });
     let last_turn = agent.last_turn.as_ref();
     let untrusted = agent.untrusted_hooks.as_ref();
-    let untrusted = untrusted
-        .map(|path| format!("passed over: {path} is not trusted as it is (agentd hooks trust)"));
+    let untrusted =
+        untrusted.map(|path| format!("passed over: {path} is not trusted as it is (agentd trust)"));
     let some = |text: &str| Some(text.to_owned());
     let many = |n: u64| (n > 0).then(|| n.to_string());
     let listed = |items: Vec<String>| (!items.is_empty()).then(|| items.join("\n"));

@@ -65,7 +65,7 @@ fn input(call: &Call) -> Vec<String> {
     let signed = |sign: char, text: &str| -> Vec<String> {
         text.lines().map(|line| format!("{sign}{line}")).collect()
     };
-    let path = text(call, "file_path").or_else(|| text(call, "path"));
+    let path = text(call, "file_path");
     match (call.tool.as_str(), path) {
         ("shell", _) if text(call, "command").is_some() => {
             let command = text(call, "command").unwrap_or_default();
@@ -80,10 +80,8 @@ fn input(call: &Call) -> Vec<String> {
         }
         ("edit_file", Some(path)) => {
             let mut lines = vec![path.to_owned()];
-            let old = text(call, "old_string").or_else(|| text(call, "old"));
-            let new = text(call, "new_string").or_else(|| text(call, "new"));
-            lines.extend(signed('-', old.unwrap_or_default()));
-            lines.extend(signed('+', new.unwrap_or_default()));
+            lines.extend(signed('-', text(call, "old_string").unwrap_or_default()));
+            lines.extend(signed('+', text(call, "new_string").unwrap_or_default()));
             lines
         }
         ("fetch_url", _) if text(call, "url").is_some() => {

@@ -60,6 +60,7 @@ mod tests {
         let id = |n| AgentId::new(Uuid::from_u128(n));
         AgentLine {
             id: id(n),
+            approvals: Vec::new(),
             name: format!("agent-{n}"),
             mode: Mode::Persistent,
             phase: Phase::Idle,
@@ -75,7 +76,6 @@ mod tests {
             archived: false,
             parent: parent.map(|n| AgentRef {
                 id: id(n),
-                approvals: Vec::new(),
                 name: None,
             }),
         }

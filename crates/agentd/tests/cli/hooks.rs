@@ -19,17 +19,19 @@ fn a_folders_hooks_are_listed_tried_and_trusted() {
     project(&place, GUARD);
     let listed = place.ok(&["hooks", "list", "coder"]);
     assert!(
-        listed.contains("untrusted") && listed.contains("agentd hooks trust"),
+        listed.contains("untrusted") && listed.contains("agentd trust"),
         "{listed}"
     );
     assert_eq!(
         place.ok(&["hooks", "test", "PreToolUse"]),
         "no hook hears of it\n"
     );
-    let list = place.json(&["hooks", "list"]);
-    let hash = list["sources"][0]["hash"].as_str().unwrap();
-    let trusted = place.ok(&["hooks", "trust", "--hash", hash]);
-    assert!(trusted.contains("is trusted as it is now"), "{trusted}");
+    let shown = place.json(&["trust", "--show"]);
+    assert_eq!(shown["files"][0]["trusted"], false);
+    let hash = shown["hash"].as_str().unwrap();
+    place.refused(3, &["trust", "--hash", "of-another-content"]);
+    let trusted = place.ok(&["trust", "--hash", hash]);
+    assert!(trusted.contains("trusted as it is now"), "{trusted}");
     let tested = place.json(&["hooks", "test", "PreToolUse", "--agent", "coder"]);
     assert_eq!(tested["verdict"]["decision"], "deny");
     assert_eq!(tested["verdict"]["reason"], "not this");
@@ -43,7 +45,7 @@ fn a_folders_hooks_are_listed_tried_and_trusted() {
     assert_eq!(place.ok(&set), "no hook hears of it\n");
     let status = place.ok(&["show", "coder"]);
     assert!(!status.contains("not trusted"), "{status}");
-    place.ok(&["hooks", "untrust"]);
+    place.ok(&["untrust"]);
     assert_eq!(
         place.json(&["hooks", "list"])["hooks"][0]["state"],
         "untrusted"

@@ -7,7 +7,7 @@ use agentd_core::event::{
 };
 use agentd_core::hook::{self, HookEvent, Layer, OnFailure};
 use agentd_core::id::*;
-use agentd_core::spec::Runtime;
+use agentd_core::spec::{Network, Runtime, Sandbox};
 use agentd_core::state::{CompactionOutcome, Phase};
 use agentd_core::time::Timestamp;
 use serde_json::{Value, json};

@@ -79,7 +79,7 @@ fn a_tool_changes_nothing() {
         "rm other",
         "purge other --yes",
         "fork other mine",
-        "hooks trust",
+        "trust",
         "daemon stop",
     ];
     let codes = codes(&house, &each(&changes));

@@ -2,7 +2,7 @@
 
 use crate::hooks_stage::*;
 use crate::house::{House, until};
-use agentd_client::api::{HookState, HooksQuery, Status, TestHooks, TrustHooks};
+use agentd_client::api::{HookState, HooksQuery, Status, TestHooks, Trust};
 use agentd_client::{Error, Kind as ProblemKind};
 use agentd_core::event::{HookOutcome, Kind};
 use agentd_core::hook::{Decision, HookEvent, Layer};
@@ -11,12 +11,12 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 fn trust(house: &House, trusted: bool) {
-    let ask = TrustHooks {
-        cwd: house.work().display().to_string(),
+    let ask = Trust {
+        dir: house.work().display().to_string(),
         hash: None,
         trusted,
     };
-    house.block(house.client().trust_hooks(&ask)).unwrap();
+    house.block(house.client().set_trust(&ask)).unwrap();
 }
 
 #[test]
@@ -59,12 +59,12 @@ fn a_projects_hooks_run_once_they_are_trusted_as_they_are() {
 fn trust_is_for_what_was_seen() {
     let house = House::new();
     project(&house, &file(&[]));
-    let ask = TrustHooks {
-        cwd: house.work().display().to_string(),
+    let ask = Trust {
+        dir: house.work().display().to_string(),
         hash: Some("of another content".to_owned()),
         trusted: true,
     };
-    let problem = house.block(house.client().trust_hooks(&ask)).unwrap_err();
+    let problem = house.block(house.client().set_trust(&ask)).unwrap_err();
     let Error::Problem(problem) = problem else {
         panic!("{problem}")
     };

@@ -27,6 +27,7 @@ mod hooks_docs;
 mod hooks_forms;
 mod hooks_life;
 mod hooks_reset;
+mod hooks_sandbox;
 mod hooks_session;
 mod hooks_stage;
 mod hooks_trust;

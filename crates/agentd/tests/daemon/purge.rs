@@ -160,7 +160,7 @@ fn nothing_is_left_in_the_home_of_a_removed_agent_that_was_purged() {
         .unwrap();
     assert_eq!(named(&house.home(), &id), Vec::<PathBuf>::new());
     // Another one's are as they were.
-    assert_eq!(named(&house.home(), &other).len(), 3);
+    assert_eq!(named(&house.home(), &other).len(), 4);
     house.completed("other", "do: say still here");
     house.verify();
 }

@@ -28,6 +28,7 @@ const LAYERS: &[(&str, Allowed)] = &[
             "agentd-core",
             "agentd-store",
             "agentd-process",
+            "agentd-sandbox",
             "agentd-client",
         ]),
     ),

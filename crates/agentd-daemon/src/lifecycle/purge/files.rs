@@ -19,7 +19,10 @@ pub async fn remove(
 ) -> io::Result<()> {
     let outputs = daemon.layout.agent_folder(agent).join("outputs");
     // What hooks left: variables for tools, and words that were too long.
-    let mut paths: Vec<PathBuf> = vec![daemon.layout.env_file(agent, conversation)];
+    let mut paths: Vec<PathBuf> = vec![
+        daemon.layout.env_file(agent, conversation),
+        daemon.layout.sandboxed_env_file(agent, conversation),
+    ];
     let mut at = Seq::ZERO;
     loop {
         let query = ReadQuery {

@@ -1,6 +1,6 @@
-//! From an agent's settings to what its tools may see, write and reach.
+//! From an agent's settings to what its tools, and the hooks that are not the user's own, may see, write and reach.
 
-use crate::error::{Error, Exit};
+use crate::daemon::Daemon;
 use agentd_core::spec::{AgentSpec, Network, Sandbox};
 use agentd_process::task::Confined;
 use agentd_sandbox::{Cache, Policy};
@@ -27,6 +27,15 @@ const CACHES_IF_THERE: &[&str] = &[
     "go/pkg",
 ];
 
+impl Daemon {
+    /// The level where the settings of an agent name none: what runtimes find in their environment.
+    pub fn default_level(&self) -> Option<String> {
+        let mut env = self.runtime_env.iter();
+        let (_, level) = env.find(|(name, _)| name == VARIABLE)?;
+        level.to_str().map(str::to_owned)
+    }
+}
+
 /// Where an agent works.
 pub struct Place<'a> {
     pub cwd: &'a Path,
@@ -36,15 +45,25 @@ pub struct Place<'a> {
     pub state: Option<&'a Path>,
     /// The user's home.
     pub home: Option<PathBuf>,
+    /// The value of [`VARIABLE`]: the level where the settings name none.
+    pub default_level: Option<String>,
     /// With the socket of the agent's tools in it. Without it they cannot reach the daemon.
     pub socket_dir: Option<&'a Path>,
     /// Where the user's tool chains are, if not where they are by default.
     pub tool_chains: Option<PathBuf>,
 }
 
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{VARIABLE} is `{0}`")]
+    NoSuchLevel(String),
+    #[error("the tools' own directories cannot be made")]
+    OwnDirs(#[source] io::Error),
+}
+
 /// None lets tools do what their user may do.
 pub fn confined(spec: &AgentSpec, place: &Place<'_>) -> Result<Option<Confined>, Error> {
-    let level = level(spec)?;
+    let level = level(spec, place.default_level.as_deref())?;
     if level == Sandbox::FullAccess {
         return Ok(None);
     }
@@ -61,17 +80,15 @@ pub fn confined(spec: &AgentSpec, place: &Place<'_>) -> Result<Option<Confined>,
         true => readable.push(place.cwd.to_owned()),
         false => writable.push(place.cwd.to_owned()),
     }
-    let made = |error: io::Error| {
-        let what = "the tools' own directories cannot be made";
-        Error::new(Exit::Unavailable, what).because(error)
-    };
     let tmp = place.folder.join("tmp");
     let own_home = place.folder.join("home");
     for dir in [&tmp, &own_home] {
-        make(dir).map_err(made)?;
+        make(dir).map_err(Error::OwnDirs)?;
     }
     let caches = match &home {
-        Some(home) if !home.starts_with(closed) => caches(home, place.folder).map_err(made)?,
+        Some(home) if !home.starts_with(closed) => {
+            caches(home, place.folder).map_err(Error::OwnDirs)?
+        }
         _ => Vec::new(),
     };
     let policy = Policy {
@@ -171,18 +188,15 @@ fn holds_tool_chains(dir: &Path, place: &Place<'_>, closed: &Path) -> bool {
     dir.join("toolchains").is_dir() && !is_around && !is_inside
 }
 
-fn level(spec: &AgentSpec) -> Result<Sandbox, Error> {
+/// The level of an agent: its own, or the default one.
+pub fn level(spec: &AgentSpec, default: Option<&str>) -> Result<Sandbox, Error> {
     if let Some(level) = spec.sandbox {
         return Ok(level);
     }
-    let Some(name) = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()) else {
+    let Some(name) = default.filter(|name| !name.is_empty()) else {
         return Ok(Sandbox::default());
     };
-    let name = name.to_string_lossy().into_owned();
-    serde_json::from_value(name.clone().into()).map_err(|_| {
-        let what = format!("{VARIABLE} is `{name}`");
-        Error::new(Exit::Usage, what).next("set read-only, workspace-write or full-access")
-    })
+    serde_json::from_value(name.into()).map_err(|_| Error::NoSuchLevel(name.to_owned()))
 }
 
 fn expanded(path: &str, home: Option<&Path>) -> PathBuf {

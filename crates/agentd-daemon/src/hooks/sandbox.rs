@@ -1,0 +1,65 @@
+//! The sandbox of hooks that are not the user's own: that of the agent's tools, with the transcript to read.
+
+use crate::confine::{Place, confined};
+use crate::daemon::Daemon;
+use crate::layout::sandboxed_env_name;
+use agentd_client::api::Env;
+use agentd_core::id::{AgentId, ConversationId};
+use agentd_core::spec::AgentSpec;
+use agentd_process::task::Confined;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The names of the variable with the file that SessionStart hooks leave variables in.
+const ENV_FILE: [&str; 2] = ["AGENTD_ENV_FILE", "CLAUDE_ENV_FILE"];
+
+/// None where the agent's tools have no sandbox either. An error is why there can be none: then such a hook is not run.
+pub fn of_agent(
+    daemon: &Daemon,
+    agent: AgentId,
+    spec: &AgentSpec,
+    env: &Env,
+    cwd: &Path,
+) -> Result<Option<Confined>, String> {
+    let folder = daemon.layout.agent_folder(agent);
+    let socket_dir = daemon.layout.tool_socket_dir(agent);
+    in_folder(daemon, &folder, Some(&socket_dir), spec, env, cwd)
+}
+
+/// The same, with its own files in this folder: for a hook that is tried.
+pub fn in_folder(
+    daemon: &Daemon,
+    folder: &Path,
+    socket_dir: Option<&Path>,
+    spec: &AgentSpec,
+    env: &Env,
+    cwd: &Path,
+) -> Result<Option<Confined>, String> {
+    let made = daemon.layout.make_below(folder);
+    made.map_err(|error| error.to_string())?;
+    let place = Place {
+        cwd,
+        folder,
+        state: Some(daemon.layout.home()),
+        home: env.get("HOME").map(PathBuf::from),
+        default_level: daemon.default_level(),
+        socket_dir,
+        tool_chains: env.get("RUSTUP_HOME").map(PathBuf::from),
+    };
+    let confined = confined(spec, &place).map_err(|error| error.to_string())?;
+    Ok(confined.map(|mut confined| {
+        confined.policy.kept.push(folder.join("transcripts"));
+        confined
+    }))
+}
+
+/// Paths that a hook finds in its environment, as its sandbox shows them.
+pub fn adapt(env: &mut BTreeMap<String, String>, conversation: ConversationId, socket: &Path) {
+    for name in ENV_FILE {
+        if let Some(file) = env.get_mut(name) {
+            *file = format!("/tmp/{}", sandboxed_env_name(conversation));
+        }
+    }
+    env.insert("TMPDIR".to_owned(), "/tmp".to_owned());
+    env.insert("AGENTD_SOCKET".to_owned(), socket.display().to_string());
+}

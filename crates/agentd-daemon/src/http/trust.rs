@@ -1,0 +1,22 @@
+//! Which files of projects the user trusts.
+
+use super::respond::{Answer, Body, Query, Said};
+use crate::daemon::Daemon;
+use crate::trust;
+use agentd_client::api::{ProjectTrust, Trust, TrustQuery};
+use axum::extract::State;
+use std::sync::Arc;
+
+pub async fn show(
+    State(daemon): State<Arc<Daemon>>,
+    Query(query): Query<TrustQuery>,
+) -> Answer<ProjectTrust> {
+    Ok(Said(trust::show(&daemon, &query.dir)?))
+}
+
+pub async fn set(
+    State(daemon): State<Arc<Daemon>>,
+    Body(body): Body<Trust>,
+) -> Answer<ProjectTrust> {
+    Ok(Said(trust::set(&daemon, &body)?))
+}

@@ -1,0 +1,142 @@
+//! The files of a project that decide what agents do in it: hooks, settings, skills, agent files, MCP servers. They came
+//! with somebody's repository, and count once the user has trusted their content.
+
+use agentd_core::hook::digest;
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// The most that such a file may hold.
+pub const LARGEST: u64 = 1024 * 1024;
+/// Files that a project may have for us, and how deep they may lie.
+const MOST: usize = 1000;
+const DEEPEST: usize = 8;
+
+/// The directory, with all that is in it.
+const DIR: &str = ".agentd";
+/// Beside it.
+const BESIDE: [&str; 1] = [".mcp.json"];
+
+/// A file as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectFile {
+    /// From the project's directory.
+    pub below: PathBuf,
+    pub hash: String,
+}
+
+/// All of them, in the order of their names. An error names the file that cannot be trusted.
+pub fn files(project: &Path) -> io::Result<Vec<ProjectFile>> {
+    let mut found = Vec::new();
+    let beside = BESIDE.iter().map(PathBuf::from);
+    found.extend(beside.filter(|below| project.join(below).symlink_metadata().is_ok()));
+    collect(project, Path::new(DIR), 0, &mut found)?;
+    found.sort();
+    let hashed = found.into_iter().map(|below| {
+        let bytes = read(project, &below).map_err(|error| named(&below, &error))?;
+        let hash = digest(&[&bytes]);
+        Ok(ProjectFile { below, hash })
+    });
+    hashed.collect()
+}
+
+fn named(below: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", below.display()))
+}
+
+fn collect(project: &Path, dir: &Path, depth: usize, into: &mut Vec<PathBuf>) -> io::Result<()> {
+    let too_much = |what: &str| Err(named(dir, &io::Error::other(what)));
+    if depth > DEEPEST {
+        return too_much("it lies too deep");
+    }
+    let at = project.join(dir);
+    match at.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(named(dir, &error)),
+        Ok(about) if !about.is_dir() => return too_much("it is no directory"),
+        Ok(_) => {}
+    }
+    for entry in std::fs::read_dir(&at).map_err(|error| named(dir, &error))? {
+        let entry = entry.map_err(|error| named(dir, &error))?;
+        let below = dir.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            collect(project, &below, depth + 1, into)?;
+        } else {
+            // A link, a pipe or a device is an error when it is read.
+            into.push(below);
+        }
+        if into.len() > MOST {
+            return too_much("there are too many files");
+        }
+    }
+    Ok(())
+}
+
+/// The content of a regular file that is reached without a symbolic link. A pipe or a device is an error, and is not waited
+/// for.
+pub fn read(project: &Path, below: &Path) -> io::Result<Vec<u8>> {
+    // Not blocking: otherwise to open a pipe waits until somebody writes to it.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let root = rustix::fs::open(project, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let opened = rustix::fs::openat2(&root, below, flags, Mode::empty(), within);
+    match opened {
+        Err(Errno::LOOP) => Err(io::Error::other(
+            "it is, or is reached through, a symbolic link",
+        )),
+        opened => bounded(opened?.into()),
+    }
+}
+
+/// What a regular file of a bounded size holds.
+pub fn bounded(file: File) -> io::Result<Vec<u8>> {
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    // It may grow while it is read.
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(io::Error::other("it is too large"));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn every_file_counts_and_no_link_is_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path();
+        assert_eq!(files(at).unwrap(), []);
+        fs::create_dir_all(at.join(".agentd/skills/a")).unwrap();
+        fs::write(at.join(".agentd/hooks.json"), "{}").unwrap();
+        fs::write(at.join(".agentd/skills/a/b"), [0, 255]).unwrap();
+        fs::write(at.join(".mcp.json"), "{}").unwrap();
+        let found = files(at).unwrap();
+        let names: Vec<&str> = found
+            .iter()
+            .filter_map(|file| file.below.to_str())
+            .collect();
+        assert_eq!(
+            names,
+            [".agentd/hooks.json", ".agentd/skills/a/b", ".mcp.json"]
+        );
+        assert_eq!(found[0].hash, found[2].hash);
+        std::os::unix::fs::symlink("/etc/passwd", at.join(".agentd/link")).unwrap();
+        let error = files(at).unwrap_err().to_string();
+        assert!(
+            error.contains(".agentd/link") && error.contains("symbolic link"),
+            "{error}"
+        );
+        fs::remove_file(at.join(".agentd/link")).unwrap();
+        let large = fs::File::create(at.join(".agentd/large")).unwrap();
+        large.set_len(LARGEST + 1).unwrap();
+        assert!(files(at).unwrap_err().to_string().contains("too large"));
+    }
+}

@@ -1,0 +1,137 @@
+//! Which files of projects the user has trusted: by path and by the content they had then.
+
+use crate::daemon::Daemon;
+use crate::layout::Layout;
+use crate::problem::Result;
+use crate::project::{self, ProjectFile};
+use agentd_client::api::{ProjectTrust, Trust, TrustedFile};
+use agentd_client::{Kind, Problem};
+use agentd_core::hook::digest;
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// The digest of each file, by its path.
+type Trusted = BTreeMap<String, String>;
+
+pub fn is_trusted(layout: &Layout, path: &Path, hash: &str) -> bool {
+    match read(layout) {
+        Ok(trusted) => trusted.get(&*path.to_string_lossy()).map(String::as_str) == Some(hash),
+        Err(error) => {
+            tracing::warn!(%error, "the list of trusted files cannot be read; none is trusted");
+            false
+        }
+    }
+}
+
+/// The files of a project, and which of them are trusted as they are.
+pub fn show(daemon: &Daemon, dir: &str) -> Result<ProjectTrust> {
+    let dir = canonical(dir)?;
+    let files = files_of(&dir)?;
+    let trusted = read(&daemon.layout).map_err(|error| cannot_read(&error))?;
+    Ok(shown(&dir, &files, &trusted))
+}
+
+/// Trusts all files of a project as they are now, or takes that back, also for files that are gone.
+pub fn set(daemon: &Daemon, ask: &Trust) -> Result<ProjectTrust> {
+    let dir = canonical(&ask.dir)?;
+    let mut trusted = read(&daemon.layout).map_err(|error| cannot_read(&error))?;
+    let of_project = |path: &String| Path::new(path).starts_with(&dir);
+    let was_trusted = trusted.keys().any(of_project);
+    trusted.retain(|path, _| !of_project(path));
+    let files = match (ask.trusted, files_of(&dir)) {
+        // What cannot be read any more can be untrusted.
+        (false, files) => files.unwrap_or_default(),
+        (true, files) => files?,
+    };
+    if files.is_empty() && !was_trusted {
+        let what = format!("{} has no files for agents", dir.display());
+        let why = "a project has them in `.agentd/` and `.mcp.json`";
+        return Err(Problem::new(Kind::NotFound, what).because(why));
+    }
+    if ask.hash.as_ref().is_some_and(|seen| *seen != whole(&files)) {
+        let what = "the files are not what you have seen";
+        return Err(Problem::new(Kind::Conflict, what).next("look at them again"));
+    }
+    if ask.trusted {
+        let new = files
+            .iter()
+            .map(|file| (name(&dir, file), file.hash.clone()));
+        trusted.extend(new);
+    }
+    write(&daemon.layout, &trusted).map_err(|error| {
+        let what = "what is trusted cannot be written down";
+        Problem::new(Kind::Unavailable, what).because(error)
+    })?;
+    Ok(shown(&dir, &files, &trusted))
+}
+
+/// One project has one name, whichever way leads to it.
+fn canonical(dir: &str) -> Result<PathBuf> {
+    std::fs::canonicalize(dir)
+        .map_err(|error| Problem::new(Kind::NotFound, format!("there is no {dir}")).because(error))
+}
+
+fn files_of(dir: &Path) -> Result<Vec<ProjectFile>> {
+    project::files(dir).map_err(|error| {
+        let what = format!("the files of {} cannot be trusted", dir.display());
+        Problem::new(Kind::Refused, what).because(error)
+    })
+}
+
+fn cannot_read(error: &io::Error) -> Problem {
+    let what = "the list of trusted files cannot be read";
+    Problem::new(Kind::Unavailable, what).because(error)
+}
+
+fn name(dir: &Path, file: &ProjectFile) -> String {
+    dir.join(&file.below).to_string_lossy().into_owned()
+}
+
+/// Of all files together: whoever names it has seen them.
+fn whole(files: &[ProjectFile]) -> String {
+    let parts = files.iter().flat_map(|file| {
+        let below = file.below.as_os_str().as_encoded_bytes();
+        [below, file.hash.as_bytes()]
+    });
+    digest(&parts.collect::<Vec<_>>())
+}
+
+fn shown(dir: &Path, files: &[ProjectFile], trusted: &Trusted) -> ProjectTrust {
+    let each = files.iter().map(|file| {
+        let path = name(dir, file);
+        TrustedFile {
+            trusted: trusted.get(&path) == Some(&file.hash),
+            path,
+            hash: file.hash.clone(),
+        }
+    });
+    ProjectTrust {
+        dir: dir.display().to_string(),
+        files: each.collect(),
+        hash: whole(files),
+    }
+}
+
+fn write(layout: &Layout, trusted: &Trusted) -> io::Result<()> {
+    let file = layout.trusted();
+    let unready = file.with_extension("tmp");
+    let mut out = std::fs::File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&unready)?;
+    out.write_all(&serde_json::to_vec_pretty(trusted)?)?;
+    out.sync_all()?;
+    std::fs::rename(unready, file)
+}
+
+fn read(layout: &Layout) -> io::Result<Trusted> {
+    match std::fs::read(layout.trusted()) {
+        Ok(text) => serde_json::from_slice(&text).map_err(io::Error::from),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Trusted::new()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,98 @@
+//! `agentd trust`.
+
+use crate::connect;
+use crate::error::Error;
+use crate::output::Output;
+use agentd_client::api::{ProjectTrust, Trust, TrustQuery};
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd trust
+  agentd trust ~/src/project
+  agentd trust --show
+
+A project's hooks, settings, skills, agent files (`.agentd/`) and `.mcp.json` came with somebody's repository. They \
+count once you have trusted them, and only for as long as their content stays what it was then. Look at the files first.";
+
+/// Trust a project's files for agents, as they are now
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    pub which: Which,
+    /// Only list the files, and say which are trusted
+    #[arg(long, conflicts_with = "hash")]
+    show: bool,
+    /// Only if the files are still those with this hash, as `--show --json` has it
+    #[arg(long, value_name = "HASH")]
+    hash: Option<String>,
+}
+
+/// A project.
+#[derive(Debug, clap::Args)]
+pub struct Which {
+    /// The project's directory [default: this one]
+    #[arg(value_hint = clap::ValueHint::DirPath)]
+    dir: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Which {
+    /// The directory, whole.
+    fn dir(&self) -> Result<String, Error> {
+        let given = self.dir.as_deref().unwrap_or(Path::new("."));
+        let whole = std::fs::canonicalize(given).map_err(|error| {
+            let what = format!("{} is no directory", given.display());
+            Error::of_file(what, &error)
+        })?;
+        Ok(whole.display().to_string())
+    }
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    if args.show {
+        let query = TrustQuery {
+            dir: args.which.dir()?,
+        };
+        let found = connect::client().await?.trust(&query).await?;
+        return tell(&found, args.which.json, out);
+    }
+    set(&args.which, args.hash.clone(), true, out).await
+}
+
+/// Trusts a project's files, or takes that back.
+pub async fn set(
+    which: &Which,
+    hash: Option<String>,
+    trusted: bool,
+    out: &mut Output,
+) -> Result<(), Error> {
+    let ask = Trust {
+        dir: which.dir()?,
+        hash,
+        trusted,
+    };
+    let found = connect::client().await?.set_trust(&ask).await?;
+    tell(&found, which.json, out)
+}
+
+fn tell(found: &ProjectTrust, json: bool, out: &mut Output) -> Result<(), Error> {
+    if json {
+        return out.json(found);
+    }
+    if found.files.is_empty() {
+        return out.line(format_args!("{}: no files for agents", found.dir));
+    }
+    for file in &found.files {
+        let state = if file.trusted {
+            "trusted as it is now"
+        } else {
+            "not trusted"
+        };
+        out.line(format_args!("{}: {state}", file.path))?;
+    }
+    Ok(())
+}
