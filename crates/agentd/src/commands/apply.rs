@@ -56,10 +56,10 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         Err(agentd_client::Error::Problem(problem)) if problem.kind == Kind::NotFound => None,
         Err(error) => return Err(error.into()),
     };
+    let catalog = providers::catalog()?;
+    settle_defaults(&mut spec, &catalog);
     let Some(stored) = stored else {
-        let catalog = providers::catalog()?;
         settle_cwd(&mut spec, None)?;
-        settle_defaults(&mut spec, &catalog);
         settle_provider(&mut spec, &catalog)?;
         let create = Create {
             name: Some(name),

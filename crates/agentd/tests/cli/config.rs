@@ -47,7 +47,7 @@ fn defaults_of_agents_are_kept_with_the_agent() {
                 permissions = [{ tool = \"fetch_url\", decision = \"deny\" }]\n";
     std::fs::write(place.home().join("config.toml"), file).unwrap();
     place.ok(&["create", "coder", "--provider", "demo"]);
-    let spec = place.json(&["show", "coder", "--spec", "--json"]);
+    let spec = place.json(&["show", "coder", "--spec"]);
     assert_eq!(spec["approval"], "always");
     assert_eq!(spec["permissions"][0]["tool"], "fetch_url");
     // By AGENTD_SANDBOX, which the tests have.
@@ -60,6 +60,6 @@ fn defaults_of_agents_are_kept_with_the_agent() {
         "--approval",
         "never",
     ]);
-    let spec = place.json(&["show", "other", "--spec", "--json"]);
+    let spec = place.json(&["show", "other", "--spec"]);
     assert_eq!(spec["approval"], "never");
 }
