@@ -5,6 +5,7 @@ mod archive;
 mod compact;
 mod daemon;
 mod events;
+mod held;
 mod hooks;
 mod kin;
 mod tasks;
@@ -17,6 +18,7 @@ pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
 pub use compact::{Compact, Compacted};
 pub use daemon::Daemon;
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
+pub use held::{Held, HeldPrompt, HeldSettings, Release};
 pub use hooks::{
     CheckHooks, CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks,
     TestedHook, TestedHooks,
@@ -118,6 +120,9 @@ pub struct Agent {
     pub children: Vec<Child>,
     pub archived: bool,
     pub stopped: bool,
+    /// It was imported, and nothing of it runs before `agentd start`.
+    #[serde(default)]
+    pub held: bool,
     /// Only in the answer to what gave it its name: the agent that had the name as an alias until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub displaced: Option<AgentRef>,
@@ -306,6 +311,16 @@ impl From<TurnStatus> for Status {
 pub struct Start {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: Env,
+    /// Only with `/start`: the user has seen what a held agent contains. Without it a held agent is not started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<Release>,
+}
+
+impl Start {
+    pub const fn with(env: Env) -> Self {
+        let release = None;
+        Self { env, release }
+    }
 }
 
 /// `POST /v1/agents/{name}/restart`

@@ -113,6 +113,11 @@ impl Client {
         self.post(&of(name, "/start"), start).await
     }
 
+    /// What an imported agent contains that the user has not released.
+    pub async fn held(&self, name: &str) -> Result<Held, Error> {
+        self.get(&of(name, "/held")).await
+    }
+
     pub async fn stop(&self, name: &str, stop: &Stop) -> Result<Agent, Error> {
         self.post(&of(name, "/stop"), stop).await
     }

@@ -32,6 +32,8 @@ pub enum Kind {
     Conflict,
     /// It is not for this agent, or not for this caller.
     Refused,
+    /// The user has to decide something first, which `next` names.
+    Waiting,
     /// Past a limit, which the title names.
     TooLarge,
     /// Not now: try again.
@@ -45,7 +47,7 @@ impl Kind {
         match self {
             Self::Invalid => 400,
             Self::NotFound => 404,
-            Self::Conflict => 409,
+            Self::Conflict | Self::Waiting => 409,
             Self::Refused => 403,
             Self::TooLarge => 413,
             Self::Unavailable => 503,

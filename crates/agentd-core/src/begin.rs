@@ -4,9 +4,9 @@
 //! Each function says what to append, in one go: it happens whole or not at all.
 
 use crate::event::{
-    AgentCreated, BeginSource, Body, CheckpointSet, ConversationBegan, ConversationSealed,
-    Direction, Mode, Notice, NoticeCause, Origin, PointerMoved, Prompt, PromptQueued,
-    PromptsRequeued, PromptsSetAside, SealReason, SpecSet, TaskExit,
+    AgentCreated, AgentHeld, BeginSource, Body, CheckpointSet, ConversationBegan,
+    ConversationSealed, Direction, HoldReason, Mode, Notice, NoticeCause, Origin, PointerMoved,
+    Prompt, PromptQueued, PromptsRequeued, PromptsSetAside, SealReason, SpecSet, TaskExit,
 };
 use crate::id::{ConversationId, OpId, PromptId, Seq};
 use crate::place::Place;
@@ -160,6 +160,11 @@ pub fn fork(
     lines.extend(open(new, BeginSource::Fork, None, Some(from), op));
     let told = open_fork(seen, &parent.name);
     lines.extend(told.into_iter().map(|body| (new, body)));
+    if parent.is_held() {
+        // It has the settings that the user has not seen yet.
+        let reason = HoldReason::Forked;
+        lines.push((new, AgentHeld { reason }.into()));
+    }
     Ok(lines)
 }
 

@@ -106,7 +106,8 @@ pub struct Incarnation(pub u64);
 
 impl Incarnation {
     pub const fn next(self) -> Self {
-        Self(self.0 + 1)
+        // An imported journal can name any number.
+        Self(self.0.saturating_add(1))
     }
 }
 

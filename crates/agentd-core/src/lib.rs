@@ -37,6 +37,7 @@ pub mod permission;
 pub mod place;
 pub mod plain;
 pub mod recover;
+pub mod release;
 pub mod repair;
 pub mod request;
 pub mod reset;

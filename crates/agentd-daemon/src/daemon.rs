@@ -243,7 +243,7 @@ impl Daemon {
             return Ok(agent);
         }
         if let Ok(agent) = name.parse::<AgentId>()
-            && self.store.load(agent).await.is_ok()
+            && self.store.is_listed(agent).await.unwrap_or(false)
         {
             return Ok(agent);
         }

@@ -6,6 +6,7 @@
 use crate::claims::Claims;
 use crate::clock;
 use crate::hooks::observe;
+use crate::lifecycle::held;
 use crate::problem::{Result, of_store};
 use crate::supervisor::{Process, Starts};
 use crate::view;
@@ -56,7 +57,7 @@ pub struct Inner {
     /// It is to have a process, though there is nothing to do.
     pub wanted: bool,
     /// Hooks are told that it begins or goes on: no process before they have spoken.
-    pub held: u32,
+    pub awaiting_hooks: u32,
     /// SessionStart hooks were told of its first conversation, or there was nothing to tell.
     pub is_opened: bool,
     /// What was written that hooks are to hear of.
@@ -132,7 +133,7 @@ impl Desk {
                 resetting: false,
                 reporting: false,
                 wanted: false,
-                held: 0,
+                awaiting_hooks: 0,
                 is_opened: false,
                 noticed: Vec::new(),
                 sleeper: None,
@@ -158,7 +159,7 @@ impl Desk {
         inner.is_ok_and(|inner| {
             let is_idle = inner.process.is_none() && !inner.state.needs_process();
             let is_busy = inner.resetting || inner.reporting || inner.state.owes_report();
-            is_idle && !is_busy && inner.held == 0
+            is_idle && !is_busy && inner.awaiting_hooks == 0
         })
     }
 
@@ -264,8 +265,10 @@ impl Guard<'_> {
             turn,
             body,
         });
+        let events: Vec<NewEvent> = events.collect();
+        held::check(&self.state, &events)?;
         let fence = self.fence().await.map_err(|error| of_store(&error))?;
-        let append = Append::new(fence, events.collect());
+        let append = Append::new(fence, events);
         let committed = self.commit(append).await;
         committed.map_err(|error| of_store(&error))
     }

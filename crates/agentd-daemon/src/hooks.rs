@@ -275,6 +275,9 @@ fn job(daemon: &Daemon, desk: &Desk, fire: &Fire, scene: &Scene, chosen: Chosen)
 async fn scene(daemon: &Daemon, desk: &Desk, fire: &Fire) -> Option<Scene> {
     let guard = desk.lock().await;
     let state = &guard.state;
+    if state.is_held() {
+        return None;
+    }
     let conversation = fire.conversation.or(state.tree.current())?;
     let cwd = run::work_folder(state.spec.cwd.as_deref(), daemon.layout.home());
     let sources = sources::of_agent(daemon, &state.spec, &cwd);
@@ -354,6 +357,9 @@ impl Done {
 /// Whether anything would run.
 pub fn has_any(daemon: &Daemon, guard: &crate::desk::Guard<'_>, fire: &Fire) -> bool {
     let state = &guard.state;
+    if state.is_held() {
+        return false;
+    }
     let cwd = run::work_folder(state.spec.cwd.as_deref(), daemon.layout.home());
     let sources = sources::of_agent(daemon, &state.spec, &cwd).into_iter();
     let layers: Vec<(Layer, _)> = sources.filter_map(sources::Source::usable).collect();

@@ -9,6 +9,7 @@ pub mod create;
 pub mod decide;
 pub mod fork;
 pub mod go_on;
+pub mod held;
 pub mod import;
 pub mod interrupt;
 pub mod ops;

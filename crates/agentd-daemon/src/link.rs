@@ -284,7 +284,7 @@ async fn take(
         tokio::time::sleep(LATE).await;
     }
     let mut guard = desk.lock().await;
-    if !no_fence && !guard.link.may_write(append.incarnation) {
+    if guard.state.is_held() || (!no_fence && !guard.link.may_write(append.incarnation)) {
         let why = Refusal::Stale;
         let _gone = down.send(Down::Refused { why });
         return false;

@@ -11,13 +11,18 @@ pub fn of_store(error: &Error) -> Problem {
         Error::NoSuchAgent { .. } | Error::NoSuchConversation { .. } => Kind::NotFound,
         Error::NameTaken { .. }
         | Error::AgentExists { .. }
+        | Error::OtherOp { .. }
         | Error::GenerationChanged { .. }
         | Error::PurgeCurrent { .. }
         | Error::PurgeNeeded { .. }
         | Error::OriginPurged { .. } => Kind::Conflict,
-        Error::TooLarge { .. } => Kind::TooLarge,
+        Error::TooLarge { .. } | Error::ExportTooLarge { .. } => Kind::TooLarge,
         Error::ReadOnly { .. } => Kind::Refused,
-        Error::BadExport(_) | Error::EmptyAppend | Error::WithoutWords => Kind::Invalid,
+        Error::BadExport(_)
+        | Error::BadName { .. }
+        | Error::NameIsId { .. }
+        | Error::EmptyAppend
+        | Error::WithoutWords => Kind::Invalid,
         Error::NotCommitted(_)
         | Error::Uncertain(_)
         | Error::Unavailable(_)

@@ -75,6 +75,12 @@ impl Daemon {
         }
         self.transcripts.touched(desk.id);
         let noticed = std::mem::take(&mut guard.noticed);
+        if guard.state.is_held() {
+            // No hook, no reset, no report, no process.
+            guard.wanted = false;
+            end_process(guard);
+            return;
+        }
         observe::written(self, desk, guard, &noticed);
         if self.is_ending() {
             return;
@@ -101,7 +107,7 @@ impl Daemon {
         }
         Self::mind_env(guard);
         let is_wanted = guard.wanted && !guard.state.stopped && !guard.resetting;
-        let may = guard.held == 0 || guard.state.ends_turn();
+        let may = guard.awaiting_hooks == 0 || guard.state.ends_turn();
         let needs = (guard.state.needs_process() || is_wanted) && may;
         let is_done = guard.state.stopped && guard.state.turn.is_none();
         match &guard.process {
@@ -239,7 +245,7 @@ async fn start(daemon: Arc<Daemon>, desk: Arc<Desk>) {
         return;
     }
     let is_still_needed = guard.state.needs_process() || !guard.state.stopped;
-    if !is_still_needed || daemon.is_ending() {
+    if !is_still_needed || guard.state.is_held() || daemon.is_ending() {
         guard.process = None;
         guard.changed();
         return;

@@ -120,7 +120,9 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
         // It waits for somebody who waits for the user.
         agent.phase = held_up.phase;
     }
-    agent.approvals = approvals::waiting(daemon, &desk.lock().await, None).await;
+    if !agent.held {
+        agent.approvals = approvals::waiting(daemon, &desk.lock().await, None).await;
+    }
     let asked = kin::approvals(daemon, desk).await;
     let asking = asked
         .iter()
@@ -153,6 +155,10 @@ enum Reason {
 
 fn reason_of(guard: &Guard<'_>) -> Reason {
     let paused = guard.state.turn.as_ref().and_then(|turn| turn.paused);
+    if guard.state.is_held() {
+        let why = "it was imported, and is held: `agentd start` shows what it contains";
+        return Reason::Said(why.to_owned());
+    }
     match (guard.state.phase(), paused) {
         (Phase::Waiting, Some(PauseReason::Crash)) => Reason::Said(format!(
             "its process died in the middle of a turn; go on with `agentd continue {}`",
@@ -231,6 +237,7 @@ fn of(guard: &Guard<'_>) -> Agent {
         children: kin::children(state),
         archived: state.archived,
         stopped: state.stopped,
+        held: state.is_held(),
         paused: state.turn.as_ref().and_then(|turn| turn.paused),
         untrusted_hooks: None,
         broken_hooks: None,

@@ -2,7 +2,7 @@
 
 use crate::store::Missing;
 use agentd_core::event::DecodeError;
-use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq};
+use agentd_core::id::{AgentId, ConversationId, Incarnation, OpId, Seq};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -131,6 +131,17 @@ pub enum Error {
     },
     #[error("the export cannot be read: {0}")]
     BadExport(String),
+    #[error(
+        "event {seq} of the export holds a name or label that is not one line of plain characters: {name:?}"
+    )]
+    BadName { seq: Seq, name: String },
+    #[error("the name `{name}` in the export has the form of an id; import it with `--as NAME`")]
+    NameIsId { name: String },
+    #[error("the export is over a limit: {what} may be at most {limit}")]
+    ExportTooLarge { what: &'static str, limit: u64 },
+    /// The same op asks for the same change.
+    #[error("the op `{op}` was used for another change; use another one")]
+    OtherOp { op: Box<OpId> },
     #[error("the export cannot be written or read: {0}")]
     ExportIo(#[source] std::io::Error),
     #[error("the query cannot be understood: {0}; put words with signs in them in quotes")]

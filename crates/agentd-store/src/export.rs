@@ -1,10 +1,14 @@
 //! The portable file: JSON lines, compressed with zstd. What is read back is checked line by line.
 
+mod limits;
+mod names;
+
 use crate::chain::{self, GENESIS, Hash, Header, Salt, content_hash, hex, unhex};
 use crate::error::{Error, Result};
 use agentd_core::event::Body;
 use agentd_core::id::{AgentId, ConversationId, Seq, TurnId};
 use agentd_core::time::Timestamp;
+use limits::{Limits, Metered};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
@@ -12,8 +16,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 
 /// The version of the file; a newer one is refused.
 pub const FORMAT: u32 = 1;
-const MAX_LINE: u64 = 64 * 1024 * 1024;
-const MAX_TOTAL: u64 = 4 * 1024 * 1024 * 1024;
 const LEVEL: i32 = 6;
 
 #[derive(Serialize, Deserialize)]
@@ -158,10 +160,19 @@ fn bad(what: impl Into<String>) -> Error {
 
 /// Reads a file, and checks that it is whole and that every chain in it holds.
 pub fn read(input: impl Read) -> Result<Parsed> {
-    let decoder = zstd::stream::read::Decoder::new(input).map_err(Error::ExportIo)?;
+    read_within(input, Limits::default())
+}
+
+fn read_within(input: impl Read, limits: Limits) -> Result<Parsed> {
+    let packed = Metered::new(input);
+    let read = packed.count();
+    let decoder = zstd::stream::read::Decoder::new(packed).map_err(Error::ExportIo)?;
     let mut lines = Lines {
-        input: BufReader::new(decoder.take(MAX_TOTAL)),
+        input: BufReader::new(decoder),
         number: 0,
+        expanded: 0,
+        packed: read,
+        limits,
     };
     let agent = match lines.next()? {
         Some(Line::Export { format, agent }) if format <= FORMAT => agent,
@@ -188,6 +199,7 @@ pub fn read(input: impl Read) -> Result<Parsed> {
                 parsed.items.push(Item::Journal(agent));
             }
             Line::Blob { hash, text } => {
+                limits.check_blob(&text)?;
                 let hash = unhex(&hash).filter(|hash| *hash == content_hash(text.as_bytes()));
                 let hash = hash.ok_or_else(|| bad(format!("line {number}: a changed blob")))?;
                 parsed.items.push(Item::Blob(hash, text));
@@ -196,8 +208,11 @@ pub fn read(input: impl Read) -> Result<Parsed> {
                 let Some((of, head, chain)) = &mut journal else {
                     return Err(bad(format!("line {number}: an event of no journal")));
                 };
+                limits.check_events(parsed.events + 1)?;
                 let row = check(*line, *of, head.next(), chain)
                     .map_err(|what| bad(format!("line {number}: {what}")))?;
+                limits.check_event(&row)?;
+                names::check(&row)?;
                 (*head, *chain) = (row.seq, row.chain);
                 parsed.events += 1;
                 parsed.items.push(Item::Event(row));
@@ -280,18 +295,28 @@ fn parse(text: &[u8]) -> serde_json::Result<Line> {
 struct Lines<R> {
     input: R,
     number: u64,
+    /// Bytes of the lines so far.
+    expanded: u64,
+    /// Bytes of the file that the decompressor has taken so far.
+    packed: limits::Count,
+    limits: Limits,
 }
 
 impl<R: BufRead> Lines<R> {
     fn next(&mut self) -> Result<Option<Line>> {
         let mut text = Vec::new();
-        let mut limited = (&mut self.input).take(MAX_LINE);
+        let most = self.limits.line + 1;
+        let mut limited = (&mut self.input).take(most);
         let read = limited.read_until(b'\n', &mut text);
         self.number += 1;
         // The decompressor reports a file that was cut off as an error of its own.
-        if read.map_err(|error| bad(error.to_string()))? == 0 {
+        let read = read.map_err(|error| bad(error.to_string()))? as u64;
+        if read == 0 {
             return Ok(None);
         }
+        self.expanded += read;
+        self.limits.check_line(read)?;
+        self.limits.check_expanded(self.expanded, &self.packed)?;
         parse(&text)
             .map(Some)
             .map_err(|error| bad(format!("line {}: {error}", self.number)))

@@ -7,7 +7,7 @@ pub use list::{AgentCursor, AgentPage, AgentQuery, AgentRow, AgentSort};
 pub use report::{Damage, HeadState, Missing, Report};
 
 use crate::error::Result;
-use agentd_core::event::{Event, NewEvent};
+use agentd_core::event::{Event, NewEvent, Operation};
 use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TryId, TurnId};
 use agentd_core::state::{AgentState, Conversation};
 use agentd_core::time::Timestamp;
@@ -93,8 +93,11 @@ pub trait Store: Send + Sync + 'static {
     /// Writes an agent, and what its branches need of others, to one portable file.
     async fn export(&self, agent: AgentId, out: Box<dyn Write + Send>) -> Result<Exported>;
 
-    /// Reads such a file. All of it, or nothing.
-    async fn import(&self, input: Box<dyn Read + Send>) -> Result<Imported>;
+    /// Whether the agent is there for its own sake, archived or not; an ancestor that came with an import is not.
+    async fn is_listed(&self, agent: AgentId) -> Result<bool>;
+
+    /// Reads such a file. All of it, or nothing. The agent is held then; see [`agentd_core::state::Held`].
+    async fn import(&self, input: Box<dyn Read + Send>, order: Import) -> Result<Imported>;
 
     /// What a purge of all these conversations would delete. Refused where one of them may not be purged.
     async fn would_purge(
@@ -102,9 +105,6 @@ pub trait Store: Send + Sync + 'static {
         agent: AgentId,
         conversations: Vec<ConversationId>,
     ) -> Result<Deletion>;
-
-    /// The same under another name; where the agent is there already, under another id, too.
-    async fn import_as(&self, input: Box<dyn Read + Send>, under: ImportAs) -> Result<Imported>;
 
     /// Deletes the words of a conversation for good.
     async fn purge(
@@ -304,14 +304,34 @@ pub struct Imported {
     pub displaced: Option<AgentId>,
 }
 
+/// What is appended to an imported journal, in the commit that imports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Import {
+    /// When: the time of what is appended.
+    pub at: Timestamp,
+    /// What was asked for under an op. Where the agent has it on record, the import was made before.
+    pub operation: Option<Operation>,
+    /// Another name; where the agent is there already, another id, too.
+    pub under: Option<ImportAs>,
+}
+
+impl Import {
+    /// Under the agent's own name.
+    pub const fn at(at: Timestamp) -> Self {
+        Self {
+            at,
+            operation: None,
+            under: None,
+        }
+    }
+}
+
 /// How an imported agent is called here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportAs {
     pub name: String,
     /// Its id, where the one in the file is taken.
     pub id: AgentId,
-    /// When: the time of what is appended.
-    pub at: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

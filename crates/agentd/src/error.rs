@@ -256,6 +256,7 @@ impl From<Problem> for Error {
         let exit = match problem.kind {
             Kind::Invalid => Exit::Usage,
             Kind::NotFound => Exit::NotFound,
+            Kind::Waiting => Exit::Waiting,
             Kind::Conflict | Kind::Refused | Kind::TooLarge => Exit::Refused,
             Kind::Unavailable | Kind::Internal => Exit::Unavailable,
         };

@@ -14,7 +14,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// Brings the agent what the caller works with. Whether there is such an agent is for the verb to say.
 pub async fn bring(client: &Client, name: &str) -> Result<(), Error> {
     let env = providers::env(&providers::catalog()?);
-    match client.bring(name, &Start { env }).await {
+    match client.bring(name, &Start::with(env)).await {
         Ok(_) => Ok(()),
         Err(agentd_client::Error::Problem(problem)) if problem.kind == Kind::NotFound => Ok(()),
         Err(error) => Err(error.into()),

@@ -26,7 +26,7 @@ const EXIT_CODES: &str = "\
 | 3 | refused or in conflict: a name that is taken, an old generation, a size past its limit, a prompt that a reset set aside |
 | 4 | unavailable: no daemon, a disk that cannot be written, a turn that has not ended yet; try again |
 | 5 | the turn reached a limit |
-| 6 | waiting for you: an approval, a provider's key, a stopped or failed agent. The prompt is accepted and durable |
+| 6 | waiting for you: an approval, a provider's key, a stopped or failed agent, or an imported one that is held. A prompt is accepted and durable |
 | 7 | not found: an agent (an archived one too), a conversation, a prompt, a label or a task |
 | 124 | the time given with `--timeout` is over; the turn goes on |
 | 130 | interrupted: the turn, or this command by Ctrl-C |

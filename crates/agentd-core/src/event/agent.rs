@@ -72,6 +72,58 @@ pub enum FailCause {
     NotRestarted,
 }
 
+/// What comes before was written elsewhere. Nothing of the agent runs until the user releases it: no process, no hook,
+/// no prompt of its queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentHeld {
+    pub reason: HoldReason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldReason {
+    /// It was read from an export file.
+    Imported,
+    /// It is a fork of an agent that is held, and has its settings.
+    Forked,
+}
+
+/// The user has seen what a held agent contains. What was not kept is dropped by the events of the same append.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentReleased {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<HeldPart>,
+}
+
+/// A part of a held agent that is dropped when it is released, unless the user keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldPart {
+    /// `hooks` of its settings.
+    Hooks,
+    /// Prompts that wait, or were set aside.
+    Queue,
+    /// Rules that allow calls.
+    Permissions,
+    /// A sandbox that is wider than the default, and paths outside the working directory.
+    Sandbox,
+    /// `env` of its settings.
+    Env,
+    /// MCP servers, and the program of an `acp` or `command` runtime.
+    Programs,
+}
+
+impl HeldPart {
+    pub const ALL: [Self; 6] = [
+        Self::Hooks,
+        Self::Queue,
+        Self::Permissions,
+        Self::Sandbox,
+        Self::Env,
+        Self::Programs,
+    ];
+}
+
 /// A new process has taken the agent over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncarnationBegan {

@@ -115,6 +115,8 @@ kinds! {
         AgentStarted = "agent_started" v 1,
         AgentStopped = "agent_stopped" v 1,
         AgentFailed = "agent_failed" v 1,
+        AgentHeld = "agent_held" v 1,
+        AgentReleased = "agent_released" v 1,
         IncarnationBegan = "incarnation_began" v 1,
         IncarnationEnded = "incarnation_ended" v 1,
         ConversationBegan = "conversation_began" v 1,

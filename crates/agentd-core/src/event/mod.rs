@@ -9,6 +9,7 @@ mod content;
 mod conversation;
 mod hook;
 mod kinds;
+mod names;
 mod operation;
 mod prompt;
 mod reset;

@@ -33,6 +33,7 @@ pub enum OpVerb {
     Restore,
     Purge,
     StopTasks,
+    Import,
 }
 
 /// What a repeated request needs besides the agent's state.

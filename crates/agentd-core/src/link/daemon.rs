@@ -33,6 +33,9 @@ impl Daemon {
         if hello.v == 0 || hello.v > VERSION {
             return Greeting::Refuse(Refusal::Version);
         }
+        if state.is_held() {
+            return Greeting::Refuse(Refusal::Stale);
+        }
         let Some(seen) = hello.seen else {
             return match self.current {
                 // It has not heard its welcome: it is welcome again.

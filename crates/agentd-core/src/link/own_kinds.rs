@@ -39,6 +39,8 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::AgentStarted
         | Kind::AgentStopped
         | Kind::AgentFailed
+        | Kind::AgentHeld
+        | Kind::AgentReleased
         | Kind::ConversationBegan
         | Kind::ConversationSealed
         | Kind::PointerMoved

@@ -74,6 +74,11 @@ impl Hooks {
         })
     }
 
+    /// What ran elsewhere is not waited for here.
+    pub(super) fn abandon(&mut self) {
+        self.known.retain(Firing::is_over);
+    }
+
     pub(super) fn start(&mut self, event: &Event, body: &HookStarted) {
         let run = Run {
             started: body.clone(),

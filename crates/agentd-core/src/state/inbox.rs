@@ -94,6 +94,12 @@ impl Inbox {
         all_known
     }
 
+    /// No prompt that was accepted before that event is ever taken, not after an undo either.
+    pub(super) fn drop_before(&mut self, seq: Seq) {
+        self.queue.retain(|known| known.seq > seq);
+        self.aside.retain(|known| known.seq > seq);
+    }
+
     /// The words of a conversation were purged, those of its prompts among them.
     pub(super) fn forget(&mut self, conversation: ConversationId) {
         self.aside

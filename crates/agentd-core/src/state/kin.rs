@@ -114,6 +114,11 @@ impl Children {
         true
     }
 
+    /// Those that it had elsewhere are not its subagents here; what they have spent stays spent.
+    pub(super) fn sever(&mut self) {
+        self.known.clear();
+    }
+
     fn forget_the_oldest(&mut self) {
         let over = self.known.iter().filter(|(_, child)| child.ended.is_some());
         let over: Vec<AgentId> = over.map(|(agent, _)| *agent).collect();

@@ -6,6 +6,7 @@
 
 mod auto_reset;
 mod compactions;
+mod held;
 mod hooks;
 mod inbox;
 mod kin;
@@ -19,6 +20,7 @@ mod tree;
 mod turn;
 
 pub use compactions::{CompactionOutcome, Compactions};
+pub use held::{Held, Hold};
 pub use hooks::{Firing, Hooks, Run};
 pub use inbox::{Inbox, Queued};
 pub use kin::{Child, Children, EndedChild, Errand};
@@ -37,7 +39,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Goes up whenever the same events would fold to something else; older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 6;
+pub const FOLD_VERSION: u32 = 7;
 
 /// What an event asks of whoever holds a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +66,9 @@ pub struct AgentState {
     pub stopped: bool,
     /// Why it is not tried any more, until somebody starts it.
     pub failed: Option<FailCause>,
+    /// Whether the user has yet to release it.
+    #[serde(default)]
+    pub hold: Hold,
     pub incarnation: Incarnation,
     /// The newest incarnation has ended by itself.
     pub at_rest: bool,
@@ -105,6 +110,7 @@ impl AgentState {
             archived: false,
             stopped: false,
             failed: None,
+            hold: Hold::No,
             incarnation: Incarnation::default(),
             at_rest: true,
             resets: Resets::default(),
@@ -144,6 +150,9 @@ impl AgentState {
 
     /// What the agent is doing, as far as its journal tells.
     pub fn phase(&self) -> Phase {
+        if self.is_held() {
+            return Phase::Stopped;
+        }
         if self.resets.under_way().is_some() || self.reset_due().is_some() {
             return Phase::Resetting;
         }
@@ -198,7 +207,7 @@ impl AgentState {
                 true
             }
             // Where the events before come from changes nothing about them.
-            Body::AgentImported(_) => true,
+            Body::AgentImported(_) | Body::Quarantined(_) => true,
             Body::AgentArchived(_) => {
                 self.archived = true;
                 self.end_errand(SubagentOutcome::Deleted);
@@ -209,13 +218,12 @@ impl AgentState {
                 self.archived = false;
                 true
             }
-            Body::AgentStarted(_) => {
-                self.stopped = false;
-                self.failed = None;
-                true
-            }
+            Body::AgentStarted(_) => self.start(),
+            Body::AgentHeld(body) => self.begin_hold(event, body),
+            Body::AgentReleased(body) => self.release(body),
             Body::AgentStopped(_) => {
                 self.stopped = true;
+                self.hold.stop();
                 self.errand_stopped();
                 if self.turn.is_none() {
                     self.compactions.drop_asked();
@@ -371,7 +379,6 @@ impl AgentState {
                 self.ops.record(event, body, self.incarnation);
                 true
             }
-            Body::Quarantined(_) => true,
 
             // What was said is the window's business.
             Body::Prompt(_)

@@ -6,6 +6,9 @@ use crate::event::After;
 impl AgentState {
     /// Whether there is something to do that needs a process.
     pub fn needs_process(&self) -> bool {
+        if self.is_held() {
+            return false;
+        }
         if self.ends_turn() {
             // The turn is to end, and only a process can end it as it should.
             return self.turn.is_some();

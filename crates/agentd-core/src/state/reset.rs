@@ -101,6 +101,12 @@ impl Resets {
         self.scheduled = Some(event.seq);
     }
 
+    /// What was under way elsewhere does not go on here.
+    pub(super) fn abandon(&mut self) {
+        self.under_way = None;
+        self.scheduled = None;
+    }
+
     pub(super) fn begin(&mut self, event: &Event, body: &ResetBegan) -> bool {
         let was_free = self.under_way.is_none();
         self.scheduled = None;

@@ -90,13 +90,13 @@ fn open(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>, fire: Fir
 
 /// No process before these have spoken; what they say is the first thing that it sees.
 pub fn hold(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>, fire: Fire) {
-    guard.held += 1;
+    guard.awaiting_hooks += 1;
     let (daemon, desk) = (Arc::clone(daemon), Arc::clone(desk));
     spawn("a session's first hooks", async move {
         // What they said is in the commit that says how the last of them ended.
         drop(daemon.fire(&desk, fire).await);
         let mut guard = desk.lock().await;
-        guard.held -= 1;
+        guard.awaiting_hooks -= 1;
         guard.changed();
         daemon.mind(&desk, &mut guard);
     });

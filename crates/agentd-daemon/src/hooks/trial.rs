@@ -5,6 +5,7 @@ use super::sandbox;
 use super::sources::{self, Source};
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::lifecycle::held;
 use crate::problem::Result;
 use crate::spawn::spawn;
 use agentd_client::api::{
@@ -110,6 +111,10 @@ pub fn check(text: &str) -> CheckedHooks {
 
 /// Runs what would run, and writes nothing.
 pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
+    if let Some(name) = &ask.agent {
+        let desk = daemon.any(name).await?;
+        held::check_released(&desk.lock().await.state)?;
+    }
     let whose = whose(daemon, ask.agent.as_deref(), ask.cwd.as_deref()).await?;
     let mut occasion = Occasion::sample(ask.event);
     occasion.fields.extend(ask.fields);

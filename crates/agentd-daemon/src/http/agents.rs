@@ -6,7 +6,7 @@ use crate::lifecycle::create::canonical;
 use crate::lifecycle::{self, ops::Asked};
 use crate::problem::of_store;
 use crate::view;
-use agentd_client::api::{Agent, Agents, Create, Created, Import, List};
+use agentd_client::api::{Agent, Agents, Create, Created, Held, Import, List};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::OpVerb;
 use agentd_core::spec::AgentSpec;
@@ -90,6 +90,12 @@ pub async fn spec(
     let desk = daemon.any(&name).await?;
     let spec = (*desk.lock().await.state.spec).clone();
     Ok(Said(spec))
+}
+
+/// What an imported agent contains that is held.
+pub async fn held(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Held> {
+    let desk = daemon.any(&name).await?;
+    Ok(Said(lifecycle::held::contents(&daemon, &desk).await?))
 }
 
 pub async fn set_spec(

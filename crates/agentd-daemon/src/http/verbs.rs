@@ -20,7 +20,11 @@ trait About {
 }
 
 impl About for Start {
-    fn about(&self) -> impl serde::Serialize {}
+    fn about(&self) -> impl serde::Serialize {
+        // To release an agent and keep nothing is what a start of one that is not held asks for, too.
+        let keep = self.release.as_ref().map(|release| &release.keep);
+        keep.filter(|keep| !keep.is_empty())
+    }
 }
 
 impl About for Stop {

@@ -17,6 +17,9 @@ pub async fn archive(
     ask: Archive,
     asked: &Asked,
 ) -> Result<Ended> {
+    if desk.lock().await.state.is_held() {
+        return held(desk, ask, asked).await;
+    }
     // It takes several steps: the op is on record before the first, and whoever asks again has the rest made.
     let began = {
         let mut guard = desk.lock().await;
@@ -53,6 +56,19 @@ pub async fn archive(
         Some(began) => ended(daemon, desk, began).await,
         None => Ok(ended_now),
     }
+}
+
+/// Nothing of one that is held runs, and what its journal says of tasks and subagents is a stranger's word: one step.
+async fn held(desk: &Desk, ask: Archive, asked: &Asked) -> Result<Ended> {
+    let mut guard = desk.lock().await;
+    if !guard.state.archived {
+        let about = None;
+        let reason = ask.reason.map(|text| Note { about, text }.into());
+        let archived = [Body::from(AgentArchived {})].into_iter();
+        let bodies = archived.chain(reason).chain(asked.line());
+        guard.note(bodies).await?;
+    }
+    Ok(Ended::default())
 }
 
 /// What was ended since then for the agent to be put away, as its journal has it.

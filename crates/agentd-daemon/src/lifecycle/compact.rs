@@ -1,6 +1,7 @@
 //! A compaction that somebody asks for: on record first, made by the agent's process between two turns, waited
 //! for here.
 
+use super::held;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
@@ -27,6 +28,7 @@ pub async fn compact(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Compact) -> Re
             if guard.state.ops.get(op).is_some() || guard.state.resets.asked_for(op).is_some() {
                 return Err(of_refusal(&Refused::OtherOp(Box::new(op))));
             }
+            held::check_released(&guard.state)?;
             check(&guard)?;
             let bodies = bodies(op, ask.instructions)?;
             daemon.supply(&mut guard, &ask.env);

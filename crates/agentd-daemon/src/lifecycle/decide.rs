@@ -2,6 +2,7 @@
 //! whichever client, and only for the call that the user saw.
 
 use super::create::check_spec;
+use super::held;
 use super::ops::Asked;
 use super::send;
 use crate::caller::Caller;
@@ -58,6 +59,7 @@ pub async fn decide(
     }
     let desk = &asker;
     let mut guard = desk.lock().await;
+    held::check_released(&guard.state)?;
     if !is_asked(&guard, approval) {
         let what = format!("no call waits for approval as {approval}");
         return Err(Problem::new(Kind::Conflict, what)

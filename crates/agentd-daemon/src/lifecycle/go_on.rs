@@ -1,8 +1,8 @@
 //! Takes up a turn that a limit ended, or one that waits after a crash or for a key. Where a turn waits for a
 //! subagent that waits, that one is meant.
 
-use super::GRACE;
 use super::ops::Asked;
+use super::{GRACE, held};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::problem::Result;
@@ -45,6 +45,7 @@ pub async fn go_on(
 async fn this(daemon: &Arc<Daemon>, desk: &Arc<Desk>, start: Start, asked: &Asked) -> Result<()> {
     {
         let mut guard = desk.lock().await;
+        held::check_released(&guard.state)?;
         let made = asked.made(&guard.state)?.map(|made| made.has_gone_on);
         let paused = guard.state.turn.as_ref().and_then(|turn| turn.paused);
         let last = guard.state.last_turn_here().map(|turn| turn.status);

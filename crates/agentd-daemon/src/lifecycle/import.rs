@@ -1,43 +1,46 @@
-//! Takes an agent from a portable file, under its own name or another one.
+//! Takes an agent from a portable file, under its own name or another one. It is held until the user starts it.
 
+use super::ops::Asked;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::lifecycle::create::checked_name;
 use crate::problem::{Result, of_store};
-use agentd_client::api::Import;
+use agentd_client::api;
+use agentd_core::event::OpVerb;
+use agentd_core::hook::digest;
 use agentd_core::id::{AgentId, OpId};
-use agentd_store::{ImportAs, Imported};
+use agentd_process::failpoint;
+use agentd_store::{Import, ImportAs, Imported};
 use bytes::Bytes;
 use std::io::Cursor;
 
-/// A copy has an id that follows from its op: asked for again, it is made once.
+/// The op is in the commit of the import: sent again, it is found there, under the agent's own id or the copy's, which
+/// follows from the op.
 pub async fn import(
     daemon: &Daemon,
-    ask: Import,
+    ask: api::Import,
     op: Option<OpId>,
     file: Bytes,
 ) -> Result<Imported> {
-    let copy = op.map(AgentId::of_op);
-    if let (Some(copy), Some(_)) = (copy, &ask.name)
-        && daemon.desk(copy).await.is_ok()
-    {
-        return Ok(Imported {
-            agent: copy,
-            events: 0,
-            displaced: None,
-        });
-    }
-    let input = Box::new(Cursor::new(file));
-    let imported = match ask.name {
-        Some(name) => {
-            let under = ImportAs {
-                name: checked_name(&name)?,
-                id: copy.unwrap_or_else(|| AgentId::new(clock::new_id())),
-                at: clock::now(),
-            };
-            daemon.store.import_as(input, under).await
-        }
-        None => daemon.store.import(input).await,
+    let asked = Asked::new(op, OpVerb::Import, &(&ask.name, digest(&[&file])))?;
+    let under = match &ask.name {
+        Some(name) => Some(ImportAs {
+            name: checked_name(name)?,
+            id: op.map_or_else(|| AgentId::new(clock::new_id()), AgentId::of_op),
+        }),
+        None => None,
     };
-    imported.map_err(|error| of_store(&error))
+    let order = Import {
+        at: clock::now(),
+        operation: asked.operation(),
+        under,
+    };
+    let input = Box::new(Cursor::new(file));
+    let imported = daemon.store.import(input, order).await;
+    failpoint::hit("after", "import");
+    let imported = imported.map_err(|error| of_store(&error))?;
+    // It may be at hand as another agent's ancestor, from before it was held.
+    let desk = daemon.desk(imported.agent).await?;
+    desk.lock().await.written_elsewhere();
+    Ok(imported)
 }

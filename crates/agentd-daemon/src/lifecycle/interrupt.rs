@@ -1,8 +1,8 @@
 //! The turn under way ends now; the next prompt is answered. A prompt that hooks are being asked about has no turn
 //! yet: it gets one that ends at once, and its hooks are ended with it.
 
-use super::GRACE;
 use super::ops::Asked;
+use super::{GRACE, held};
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
 use crate::hooks::run;
@@ -24,6 +24,7 @@ enum Target {
 pub async fn interrupt(daemon: &Arc<Daemon>, desk: &Arc<Desk>, asked: &Asked) -> Result<()> {
     let target = {
         let mut guard = desk.lock().await;
+        held::check_released(&guard.state)?;
         let made = asked
             .made(&guard.state)?
             .map(|made| made.operation.receipt.clone());

@@ -63,12 +63,23 @@ impl Asked {
 
     /// The same, with what a repeated request needs.
     pub fn with(&self, receipt: OpReceipt) -> Option<Body> {
-        let operation = |op| Operation {
-            op,
+        let operation = self.operation()?;
+        Some(
+            Operation {
+                receipt,
+                ..operation
+            }
+            .into(),
+        )
+    }
+
+    /// The record itself, for a change that the store makes.
+    pub fn operation(&self) -> Option<Operation> {
+        Some(Operation {
+            op: self.op?,
             verb: self.verb,
             digest: self.digest.clone(),
-            receipt,
-        };
-        self.op.map(|op| operation(op).into())
+            receipt: OpReceipt::None,
+        })
     }
 }

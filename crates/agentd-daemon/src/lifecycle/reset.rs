@@ -3,7 +3,7 @@
 
 mod hooks;
 
-use super::{GRACE, check_generation, end_background, kill, place, quiet, stretch};
+use super::{GRACE, check_generation, end_background, held, kill, place, quiet, stretch};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::desk::{Desk, Guard};
@@ -45,6 +45,7 @@ pub async fn ordered(
     ask: Reset,
 ) -> Result<Receipt> {
     let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
+    held::check_released(&guard.state)?;
     if guard.state.mode == Mode::Oneshot {
         let what = "reset is only for persistent agents";
         return Err(Problem::new(Kind::Refused, what));

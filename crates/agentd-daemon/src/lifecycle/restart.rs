@@ -1,7 +1,7 @@
 //! A new process. The turn is left unfinished, and goes on in it.
 
 use super::ops::Asked;
-use super::{GRACE, kill};
+use super::{GRACE, held, kill};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::hooks::{observe, session};
@@ -21,6 +21,7 @@ pub async fn restart(
     let grace = ask.grace_ms.map_or(GRACE, Duration::from_millis);
     let before = {
         let mut guard = desk.lock().await;
+        held::check_released(&guard.state)?;
         let made = asked.made(&guard.state)?.map(|made| made.incarnation);
         match made {
             // Its new process has come.
@@ -35,7 +36,7 @@ pub async fn restart(
         guard.starts.forgive();
         daemon.supply(&mut guard, &ask.env);
         // They are told when the process is gone.
-        guard.held += 1;
+        guard.awaiting_hooks += 1;
         end_process(&mut guard);
         let before = guard.process.as_ref().and_then(|process| process.identity);
         // Before it is gone: whoever sees it go starts the next one.
@@ -55,7 +56,7 @@ pub async fn restart(
     let mut guard = desk.lock().await;
     observe::restarts(daemon, desk, "restart", 0);
     session::goes_on(daemon, desk, &mut guard, None);
-    guard.held -= 1;
+    guard.awaiting_hooks -= 1;
     daemon.mind(desk, &mut guard);
     Ok(())
 }

@@ -29,7 +29,9 @@ pub async fn restore(
     }
     let renamed = name.filter(|name| *name != guard.state.name);
     let renamed = renamed.map(|name| Body::from(AgentRenamed { name }));
-    let restored: [Body; 2] = [AgentRestored {}.into(), AgentStarted {}.into()];
+    // One that is held stays so.
+    let started = (!guard.state.is_held()).then(|| Body::from(AgentStarted {}));
+    let restored = [Body::from(AgentRestored {})].into_iter().chain(started);
     let bodies = renamed.into_iter().chain(restored).chain(asked.line());
     let events = guard.note(bodies).await?;
     let at = events.first().map(|event| event.seq);

@@ -1,14 +1,16 @@
-//! From now on the agent runs whenever there is something to do.
+//! From now on the agent runs whenever there is something to do. One that is held is released first.
 
 use super::ops::Asked;
-use super::{GRACE, quiet};
+use super::{GRACE, held, quiet};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
 use crate::hooks::session;
 use crate::problem::Result;
-use agentd_client::api::Start;
+use agentd_client::api::{Release, Start};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{AgentStarted, Body};
+use agentd_core::state::Hold;
+use agentd_process::failpoint;
 use std::sync::Arc;
 
 pub async fn start(
@@ -17,10 +19,11 @@ pub async fn start(
     start: Start,
     asked: &Asked,
 ) -> Result<()> {
+    release(daemon, desk, start.release.as_ref(), asked).await?;
     let is_stopping = {
         let guard = desk.lock().await;
         let is_made = asked.is_made(&guard.state)?;
-        if is_made && guard.state.stopped {
+        if is_made && guard.state.stopped && guard.state.hold == Hold::No {
             // It was started, and stopped again since.
             return Ok(());
         }
@@ -37,13 +40,36 @@ pub async fn start(
     daemon.supply(&mut guard, &start.env);
     guard.starts.forgive();
     let is_made = asked.is_made(&guard.state)?;
-    if !is_made && (guard.state.stopped || guard.state.failed.is_some()) {
+    let is_down = guard.state.stopped || guard.state.failed.is_some();
+    if is_down && (!is_made || guard.state.hold == Hold::Released) {
+        let op = asked.line().filter(|_| !is_made);
         let bodies = [Body::from(AgentStarted {})].into_iter();
-        let events = guard.note(bodies.chain(asked.line())).await?;
+        let events = guard.note(bodies.chain(op)).await?;
         let at = events.first().map(|event| event.seq);
         session::goes_on(daemon, desk, &mut guard, at);
     }
     guard.wanted = true;
     daemon.mind(desk, &mut guard);
+    Ok(())
+}
+
+/// Releases an agent that is held: the op, what is dropped and the release are one append.
+async fn release(
+    daemon: &Arc<Daemon>,
+    desk: &Arc<Desk>,
+    ask: Option<&Release>,
+    asked: &Asked,
+) -> Result<()> {
+    let mut guard = desk.lock().await;
+    if !guard.state.is_held() || asked.is_made(&guard.state)? {
+        return Ok(());
+    }
+    let bodies = held::release(&guard, ask)?;
+    let events = guard.note(bodies.into_iter().chain(asked.line())).await?;
+    failpoint::hit("after", "agent_released");
+    if !guard.state.stopped {
+        let at = events.first().map(|event| event.seq);
+        session::goes_on(daemon, desk, &mut guard, at);
+    }
     Ok(())
 }

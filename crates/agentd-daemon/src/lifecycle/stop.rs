@@ -10,6 +10,7 @@ use crate::problem::Result;
 use agentd_client::api::{Ended, Stop};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{AgentStopped, Body, Mode, TurnStatus};
+use agentd_core::state::Hold;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,13 +22,18 @@ pub async fn stop(
 ) -> Result<Ended> {
     let stopped = {
         let mut guard = desk.lock().await;
+        if guard.state.is_held() {
+            // It does not run.
+            return Ok(Ended::default());
+        }
         if asked.is_made(&guard.state)? && !guard.state.stopped {
             // It was stopped, and started again since.
             return Ok(Ended::default());
         }
         guard.wanted = false;
         let is_over = is_over(&guard);
-        let events = match guard.state.stopped {
+        let is_stopped = guard.state.stopped && guard.state.hold == Hold::No;
+        let events = match is_stopped {
             true => Vec::new(),
             false => {
                 let bodies = [Body::from(AgentStopped {})].into_iter();

@@ -1,6 +1,6 @@
 //! Puts a portable file's agents in their place, all of them or none.
 
-mod under;
+mod adopt;
 
 use super::agents::{self, Line};
 use super::head::Tip;
@@ -13,7 +13,7 @@ use crate::chain::{Hash, hex};
 use crate::error::{Error, Result};
 use crate::export::{Item, Parsed, Row};
 use crate::rechain::rechain;
-use crate::store::{ImportAs, Imported};
+use crate::store::{Import, Imported};
 use agentd_core::event::{AgentImported, Body, Kind};
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::AgentState;
@@ -33,11 +33,19 @@ struct Target {
 pub fn import(
     databases: &Databases,
     parsed: Parsed,
-    under: Option<&ImportAs>,
+    order: Import,
     tips: &mut Vec<Tip>,
 ) -> Result<(Imported, Option<Written>)> {
     let journal = &databases.journal;
-    let (parsed, origin) = match under {
+    if let Some(agent) = made_before(databases, parsed.agent, &order)? {
+        let imported = Imported {
+            agent,
+            events: 0,
+            displaced: None,
+        };
+        return Ok((imported, None));
+    }
+    let (parsed, origin) = match &order.under {
         Some(under) if is_listed(journal, parsed.agent)? => {
             let origin = origin(&parsed)?;
             (rechain(parsed, under.id)?, Some(origin))
@@ -73,9 +81,7 @@ pub fn import(
         let mut entry = readable(databases, agent)?;
         check_origins(databases, &entry.state)?;
         if agent == parsed.agent {
-            if let Some(under) = under {
-                under::adopt(journal, &mut entry, under, origin)?;
-            }
+            adopt::adopt(journal, &mut entry, order, origin)?;
             tips.push(tip(journal, &entry)?);
             let written = Written::Event {
                 num: entry.num,
@@ -93,6 +99,29 @@ pub fn import(
         tips.push(tip(journal, &entry)?);
     }
     Err(Error::BadExport("an agent without events".to_owned()))
+}
+
+/// The agent that this very op has imported, under its own id or another one.
+fn made_before(databases: &Databases, agent: AgentId, order: &Import) -> Result<Option<AgentId>> {
+    let Some(operation) = &order.operation else {
+        return Ok(None);
+    };
+    let copy = order.under.as_ref().map(|under| under.id);
+    for agent in [Some(agent), copy].into_iter().flatten() {
+        if !is_listed(&databases.journal, agent)? {
+            continue;
+        }
+        let (state, _) = load::state(databases, agent)?;
+        match state.made(operation.op, operation.verb, &operation.digest) {
+            Ok(Some(_)) => return Ok(Some(agent)),
+            Ok(None) => {}
+            Err(_) => {
+                let op = Box::new(operation.op);
+                return Err(Error::OtherOp { op });
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// The last event of an agent, for the head.
@@ -125,7 +154,7 @@ fn origin(parsed: &Parsed) -> Result<AgentImported> {
 }
 
 /// Whether the agent is there, and not only as another one's ancestor.
-fn is_listed(journal: &Connection, agent: AgentId) -> Result<bool> {
+pub fn is_listed(journal: &Connection, agent: AgentId) -> Result<bool> {
     let listed: Option<i64> = journal
         .query_row(
             "SELECT listed FROM agent WHERE id = ?1",
@@ -270,6 +299,11 @@ fn check_origins(databases: &Databases, state: &AgentState) -> Result<()> {
 /// Gives the imported agent its line and its names. Returns the agent whose alias its name was.
 fn list(journal: &Connection, mut entry: Entry) -> Result<Option<AgentId>> {
     let mut displaced = None;
+    if entry.state.name.parse::<AgentId>().is_ok() {
+        // An id is always an id: it would be found in place of the agent that has it.
+        let name = entry.state.name;
+        return Err(Error::NameIsId { name });
+    }
     // An archived one has given its names back.
     if !entry.state.archived {
         let names = Body::from(agentd_core::event::AgentRestored {});

@@ -51,6 +51,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use writer::Writer;
 
+pub(crate) use blobs::MAX_EVENT_BYTES;
 pub use options::{Mutants, Options, Points};
 pub use repair::{Hit, Repaired};
 
@@ -250,22 +251,20 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn import(&self, input: Box<dyn Read + Send>) -> Result<Imported> {
-        let parsed = self
-            .inner
-            .readers
-            .run(move |_| crate::export::read(input))
-            .await?;
-        self.inner.writer.import(parsed, None).await
+    async fn is_listed(&self, agent: AgentId) -> Result<bool> {
+        let readers = &self.inner.readers;
+        readers
+            .run(move |db| import::is_listed(&db.journal, agent))
+            .await
     }
 
-    async fn import_as(&self, input: Box<dyn Read + Send>, under: ImportAs) -> Result<Imported> {
+    async fn import(&self, input: Box<dyn Read + Send>, order: Import) -> Result<Imported> {
         let parsed = self
             .inner
             .readers
             .run(move |_| crate::export::read(input))
             .await?;
-        self.inner.writer.import(parsed, Some(under)).await
+        self.inner.writer.import(parsed, order).await
     }
 
     async fn would_purge(

@@ -6,7 +6,7 @@ use agentd_core::event::{Body, NewEvent, Note};
 use agentd_core::id::{Incarnation, Seq};
 use agentd_core::time::Timestamp;
 use agentd_store::{
-    Ack, Append, Disk, DraftAck, DraftChunk, Error, Fence, Options, SearchQuery, Source,
+    Ack, Append, Disk, DraftAck, DraftChunk, Error, Fence, Import, Options, SearchQuery, Source,
     SqliteStore, Store as _,
 };
 use agentd_testkit::faulty_disk::{Fault, FaultyDisk, FileKind, How, Op};
@@ -616,7 +616,8 @@ fn an_import_that_fails_leaves_everything_as_it_was() {
         let empty = other.open();
         other.disk.fail(full);
         let file = std::fs::File::open(&path).unwrap();
-        let refused = empty.import(Box::new(file)).await;
+        let order = Import::at(Timestamp::from_millis(1));
+        let refused = empty.import(Box::new(file), order.clone()).await;
         assert!(
             matches!(refused, Err(Error::NotCommitted(Disk::Full))),
             "{refused:?}"
@@ -625,9 +626,12 @@ fn an_import_that_fails_leaves_everything_as_it_was() {
         assert!(matches!(nothing, Err(Error::NoSuchAgent { .. })));
         other.disk.heal();
         let file = std::fs::File::open(&path).unwrap();
-        empty.import(Box::new(file)).await.unwrap();
+        empty.import(Box::new(file), order).await.unwrap();
         let there = empty.load(author.agent).await.unwrap();
-        assert_eq!(there.state, store.load(author.agent).await.unwrap().state);
+        let exported = store.load(author.agent).await.unwrap();
+        assert!(there.state.is_held());
+        assert_eq!(there.state.head, exported.state.head.next());
+        assert_eq!(there.window, exported.window);
     });
 }
 

@@ -5,7 +5,7 @@ use agentd_core::event::{NewEvent, Note};
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::time::Timestamp;
 use agentd_store::{
-    Append, DraftChunk, Error, HeadState, Options, SqliteStore, Store as _, Unreadable,
+    Append, DraftChunk, Error, HeadState, Import, Options, SqliteStore, Store as _, Unreadable,
 };
 use agentd_testkit::faulty_disk::{Fault, FaultyDisk, FileKind, How, Op};
 use std::fs;
@@ -297,7 +297,8 @@ fn whatever_appends_events_updates_the_head() {
         let second = other.open();
         second.rest().await.unwrap();
         let input = Box::new(fs::File::open(&file).unwrap());
-        second.import(input).await.unwrap();
+        let order = Import::at(Timestamp::from_millis(1));
+        second.import(input, order).await.unwrap();
         assert!(notices_lost_log(&other));
 
         // A claim that sets a damaged tail aside writes an event, too.

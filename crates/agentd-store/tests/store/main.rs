@@ -13,6 +13,7 @@ mod damage;
 mod draft;
 mod faults;
 mod head;
+mod hostile;
 mod lab;
 mod list;
 mod migrations;

@@ -3,6 +3,7 @@
 use super::tell;
 use crate::connect;
 use crate::error::Error;
+use crate::op::Op;
 use crate::output::Output;
 use agentd_client::api::Import;
 use std::io::Read as _;
@@ -16,7 +17,10 @@ Examples:
 
 The agent comes with its id, its names, all its conversations and what they cost. It is refused where an \
 agent of that id or name is there already, unless --as gives it another name: the journal is verified, and kept \
-under a new id that records where it comes from. A copy of an agent with a turn under way is stopped.";
+under a new id that records where it comes from.
+
+Its settings, its queue and its hooks may be a stranger's: the agent is held. Nothing of it runs before `agentd \
+start`, which shows what it contains.";
 
 /// Take an agent from a file that `agentd export` wrote
 #[derive(Debug, clap::Args)]
@@ -28,6 +32,8 @@ pub struct Args {
     /// Import it under another name; where the agent is there already, as a copy with an id of its own
     #[arg(long = "as", value_name = "NAME")]
     name_it: Option<String>,
+    #[command(flatten)]
+    op: Op,
     /// Print the agent as one JSON object
     #[arg(long)]
     json: bool,
@@ -41,7 +47,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let import = Import {
         name: args.name_it.clone(),
     };
-    let client = connect::client().await?;
+    let client = connect::client().await?.under(args.op.id);
     let agent = client.import(bytes.into(), &import).await?;
     tell(&agent, args.json, out)?;
     match args.json {

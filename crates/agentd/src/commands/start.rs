@@ -1,29 +1,42 @@
 //! `agentd start`.
 
 use super::tell;
-use crate::complete;
-use crate::connect;
-use crate::error::Error;
-use crate::keys;
+use crate::error::{Error, Exit};
 use crate::op::Op;
 use crate::output::Output;
-use crate::providers;
-use agentd_client::api::Start;
+use crate::{ask, complete, connect, keys, providers, render};
+use agentd_client::Client;
+use agentd_client::api::{Agent, Held, Release, Start};
+use agentd_core::event::HeldPart;
+use serde::Serialize;
 
 const EXAMPLES: &str = "\
 Examples:
   agentd start coder
+  agentd start imported
+  agentd start imported --yes --keep hooks,queue
 
 It runs from now on, whenever there is something to do: after `stop`, or after it has failed. Your \
-provider keys are handed on to it.";
+provider keys are handed on to it.
 
-/// Let an agent run again that was stopped, or has failed
+An imported agent is held until its first start. That shows what the agent contains and asks; without a terminal \
+it needs --yes, and ends with exit 6 otherwise. What could act for whoever made the file is dropped, unless --keep \
+names it: its hooks, its queue, rules that allow calls, a sandbox wider than the default, variables, and programs \
+that it would start. A turn that was under way ends.";
+
+/// Start an agent that was imported or stopped, or has failed
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
+    /// Start an imported agent without asking
+    #[arg(short, long)]
+    yes: bool,
+    /// What an imported agent keeps
+    #[arg(long, value_name = "PART", value_delimiter = ',', requires = "yes")]
+    keep: Vec<Part>,
     #[command(flatten)]
     op: Op,
     /// Print the agent as one JSON object
@@ -31,11 +44,110 @@ pub struct Args {
     json: bool,
 }
 
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Part {
+    /// The hooks in its settings
+    Hooks,
+    /// Prompts that wait
+    Queue,
+    /// Rules that allow calls
+    Permissions,
+    /// A sandbox that is wider than the default, and paths outside the working directory
+    Sandbox,
+    /// Environment variables in its settings
+    Env,
+    /// MCP servers, and the program of an `acp` or `command` runtime
+    Programs,
+}
+
+impl From<Part> for HeldPart {
+    fn from(part: Part) -> Self {
+        match part {
+            Part::Hooks => Self::Hooks,
+            Part::Queue => Self::Queue,
+            Part::Permissions => Self::Permissions,
+            Part::Sandbox => Self::Sandbox,
+            Part::Env => Self::Env,
+            Part::Programs => Self::Programs,
+        }
+    }
+}
+
+/// The agent, and what it contained when it was released.
+#[derive(Serialize)]
+struct Started<'a> {
+    #[serde(flatten)]
+    agent: &'a Agent,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<&'a Held>,
+}
+
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let env = providers::env(&providers::catalog()?);
     let client = connect::client().await?;
     let client = client.under(args.op.id);
-    let agent = client.start(&args.name, &Start { env }).await?;
-    let agent = keys::go_on(&client, agent).await?;
-    tell(&agent, args.json, out)
+    let keep: Vec<HeldPart> = args.keep.iter().copied().map(HeldPart::from).collect();
+    let held = match client.agent(&args.name).await?.held {
+        true => Some(client.held(&args.name).await?),
+        false => None,
+    };
+    if let Some(held) = &held {
+        confirm(args, held, &keep, out).await?;
+    }
+    // Also where it is not held any more: this may be the second try of what released it.
+    let release = Release {
+        keep,
+        head: held.as_ref().map(|held| held.head),
+    };
+    let start = Start {
+        env,
+        release: (args.yes || held.is_some()).then_some(release),
+    };
+    let agent = started(&client, args, &start).await?;
+    match (args.json, &held) {
+        (true, Some(_)) => out.json(&Started {
+            agent: &agent,
+            held: held.as_ref(),
+        }),
+        (json, _) => tell(&agent, json, out),
+    }
+}
+
+async fn started(client: &Client, args: &Args, start: &Start) -> Result<Agent, Error> {
+    let agent = client.start(&args.name, start).await?;
+    keys::go_on(client, agent).await
+}
+
+/// Shows what a held agent contains, and asks.
+async fn confirm(
+    args: &Args,
+    held: &Held,
+    keep: &[HeldPart],
+    out: &mut Output,
+) -> Result<(), Error> {
+    let name = &args.name;
+    if !args.json {
+        for line in render::held::lines(held, keep) {
+            out.line(line)?;
+        }
+    }
+    if args.yes {
+        return Ok(());
+    }
+    let waits = || {
+        let what = format!("{name} is held, and was not started");
+        Error::new(Exit::Waiting, what).next(format!("agentd start {name} --yes"))
+    };
+    if args.json {
+        out.json(held)?;
+        return Err(waits().printed());
+    }
+    if !ask::is_possible() {
+        return Err(waits().because("nobody is at a terminal to be asked"));
+    }
+    let answer = ask::line("start it? [y/N]").await?;
+    match answer.as_deref() {
+        Some("y" | "Y" | "yes") => Ok(()),
+        _ => Err(waits()),
+    }
 }

@@ -150,6 +150,8 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
         }
         Body::AgentRenamed(renamed) => quiet(&format!("renamed to {}", renamed.name)),
         Body::AgentImported(from) => quiet(&format!("imported, a copy of agent {}", from.agent)),
+        Body::AgentHeld(_) => quiet("held until it is started"),
+        Body::AgentReleased(_) => quiet("released"),
         Body::AgentArchived(_) => quiet("archived"),
         Body::AgentRestored(_) => quiet("restored"),
         Body::Compacted(_) => quiet("compacted"),

@@ -4,6 +4,7 @@ pub mod agent;
 pub mod approval;
 pub mod conversation;
 pub mod event;
+pub mod held;
 pub mod kin;
 pub mod receipt;
 pub mod table;

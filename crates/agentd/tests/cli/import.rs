@@ -17,9 +17,10 @@ fn elsewhere_it_is_the_same_agent() {
     )
     .unwrap();
     let after = other.json(&["import", "agent.zst"]);
-    for key in ["id", "name", "conversation", "usage", "head"] {
+    for key in ["id", "name", "conversation", "usage"] {
         assert_eq!(after[key], before[key], "{key}");
     }
+    assert_eq!(after["held"], true);
     assert!(other.ok(&["logs", "coder"]).contains("hello"));
 }
 
@@ -43,6 +44,8 @@ fn under_another_name_it_is_a_copy_with_an_id_of_its_own() {
         .find(|event| event["kind"] == "agent_imported");
     assert_eq!(from.unwrap()["body"]["agent"], before["id"]);
     // Each goes on by itself.
+    place.refused(6, &["send", "copy", "run `echo early`"]);
+    place.ok(&["start", "copy", "--yes"]);
     place.ok(&["send", "copy", "run `echo more`"]);
     assert_eq!(place.json(&["show", "coder"])["head"], before["head"]);
     place.ok(&["daemon", "stop"]);

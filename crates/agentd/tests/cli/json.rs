@@ -3,7 +3,7 @@
 use super::place::{Place, until};
 use agentd_client::api::*;
 use agentd_core::event::{
-    BeginSource, Mode, PauseReason, SealReason, SubagentOutcome, TaskExit, TurnStatus,
+    BeginSource, HoldReason, Mode, PauseReason, SealReason, SubagentOutcome, TaskExit, TurnStatus,
 };
 use agentd_core::hook::{self, HookEvent, Layer, OnFailure};
 use agentd_core::id::*;
@@ -112,6 +112,7 @@ fn agent() -> Agent {
             outcome: Some(SubagentOutcome::Completed),
         }],
         archived: false,
+        held: true,
         stopped: false,
         displaced: Some(agent_ref()),
         untrusted_hooks: Some(text()),
@@ -121,6 +122,47 @@ fn agent() -> Agent {
 
 fn agent_approvals() -> Vec<Approval> {
     agent().approvals
+}
+
+fn held() -> Held {
+    let at = Timestamp::from_millis(0);
+    Held {
+        agent: agent_ref(),
+        reason: HoldReason::Imported,
+        since: at,
+        from: None,
+        head: Seq(1),
+        created_at: at,
+        conversations: 1,
+        turns: 1,
+        queued: 1,
+        queue: vec![HeldPrompt {
+            prompt: PromptId::new(ID),
+            at,
+            text: Some(text()),
+        }],
+        turn: None,
+        approvals: agent_approvals(),
+        tasks: 0,
+        settings: HeldSettings {
+            provider: None,
+            model: None,
+            cwd: None,
+            runtime: Runtime::Native,
+            command: None,
+            tools: None,
+            allows: Vec::new(),
+            approval: None,
+            sandbox: None,
+            network: None,
+            writable: Vec::new(),
+            readable: Vec::new(),
+            env: Vec::new(),
+            hooks: Vec::new(),
+            mcp: BTreeMap::new(),
+        },
+        drops: Vec::new(),
+    }
 }
 
 fn conversation() -> Conversation {
@@ -284,6 +326,10 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
         transcript: text(),
     };
     same("checkpoint", &json!(checkpoint));
+    let held = held();
+    same("held", &json!(held));
+    same("held prompt", &json!(held.queue[0]));
+    same("held settings", &json!(held.settings));
     let ended = Ended {
         tasks: Vec::new(),
         subagents: Vec::new(),

@@ -116,7 +116,7 @@ fn what_opens_a_conversation_opens_it_under_another_daemon_too() {
     std::fs::write(house.work().join("go"), "").unwrap();
     // Whoever made it has gone, and its key with the daemon.
     let env = house.caller();
-    let start = agentd_client::api::Start { env };
+    let start = agentd_client::api::Start::with(env);
     house.block(house.client().start("coder", &start)).unwrap();
     assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
     assert_eq!(house.effects(), ["asked"]);

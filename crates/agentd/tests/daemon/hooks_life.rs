@@ -36,7 +36,7 @@ fn an_agent_starts_is_stopped_goes_on_and_is_restarted() {
     assert_eq!(until_heard(&house, "AgentExit")["reason"], "stopped");
     let env = house.caller();
     house
-        .block(house.client().start("coder", &Start { env }))
+        .block(house.client().start("coder", &Start::with(env)))
         .unwrap();
     until("resume", || {
         (sources(&house) == ["startup", "resume"]).then_some(())

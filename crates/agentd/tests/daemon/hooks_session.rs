@@ -195,7 +195,7 @@ fn what_two_hooks_say_to_one_that_goes_on_is_there_once() {
     );
     let env = house.caller();
     house
-        .block(house.client().start("coder", &Start { env }))
+        .block(house.client().start("coder", &Start::with(env)))
         .unwrap();
     until_ended(&house, "coder", HookEvent::SessionStart);
     house.kill_daemon();

@@ -78,7 +78,7 @@ fn a_process_that_is_about_to_get_the_key_is_left_alone() {
     house.until_kind("coder", Kind::TurnPaused);
     let go_on = || {
         let (client, env) = (house.client(), house.caller());
-        house.spawn(async move { client.go_on("coder", &Start { env }).await })
+        house.spawn(async move { client.go_on("coder", &Start::with(env)).await })
     };
     let first = go_on();
     until("the second process", || {

@@ -18,6 +18,7 @@ mod daily;
 mod disk;
 mod exactly_once;
 mod fork;
+mod held;
 mod home_copied;
 mod home_lost;
 mod hooks_calls;

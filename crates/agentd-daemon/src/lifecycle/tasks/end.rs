@@ -3,6 +3,7 @@
 use super::{command, find, list, list_all};
 use crate::daemon::Daemon;
 use crate::desk::Desk;
+use crate::lifecycle::held;
 use crate::lifecycle::ops::Asked;
 use crate::lifecycle::stretch;
 use crate::problem::Result;
@@ -34,6 +35,7 @@ pub async fn stop(daemon: &Arc<Daemon>, which: &str, op: Option<OpId>) -> Result
     let desk = owner(daemon, which, &asked).await?;
     let made = {
         let guard = desk.lock().await;
+        held::check_released(&guard.state)?;
         asked.made(&guard.state)?.cloned()
     };
     let running = list(daemon, &desk).await.tasks;

@@ -44,7 +44,7 @@ enum Command {
     Purge(purge::Order),
     Import {
         parsed: Parsed,
-        under: Option<ImportAs>,
+        order: Import,
         reply: Reply<Imported>,
     },
     Rest(Reply<()>),
@@ -133,10 +133,10 @@ impl Writer {
         .await
     }
 
-    pub async fn import(&self, parsed: Parsed, under: Option<ImportAs>) -> Result<Imported> {
+    pub async fn import(&self, parsed: Parsed, order: Import) -> Result<Imported> {
         self.ask(|reply| Command::Import {
             parsed,
-            under,
+            order,
             reply,
         })
         .await
@@ -263,11 +263,11 @@ impl Thread {
             }
             Command::Import {
                 parsed,
-                under,
+                order,
                 reply,
             } => {
                 let done = self.in_transaction(|thread, databases| {
-                    import::import(databases, parsed, under.as_ref(), &mut thread.tips)
+                    import::import(databases, parsed, order, &mut thread.tips)
                 });
                 if done.is_ok() {
                     // What was imported may have been known before, as somebody's ancestor.

@@ -1,37 +1,37 @@
-//! What is appended to an imported journal: where it comes from, and its new name.
+//! What is appended to an imported journal: where it comes from, its new name, the op, and that it is held.
 
 use super::Entry;
 use crate::chain::{self, Header};
 use crate::error::{Error, Result};
 use crate::sqlite::row::{IdParam, sql_seq};
-use crate::store::ImportAs;
-use agentd_core::event::{AgentImported, AgentRenamed, AgentStopped, Body, NewEvent};
+use crate::store::Import;
+use agentd_core::event::{AgentHeld, AgentImported, AgentRenamed, Body, HoldReason, NewEvent};
+use agentd_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
-/// `origin` is there where the journal got another id.
+/// `origin` is there where the journal got another id. The hold comes behind everything from the file, which so cannot
+/// end it, and before the op, which is the user's.
 pub fn adopt(
     journal: &Connection,
     entry: &mut Entry,
-    under: &ImportAs,
+    order: Import,
     origin: Option<AgentImported>,
 ) -> Result<()> {
-    let is_copy = origin.is_some();
-    let mut bodies: Vec<Body> = origin.map(Body::from).into_iter().collect();
-    if entry.state.name != under.name {
-        let name = under.name.clone();
-        bodies.push(AgentRenamed { name }.into());
-    }
-    // The agent that it is a copy of may be at work on the same turn and the same prompts.
-    if is_copy && (entry.state.turn.is_some() || entry.state.inbox.waiting().len() > 0) {
-        bodies.push(AgentStopped {}.into());
-    }
+    let name = order.under.map(|under| under.name);
+    let name = name.filter(|name| *name != entry.state.name);
+    let reason = HoldReason::Imported;
+    let bodies = origin.map(Body::from).into_iter();
+    let bodies = bodies
+        .chain(name.map(|name| AgentRenamed { name }.into()))
+        .chain([AgentHeld { reason }.into()])
+        .chain(order.operation.map(Body::from));
     for body in bodies {
-        append(journal, entry, under, body)?;
+        append(journal, entry, order.at, body)?;
     }
     Ok(())
 }
 
-fn append(journal: &Connection, entry: &mut Entry, under: &ImportAs, body: Body) -> Result<()> {
+fn append(journal: &Connection, entry: &mut Entry, at: Timestamp, body: Body) -> Result<()> {
     let Some(conversation) = entry.state.tree.current() else {
         return Err(Error::BadExport(
             "an agent without a conversation".to_owned(),
@@ -43,7 +43,7 @@ fn append(journal: &Connection, entry: &mut Entry, under: &ImportAs, body: Body)
     let salt = chain::salt().map_err(Error::NoRandomness)?;
     let digest = chain::digest(&salt, &text, None);
     let event = NewEvent {
-        at: under.at,
+        at,
         conversation,
         turn: None,
         body,

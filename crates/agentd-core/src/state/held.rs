@@ -1,0 +1,120 @@
+//! An agent that came from outside, until the user releases it. One predicate says that it is held, one what may be
+//! written meanwhile: whatever would make it act has to be written first.
+
+use super::{AgentState, Ops};
+use crate::event::{AgentHeld, AgentReleased, Event, HeldPart, HoldReason, Kind};
+use crate::id::Seq;
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    #[default]
+    No,
+    Held(Held),
+    /// The user has released it. It starts once the turn that it came with has ended.
+    Released,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    pub reason: HoldReason,
+    pub since: Timestamp,
+    /// The event that says so: all before it came from outside.
+    pub seq: Seq,
+}
+
+impl Hold {
+    /// A stop ends what a release had begun; it releases nothing.
+    pub(super) fn stop(&mut self) {
+        if *self == Self::Released {
+            *self = Self::No;
+        }
+    }
+}
+
+impl AgentState {
+    pub const fn held(&self) -> Option<&Held> {
+        match &self.hold {
+            Hold::Held(held) => Some(held),
+            Hold::No | Hold::Released => None,
+        }
+    }
+
+    pub const fn is_held(&self) -> bool {
+        self.held().is_some()
+    }
+
+    /// Whether events of these kinds may be written together now. A held agent takes what changes nothing about its being
+    /// held, or its release; not an answer to an approval, not the start of a turn, a tool, a hook or a reset. A prompt
+    /// of the user's waits for the release.
+    pub fn accepts(&self, kinds: impl IntoIterator<Item = Kind>) -> bool {
+        if !self.is_held() {
+            return true;
+        }
+        let kinds = kinds.into_iter();
+        let mut is_harmless = true;
+        for kind in kinds {
+            if kind == Kind::AgentReleased {
+                return true;
+            }
+            is_harmless &= matches!(
+                kind,
+                Kind::SpecSet
+                    | Kind::AgentRenamed
+                    | Kind::AgentArchived
+                    | Kind::AgentRestored
+                    | Kind::AgentHeld
+                    | Kind::CheckpointSet
+                    | Kind::PromptQueued
+                    | Kind::Prompt
+                    | Kind::Operation
+                    | Kind::Note
+                    | Kind::Purged
+                    | Kind::Quarantined
+            );
+        }
+        is_harmless
+    }
+
+    pub(super) fn begin_hold(&mut self, event: &Event, body: &AgentHeld) -> bool {
+        self.hold = Hold::Held(Held {
+            reason: body.reason,
+            since: event.at,
+            seq: event.seq,
+        });
+        self.stopped = true;
+        // Agents, resets, compactions and hooks that it names are those of the place it comes from.
+        self.errand = None;
+        self.children.sever();
+        self.resets.abandon();
+        self.compactions.drop_asked();
+        self.hooks.abandon();
+        // An op of the user's is not answered by what a stranger's journal says was made under it.
+        self.ops = Ops::default();
+        true
+    }
+
+    pub(super) fn release(&mut self, body: &AgentReleased) -> bool {
+        let Hold::Held(held) = self.hold else {
+            return false;
+        };
+        self.hold = Hold::Released;
+        if !body.kept.contains(&HeldPart::Queue) {
+            self.inbox.drop_before(held.seq);
+        }
+        true
+    }
+
+    /// False for one that is held: a start does not release it.
+    pub(super) fn start(&mut self) -> bool {
+        if self.is_held() {
+            return false;
+        }
+        self.stopped = false;
+        self.failed = None;
+        self.hold = Hold::No;
+        true
+    }
+}

@@ -1,0 +1,152 @@
+//! How large a file may be that is read, and what it may unpack to: it is a stranger's.
+
+use super::Row;
+use crate::error::{Error, Result};
+use crate::sqlite::MAX_EVENT_BYTES;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub events: u64,
+    /// Bytes of one line: an event's text grows where JSON escapes it.
+    pub line: u64,
+    /// Bytes of all lines.
+    pub expanded: u64,
+    /// What any file may unpack to, however small it is.
+    pub free: u64,
+    /// Beyond that, how many bytes each byte of the file may become. What people write stays far below; a file that was
+    /// made to fill the memory does not.
+    pub ratio: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            events: 5_000_000,
+            line: 2 * MAX_EVENT_BYTES as u64,
+            expanded: 4 * 1024 * 1024 * 1024,
+            free: 256 * 1024 * 1024,
+            ratio: 100,
+        }
+    }
+}
+
+impl Limits {
+    pub fn check_events(&self, events: u64) -> Result<()> {
+        within("the number of events", events, self.events)
+    }
+
+    pub fn check_line(&self, bytes: u64) -> Result<()> {
+        within("the bytes of one line", bytes, self.line)
+    }
+
+    /// The same limit as for an event that is appended here.
+    pub fn check_event(&self, row: &Row) -> Result<()> {
+        let body = row.body.as_ref().map_or(0, String::len);
+        let apart = row.apart.as_ref().map_or(0, String::len);
+        within("the bytes of one event", (body + apart) as u64, LARGEST)
+    }
+
+    pub fn check_blob(&self, text: &str) -> Result<()> {
+        within("the bytes of one event", text.len() as u64, LARGEST)
+    }
+
+    pub fn check_expanded(&self, bytes: u64, packed: &Count) -> Result<()> {
+        within("the unpacked bytes", bytes, self.expanded)?;
+        let ratio = packed.get().saturating_mul(self.ratio);
+        within(
+            "the unpacked bytes of a file of this size",
+            bytes,
+            ratio.max(self.free),
+        )
+    }
+}
+
+const LARGEST: u64 = MAX_EVENT_BYTES as u64;
+
+const fn within(what: &'static str, found: u64, limit: u64) -> Result<()> {
+    match found > limit {
+        true => Err(Error::ExportTooLarge { what, limit }),
+        false => Ok(()),
+    }
+}
+
+/// Counts what is read from the file.
+pub struct Metered<R> {
+    input: R,
+    count: Count,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Count(Arc<AtomicU64>);
+
+impl Count {
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl<R> Metered<R> {
+    pub fn new(input: R) -> Self {
+        let count = Count::default();
+        Self { input, count }
+    }
+
+    pub fn count(&self) -> Count {
+        self.count.clone()
+    }
+}
+
+impl<R: Read> Read for Metered<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(into)?;
+        self.count.0.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Error, Limits, read_within};
+    use std::io::Cursor;
+
+    fn small() -> Limits {
+        Limits {
+            events: 3,
+            line: 1000,
+            expanded: 5000,
+            free: 2000,
+            ratio: 10,
+        }
+    }
+
+    fn refusal(text: &str) -> (&'static str, u64) {
+        let file = zstd::stream::encode_all(text.as_bytes(), 3).unwrap();
+        match read_within(Cursor::new(file), small()) {
+            Err(Error::ExportTooLarge { what, limit }) => (what, limit),
+            Err(other) => panic!("{other}"),
+            Ok(_) => panic!("it was read"),
+        }
+    }
+
+    const FIRST: &str =
+        "{\"line\":\"export\",\"format\":1,\"agent\":\"019b76da-a800-7000-8000-000000000005\"}\n";
+    const JOURNAL: &str =
+        "{\"line\":\"journal\",\"agent\":\"019b76da-a800-7000-8000-000000000005\"}\n";
+
+    #[test]
+    fn one_long_line_is_not_read_to_its_end() {
+        let text = format!("{FIRST}{}", " ".repeat(100_000));
+        assert_eq!(refusal(&text), ("the bytes of one line", 1000));
+    }
+
+    #[test]
+    fn a_small_file_may_not_become_a_large_one() {
+        let text = format!("{FIRST}{}", JOURNAL.repeat(10_000));
+        let (what, limit) = refusal(&text);
+        assert!(what.contains("unpacked bytes"), "{what}");
+        assert!(limit <= 5000);
+    }
+}
