@@ -53,7 +53,7 @@ fn busy() -> Journal {
 #[test]
 fn a_held_agent_is_stopped_and_needs_no_process_whatever_it_holds() {
     let mut journal = busy();
-    assert!(journal.state().needs_process());
+    assert_eq!(journal.state().phase(), Phase::AwaitingApproval);
     journal.push(held());
     let state = journal.state();
     assert_eq!(state.phase(), Phase::Stopped);

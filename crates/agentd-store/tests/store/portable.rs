@@ -447,7 +447,6 @@ fn a_flipped_bit_in_the_packed_file_is_refused_or_changes_nothing() {
         let store = home.open();
         let (_, fork, _) = family(&store).await;
         let file = export(&store, fork.agent).await;
-        let wanted = store.load(fork.agent).await.unwrap();
         let mut whole = 0;
         let mut abroad = Lab::new();
         let mut other = abroad.open();
@@ -458,11 +457,11 @@ fn a_flipped_bit_in_the_packed_file_is_refused_or_changes_nothing() {
             match import(&other, &changed).await {
                 Ok(_) => {
                     whole += 1;
-                    assert_eq!(other.load(fork.agent).await.unwrap(), wanted);
+                    compare(&store, &other, fork.agent).await;
                     abroad = Lab::new();
                     other = abroad.open();
                 }
-                Err(Error::BadExport(_)) => {}
+                Err(Error::BadExport(_) | Error::ExportTooLarge { .. }) => {}
                 Err(error) => panic!("bit {bit}: {error}"),
             }
         }
