@@ -154,6 +154,10 @@ mod tests {
             nextest: false,
         });
         assert!(matches!(suite.runner, Some(Runner::CargoTest)));
-        assert!(suite.shown().starts_with("RUST_BACKTRACE='0' cargo test --workspace"));
+        assert!(
+            suite
+                .shown()
+                .starts_with("RUST_BACKTRACE='0' cargo test --workspace")
+        );
     }
 }
