@@ -441,7 +441,7 @@ fn new_agents_have_what_the_user_chose_and_their_own_settings_win() {
     assert_eq!(spec.sandbox, Some(Sandbox::ReadOnly));
     assert_eq!(spec.network, Some(Network::Off));
     assert_eq!(spec.approval, Some(ApprovalMode::Never));
-    assert_eq!(spec.permissions, [rule.clone()]);
+    assert_eq!(spec.permissions, std::slice::from_ref(&rule));
     let mut own = AgentSpec {
         sandbox: Some(Sandbox::FullAccess),
         approval: Some(ApprovalMode::Always),
