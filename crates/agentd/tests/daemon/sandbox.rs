@@ -252,11 +252,11 @@ fn a_sandboxed_command_outlives_its_daemon_and_its_runtime() {
 #[test]
 fn an_interrupt_and_a_background_task_end_as_without_a_sandbox() {
     let Some(house) = house(|_| {}) else { return };
-    let call = json!({ "command": "echo up; sleep 1000", "run_in_background": true });
+    let call = json!({ "command": "echo up; sleep 98765", "run_in_background": true });
     house.completed("coder", &format!("do: call shell {call} ;; say done"));
     let tasks = house.block(house.client().tasks("coder")).unwrap();
     assert_eq!(tasks.tasks.len(), 1, "{tasks:?}");
-    let call = json!({ "command": "echo began >> effects; sleep 1000" });
+    let call = json!({ "command": "echo began >> effects; sleep 98765" });
     house.send("coder", &format!("do: call shell {call} ;; say done"));
     until("the command", || {
         (house.effects() == ["began"]).then_some(())
@@ -269,7 +269,7 @@ fn an_interrupt_and_a_background_task_end_as_without_a_sandbox() {
     house.cli(&["rm", "coder"]);
     until("the end of the task", || {
         let out = std::process::Command::new("pgrep")
-            .args(["-f", "sleep 1000"])
+            .args(["-f", "sleep 98765"])
             .output()
             .unwrap();
         (!out.status.success()).then_some(())
