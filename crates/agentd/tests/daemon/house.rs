@@ -39,6 +39,14 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// Copies the program. By another process: one that a test beside this one starts meanwhile would inherit the open file,
+/// and a program that is open for writing cannot be run.
+pub fn copy_program(to: &Path) {
+    let program = env!("CARGO_BIN_EXE_agentd");
+    let copied = Command::new("cp").arg(program).arg(to).status().unwrap();
+    assert!(copied.success());
+}
+
 pub struct House {
     root: TempDir,
     pub model: FakeModel,
@@ -177,7 +185,7 @@ impl House {
     /// The next daemon is of another build: another file, at least.
     pub fn replace_program(&self) {
         let other = self.root.path().join("agentd-of-another-build");
-        fs::copy(env!("CARGO_BIN_EXE_agentd"), &other).unwrap();
+        copy_program(&other);
         *self.other.lock().unwrap() = Some(other);
     }
 

@@ -1,7 +1,7 @@
 //! What a tool can do in the sandbox that every agent has by default, and what it cannot. Skipped where the kernel has no
 //! namespaces for it.
 
-use crate::house::{House, until};
+use crate::house::{House, copy_program, until};
 use agentd_core::event::{Body, Kind};
 use agentd_core::spec::{AgentSpec, Decision, Network, Rule, Sandbox};
 use agentd_core::state::Phase;
@@ -290,7 +290,7 @@ fn an_ordinary_user_has_temporary_files_and_can_purge_the_agent() {
     let root = tempfile::tempdir().unwrap();
     let is_root = rustix::process::geteuid().is_root();
     let program = root.path().join("agentd");
-    fs::copy(env!("CARGO_BIN_EXE_agentd"), &program).unwrap();
+    copy_program(&program);
     fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
     for name in ["home", "home/.cache", "home/temporary", "work", "state"] {
         let dir = root.path().join(name);
