@@ -8,6 +8,7 @@ mod events;
 mod held;
 mod hooks;
 mod kin;
+mod secrets;
 mod tasks;
 pub mod time;
 mod tree;
@@ -24,6 +25,7 @@ pub use hooks::{
     TestedHook, TestedHooks,
 };
 pub use kin::{AgentRef, Child};
+pub use secrets::{SetSecret, StoredSecret, StoredSecrets};
 pub use tasks::{Output, OutputQuery, Task, TaskState, Tasks};
 pub use tree::{
     Conversation, Conversations, EndedTurn, Fork, Forked, OneConversation, Origin, Rewind,

@@ -1,6 +1,7 @@
 //! The typed client: one method for each thing that can be asked.
 
 mod hooks;
+mod secrets;
 mod tasks;
 mod transport;
 mod trust;

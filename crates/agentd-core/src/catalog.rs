@@ -38,7 +38,7 @@ pub use error::{Error, Fault, Unresolved};
 pub use model::{ModelEntry, ThinkingForm};
 pub use provider::ProviderEntry;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The provider that is built in, and its only model.
 pub const DEMO: &str = "demo";
@@ -104,6 +104,12 @@ impl Catalog {
     /// By name.
     pub fn providers(&self) -> impl Iterator<Item = &ProviderEntry> {
         self.providers.values()
+    }
+
+    /// The variables in which providers' keys are looked for.
+    pub fn key_names(&self) -> BTreeSet<String> {
+        let names = self.providers().flat_map(|entry| &entry.key_env);
+        names.cloned().collect()
     }
 
     pub fn provider(&self, name: &str) -> Option<&ProviderEntry> {

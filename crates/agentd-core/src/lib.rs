@@ -13,6 +13,7 @@
 //! - [`kin`]: subagents: who may start them, with what, and what is told of their end.
 //! - [`session`]: a conversation in one portable file; [`frame`]: prompts as programs hand them over.
 //! - [`link`]: what an agent's process and the daemon say to each other.
+//! - [`secrets`]: an agent's secrets, taken out of text.
 //! - [`permission`]: whether a tool call may run.
 //! - [`hook`]: what users' programs are told, and what they may decide.
 //! - [`catalog`]: the providers and models that are known, and the user's own.
@@ -41,6 +42,7 @@ pub mod release;
 pub mod repair;
 pub mod request;
 pub mod reset;
+pub mod secrets;
 pub mod session;
 pub mod spec;
 pub mod state;

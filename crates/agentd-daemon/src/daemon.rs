@@ -3,21 +3,25 @@
 use crate::Settings;
 use crate::claims::Claims;
 use crate::clock;
-use crate::desk::Desk;
+use crate::desk::{Desk, Guard};
+use crate::envs::Envs;
 use crate::home::Home;
 use crate::hooks::Hooks;
 use crate::layout::Layout;
 use crate::lifecycle::create::canonical;
+use crate::lifecycle::secrets::values;
 use crate::problem::{Result, of_store};
+use crate::secrets;
 use crate::sockets::ToolSockets;
 use crate::stop_mark::StopMark;
 use crate::transcript::Transcripts;
-use agentd_client::api::{AgentRef, Env};
+use agentd_client::api::AgentRef;
 use agentd_client::{Kind, Problem};
 use agentd_core::id::{AgentId, BootId, PromptId, Seq};
+use agentd_core::secrets::Secrets;
 use agentd_core::time::Timestamp;
 use agentd_store::{AgentQuery, AgentSort, Store};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,12 +51,13 @@ pub struct Daemon {
     pub session_end_wait: Duration,
     pub runtime_env: Vec<(OsString, OsString)>,
     pub tool_sockets: ToolSockets,
-    /// What this process was started with.
-    own_env: Arc<Env>,
+    pub envs: Envs,
+    /// One change of the stored secrets at a time.
+    pub secret_file: tokio::sync::Mutex<()>,
+    /// Variables that hold keys of providers, whatever they are called.
+    key_names: BTreeSet<String>,
     claims: Arc<Claims>,
     desks: tokio::sync::Mutex<HashMap<AgentId, Arc<Desk>>>,
-    /// What callers brought, for as long as this process lives.
-    envs: Mutex<HashMap<AgentId, Arc<Env>>>,
     prompts: Mutex<Places>,
     ending: watch::Sender<Ending>,
     /// What clients find when this daemon was told to stop.
@@ -116,6 +121,10 @@ impl Daemon {
         settings: Settings,
     ) -> Self {
         let owner = format!("daemon {}", clock::new_id());
+        let stored = secrets::read(&layout).unwrap_or_else(|error| {
+            tracing::error!(%error, "stored secrets are not used");
+            secrets::Stored::new()
+        });
         let read_only = home.suspicion.as_ref().map(ToString::to_string);
         Self {
             claims: Arc::new(Claims::new(Arc::clone(&store), owner, read_only)),
@@ -131,9 +140,10 @@ impl Daemon {
             session_end_wait: settings.session_end_wait,
             runtime_env: settings.runtime_env,
             tool_sockets: ToolSockets::default(),
-            own_env: Arc::new(settings.env),
+            envs: Envs::new(settings.env, values(&stored)),
+            secret_file: tokio::sync::Mutex::default(),
+            key_names: settings.key_names,
             desks: tokio::sync::Mutex::default(),
-            envs: Mutex::default(),
             prompts: Mutex::default(),
             ending: watch::channel(Ending::No).0,
             stop_mark: Mutex::default(),
@@ -208,7 +218,7 @@ impl Daemon {
         if let Some(desk) = desks.get(&agent) {
             return Ok(Arc::clone(desk));
         }
-        let env = self.env_of(agent);
+        let env = self.envs.of(agent);
         let desk = Desk::open(&self.store, &self.claims, agent, env).await?;
         Ok(put(&mut desks, desk))
     }
@@ -219,7 +229,7 @@ impl Daemon {
         if let Some(desk) = desks.get(&agent) {
             return Arc::clone(desk);
         }
-        let env = self.env_of(agent);
+        let env = self.envs.of(agent);
         let desk = Desk::make(&self.store, &self.claims, agent, env);
         put(&mut desks, desk)
     }
@@ -345,37 +355,16 @@ impl Daemon {
         (distance <= 1 + name.len() / 4).then_some(nearest)
     }
 
-    /// Keeps what a caller brought, for the agent's next process.
-    pub fn bring(&self, agent: AgentId, brought: &Env) -> Option<Arc<Env>> {
-        if brought.is_empty() {
-            return None;
-        }
-        let mut envs = self.envs.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = envs.get(&agent);
-        let mut all = known.map_or_else(Env::new, |known| (**known).clone());
-        all.extend(brought.clone());
-        if known.is_some_and(|known| **known == all) {
-            return known.cloned();
-        }
-        // Thousands of agents are made from one shell: they share what it brought.
-        let same = envs.values().find(|env| ***env == all).cloned();
-        let all = same.unwrap_or_else(|| Arc::new(all));
-        envs.insert(agent, Arc::clone(&all));
-        Some(all)
+    /// Every secret that is known of an agent: what must not be in anything that is kept or shown.
+    pub fn secrets_of(&self, guard: &Guard<'_>) -> Secrets {
+        Secrets::of_env(&guard.env, &self.key_names)
+            .and(self.envs.secret_values())
+            .and(guard.keys.iter().cloned())
     }
 
-    pub fn has_brought(&self, agent: AgentId) -> bool {
-        let envs = self.envs.lock().unwrap_or_else(PoisonError::into_inner);
-        envs.contains_key(&agent)
-    }
-
-    pub fn own_env(&self) -> Arc<Env> {
-        Arc::clone(&self.own_env)
-    }
-
-    fn env_of(&self, agent: AgentId) -> Arc<Env> {
-        let envs = self.envs.lock().unwrap_or_else(PoisonError::into_inner);
-        envs.get(&agent).unwrap_or(&self.own_env).clone()
+    /// The same where it is about no agent.
+    pub fn own_secrets(&self) -> Secrets {
+        Secrets::of_env(&self.envs.own(), &self.key_names).and(self.envs.secret_values())
     }
 
     pub fn remember(&self, prompt: PromptId, seq: Seq) {

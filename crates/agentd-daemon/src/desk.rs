@@ -42,6 +42,8 @@ pub struct Inner {
     pub process: Option<Process>,
     pub starts: Starts,
     pub env: Arc<Env>,
+    /// Keys that its processes found elsewhere: in a file, or by a command.
+    pub keys: Vec<String>,
     /// What the newest process was given.
     pub given: Option<Arc<Env>>,
     /// The digest of the secret that the newest process was given, where this daemon started it.
@@ -126,6 +128,7 @@ impl Desk {
                 process: None,
                 starts: Starts::default(),
                 env,
+                keys: Vec::new(),
                 given: None,
                 proof: None,
                 appended: Default::default(),

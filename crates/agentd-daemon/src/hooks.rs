@@ -25,6 +25,7 @@ use agentd_core::event::{CallRevised, HookOutcome, HookStarted, HookWay};
 use agentd_core::hook::{Answer, Chosen, Fire, HookEvent, Layer, Run, Setting, Verdict, chosen};
 use agentd_core::id::{BootId, CallId, ConversationId, FireId, HookId};
 use agentd_core::permission;
+use agentd_core::secrets::Secrets;
 use agentd_process::failpoint;
 use agentd_process::task::Confined;
 use run::Job;
@@ -109,7 +110,7 @@ struct Scene {
     conversation: ConversationId,
     setting: Setting,
     env: BTreeMap<String, String>,
-    secrets: Vec<String>,
+    secrets: Secrets,
     cwd: PathBuf,
     /// What confines the hooks that are not the user's own.
     confined: std::result::Result<Option<Confined>, String>,
@@ -318,7 +319,7 @@ async fn scene(daemon: &Daemon, desk: &Desk, fire: &Fire) -> Option<Scene> {
         conversation,
         setting,
         env,
-        secrets: run::secrets(&guard.env),
+        secrets: daemon.secrets_of(&guard),
         confined: sandbox::of_agent(daemon, desk.id, &state.spec, &guard.env, &cwd),
         cwd,
     })

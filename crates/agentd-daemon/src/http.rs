@@ -10,31 +10,28 @@ mod hooks;
 mod prompts;
 mod respond;
 mod routes;
+mod secrets;
+mod serve;
 mod tasks;
 mod trust;
 mod verbs;
 
-use crate::caller::Caller;
-use crate::daemon::{Daemon, left};
+pub use serve::{Room, serve};
+
+use crate::daemon::Daemon;
 use crate::spawn::{Died, caught};
-use access::Own;
 use agentd_process::failpoint;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::Method;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
-use std::future::IntoFuture as _;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::net::UnixListener;
 
 /// What one request may hold.
 const LARGEST: usize = 8 * 1024 * 1024;
 /// What an agent that is imported may.
 const LARGEST_IMPORT: usize = 1024 * 1024 * 1024;
-/// How long open streams may take to end with the daemon.
-const LAST_WORDS: Duration = Duration::from_secs(2);
 
 pub fn router(daemon: Arc<Daemon>) -> Router {
     routes::all(&daemon)
@@ -96,33 +93,5 @@ fn noun(method: &Method, path: &str) -> &'static str {
         Some("daemon") if method == Method::POST => "daemon_stop",
         Some(noun) => noun,
         None => "other",
-    }
-}
-
-/// Serves the clients of a socket. With `tools_of`, all of them are tools of that agent.
-pub async fn serve(
-    daemon: Arc<Daemon>,
-    listener: Arc<UnixListener>,
-    tools_of: Option<agentd_core::id::AgentId>,
-) {
-    let mut ending = daemon.ending();
-    let mut late = daemon.ending();
-    let app = router(Arc::clone(&daemon)).into_make_service_with_connect_info::<Caller>();
-    let own = Own {
-        daemon,
-        listener,
-        tools_of,
-    };
-    let serve = axum::serve(own, app);
-    let serve = serve.with_graceful_shutdown(async move {
-        left(&mut ending).await;
-    });
-    let deadline = async move {
-        left(&mut late).await;
-        tokio::time::sleep(LAST_WORDS).await;
-    };
-    tokio::select! {
-        _served = serve.into_future() => {}
-        () = deadline => {}
     }
 }

@@ -111,6 +111,11 @@ impl Layout {
         self.home.join("hooks.json")
     }
 
+    /// What the user stored with `agentd secret`.
+    pub fn secrets(&self) -> PathBuf {
+        self.home.join("secrets.json")
+    }
+
     /// Which files of projects the user trusts.
     pub fn trusted(&self) -> PathBuf {
         self.home.join("trusted.json")

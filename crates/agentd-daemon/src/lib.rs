@@ -7,6 +7,7 @@
 //! - `desk`: one agent at hand; everything that is written to its journal goes through it.
 //! - `supervisor`: the agents' processes.
 //! - `link`: what runtimes say and hear.
+//! - [`secrets`]: the keys that the user stored; `envs`: what agents work with.
 //! - `hooks`: users' programs that hear of what happens.
 //! - `lifecycle`: what can be done to an agent, one file per verb.
 //! - `http`: the same over HTTP, one file per noun.
@@ -18,6 +19,7 @@ pub mod clock;
 pub mod confine;
 mod daemon;
 mod desk;
+mod envs;
 pub mod home;
 mod hooks;
 mod http;
@@ -26,6 +28,7 @@ mod lifecycle;
 mod link;
 mod problem;
 mod project;
+pub mod secrets;
 mod sockets;
 mod spawn;
 pub mod stop_mark;
@@ -46,6 +49,7 @@ use agentd_client::api::Env;
 use agentd_core::hook::HookEvent;
 use agentd_process::failpoint;
 use agentd_store::{Options, SqliteStore, Store};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -82,6 +86,8 @@ pub struct Settings {
     pub session_end_wait: Duration,
     /// What agents work with whose callers brought nothing.
     pub env: Env,
+    /// Variables that hold keys of providers.
+    pub key_names: BTreeSet<String>,
     /// What a runtime's own environment holds: never a key.
     pub runtime_env: Vec<(OsString, OsString)>,
 }

@@ -21,6 +21,7 @@ pub mod restart;
 pub mod restore;
 pub mod revive;
 pub mod rewind;
+pub mod secrets;
 pub mod send;
 pub mod set_spec;
 pub mod start;

@@ -1,6 +1,9 @@
 //! The link's server side: runtimes come by themselves, and come again.
 
 mod drafts;
+mod hello;
+
+pub use hello::Room;
 
 use crate::daemon::{Daemon, left};
 use crate::desk::{Connection, Desk, Guard};
@@ -17,12 +20,13 @@ use agentd_core::link::{
 use agentd_process::{Identity, failpoint};
 use agentd_store::ReadQuery;
 use futures_util::{SinkExt as _, StreamExt as _};
+use hello::Places;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::codec::{AnyDelimiterCodec, FramedRead, FramedWrite};
+use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead, FramedWrite};
 
 /// Events that are read at a time for one that missed them.
 const PAGE: usize = 1000;
@@ -51,15 +55,22 @@ impl Side {
     }
 }
 
-pub async fn serve(daemon: Arc<Daemon>, listener: Arc<UnixListener>) {
+pub async fn serve(daemon: Arc<Daemon>, listener: Arc<UnixListener>, room: Room) {
     let mut ending = daemon.ending();
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let next = async {
+            let places = room.next().await;
+            (places, listener.accept().await)
+        };
+        let (places, accepted) = tokio::select! {
+            next = next => next,
             () = left(&mut ending) => return,
         };
         match accepted {
-            Ok((stream, _)) => drop(spawn("link", converse(Arc::clone(&daemon), stream))),
+            Ok((stream, _)) => {
+                let daemon = Arc::clone(&daemon);
+                drop(spawn("link", converse(daemon, stream, places)));
+            }
             Err(error) => {
                 tracing::warn!(%error, "a runtime cannot be let in");
                 // tidy: polls until there are descriptors again
@@ -73,7 +84,7 @@ fn codec() -> AnyDelimiterCodec {
     AnyDelimiterCodec::new_with_max_length(vec![0], vec![0], MAX_FRAME)
 }
 
-async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
+async fn converse(daemon: Arc<Daemon>, stream: UnixStream, places: Places) {
     static CONNECTIONS: AtomicU64 = AtomicU64::new(1);
     let peer = stream.peer_cred().ok();
     if peer.is_none_or(|peer| peer.uid() != rustix::process::getuid().as_raw()) {
@@ -82,7 +93,9 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
     let pid = peer.and_then(|peer| u32::try_from(peer.pid()?).ok());
     let peer = pid.and_then(|pid| Identity::of(pid).ok());
     let (read, write) = stream.into_split();
-    let mut reader = FramedRead::new(read, codec());
+    let Some((hello, mut reader, _place)) = hello::read(read, pid, places).await else {
+        return;
+    };
     let (down, mut said) = mpsc::unbounded_channel::<Down>();
     spawn("link writer", async move {
         let mut writer = FramedWrite::new(write, codec());
@@ -97,9 +110,6 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
             failpoint::hit_of("after", "send", down.name());
         }
     });
-    let Some(Up::Hello(hello)) = next(&mut reader).await else {
-        return;
-    };
     let Ok(desk) = daemon.desk(hello.agent).await else {
         let why = Refusal::NoSuchAgent;
         let _gone = down.send(Down::Refused { why });
@@ -131,6 +141,10 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
                 Up::Draft(draft) => drafts::keep(&daemon, &desk, draft, &side.down).await,
                 Up::Ask(asked) => answer(&daemon, &desk, asked, &side).await,
                 Up::Fire(fire) => told(&daemon, &desk, incarnation, *fire, &side).await,
+                Up::Keys(keys) => {
+                    desk.lock().await.keys = keys.values;
+                    true
+                }
                 Up::Hello(_) => false,
             };
             if !went_well {
@@ -148,7 +162,14 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream) {
 }
 
 async fn next(reader: &mut Reader) -> Option<Up> {
-    let frame = reader.next().await?.ok()?;
+    let frame = match reader.next().await? {
+        Ok(frame) => frame,
+        Err(AnyDelimiterCodecError::MaxChunkLengthExceeded) => {
+            tracing::warn!("link closed: a frame is longer than the limit");
+            return None;
+        }
+        Err(AnyDelimiterCodecError::Io(_)) => return None,
+    };
     match serde_json::from_slice::<Up>(&frame) {
         Ok(up) => {
             failpoint::hit_of("on", "receive", up.name());
@@ -190,6 +211,7 @@ async fn greet(
                     window: loaded.window,
                     draft: draft.and_then(text),
                     env: (*guard.env).clone(),
+                    stored: daemon.envs.stored(desk.id),
                 })))
             }
             Err(_) => return None,
@@ -221,12 +243,13 @@ async fn greet(
     guard.down = Some(connection);
     if hello.seen.is_some() {
         // It has what an earlier daemon gave it, which this one may not have.
-        let has = Arc::new(hello.env.clone());
-        if !daemon.has_brought(desk.id) {
+        let mut has = hello.env.clone();
+        has.retain(|name, _| !hello.stored.contains(name));
+        if !daemon.envs.has_brought(desk.id) {
             daemon.supply(&mut guard, &has);
         }
         lifecycle::subagents::supply(daemon, &guard, &has).await;
-        guard.given = Some(has);
+        guard.given = Some(Arc::new(hello.env.clone()));
     } else {
         guard.given = Some(Arc::clone(&guard.env));
     }

@@ -38,16 +38,23 @@ pub fn listen(path: &Path) -> Result<UnixListener, Error> {
 /// Serves runtimes that come by this socket, until the daemon leaves.
 pub fn serve_links(daemon: &Arc<Daemon>, listener: UnixListener) -> JoinHandle<()> {
     let (daemon, listener) = (Arc::clone(daemon), Arc::new(listener));
+    let room = link::Room::default();
     keep("link", daemon.ending(), move || {
-        link::serve(Arc::clone(&daemon), Arc::clone(&listener))
+        link::serve(Arc::clone(&daemon), Arc::clone(&listener), room.clone())
     })
 }
 
 /// Serves clients that come by this socket, until the daemon leaves.
 pub fn serve_api(daemon: &Arc<Daemon>, listener: UnixListener) -> JoinHandle<()> {
     let (daemon, listener) = (Arc::clone(daemon), Arc::new(listener));
+    let room = http::Room::of_daemon();
     keep("api", daemon.ending(), move || {
-        http::serve(Arc::clone(&daemon), Arc::clone(&listener), None)
+        http::serve(
+            Arc::clone(&daemon),
+            Arc::clone(&listener),
+            None,
+            room.clone(),
+        )
     })
 }
 
@@ -70,9 +77,14 @@ pub fn serve_tools(daemon: &Arc<Daemon>, agent: AgentId) {
             return;
         }
     };
-    let served = Arc::clone(daemon);
+    let (served, room) = (Arc::clone(daemon), http::Room::of_tools());
     let task = keep("tools' socket", daemon.ending(), move || {
-        http::serve(Arc::clone(&served), Arc::clone(&listener), Some(agent))
+        http::serve(
+            Arc::clone(&served),
+            Arc::clone(&listener),
+            Some(agent),
+            room.clone(),
+        )
     });
     daemon.tool_sockets.put(agent, task.abort_handle());
 }

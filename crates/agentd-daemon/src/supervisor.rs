@@ -131,9 +131,8 @@ impl Daemon {
 
     /// Takes in what a caller brought, for the agent's next process.
     pub fn supply(&self, guard: &mut Guard<'_>, brought: &Env) {
-        if let Some(env) = self.bring(guard.state.id, brought) {
-            guard.env = env;
-        }
+        self.envs.bring(guard.state.id, brought);
+        guard.env = self.envs.of(guard.state.id);
     }
 
     /// A process gets what callers brought at its start. So one that has nothing in hand makes room for
@@ -335,6 +334,7 @@ async fn watch(daemon: Arc<Daemon>, desk: Arc<Desk>, identity: Identity, child: 
         guard.starts.deaths += 1;
         tracing::warn!(agent = %desk.id, ?exit, "a process died");
         let words = program::last_words(&daemon, &desk);
+        let words = daemon.secrets_of(&guard).redact(&words);
         if matches!(exit, Some(Exit::Code(code)) if CANNOT.contains(&code)) {
             give_up(&daemon, &desk, &mut guard, FailCause::CannotRun, &words).await;
         } else {

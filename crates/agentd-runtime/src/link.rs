@@ -15,7 +15,7 @@ pub use journal::LinkJournal;
 use agentd_core::event::{Event, NewEvent};
 use agentd_core::hook::{Fire, Verdict};
 use agentd_core::id::{AgentId, RuntimeId, TryId, TurnId};
-use agentd_core::link::{Answer, Draft, Order, Question, Refusal, Secret, Welcome};
+use agentd_core::link::{Answer, Draft, Keys, Order, Question, Refusal, Secret, Welcome};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -46,6 +46,7 @@ enum Ask {
     Draft(Draft),
     Question(Question, oneshot::Sender<Answer>),
     Fire(Box<Fire>, oneshot::Sender<Verdict>),
+    Keys(Keys),
 }
 
 /// What comes of it, in the journal's order.

@@ -8,7 +8,7 @@ use crate::commands::{
     adopt_copy, agent, apply, approve, checkpoint, compact, completions, config, r#continue,
     conversations, create, daemon, demo, deny, doctor, edit, export, fork, hooks, import,
     interrupt, list, logs, purge, rename, replay, reset, restart, restore, rewind, rm, run,
-    runtime, send, set, show, start, status, stop, tasks, trust, untrust, verify, wait,
+    runtime, secret, send, set, show, start, status, stop, tasks, trust, untrust, verify, wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
@@ -70,6 +70,7 @@ pub enum Verb {
     Hooks(hooks::Args),
     Trust(trust::Args),
     Untrust(untrust::Args),
+    Secret(secret::Args),
     Rename(rename::Args),
     Export(export::Args),
     Import(import::Args),

@@ -1,9 +1,10 @@
 //! Completion of what only the daemon knows. It starts none: a Tab key changes nothing.
 
-use crate::connect;
+use crate::{connect, providers};
 use agentd_client::Client;
 use agentd_client::api::List;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::time::Duration;
 
@@ -26,6 +27,27 @@ pub fn archived() -> ArgValueCompleter {
         all.extend(names(current, true));
         all
     })
+}
+
+/// The variables in which providers look for their keys.
+pub fn key_names() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let catalog = providers::catalog();
+        let names = catalog.map(|catalog| catalog.key_names());
+        beginning_with(current, names.unwrap_or_default())
+    })
+}
+
+/// The names of stored secrets.
+pub fn stored_secrets() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| beginning_with(current, providers::stored()))
+}
+
+fn beginning_with(current: &OsStr, names: BTreeSet<String>) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy();
+    let names = names.into_iter();
+    let fitting = names.filter(|name| name.starts_with(&*current));
+    fitting.map(CompletionCandidate::new).collect()
 }
 
 fn names(current: &OsStr, archived: bool) -> Vec<CompletionCandidate> {

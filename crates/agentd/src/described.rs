@@ -115,7 +115,7 @@ pub fn settle_provider(spec: &mut AgentSpec, catalog: &Catalog) -> Result<(), Er
         return Ok(());
     }
     if spec.provider.is_none() && spec.model.is_none() {
-        spec.provider = providers::provider_by_key(catalog);
+        spec.provider = providers::provider_by_any_key(catalog);
     }
     let choice = catalog.resolve(spec.provider.as_deref(), spec.model.as_deref());
     choice.map(|_| ()).map_err(|error| {

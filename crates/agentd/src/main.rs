@@ -56,6 +56,9 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: cli::Cli, asked: Option<&cli::Asked>) -> Result<(), Error> {
+    // A command holds the keys of its shell for as long as it waits. Where a sandbox around it forbids even this, it
+    // works all the same: what has to be closed (the daemon, agents' processes) insists on it.
+    let _forbidden = setup::close_to_others();
     if cli.raw {
         terminal::keep_control_sequences();
     }

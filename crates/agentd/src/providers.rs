@@ -6,6 +6,8 @@ use crate::outside;
 use agentd_client::api::Env;
 use agentd_core::catalog::Catalog;
 use agentd_core::environment::is_handed_on;
+use agentd_daemon::layout::Layout;
+use std::collections::BTreeSet;
 
 /// Providers whose key decides, where nobody says who is to serve the model.
 const BY_KEY: [&str; 4] = ["anthropic", "openai", "gemini", "openrouter"];
@@ -33,13 +35,39 @@ pub fn catalog() -> Result<Catalog, Error> {
     Ok(catalog)
 }
 
-/// The provider whose key is there, where neither it nor the model was named.
+/// The provider whose key is in the environment, where neither it nor the model was named.
 pub fn provider_by_key(catalog: &Catalog) -> Option<String> {
+    by_key(catalog, |name| variable(name).is_some())
+}
+
+/// The same for an agent of the daemon: a key that the user stored comes after those of the environment.
+pub fn provider_by_any_key(catalog: &Catalog) -> Option<String> {
+    let stored = stored();
+    provider_by_key(catalog).or_else(|| by_key(catalog, |name| stored.contains(name)))
+}
+
+fn by_key(catalog: &Catalog, is_there: impl Fn(&str) -> bool) -> Option<String> {
     let has_key = |name: &&&str| {
         let entry = catalog.provider(name);
-        entry.is_some_and(|entry| entry.key_env.iter().any(|name| variable(name).is_some()))
+        entry.is_some_and(|entry| entry.key_env.iter().any(|name| is_there(name)))
     };
     BY_KEY.iter().find(has_key).map(|name| (*name).to_owned())
+}
+
+/// The names of the secrets that the user stored. None where they cannot be read: the daemon says why.
+pub fn stored() -> BTreeSet<String> {
+    let Ok(home) = home::folder() else {
+        return BTreeSet::new();
+    };
+    let stored = agentd_daemon::secrets::read(&Layout::new(home));
+    stored.map_or_else(|_| BTreeSet::new(), |stored| stored.into_keys().collect())
+}
+
+/// The providers that look for their key in this variable.
+pub fn users_of(catalog: &Catalog, variable: &str) -> Vec<String> {
+    let users = catalog.providers();
+    let users = users.filter(|entry| entry.key_env.iter().any(|name| name == variable));
+    users.map(|entry| entry.name.clone()).collect()
 }
 
 /// The variables that a new turn may need, by name: keys and addresses of providers, and what tools

@@ -72,7 +72,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
             .draft
             .map(|(request, text)| (request, text.into_bytes())),
     };
-    let surroundings = Surroundings::of(welcome.env);
+    let surroundings = Surroundings::of(welcome.env, welcome.stored);
     let catalog = providers::catalog()?;
     let mut spec = (*folded.state.spec).clone();
     if let Some(conversation) = folded.state.tree.current() {

@@ -14,7 +14,7 @@ use agentd_runtime::link::Asking;
 use agentd_runtime::provider::{self, Demo, Overrides, Provider};
 use agentd_runtime::tools::{Kinds, Secrets, Toolbox, ToolboxOptions, allowed_env};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use uuid::Uuid;
 /// Failed tries in a row, after which the turn fails.
 const MAX_FAILURES: u32 = 6;
 
-/// Keys are in here: others of the same user may not look, the tools least of all.
+/// Keys are in here: other processes of the same user may not look, those of tools least of all.
 pub fn close_to_others() -> Result<(), Error> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| {
         let what = "this process cannot be closed to others";
@@ -38,22 +38,33 @@ pub struct Ready {
 }
 
 /// The variables that an agent works with: this process's own, or those of whoever asked for it.
-pub struct Surroundings(BTreeMap<String, String>);
+pub struct Surroundings {
+    env: BTreeMap<String, String>,
+    /// Those that the user stored as secrets, by name.
+    stored: BTreeSet<String>,
+}
 
 impl Surroundings {
     pub fn own() -> Self {
         let text = |value: OsString| value.into_string().ok();
         let own = std::env::vars_os();
         let own = own.filter_map(|(name, value)| Some((text(name)?, text(value)?)));
-        Self(own.collect())
+        Self::of(own.collect(), BTreeSet::new())
     }
 
-    pub const fn of(env: BTreeMap<String, String>) -> Self {
-        Self(env)
+    pub const fn of(env: BTreeMap<String, String>, stored: BTreeSet<String>) -> Self {
+        Self { env, stored }
     }
 
     fn get(&self, name: &str) -> Option<String> {
-        self.0.get(name).filter(|value| !value.is_empty()).cloned()
+        let value = self.env.get(name);
+        value.filter(|value| !value.is_empty()).cloned()
+    }
+
+    /// What must not be shown. A key of a provider that is not used is a key all the same.
+    fn secrets(&self, catalog: &Catalog) -> Secrets {
+        let keys = catalog.key_names();
+        Secrets::of_env(&self.env, &keys.union(&self.stored).cloned().collect())
     }
 }
 
@@ -124,9 +135,12 @@ pub fn ready(
         }
         Err(error) => return Err(refused("the provider cannot be used").because(error)),
     };
-    // A key that is not used here is a key all the same.
-    let names = catalog.providers().flat_map(|entry| &entry.key_env);
-    let keys = names.filter_map(|name| variable(name));
+    let secrets = surroundings
+        .secrets(catalog)
+        .and(key.map(|key| key.expose().to_owned()));
+    if let Some(asking) = &asking {
+        asking.tell_keys(secrets.values());
+    }
     let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
     if !cwd.is_dir() {
         return Err(Error::new(Exit::Usage, "the agent has nowhere to work")
@@ -149,7 +163,7 @@ pub fn ready(
         cwd: cwd.clone(),
         state: folder.to_owned(),
         env: allowed_env(
-            surroundings.0.iter().map(|(n, v)| (n.into(), v.into())),
+            surroundings.env.iter().map(|(n, v)| (n.into(), v.into())),
             &spec.env,
         )
         .into_iter()
@@ -170,11 +184,7 @@ pub fn ready(
             memory_bytes: spec.limits.task_memory_bytes,
             processes: spec.limits.task_processes,
         },
-        secrets: Secrets::new(
-            key.map(|key| key.expose().to_owned())
-                .into_iter()
-                .chain(keys),
-        ),
+        secrets: secrets.clone(),
         shim: ShimProgram::default(),
         lab: failpoint::folder().map(Path::to_owned),
         boot: whose.boot,
@@ -192,7 +202,7 @@ pub fn ready(
         hooks: Hooks::None,
     };
     Ok(Ready {
-        provider,
+        provider: provider.redacting(&secrets),
         tools: Arc::new(tools),
         policy,
     })

@@ -199,7 +199,7 @@ impl Client {
     }
 }
 
-fn json(body: &impl Serialize) -> Result<Content, Error> {
+pub(super) fn json(body: &impl Serialize) -> Result<Content, Error> {
     let bytes = serde_json::to_vec(body).map_err(strange)?;
     Ok(Content {
         kind: "application/json",
@@ -258,7 +258,7 @@ async fn whole(response: Response<Incoming>) -> Result<Bytes, Error> {
     Ok(body.map_err(broken)?.to_bytes())
 }
 
-fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(body).map_err(strange)
 }
 

@@ -20,12 +20,12 @@ use crate::state::AgentState;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// The version that this build speaks. The second one has hooks, the third [`Order::Leave`], the fourth a [`Secret`]:
-/// runtimes of older ones are refused, and others take their place.
-pub const VERSION: u32 = 4;
+/// The version that this build speaks. The second one has hooks, the third [`Order::Leave`], the fourth a [`Secret`],
+/// the fifth [`Up::Keys`]: runtimes of older ones are refused, and others take their place.
+pub const VERSION: u32 = 5;
 /// What one thing that is said may hold: an append with all of a tool's output in it, or an agent's window.
 pub const MAX_FRAME: usize = 256 * 1024 * 1024;
 
@@ -39,6 +39,20 @@ pub enum Up {
     Ask(Asked),
     /// Something that hooks are to hear of.
     Fire(Box<Fire>),
+    /// The keys that it works with, wherever they came from: the daemon takes them out of what hooks say.
+    Keys(Keys),
+}
+
+/// The values of keys. Never printed.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keys {
+    pub values: Vec<String>,
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Keys({} hidden)", self.values.len())
+    }
 }
 
 impl Up {
@@ -50,6 +64,7 @@ impl Up {
             Self::Draft(_) => "draft",
             Self::Ask(_) => "ask",
             Self::Fire(_) => "fire",
+            Self::Keys(_) => "keys",
         }
     }
 }
@@ -70,6 +85,9 @@ pub struct Hello {
     /// What it was given in its welcome: a daemon that comes anew does not have it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// Which of them came from the user's stored secrets: the daemon has those itself, and they may have changed.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub stored: BTreeSet<String>,
 }
 
 /// A secret that proves that the daemon started this runtime. The daemon passes it through a pipe, and stores only its
@@ -296,6 +314,9 @@ pub struct Welcome {
     /// Keys and what else of the caller's surroundings the agent works with; in memory only.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// Which of them come from the user's stored secrets.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub stored: BTreeSet<String>,
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 //! cut until they are answered.
 
 use super::{
-    Answer, Append, Asked, Down, Draft, Hello, Order, Question, Refusal, Secret, Seen, Up, VERSION,
-    Welcome,
+    Answer, Append, Asked, Down, Draft, Hello, Keys, Order, Question, Refusal, Secret, Seen, Up,
+    VERSION, Welcome,
 };
 use crate::event::{Event, NewEvent, placed};
 use crate::hook::{Fire, Verdict};
 use crate::id::{AgentId, FireId, Incarnation, RuntimeId, TryId, TurnId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What comes of something that was said.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +41,9 @@ pub struct Runtime {
     /// None until it has been given the agent.
     seen: Option<Seen>,
     env: BTreeMap<String, String>,
+    stored: BTreeSet<String>,
+    /// Said on every connection: another daemon does not know them.
+    keys: Keys,
     appends: u64,
     appending: Option<Append>,
     drafting: Option<Draft>,
@@ -60,6 +63,8 @@ impl Runtime {
             secret,
             seen: None,
             env: BTreeMap::new(),
+            stored: BTreeSet::new(),
+            keys: Keys { values: Vec::new() },
             appends: 0,
             appending: None,
             drafting: None,
@@ -84,6 +89,7 @@ impl Runtime {
             secret: self.secret.clone(),
             seen: self.seen,
             env: self.env.clone(),
+            stored: self.stored.clone(),
         }))]
     }
 
@@ -144,6 +150,12 @@ impl Runtime {
         self.say(Up::Fire(Box::new(fire)))
     }
 
+    /// The keys that are not to be seen in anything that hooks say.
+    pub fn keys(&mut self, keys: Keys) -> Vec<Did> {
+        self.keys = keys.clone();
+        self.say(Up::Keys(keys))
+    }
+
     /// What cannot be said now is said after the greeting.
     fn say(&self, up: Up) -> Vec<Did> {
         match self.is_greeted {
@@ -161,6 +173,7 @@ impl Runtime {
                     head: welcome.state.head,
                 });
                 self.env.clone_from(&welcome.env);
+                self.stored.clone_from(&welcome.stored);
                 vec![Did::Woken(welcome)]
             }
             Down::Resumed { events, appended } if self.seen.is_some() => {
@@ -173,6 +186,10 @@ impl Runtime {
                     // Its events were among those that were missed.
                     drop(append);
                     did.push(Did::Appended);
+                }
+                if !self.keys.values.is_empty() {
+                    // Before anything that hooks may hear of.
+                    did.push(Did::Send(Up::Keys(self.keys.clone())));
                 }
                 let again = self.appending.clone().map(Up::Append);
                 let draft = self.drafting.clone().map(Up::Draft);

@@ -18,6 +18,7 @@ fn hello(runtime: RuntimeId, seen: Option<(u64, u64)>) -> Hello {
             head: Seq(head),
         }),
         env: Default::default(),
+        stored: Default::default(),
     }
 }
 
@@ -31,6 +32,7 @@ fn woken() -> (Runtime, Journal) {
         window: journal.window(),
         draft: None,
         env: Default::default(),
+        stored: Default::default(),
     };
     runtime.received(Down::Welcome(Box::new(welcome)));
     (runtime, journal)
@@ -211,6 +213,7 @@ fn every_frame_of_the_daemon_is_read_as_it_was_written() {
         window: Window::new(),
         draft: None,
         env: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
+        stored: ["A".to_owned()].into(),
     };
     let frames = [
         Down::Welcome(Box::new(welcome)),

@@ -225,7 +225,7 @@ pub async fn of_daemon(daemon: &Arc<Daemon>, event: HookEvent, fields: Value) {
         cwd: cwd.display().to_string(),
         ..Setting::default()
     };
-    let own = daemon.own_env();
+    let own = daemon.envs.own();
     let mut running = Vec::new();
     for chosen in chosen(&layers, &occasion) {
         let hook = HookId::new(crate::clock::new_id());
@@ -243,7 +243,7 @@ pub async fn of_daemon(daemon: &Arc<Daemon>, event: HookEvent, fields: Value) {
                 &setting,
                 None,
             ),
-            secrets: run::secrets(&own),
+            secrets: daemon.own_secrets(),
             cwd: cwd.clone(),
             // Those of the daemon are all the user's own.
             confined: Ok(None),

@@ -6,10 +6,11 @@ use super::Done;
 use crate::daemon::Daemon;
 use crate::layout::Layout;
 use agentd_client::api::Env;
-use agentd_core::environment::{is_handed_on, is_secret};
+use agentd_core::environment::is_handed_on;
 use agentd_core::event::HookOutcome;
 use agentd_core::hook::{Answer, Chosen, Ended, HookEvent, Occasion, Run, Setting, read};
 use agentd_core::id::{AgentId, HookId};
+use agentd_core::secrets::Secrets;
 use agentd_process::task::{self, Confined, Exit, Found, Limits, Order, ShimProgram};
 use std::collections::BTreeMap;
 use std::io;
@@ -33,7 +34,8 @@ pub struct Job {
     pub chosen: Chosen,
     pub input: String,
     pub env: BTreeMap<String, String>,
-    pub secrets: Vec<String>,
+    /// Taken out of all that it prints and answers.
+    pub secrets: Secrets,
     pub cwd: PathBuf,
     /// An error is why it cannot be confined as it must be: it is not run.
     pub confined: Result<Option<Confined>, String>,
@@ -75,13 +77,29 @@ pub fn owner(folder: &Path) -> Option<AgentId> {
 }
 
 pub async fn run(daemon: &Daemon, job: &Job) -> Done {
-    match &job.chosen.handler.run {
+    let done = match &job.chosen.handler.run {
         Run::Command { command, args } => {
             let args = args.as_deref();
             command_run(job, command, args).await
         }
         Run::Http { url, headers } => http::run(daemon, job, url, headers).await,
+    };
+    Done {
+        answer: redacted(done.answer, &job.secrets),
+        ..done
     }
+}
+
+/// The answer without secrets. What a program prints has lost them before it is on disk; a service's answer has not, nor
+/// what JSON had escaped.
+fn redacted(answer: Answer, secrets: &Secrets) -> Answer {
+    let clean = serde_json::to_value(answer).map(|answer| secrets.redact_json(answer));
+    clean
+        .and_then(serde_json::from_value)
+        .unwrap_or_else(|_| Answer {
+            warning: Some("its answer cannot be kept without a secret in it".to_owned()),
+            ..Answer::default()
+        })
 }
 
 async fn command_run(job: &Job, command: &str, args: Option<&[String]>) -> Done {
@@ -130,7 +148,7 @@ fn order(
         foreground: true,
         errors_apart: true,
         stdin: Some(job.input.clone()),
-        redact: job.secrets.clone(),
+        redact: job.secrets.values(),
         lab: agentd_process::failpoint::folder().map(Path::to_owned),
         confined,
         limits: Limits::default(),
@@ -278,10 +296,4 @@ pub fn environment(
         );
     }
     env
-}
-
-/// What is not kept of what it prints.
-pub fn secrets(callers: &Env) -> Vec<String> {
-    let secret = callers.iter().filter(|(name, _)| is_secret(name));
-    secret.map(|(_, value)| value.clone()).collect()
 }

@@ -16,6 +16,7 @@ use agentd_client::{Kind, Problem};
 use agentd_core::hook::{Config, Layer, Occasion, Setting, Verdict, chosen};
 use agentd_core::id::HookId;
 use agentd_core::permission;
+use agentd_core::secrets::Secrets;
 use agentd_core::spec::{AgentSpec, Runtime};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ struct Whose {
     cwd: PathBuf,
     agent: Option<(String, String)>,
     env: Arc<agentd_client::api::Env>,
+    secrets: Secrets,
 }
 
 async fn whose(daemon: &Daemon, agent: Option<&str>, cwd: Option<&str>) -> Result<Whose> {
@@ -35,7 +37,8 @@ async fn whose(daemon: &Daemon, agent: Option<&str>, cwd: Option<&str>) -> Resul
             spec: AgentSpec::default(),
             cwd: run::work_folder(cwd, home),
             agent: None,
-            env: daemon.own_env(),
+            env: daemon.envs.own(),
+            secrets: daemon.own_secrets(),
         });
     };
     let desk = daemon.any(name).await?;
@@ -45,6 +48,7 @@ async fn whose(daemon: &Daemon, agent: Option<&str>, cwd: Option<&str>) -> Resul
         cwd: run::work_folder(cwd.or(spec.cwd.as_deref()), home),
         agent: Some((guard.state.name.clone(), guard.state.id.to_string())),
         env: Arc::clone(&guard.env),
+        secrets: daemon.secrets_of(&guard),
         spec,
     })
 }
@@ -153,7 +157,7 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
                 .to_string(),
             occasion: occasion.clone(),
             env: run::environment(ask.event, &whose.env, &whose.spec.env, home, &setting, None),
-            secrets: run::secrets(&whose.env),
+            secrets: whose.secrets.clone(),
             cwd: whose.cwd.clone(),
             chosen,
         };

@@ -6,11 +6,9 @@ use crate::daemon::Daemon;
 use agentd_client::{Kind, Problem};
 use agentd_core::id::AgentId;
 use agentd_process::Peer;
-use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, RawPathParams, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
-use axum::serve::{IncomingStream, Listener};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
@@ -31,55 +29,37 @@ pub enum Access {
     Order,
     /// Hooks of other agents. An agent waits for its own hooks, so a hook that changed its agent would wait for itself.
     Change,
+    /// Neither hooks nor tools.
+    User,
 }
 
-/// Only the user's own processes.
-///
-/// The listener is shared: another server takes over from one that dies.
-pub struct Own {
-    pub daemon: Arc<Daemon>,
-    pub listener: Arc<UnixListener>,
-    /// The agent whose tools this socket is for: every caller is one of them, whatever it is otherwise. None for the
-    /// daemon's own socket.
-    pub tools_of: Option<AgentId>,
-}
-
-impl Listener for Own {
-    type Io = UnixStream;
-    type Addr = Caller;
-
-    async fn accept(&mut self) -> (UnixStream, Caller) {
-        loop {
-            let stream = match self.listener.accept().await {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    tracing::warn!(%error, "a client cannot be let in");
-                    // tidy: polls until there are descriptors again
-                    tokio::time::sleep(PAUSE).await;
-                    continue;
-                }
-            };
-            let Ok(peer) = Peer::of(&stream) else {
+/// The next connection of one of the user's own processes. With `tools_of` every caller is a tool of that agent, whatever
+/// it is otherwise.
+pub async fn accept(
+    daemon: &Daemon,
+    listener: &UnixListener,
+    tools_of: Option<AgentId>,
+) -> (UnixStream, Caller) {
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a client cannot be let in");
+                // tidy: polls until there are descriptors again
+                tokio::time::sleep(PAUSE).await;
                 continue;
-            };
-            if peer.uid() == rustix::process::getuid().as_raw() {
-                let caller = match self.tools_of {
-                    Some(agent) => Caller::Tool { agent: Some(agent) },
-                    None => Caller::of(&self.daemon.layout, &peer),
-                };
-                return (stream, caller);
             }
+        };
+        let Ok(peer) = Peer::of(&stream) else {
+            continue;
+        };
+        if peer.uid() == rustix::process::getuid().as_raw() {
+            let caller = match tools_of {
+                Some(agent) => Caller::Tool { agent: Some(agent) },
+                None => Caller::of(&daemon.layout, &peer),
+            };
+            return (stream, caller);
         }
-    }
-
-    fn local_addr(&self) -> std::io::Result<Caller> {
-        Ok(Caller::User)
-    }
-}
-
-impl Connected<IncomingStream<'_, Own>> for Caller {
-    fn connect_info(stream: IncomingStream<'_, Own>) -> Self {
-        *stream.remote_addr()
     }
 }
 
@@ -122,6 +102,10 @@ async fn allow(
             Some(name) if works_for(daemon, name, own).await => Ok(()),
             _ => Err(refused()),
         },
+        (Caller::Hook { .. }, Access::User) => {
+            let problem = Problem::new(Kind::Refused, "a hook may not do that");
+            Err(problem.next("do it from a terminal of your own"))
+        }
         (Caller::Tool { .. }, _) => Err(refused()),
     }
 }

@@ -12,6 +12,10 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How long the body of a request may take.
+const BODY: Duration = Duration::from_secs(30);
 
 /// A problem on its way out.
 pub struct Fault(pub Problem);
@@ -57,7 +61,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Fault;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Fault> {
-        Ok(Self(Json::from_request(request, state).await?.0))
+        let read = tokio::time::timeout(BODY, Json::from_request(request, state));
+        let Ok(read) = read.await else {
+            let what = format!("the request did not arrive within {} s", BODY.as_secs());
+            let mut problem = Problem::new(Kind::Invalid, what);
+            problem.status = 408;
+            return Err(Fault(problem));
+        };
+        Ok(Self(read?.0))
     }
 }
 

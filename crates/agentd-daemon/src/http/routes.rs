@@ -2,7 +2,8 @@
 
 use super::access::{self, Access};
 use super::{
-    LARGEST_IMPORT, agents, conversations, daemon, events, hooks, prompts, tasks, trust, verbs,
+    LARGEST_IMPORT, agents, conversations, daemon, events, hooks, prompts, secrets, tasks, trust,
+    verbs,
 };
 use crate::daemon::Daemon;
 use axum::Router;
@@ -26,7 +27,7 @@ impl Routes {
 }
 
 pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
-    use Access::{Change, Everybody, Look, Message, Order};
+    use Access::{Change, Everybody, Look, Message, Order, User};
     let import = post(agents::import).layer(DefaultBodyLimit::max(LARGEST_IMPORT));
     let routes = Routes {
         daemon: Arc::clone(daemon),
@@ -45,7 +46,10 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Order, "/v1/hooks/check", post(hooks::check))
         .route(Change, "/v1/hooks/test", post(hooks::test))
         .route(Order, "/v1/trust", get(trust::show))
-        .route(Change, "/v1/trust", post(trust::set));
+        .route(Change, "/v1/trust", post(trust::set))
+        .route(User, "/v1/secrets", get(secrets::list))
+        .route(User, "/v1/secrets/{secret}", put(secrets::set))
+        .route(User, "/v1/secrets/{secret}/remove", post(secrets::remove));
     let one = |verb: &str| format!("/v1/agents/{{name}}{verb}");
     let transcript = "/conversations/{which}/transcript";
     let routes = routes

@@ -63,7 +63,7 @@ pub async fn create(
         let bodies = send::bodies(prompt, &text, None, PromptMode::Queue)?;
         lines.extend(bodies.map(|body| (conversation, body)));
     }
-    daemon.bring(id, &create.env);
+    daemon.envs.bring(id, &create.env);
     let desk = daemon.new_desk(id).await;
     let mut guard = desk.lock().await;
     if guard.state.tree.current().is_some() {

@@ -50,8 +50,8 @@ pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<Desk>, ask: Fork) -> Result
         seq: place.at,
     };
     match ask.env.is_empty() {
-        true => daemon.bring(id, &guard.env),
-        false => daemon.bring(id, &ask.env),
+        true => daemon.envs.bring(id, &daemon.envs.brought(guard.state.id)),
+        false => daemon.envs.bring(id, &ask.env),
     };
     // From here on the parent may do what it likes: events do not change.
     drop(guard);

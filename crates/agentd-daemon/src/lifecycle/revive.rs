@@ -10,7 +10,12 @@ use std::sync::Arc;
 const PAGE: usize = 500;
 
 pub async fn revive(daemon: &Arc<Daemon>) -> Result<()> {
-    for phase in [Phase::Running, Phase::Resetting] {
+    let mut phases = vec![Phase::Running, Phase::Resetting];
+    if !daemon.envs.secret_values().is_empty() {
+        // One may wait for a key that was stored just before an earlier daemon ended.
+        phases.push(Phase::Waiting);
+    }
+    for phase in phases {
         for agent in all_that_are(daemon, phase).await? {
             mind(daemon, agent).await;
         }
@@ -34,7 +39,7 @@ async fn mind(daemon: &Arc<Daemon>, agent: AgentId) {
     }
 }
 
-async fn all_that_are(daemon: &Daemon, phase: Phase) -> Result<Vec<AgentId>> {
+pub async fn all_that_are(daemon: &Daemon, phase: Phase) -> Result<Vec<AgentId>> {
     let mut agents = Vec::new();
     let mut after = None;
     loop {

@@ -165,7 +165,9 @@ async fn make(
     };
     let conversation = ConversationId::new(clock::new_id());
     let lines = kin::create(hire, of, &order.prompt, conversation);
-    daemon.bring(child, &parent.env);
+    // Without stored secrets: what the parent has of those, it has as long as they are stored.
+    let brought = daemon.envs.brought(parent.state.id);
+    daemon.envs.bring(child, &brought);
     let desk = daemon.new_desk(child).await;
     let mut guard = desk.lock().await;
     if let Err(problem) = guard.append(lines).await {
@@ -285,7 +287,7 @@ pub async fn supply(daemon: &Arc<Daemon>, parent: &Guard<'_>, env: &Env) {
         running.map(|(agent, _)| *agent).collect()
     };
     for agent in working {
-        if daemon.has_brought(agent) {
+        if daemon.envs.has_brought(agent) {
             continue;
         }
         if let Ok(desk) = daemon.desk(agent).await {

@@ -1,7 +1,7 @@
 //! Questions to the daemon, asked beside everything else that is said.
 
 use super::Ask;
-use agentd_core::link::{Answer, Question};
+use agentd_core::link::{Answer, Keys, Question};
 use tokio::sync::{mpsc, oneshot};
 
 /// A way to ask; there may be many.
@@ -22,5 +22,13 @@ impl Asking {
             .send(Ask::Question(question, reply))
             .ok()?;
         answer.await.ok()
+    }
+
+    /// Tells the daemon which keys this process works with. They are never shown: hooks may have read them, too.
+    pub fn tell_keys(&self, values: Vec<String>) {
+        if let Some(asks) = self.0.upgrade() {
+            // Where the link has ended, so does this process.
+            let _ended = asks.send(Ask::Keys(Keys { values }));
+        }
     }
 }

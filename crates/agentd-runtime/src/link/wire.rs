@@ -122,6 +122,7 @@ impl Wire {
                         self.firing.entry(fire.id).or_default().push(tell);
                         self.link.fire(*fire)
                     }
+                    Some(Ask::Keys(keys)) => self.link.keys(keys),
                     None => return Over::Done,
                 },
             };

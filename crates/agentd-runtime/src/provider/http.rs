@@ -7,13 +7,15 @@ use agentd_core::draft::Delta;
 use agentd_core::event::FailureClass;
 use agentd_core::message::Wire;
 use agentd_core::request::Request;
+use agentd_core::secrets::Secrets;
 use agentd_core::wire;
 use agentd_core::wire::stream::{Decoder, End};
-use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
+use futures_util::{Stream, StreamExt as _};
 use sse_stream::SseStream;
 use std::error::Error;
-use std::io::Cursor;
+use std::io::{self, Cursor};
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Clone)]
 pub struct Http {
@@ -23,6 +25,10 @@ pub struct Http {
 
 /// Errors are read up to this length.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
+/// What people are told of one.
+const MAX_DETAIL: usize = 2000;
+/// What a reply may hold, with everything around its text. It is many times what any model can say.
+const MAX_REPLY_BYTES: usize = 32 * 1024 * 1024;
 
 impl Http {
     pub fn new(options: Options) -> Result<Self, SetUpError> {
@@ -61,6 +67,18 @@ impl Http {
         read(self.options.wire, response.bytes_stream(), on_delta).await
     }
 
+    pub fn redact(&mut self, secrets: &Secrets) {
+        let own = std::mem::take(&mut self.options.secrets);
+        self.options.secrets = own.and(secrets.values());
+    }
+
+    /// A provider may repeat in its error what it was sent, and where it failed to read it.
+    pub fn redacted(&self, mut failure: Failure) -> Failure {
+        let detail = self.options.secrets.redact(&failure.detail);
+        failure.detail = detail.chars().take(MAX_DETAIL).collect();
+        failure
+    }
+
     async fn refused(&self, response: reqwest::Response) -> Failure {
         let status = response.status().as_u16();
         let retry_after_ms = address::retry_after_ms(response.headers());
@@ -73,6 +91,8 @@ impl Http {
             }
         }
         let body = String::from_utf8_lossy(&body);
+        // Before it is shortened: half of a key would not be recognised.
+        let body = self.options.secrets.redact_cut(&body);
         let refusal = wire::failure::classify(self.options.wire, status, &body);
         Failure {
             class: refusal.class,
@@ -93,10 +113,27 @@ where
     D: AsRef<[u8]>,
     E: Error + Send + Sync + 'static,
 {
-    let mut events = pin!(SseStream::from_bytes_stream(body.map_ok(Cursor::new)));
+    let is_too_large = AtomicBool::new(false);
+    let mut length = 0;
+    // Counted before it is taken apart: an event that never ends is none that could be counted.
+    let body = body.map(|chunk| {
+        let chunk = chunk.map_err(io::Error::other)?;
+        length += chunk.as_ref().len();
+        if length > MAX_REPLY_BYTES {
+            is_too_large.store(true, Ordering::Relaxed);
+            return Err(io::Error::other("it is too large"));
+        }
+        Ok(Cursor::new(chunk))
+    });
+    let mut events = pin!(SseStream::from_bytes_stream(body));
     let mut decoder = Decoder::new(wire);
     while let Some(event) = events.next().await {
         let event = event.map_err(|error| {
+            if is_too_large.load(Ordering::Relaxed) {
+                // The same request would be answered in the same way.
+                let detail = format!("the reply has more than {MAX_REPLY_BYTES} bytes");
+                return Failure::new(FailureClass::Rejected, detail);
+            }
             let detail = format!("the stream broke: {error}");
             Failure::new(FailureClass::Dropped, detail)
         })?;

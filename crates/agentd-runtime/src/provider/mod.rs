@@ -19,6 +19,7 @@ use agentd_core::draft::Delta;
 use agentd_core::event::FailureClass;
 use agentd_core::message::Wire;
 use agentd_core::request::Request;
+use agentd_core::secrets::Secrets;
 use agentd_core::wire::stream::{Broken, End};
 use std::time::Duration;
 
@@ -73,6 +74,8 @@ pub struct Options {
     /// As the vendor's own SDK takes it.
     pub base_url: String,
     pub key: Option<Key>,
+    /// What must not be in any error text, whatever the provider repeats: the key, and all others that are known.
+    pub secrets: Secrets,
     pub connect_timeout: Duration,
     /// A stream that is silent for so long has been cut off.
     pub silence: Duration,
@@ -83,6 +86,7 @@ impl Options {
         Self {
             wire,
             base_url: base_url.into(),
+            secrets: Secrets::new(key.iter().map(|key| key.expose().to_owned())),
             key,
             connect_timeout: Duration::from_secs(20),
             silence: Duration::from_secs(300),
@@ -109,6 +113,15 @@ impl Provider {
         Ok(Self { way })
     }
 
+    /// The same, whose error texts are without these as well.
+    #[must_use]
+    pub fn redacting(mut self, secrets: &Secrets) -> Self {
+        if let Way::Http(http) = &mut self.way {
+            http.redact(secrets);
+        }
+        self
+    }
+
     /// The model that is built in.
     pub const fn demo(demo: Demo) -> Self {
         let way = Way::Demo(demo);
@@ -122,7 +135,10 @@ impl Provider {
         on_delta: impl FnMut(Delta) + Send,
     ) -> Result<End, Failure> {
         match &self.way {
-            Way::Http(http) => http.stream(request, on_delta).await,
+            Way::Http(http) => http
+                .stream(request, on_delta)
+                .await
+                .map_err(|it| http.redacted(it)),
             Way::Demo(demo) => Ok(demo.stream(request, on_delta).await),
         }
     }

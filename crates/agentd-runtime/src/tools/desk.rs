@@ -4,12 +4,13 @@ use super::ToolboxOptions;
 use super::blocking::broken;
 use super::denied::{self, Actor};
 use super::failure::Failure;
-use super::secrets::Secrets;
 use super::tool::Traits;
 use crate::link::Asking;
 use agentd_core::approval::{Ruling, Wants, rule};
 use agentd_core::id::{BootId, CallId, ConversationId, TaskId, TurnId};
+use agentd_core::message::Block;
 use agentd_core::permission::{Subject, Verdict, verdict};
+use agentd_core::secrets::Secrets;
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::task::{Confined, Limits, ShimProgram};
 use agentd_sandbox::{Network, Reach};
@@ -55,6 +56,15 @@ pub(super) enum Escalation {
 }
 
 impl Desk {
+    /// Takes secrets out of what a tool returns.
+    pub fn redact(&self, blocks: &mut [Block]) {
+        for block in blocks {
+            if let Block::Text { text } = block {
+                *text = self.secrets.redact(text);
+            }
+        }
+    }
+
     pub fn new(options: ToolboxOptions) -> Self {
         Self {
             cwd: options.cwd,

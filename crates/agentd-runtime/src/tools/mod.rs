@@ -26,7 +26,6 @@ mod read_file;
 mod replace;
 mod reset_conversation;
 mod search_files;
-mod secrets;
 mod shell;
 mod task_output;
 mod task_stop;
@@ -39,8 +38,8 @@ mod write_file;
 mod tests;
 
 pub use agent::Kinds;
+pub use agentd_core::secrets::{MARK, Secrets};
 pub use environment::allowed_env;
-pub use secrets::{MARK, Secrets};
 pub use tool::Traits;
 
 use crate::driver::Tools;
@@ -207,7 +206,7 @@ impl Toolbox {
 
     /// Whatever a tool says: no secret gets out.
     fn clean(&self, mut finished: Finished) -> Finished {
-        self.desk.secrets.redact_blocks(&mut finished.blocks);
+        self.desk.redact(&mut finished.blocks);
         finished
     }
 }
@@ -228,7 +227,7 @@ impl Tools for Toolbox {
                 outcome,
                 mut blocks,
             } => {
-                self.desk.secrets.redact_blocks(&mut blocks);
+                self.desk.redact(&mut blocks);
                 Prepared::Refuse { outcome, blocks }
             }
             other => other,
@@ -288,7 +287,7 @@ impl Tools for Toolbox {
     async fn task_ended(&self, task: TaskId, boot: BootId) -> (TaskExit, String) {
         let (exit, text) = tasks::until_ended(&self.desk, task, boot).await;
         let mut blocks = [Block::text(text)];
-        self.desk.secrets.redact_blocks(&mut blocks);
+        self.desk.redact(&mut blocks);
         let [block] = blocks;
         match block {
             Block::Text { text } => (exit, text),

@@ -4,6 +4,7 @@
 //! server as a program, for tests that kill everything around it.
 
 mod bound;
+mod outgoing;
 mod record;
 pub mod reply;
 pub mod scenario;

@@ -18,6 +18,8 @@
 //! | `drop EVENTS [xN]` | the stream breaks after so many events |
 //! | `malformed [xN]` | an event that is no JSON |
 //! | `overflow BYTES` | a request larger than that is refused as too long |
+//! | `echo STATUS` | an error that repeats the key; with 200 within the stream |
+//! | `flood BYTES` | a reply of at least so many bytes |
 //! | `hang` | nothing, for ever |
 //! | `deltas N` | the text that follows comes in N deltas |
 //! | `chunks BYTES` | the body is cut into chunks of so many bytes, wherever that is |
@@ -71,6 +73,14 @@ pub enum FaultKind {
     },
     Malformed,
     Overflow {
+        bytes: usize,
+    },
+    /// An error with the key in it.
+    Echo {
+        status: u16,
+    },
+    /// A reply that does not end before so many bytes.
+    Flood {
         bytes: usize,
     },
     Hang,
@@ -141,7 +151,7 @@ pub fn step<'a>(items: impl IntoIterator<Item = &'a str>) -> Result<Step, String
                 let name = name.to_owned();
                 step.items.push(Item::Call { name, arguments });
             }
-            "fail" | "drop" | "malformed" | "overflow" | "hang" => {
+            "fail" | "drop" | "malformed" | "overflow" | "echo" | "flood" | "hang" => {
                 step.faults.push(fault(verb, rest)?);
             }
             _ => return Err(format!("`{verb}` is not something the fake model can do")),
@@ -168,6 +178,18 @@ fn fault(verb: &str, rest: &str) -> Result<Fault, String> {
         "drop" => FaultKind::Drop {
             after: first as usize,
         },
+        "echo" => {
+            times = usize::MAX;
+            FaultKind::Echo {
+                status: u16::try_from(first).map_err(|error| error.to_string())?,
+            }
+        }
+        "flood" => {
+            times = usize::MAX;
+            FaultKind::Flood {
+                bytes: first as usize,
+            }
+        }
         "malformed" => FaultKind::Malformed,
         // A request that is too long stays too long.
         "overflow" => {

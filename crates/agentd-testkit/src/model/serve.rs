@@ -1,6 +1,7 @@
 //! The server's side of HTTP: who is asked, whether it is allowed, and what goes out.
 
-use super::reply::{self, Event, Reply};
+use super::outgoing::{Piece, Streaming, cut, halves, spoil};
+use super::reply::{self, Reply};
 use super::script::{self, FaultKind, Step};
 use super::view::view;
 use super::{Format, Recorded, Scenario, Shared};
@@ -12,9 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::serve::ListenerExt as _;
 use serde_json::Value;
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::net::TcpListener;
 
 type Server = Arc<Shared>;
@@ -39,9 +38,10 @@ pub async fn serve(listener: TcpListener, shared: Server) {
 }
 
 async fn anthropic(State(server): State<Server>, headers: HeaderMap, body: Bytes) -> Response {
-    let allowed = has(&headers, "x-api-key") && has(&headers, "anthropic-version");
+    let key =
+        shown(&headers, "x-api-key").filter(|_| shown(&headers, "anthropic-version").is_some());
     let stream = None;
-    answer(&server, Format::Anthropic, allowed, stream, &body).await
+    answer(&server, Format::Anthropic, key, stream, &body).await
 }
 
 async fn openai_chat(State(server): State<Server>, headers: HeaderMap, body: Bytes) -> Response {
@@ -69,34 +69,31 @@ async fn gemini(
         Some((_, "generateContent")) => false,
         _ => return StatusCode::NOT_FOUND.into_response(),
     };
-    let allowed = has(&headers, "x-goog-api-key");
-    answer(&server, Format::Gemini, allowed, Some(stream), &body).await
+    let key = shown(&headers, "x-goog-api-key");
+    answer(&server, Format::Gemini, key, Some(stream), &body).await
 }
 
-fn has(headers: &HeaderMap, name: &str) -> bool {
-    headers.get(name).is_some_and(|value| !value.is_empty())
+fn shown(headers: &HeaderMap, name: &str) -> Option<String> {
+    let value = headers.get(name)?.to_str().ok()?;
+    (!value.is_empty()).then(|| value.to_owned())
 }
 
-fn bearer(headers: &HeaderMap) -> bool {
-    let value = headers.get(header::AUTHORIZATION);
-    let value = value.and_then(|value| value.to_str().ok());
-    value.is_some_and(|value| {
-        value
-            .strip_prefix("Bearer ")
-            .is_some_and(|key| !key.is_empty())
-    })
+fn bearer(headers: &HeaderMap) -> Option<String> {
+    let value = shown(headers, header::AUTHORIZATION.as_str())?;
+    let key = value.strip_prefix("Bearer ")?;
+    (!key.is_empty()).then(|| key.to_owned())
 }
 
 async fn answer(
     server: &Server,
     format: Format,
-    allowed: bool,
+    key: Option<String>,
     stream: Option<bool>,
     bytes: &[u8],
 ) -> Response {
-    if !allowed {
+    let Some(key) = key else {
         return refuse(format, 401, "authentication_error", "the key is missing");
-    }
+    };
     let body: Value = match serde_json::from_slice(bytes) {
         Ok(body) => body,
         Err(error) => return refuse(format, 400, "invalid_request_error", &error.to_string()),
@@ -116,7 +113,7 @@ async fn answer(
     };
     let status = match (&step, &fault) {
         (Err(_), _) | (_, Some(FaultKind::Overflow { .. })) => 400,
-        (_, Some(FaultKind::Status { status, .. })) => *status,
+        (_, Some(FaultKind::Status { status, .. } | FaultKind::Echo { status })) => *status,
         _ => 200,
     };
     let recorded = Recorded {
@@ -152,7 +149,21 @@ async fn answer(
         signature: super::bound::signature(&body),
     };
     let streams = stream.unwrap_or(body["stream"] == true);
+    if let Some(FaultKind::Echo { status }) = fault {
+        return echo(format, status, &key);
+    }
     respond(server, format, &reply, streams, step.chunk, fault).await
+}
+
+/// An error as of a proxy that shows all that it was sent.
+fn echo(format: Format, status: u16, key: &str) -> Response {
+    let message = format!("the key {key} is not known here");
+    if status != 200 {
+        return refuse(format, status, "invalid_request_error", &message);
+    }
+    let error = reply::error(format, 400, "invalid_request_error", &message);
+    let body = format!("event: error\ndata: {error}\n\n");
+    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
 
 /// What the script or the scenario says for this reply; any other prompt is answered with an echo.
@@ -250,142 +261,7 @@ async fn respond(
     if let Some(size) = chunk {
         pieces = cut(&pieces, size);
     }
-    let stream = Streaming {
-        server: Arc::clone(server),
-        number: reply.number,
-        pieces,
-        end,
-        over: false,
-    };
+    let stream = Streaming::new(Arc::clone(server), reply.number, pieces, end);
     let body = Body::from_stream(futures_util::stream::unfold(stream, Streaming::next));
     ([(header::CONTENT_TYPE, content_type)], body).into_response()
-}
-
-/// What goes out together.
-struct Piece {
-    bytes: Vec<u8>,
-    /// How long to wait before it.
-    pause: Duration,
-}
-
-impl Piece {
-    fn of(event: Event) -> Self {
-        Self {
-            bytes: event.text().into_bytes(),
-            pause: event.pause,
-        }
-    }
-
-    fn at_once(bytes: &[u8]) -> Self {
-        Self {
-            bytes: bytes.to_vec(),
-            pause: Duration::ZERO,
-        }
-    }
-}
-
-/// A plain body in two pieces, so that it can break in between.
-fn halves(body: &str) -> VecDeque<Piece> {
-    let (first, second) = body.as_bytes().split_at(body.len() / 2);
-    [first, second].into_iter().map(Piece::at_once).collect()
-}
-
-/// The same bytes, so many at a time.
-fn cut(pieces: &VecDeque<Piece>, size: usize) -> VecDeque<Piece> {
-    let bytes: Vec<u8> = pieces
-        .iter()
-        .flat_map(|piece| piece.bytes.clone())
-        .collect();
-    bytes.chunks(size).map(Piece::at_once).collect()
-}
-
-/// Makes the fault of what would have gone out, and says how it ends.
-fn spoil(pieces: &mut VecDeque<Piece>, fault: Option<FaultKind>, streams: bool) -> End {
-    match fault {
-        Some(FaultKind::Drop { after }) => {
-            pieces.truncate(if streams { after } else { 1 });
-            End::Drop
-        }
-        Some(FaultKind::Malformed) if streams => {
-            pieces.truncate(2);
-            pieces.push_back(Piece::at_once(b"data: {\"type\": \"mess\n\n"));
-            End::Good
-        }
-        Some(FaultKind::Malformed) => {
-            pieces.truncate(1);
-            End::Good
-        }
-        Some(FaultKind::Hang) => {
-            pieces.truncate(1);
-            End::Hang
-        }
-        _ => End::Good,
-    }
-}
-
-/// How long a connection lives on behind the last event that it carries.
-const DROP_AFTER: Duration = Duration::from_millis(150);
-
-/// How a stream ends.
-#[derive(Clone, Copy, PartialEq)]
-enum End {
-    Good,
-    /// The connection breaks.
-    Drop,
-    Hang,
-}
-
-struct Streaming {
-    server: Server,
-    /// The request that it answers.
-    number: u64,
-    pieces: VecDeque<Piece>,
-    end: End,
-    over: bool,
-}
-
-impl Streaming {
-    async fn next(mut self) -> Option<(std::io::Result<Bytes>, Self)> {
-        let Some(piece) = self.pieces.pop_front() else {
-            if self.end == End::Hang {
-                std::future::pending::<()>().await;
-            }
-            let dropped = self.end == End::Drop && !self.over;
-            if dropped {
-                // What was sent is to arrive before the connection breaks under it.
-                tokio::time::sleep(DROP_AFTER).await;
-            }
-            if self.end == End::Good && !self.over {
-                self.finished();
-            }
-            self.over = true;
-            return dropped.then(|| (Err(std::io::ErrorKind::ConnectionReset.into()), self));
-        };
-        // No pause is no time at all, not the clock's next tick.
-        if piece.pause.is_zero() {
-            tokio::task::yield_now().await;
-        } else {
-            tokio::time::sleep(piece.pause).await;
-        }
-        Some((Ok(Bytes::from(piece.bytes)), self))
-    }
-}
-
-impl Streaming {
-    fn finished(&self) {
-        self.server.note(|seen| {
-            let at = usize::try_from(self.number).unwrap_or_default();
-            if let Some(request) = at.checked_sub(1).and_then(|at| seen.requests.get_mut(at)) {
-                request.is_finished = true;
-            }
-        });
-    }
-}
-
-impl Drop for Streaming {
-    fn drop(&mut self) {
-        if !self.over {
-            self.server.note(|seen| seen.disconnects += 1);
-        }
-    }
 }

@@ -178,7 +178,7 @@ impl Sim {
             // Whoever said it is gone, or will hear so when it comes back.
             Up::Append(_) | Up::Draft(_) => {}
             // Its agents start nobody.
-            Up::Ask(_) => {}
+            Up::Ask(_) | Up::Keys(_) => {}
         }
     }
 
@@ -210,6 +210,7 @@ impl Sim {
                     window,
                     draft: self.kept.draft.clone(),
                     env: Default::default(),
+                    stored: Default::default(),
                 }))
             }
             Greeting::Resume { after } => {

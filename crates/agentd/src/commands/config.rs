@@ -9,6 +9,7 @@ use crate::{connect, home};
 use agentd_core::catalog::{AgentDefaults, Catalog, DaemonSettings, ProviderEntry};
 use serde::Serialize;
 use serde_json::json;
+use std::collections::BTreeSet;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,7 +70,7 @@ fn setting(key: impl Into<String>, value: Option<String>, from: impl Into<String
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let catalog = providers::catalog()?;
     let mut settings = places()?;
-    let by_key = providers::provider_by_key(&catalog);
+    let by_key = providers::provider_by_any_key(&catalog);
     let from = match by_key {
         Some(_) => "the first provider whose key is set",
         None => "no provider's key is set; say --provider",
@@ -78,8 +79,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let built_in = Catalog::built_in();
     settings.extend(of_daemon(catalog.daemon(), built_in.daemon()));
     settings.extend(of_agents(catalog.agents()));
+    let stored = providers::stored();
     for entry in catalog.providers() {
-        settings.extend(of_provider(entry, built_in.provider(&entry.name)));
+        settings.extend(of_provider(entry, built_in.provider(&entry.name), &stored));
     }
     if args.json {
         return out.json(&json!({ "settings": settings }));
@@ -177,7 +179,11 @@ fn of_agents(agents: &AgentDefaults) -> [Setting; 4] {
 }
 
 /// Where each field of a provider comes from: a variable, the file, or what is built in.
-fn of_provider(entry: &ProviderEntry, built_in: Option<&ProviderEntry>) -> Vec<Setting> {
+fn of_provider(
+    entry: &ProviderEntry,
+    built_in: Option<&ProviderEntry>,
+    stored: &BTreeSet<String>,
+) -> Vec<Setting> {
     let key = |field: &str| format!("providers.{}.{field}", entry.name);
     let origin = |is_built_in: bool| match is_built_in {
         true => "built in",
@@ -211,12 +217,21 @@ fn of_provider(entry: &ProviderEntry, built_in: Option<&ProviderEntry>) -> Vec<S
         ));
     }
     if entry.needs_key {
-        all.push(of_key(entry, key("key")));
+        all.push(of_key(entry, key("key"), stored));
     }
     all
 }
 
-fn of_key(entry: &ProviderEntry, key: String) -> Setting {
+fn of_key(entry: &ProviderEntry, key: String, stored: &BTreeSet<String>) -> Setting {
+    let is_set = entry.key_env.iter().any(|name| variable(name).is_some());
+    let kept = entry.key_env.iter().find(|name| stored.contains(*name));
+    if let (false, Some(name)) = (is_set, kept) {
+        return setting(
+            key,
+            Some("stored".to_owned()),
+            format!("agentd secret: {name}"),
+        );
+    }
     let set = entry.key_env.iter().find(|name| variable(name).is_some());
     let (value, from) = match (set, &entry.key_file, &entry.key_command) {
         (Some(name), _, _) => ("set", name.clone()),
@@ -243,6 +258,7 @@ mod tests {
         let found = of_provider(
             catalog.provider("ollama").unwrap(),
             built_in.provider("ollama"),
+            &BTreeSet::new(),
         );
         let from = |key: &str| {
             let setting = found.iter().find(|setting| setting.key == key).unwrap();

@@ -119,6 +119,7 @@ async fn be(run: &Run) -> Result<(), Error> {
         orphan: Duration::from_millis(daemon.orphan_ms),
         session_end_wait: Duration::from_millis(daemon.session_end_wait_ms),
         env: providers::env(&catalog),
+        key_names: catalog.key_names(),
         runtime_env: std::env::vars_os()
             .filter(|(name, _)| name.to_str().is_some_and(is_handed_on))
             .collect(),

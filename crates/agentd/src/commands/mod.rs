@@ -33,6 +33,7 @@ pub mod rewind;
 pub mod rm;
 pub mod run;
 pub mod runtime;
+pub mod secret;
 pub mod send;
 pub mod set;
 pub mod show;
@@ -88,6 +89,7 @@ pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
         Verb::Rm(args) => rm::run(&args, out).await,
         Verb::Run(args) => run::run(&args, out).await,
         Verb::Runtime(args) => runtime::run(args).await,
+        Verb::Secret(args) => secret::run(&args, out).await,
         Verb::Send(args) => send::run(&args, out).await,
         Verb::Set(args) => set::run(&args, out).await,
         Verb::Show(args) => show::run(&args, out).await,

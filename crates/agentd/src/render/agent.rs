@@ -2,6 +2,7 @@
 
 use crate::render::{approval, count, table, time, usage, word};
 use agentd_client::api::{Agent, Child, ProcessState};
+use agentd_core::event::PauseReason;
 use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
 
@@ -25,6 +26,9 @@ pub fn next(agent: &Agent) -> Option<String> {
     let name = &agent.name;
     match agent.phase {
         Phase::AwaitingApproval => Some(format!("`agentd approve {name}` or `agentd deny {name}`")),
+        Phase::Waiting if agent.paused == Some(PauseReason::MissingKey) => Some(format!(
+            "`agentd secret set` with its key, or `agentd continue {name}` in a shell that has it"
+        )),
         Phase::Waiting => Some(format!("`agentd continue {name}`")),
         Phase::Stopped | Phase::Failed => Some(format!("`agentd start {name}`")),
         _ => None,

@@ -427,6 +427,22 @@ fn the_page_lists_every_field_that_the_command_line_prints() {
     same("applied", &place.json(&["apply", "other", "-f", "a.md"]));
     same("config", &place.json(&["config"]));
     same("completions", &place.json(&["completions", "bash"]));
+    let mut set = place.command(&["secret", "set", "SOME_KEY", "--json"]);
+    let set = set.stdin(fs::File::open(place.work().join("a.md")).unwrap());
+    assert_eq!(
+        set.output().unwrap().status.code(),
+        Some(2),
+        "more than one line"
+    );
+    fs::write(place.work().join("key"), "some-value\n").unwrap();
+    let mut set = place.command(&["secret", "set", "SOME_KEY", "--json"]);
+    let set = set.stdin(fs::File::open(place.work().join("key")).unwrap());
+    let set = set.output().unwrap();
+    same("secret", &serde_json::from_slice(&set.stdout).unwrap());
+    let secrets = place.json(&["secret", "list"]);
+    same("secrets", &secrets);
+    same("secret", &secrets["secrets"][0]);
+    same("secret", &place.json(&["secret", "rm", "SOME_KEY"]));
     same("hook test", &place.json(&["hooks", "test", "SessionStart"]));
     let checked = place.json(&["hooks", "check"]);
     assert!(checked["ok"].is_boolean() && checked["sources"].is_array());
@@ -446,7 +462,7 @@ fn every_verb_is_on_the_page() {
     let table = table.split("## Objects").next().unwrap();
     for verb in verbs.filter_map(|line| line.strip_prefix("  ")) {
         let verb = verb.split_whitespace().next().unwrap_or_default();
-        if ["help", "demo", "daemon", "hooks", ""].contains(&verb) {
+        if ["help", "demo", "daemon", "hooks", "secret", ""].contains(&verb) {
             continue;
         }
         assert!(table.contains(&format!("`{verb}`")), "{verb}");

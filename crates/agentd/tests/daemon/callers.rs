@@ -164,6 +164,7 @@ fn the_link_needs_the_secret_of_the_process_that_was_started() {
             secret: Secret::new(secret.to_owned()),
             seen: None,
             env: Default::default(),
+            stored: Default::default(),
         });
         let mut link = UnixStream::connect(house.home().join("run/link.sock")).unwrap();
         let mut frame = serde_json::to_vec(&hello).unwrap();

@@ -1,9 +1,9 @@
 //! The one place that is meant, or a reason.
 
-use super::super::secrets::MARK;
 use super::super::tests::Stage;
 use agentd_core::message::CallOutcome;
 use agentd_core::recover::CallFact;
+use agentd_core::secrets::MARK;
 use serde_json::{Value, json};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,9 +1,9 @@
 //! Texts and parts of texts, images, and what is neither.
 
-use super::super::secrets::MARK;
 use super::super::tests::Stage;
 use super::MAX_IMAGE_BYTES;
 use agentd_core::message::{Block, CallOutcome};
+use agentd_core::secrets::MARK;
 use serde_json::json;
 use std::fs::File;
 use std::os::unix::fs::symlink;

@@ -1,7 +1,7 @@
 //! Matches, where they are, and what is left out.
 
-use super::super::secrets::MARK;
 use super::super::tests::Stage;
+use agentd_core::secrets::MARK;
 use agentd_core::spec::Decision;
 use serde_json::json;
 use std::fs::File;

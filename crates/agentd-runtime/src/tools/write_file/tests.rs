@@ -1,10 +1,10 @@
 //! All or nothing, and found again after a crash.
 
 use super::super::hash;
-use super::super::secrets::MARK;
 use super::super::tests::Stage;
 use agentd_core::message::CallOutcome;
 use agentd_core::recover::CallFact;
+use agentd_core::secrets::MARK;
 use serde_json::json;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};

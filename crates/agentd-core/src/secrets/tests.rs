@@ -50,3 +50,26 @@ fn they_are_not_shown() {
     let one = secrets(&["sk-0123456789"]);
     assert_eq!(format!("{one:?}"), "Secrets(1 hidden)");
 }
+
+#[test]
+fn the_secrets_of_an_environment_go_by_name() {
+    let env = [
+        ("ANTHROPIC_API_KEY", "sk-0123456789"),
+        ("LAB_LOGIN", "login-01234567"),
+        ("SSH_KEY_PATH", "/home/me/.ssh/id"),
+        ("PATH", "/usr/local/bin"),
+    ];
+    let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let names = ["LAB_LOGIN".to_owned()].into();
+    let found = Secrets::of_env(&env.into(), &names);
+    assert_eq!(found.values(), ["login-01234567", "sk-0123456789"]);
+    assert_eq!(found.clone().and(found.values()).values(), found.values());
+}
+
+#[test]
+fn every_text_of_a_json_value_is_redacted() {
+    let one = secrets(&["sk-0123456789"]);
+    let value = serde_json::json!({"a": ["x sk-0123456789", 5], "sk-0123456789": {"b": null}});
+    let expected = serde_json::json!({"a": [format!("x {MARK}"), 5], MARK: {"b": null}});
+    assert_eq!(one.redact_json(value), expected);
+}

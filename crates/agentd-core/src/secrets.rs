@@ -1,6 +1,9 @@
-//! agentd's own secrets: never shown, and taken out of whatever a tool brings in.
+//! The secrets that an agent works with, and their removal from text: what tools and hooks bring in, and what
+//! providers say when they refuse.
 
-use agentd_core::message::Block;
+use crate::environment::is_secret;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// What stands in the place of a secret.
@@ -17,12 +20,33 @@ impl Secrets {
     pub fn new(values: impl IntoIterator<Item = String>) -> Self {
         // One that was read from a file may have the end of its line with it.
         let values = values.into_iter().map(|value| value.trim().to_owned());
-        Self(values.filter(|value| value.len() >= SHORTEST).collect())
+        let long = values.filter(|value| value.len() >= SHORTEST);
+        let distinct: BTreeSet<String> = long.collect();
+        Self(distinct.into_iter().collect())
+    }
+
+    /// Those among an agent's variables: the keys of all providers and what the user stored, which `names` has, and
+    /// whatever else is named like a secret.
+    pub fn of_env(env: &BTreeMap<String, String>, names: &BTreeSet<String>) -> Self {
+        let secret = env.iter().filter(|(name, value)| {
+            // A variable such as SSH_KEY_PATH says where a secret is: a path is no secret by its variable's name alone.
+            names.contains(*name) || (is_secret(name) && !value.starts_with(['/', '~']))
+        });
+        Self::new(secret.map(|(_, value)| value.clone()))
+    }
+
+    /// These and more.
+    #[must_use]
+    pub fn and(self, more: impl IntoIterator<Item = String>) -> Self {
+        Self::new(self.0.into_iter().chain(more))
     }
 
     /// The text with a mark in the place of each secret. Where some overlap, one mark stands for all
     /// that they cover.
     pub fn redact(&self, text: &str) -> String {
+        if !self.0.iter().any(|secret| text.contains(secret.as_str())) {
+            return text.to_owned();
+        }
         let mut out = String::with_capacity(text.len());
         // Up to where the text is part of a secret.
         let mut covered = 0;
@@ -45,7 +69,7 @@ impl Secrets {
 
     /// As [`Self::redact`], for a text that was cut off at its end: the beginning of a secret that
     /// stands there goes too.
-    pub(super) fn redact_cut(&self, text: &str) -> String {
+    pub fn redact_cut(&self, text: &str) -> String {
         let text = self.redact(text);
         let begun = |secret: &String| {
             let lengths = (1..secret.len()).rev();
@@ -56,20 +80,31 @@ impl Secrets {
         text[..text.len() - begun].to_owned()
     }
 
-    pub(super) fn redact_blocks(&self, blocks: &mut [Block]) {
-        for block in blocks {
-            if let Block::Text { text } = block {
-                *text = self.redact(text);
+    /// Every text in a JSON value, names of fields included.
+    pub fn redact_json(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.redact(&text)),
+            Value::Array(items) => {
+                let items = items.into_iter().map(|item| self.redact_json(item));
+                Value::Array(items.collect())
             }
+            Value::Object(fields) => {
+                let fields = fields
+                    .into_iter()
+                    .map(|(name, value)| (self.redact(&name), self.redact_json(value)));
+                Value::Object(fields.collect())
+            }
+            plain => plain,
         }
     }
 
-    pub(super) fn longest(&self) -> usize {
+    /// The length in bytes of the longest one.
+    pub fn longest(&self) -> usize {
         self.0.iter().map(String::len).max().unwrap_or_default()
     }
 
-    /// For the shim, which takes them out of the output before it is on disk.
-    pub(super) fn values(&self) -> Vec<String> {
+    /// For the shim, which takes them out of the output before it is on disk, and for the daemon, which runs hooks.
+    pub fn values(&self) -> Vec<String> {
         self.0.clone()
     }
 }

@@ -1,0 +1,178 @@
+//! The variables that agents work with: what callers brought, the user's stored secrets beneath it, and what the daemon
+//! itself was started with where no caller brought anything. In memory only.
+
+use agentd_client::api::Env;
+use agentd_core::id::AgentId;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Distinct environments with secrets beneath that are remembered; past it they are made anew.
+const MERGED: usize = 256;
+
+/// No process has a longer one: Linux passes none. A runtime says all of them in its hello.
+const LONGEST: usize = 128 * 1024;
+
+pub struct Envs {
+    /// What this process was started with.
+    own: Arc<Env>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// What callers brought, for as long as this process lives.
+    brought: HashMap<AgentId, Arc<Env>>,
+    secrets: Env,
+    /// Each with what it comes to with the secrets. Thousands of agents are made from one shell: they share both.
+    merged: Vec<(Arc<Env>, Arc<Env>)>,
+}
+
+impl Envs {
+    pub fn new(own: Env, secrets: Env) -> Self {
+        let inner = Inner {
+            secrets,
+            ..Inner::default()
+        };
+        Self {
+            own: Arc::new(own),
+            inner: Mutex::new(inner),
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps what a caller brought, beside what others did.
+    pub fn bring(&self, agent: AgentId, brought: &Env) {
+        if brought.is_empty() {
+            return;
+        }
+        let mut inner = self.inner();
+        let known = inner.brought.get(&agent);
+        let mut all = known.map_or_else(Env::new, |known| (**known).clone());
+        let short = brought.iter().filter(|(name, value)| {
+            let is_short = name.len() + value.len() <= LONGEST;
+            if !is_short {
+                tracing::warn!(%agent, limit = LONGEST, "variable not taken: too long");
+            }
+            is_short
+        });
+        all.extend(short.map(|(name, value)| (name.clone(), value.clone())));
+        if known.is_some_and(|known| **known == all) {
+            return;
+        }
+        let same = inner.brought.values().find(|env| ***env == all).cloned();
+        let all = same.unwrap_or_else(|| Arc::new(all));
+        inner.brought.insert(agent, all);
+    }
+
+    pub fn has_brought(&self, agent: AgentId) -> bool {
+        self.inner().brought.contains_key(&agent)
+    }
+
+    /// What an agent has without the stored secrets: for another one that is to have the same.
+    pub fn brought(&self, agent: AgentId) -> Arc<Env> {
+        let inner = self.inner();
+        inner.brought.get(&agent).unwrap_or(&self.own).clone()
+    }
+
+    /// All that an agent works with.
+    pub fn of(&self, agent: AgentId) -> Arc<Env> {
+        let mut inner = self.inner();
+        let (base, is_own) = match inner.brought.get(&agent) {
+            Some(brought) => (Arc::clone(brought), false),
+            None => (Arc::clone(&self.own), true),
+        };
+        inner.with_secrets(&base, is_own)
+    }
+
+    /// The same where it is about no agent.
+    pub fn own(&self) -> Arc<Env> {
+        self.inner().with_secrets(&self.own, true)
+    }
+
+    /// Those of an agent's variables that come from the stored secrets.
+    pub fn stored(&self, agent: AgentId) -> BTreeSet<String> {
+        let inner = self.inner();
+        let brought = inner.brought.get(&agent);
+        let is_stored = |name: &&String| brought.is_none_or(|env| !env.contains_key(*name));
+        inner.secrets.keys().filter(is_stored).cloned().collect()
+    }
+
+    pub fn secret_values(&self) -> Vec<String> {
+        self.inner().secrets.values().cloned().collect()
+    }
+
+    pub fn set_secrets(&self, secrets: Env) {
+        let mut inner = self.inner();
+        inner.secrets = secrets;
+        inner.merged.clear();
+    }
+}
+
+impl Inner {
+    /// A caller's own variables win over stored ones; those over what the daemon happened to be started with.
+    fn with_secrets(&mut self, base: &Arc<Env>, is_own: bool) -> Arc<Env> {
+        if self.secrets.is_empty() {
+            return Arc::clone(base);
+        }
+        let known = self.merged.iter().find(|(of, _)| Arc::ptr_eq(of, base));
+        if let Some((_, merged)) = known {
+            return Arc::clone(merged);
+        }
+        let (mut merged, over) = match is_own {
+            true => ((**base).clone(), &self.secrets),
+            false => (self.secrets.clone(), &**base),
+        };
+        merged.extend(over.clone());
+        let merged = Arc::new(merged);
+        if self.merged.len() >= MERGED {
+            self.merged.clear();
+        }
+        self.merged.push((Arc::clone(base), Arc::clone(&merged)));
+        merged
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> Env {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn a_caller_wins_over_secrets_and_secrets_over_the_daemon() {
+        let agent = AgentId::from_bytes([1; 16]);
+        let envs = Envs::new(env(&[("K", "own"), ("P", "own")]), Env::new());
+        assert_eq!(*envs.of(agent), env(&[("K", "own"), ("P", "own")]));
+        envs.set_secrets(env(&[("K", "stored"), ("L", "stored")]));
+        let own = env(&[("K", "stored"), ("L", "stored"), ("P", "own")]);
+        assert_eq!((&*envs.of(agent), &*envs.own()), (&own, &own));
+        envs.bring(agent, &env(&[("K", "brought")]));
+        assert_eq!(
+            *envs.of(agent),
+            env(&[("K", "brought"), ("L", "stored")]),
+            "what the daemon has is not mixed with what a caller brought"
+        );
+        assert_eq!(envs.stored(agent), ["L".to_owned()].into());
+        assert_eq!(*envs.brought(agent), env(&[("K", "brought")]));
+        envs.set_secrets(Env::new());
+        assert_eq!(*envs.of(agent), env(&[("K", "brought")]));
+    }
+
+    #[test]
+    fn agents_of_one_shell_share_their_variables() {
+        let [one, two] = [1, 2].map(|n| AgentId::from_bytes([n; 16]));
+        let envs = Envs::new(Env::new(), env(&[("K", "stored")]));
+        for agent in [one, two] {
+            envs.bring(agent, &env(&[("P", "/bin")]));
+        }
+        assert!(Arc::ptr_eq(&envs.of(one), &envs.of(two)));
+    }
+}

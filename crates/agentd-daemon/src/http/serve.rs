@@ -1,0 +1,140 @@
+//! The connections of a socket: how many there may be, and how long a request may take to arrive.
+
+use super::{access, router};
+use crate::caller::Caller;
+use crate::daemon::{Daemon, left};
+use crate::spawn::spawn;
+use agentd_core::id::AgentId;
+use axum::Router;
+use axum::extract::ConnectInfo;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Connections to the daemon's own socket.
+const CONNECTIONS: u32 = 512;
+/// Those among them that are not the user's: tools without a sandbox, and hooks. They never take all of them.
+const FROM_PROGRAMS: usize = 128;
+/// Connections to the socket of one agent's tools.
+const FROM_TOOLS: u32 = 16;
+/// How long the head of a request may take, from its connection on.
+const HEAD: Duration = Duration::from_secs(10);
+/// How long open streams may take to end with the daemon.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How many may be served at once by one socket. Kept beside the socket: another server takes over from one that dies.
+#[derive(Clone)]
+pub struct Room {
+    all: Arc<Semaphore>,
+    limit: u32,
+    programs: Arc<Semaphore>,
+}
+
+impl Room {
+    fn new(limit: u32) -> Self {
+        Self {
+            all: Arc::new(Semaphore::new(limit as usize)),
+            limit,
+            programs: Arc::new(Semaphore::new(FROM_PROGRAMS)),
+        }
+    }
+
+    pub fn of_daemon() -> Self {
+        Self::new(CONNECTIONS)
+    }
+
+    pub fn of_tools() -> Self {
+        Self::new(FROM_TOOLS)
+    }
+
+    /// Whoever comes next waits in the socket's own queue, until there is room.
+    async fn next(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(&self.all).try_acquire_owned() {
+            return Some(permit);
+        }
+        tracing::warn!(
+            limit = self.limit,
+            "no more API connections are accepted until one ends"
+        );
+        Arc::clone(&self.all).acquire_owned().await.ok()
+    }
+}
+
+/// Serves the clients of a socket. With `tools_of`, all of them are tools of that agent.
+pub async fn serve(
+    daemon: Arc<Daemon>,
+    listener: Arc<UnixListener>,
+    tools_of: Option<AgentId>,
+    room: Room,
+) {
+    let mut ending = daemon.ending();
+    let app = router(Arc::clone(&daemon));
+    loop {
+        let next = async {
+            let permit = room.next().await;
+            let (stream, caller) = access::accept(&daemon, &listener, tools_of).await;
+            (permit, stream, caller)
+        };
+        let (permit, stream, caller) = tokio::select! {
+            next = next => next,
+            () = left(&mut ending) => break,
+        };
+        let of_programs = match caller {
+            Caller::User => None,
+            _ if tools_of.is_some() => None,
+            Caller::Tool { .. } | Caller::Hook { .. } => {
+                let Ok(permit) = Arc::clone(&room.programs).try_acquire_owned() else {
+                    tracing::warn!(
+                        limit = FROM_PROGRAMS,
+                        "API connection of a tool or hook closed: too many"
+                    );
+                    continue;
+                };
+                Some(permit)
+            }
+        };
+        let (daemon, app) = (Arc::clone(&daemon), app.clone());
+        spawn("a connection", async move {
+            converse(&daemon, app, stream, caller).await;
+            drop((permit, of_programs));
+        });
+    }
+    // Those that are left have been told, and get a moment.
+    let all = room.all.acquire_many(room.limit);
+    let _late = tokio::time::timeout(LAST_WORDS, all).await;
+}
+
+async fn converse(daemon: &Daemon, app: Router, stream: UnixStream, caller: Caller) {
+    let app = TowerToHyperService::new(app);
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(ConnectInfo(caller));
+        app.call(request)
+    });
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    let mut connection = pin!(server.serve_connection(TokioIo::new(stream), service));
+    let mut ending = daemon.ending();
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = left(&mut ending) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended
+        && error.is_timeout()
+    {
+        tracing::warn!(
+            limit_s = HEAD.as_secs(),
+            caller = caller.kind(),
+            "API connection closed: no request in time"
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! `agentd secret`.
+
+use crate::error::{Error, Exit};
+use crate::output::Output;
+use crate::render::table::{Head, table};
+use crate::render::time;
+use crate::{ask, complete, connect, providers};
+use agentd_client::api::{SetSecret, StoredSecret};
+use agentd_core::catalog::Catalog;
+use agentd_daemon::clock;
+use agentd_daemon::secrets::MAX_VALUE_BYTES;
+use clap::Subcommand;
+use serde_json::{Value, json};
+use std::io::{self, IsTerminal as _, Read as _};
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd secret set ANTHROPIC_API_KEY          Asks for it; what you type is not shown
+  pass show anthropic | agentd secret set ANTHROPIC_API_KEY
+  agentd secret list
+  agentd secret rm ANTHROPIC_API_KEY
+
+A secret is kept in a file in the state directory that only you can read, and that no sandbox has. Agents have it \
+without a shell that does: after a reboot, too. A variable of the shell that you send a prompt from comes before it; \
+it comes before what the daemon was started with. It is given to no tool and no hook, and is redacted in what they \
+print. `agentd agent`, which has no daemon, does not use it.";
+
+/// Store keys of providers for agents that nobody watches
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Store a secret, or replace it; its value is read from standard input
+    #[command(
+        after_help = "Examples:\n  agentd secret set OPENAI_API_KEY\n  agentd secret set OPENAI_API_KEY < key.txt\n\nTurns that wait for this key go on."
+    )]
+    Set {
+        /// The variable that the provider looks for
+        #[arg(value_name = "NAME", add = complete::key_names())]
+        variable: String,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the names of stored secrets, when each was set, and which providers use it
+    #[command(
+        after_help = "Examples:\n  agentd secret list\n  agentd secret list --json | jq -r '.secrets[].name'"
+    )]
+    List {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a stored secret
+    #[command(
+        after_help = "Examples:\n  agentd secret rm OPENAI_API_KEY\n\nAn agent that works with it has it until its turn is over."
+    )]
+    Rm {
+        /// Its name
+        #[arg(value_name = "NAME", add = complete::stored_secrets())]
+        variable: String,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    match &args.verb {
+        Verb::Set { variable, json } => set(variable, *json, out).await,
+        Verb::List { json } => list(*json, out).await,
+        Verb::Rm { variable, json } => rm(variable, *json, out).await,
+    }
+}
+
+async fn set(name: &str, json: bool, out: &mut Output) -> Result<(), Error> {
+    let catalog = providers::catalog()?;
+    // Before somebody types a key for nothing.
+    agentd_daemon::secrets::check_name(name).map_err(|error| {
+        Error::new(Exit::Usage, "that cannot be stored as a secret").because(error)
+    })?;
+    let client = connect::client().await?;
+    let value = value(name).await?;
+    let stored = client.set_secret(name, &SetSecret { value }).await?;
+    if json {
+        return out.json(&shown(&stored, &catalog));
+    }
+    let users = providers::users_of(&catalog, name);
+    match users.is_empty() {
+        false => out.line(format_args!("{name} is stored, for {}", users.join(", "))),
+        true => {
+            out.line(format_args!("{name} is stored"))?;
+            out.aside(format_args!(
+                "warning: no provider looks for {name}; `agentd config` shows what they look for, config.toml can add to it"
+            ))
+        }
+    }
+}
+
+/// Typed and not shown, or all of standard input.
+async fn value(name: &str) -> Result<String, Error> {
+    let none = || Error::new(Exit::Usage, format!("no value was given for {name}"));
+    if io::stdin().is_terminal() {
+        let typed = ask::hidden(&format!("{name}:")).await?;
+        return typed.filter(|value| !value.is_empty()).ok_or_else(none);
+    }
+    let read = tokio::task::spawn_blocking(|| {
+        let mut bytes = Vec::new();
+        let mut stdin = io::stdin().take(MAX_VALUE_BYTES as u64 + 2);
+        stdin.read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let read = read.await.map_err(io::Error::other).flatten();
+    let bytes = read.map_err(|error| {
+        Error::new(Exit::Unavailable, "standard input cannot be read").because(error)
+    })?;
+    let text = String::from_utf8(bytes);
+    let text = text.map_err(|_| Error::new(Exit::Usage, "the value is no text"))?;
+    match text.trim() {
+        "" => Err(none().next(format!("`agentd secret set {name} < FILE`"))),
+        value => Ok(value.to_owned()),
+    }
+}
+
+fn shown(secret: &StoredSecret, catalog: &Catalog) -> Value {
+    let set_at = agentd_client::api::time::rfc3339(secret.set_at);
+    let providers = providers::users_of(catalog, &secret.name);
+    json!({ "name": secret.name, "set_at": set_at, "providers": providers })
+}
+
+async fn list(json: bool, out: &mut Output) -> Result<(), Error> {
+    let catalog = providers::catalog()?;
+    let stored = connect::client().await?.secrets().await?.secrets;
+    if json {
+        let secrets: Vec<Value> = stored.iter().map(|it| shown(it, &catalog)).collect();
+        return out.json(&json!({ "secrets": secrets }));
+    }
+    if stored.is_empty() {
+        return out.line("no secrets");
+    }
+    let now = clock::now();
+    let rows = stored.iter().map(|secret| {
+        let users = providers::users_of(&catalog, &secret.name);
+        let users = match users.is_empty() {
+            true => "-".to_owned(),
+            false => users.join(", "),
+        };
+        vec![secret.name.clone(), time::ago(secret.set_at, now), users]
+    });
+    let rows: Vec<_> = rows.collect();
+    for line in table(&["NAME", "SET", "PROVIDERS"].map(Head::Kept), &rows, None) {
+        out.line(line)?;
+    }
+    Ok(())
+}
+
+async fn rm(name: &str, json: bool, out: &mut Output) -> Result<(), Error> {
+    let catalog = providers::catalog()?;
+    let removed = connect::client().await?.remove_secret(name).await?;
+    match json {
+        true => out.json(&shown(&removed, &catalog)),
+        false => out.line(format_args!("{name} is no longer stored")),
+    }
+}

@@ -1,0 +1,113 @@
+//! What comes from outside has a limit, and what is beyond it ends in a closed connection or a typed error.
+
+use crate::house::{House, until};
+use agentd_client::api::Status;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// As long as a test waits for the other side to hang up.
+const PATIENCE: Duration = Duration::from_secs(50);
+
+fn connect(path: &Path) -> UnixStream {
+    let stream = UnixStream::connect(path).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+fn until_logged(house: &House, words: &str) {
+    until(words, || house.log().contains(words).then_some(()));
+}
+
+#[test]
+fn connections_beyond_the_limit_wait_for_their_turn() {
+    let house = House::new();
+    let id = house.create("coder").id;
+    house.completed("coder", "do: say hello");
+    let run = house.home().join("run");
+    let tools = run.join(format!("a/{id}/s"));
+    for (path, limit) in [(run.join("api.sock"), 512), (tools, 16)] {
+        let held: Vec<UnixStream> = (0..=limit).map(|_| connect(&path)).collect();
+        until_logged(&house, &format!("until one ends limit={limit}"));
+        // The agent works meanwhile, and whoever has come waits.
+        let client = agentd_client::Client::new(&path);
+        let asked = house.spawn(async move { client.daemon().await });
+        drop(held);
+        house.block(asked).unwrap().unwrap();
+    }
+    house.completed("coder", "do: say still here");
+}
+
+#[test]
+fn a_request_that_does_not_come_ends_its_connection() {
+    let house = House::new();
+    let api = house.home().join("run/api.sock");
+    let silent = connect(&api);
+    let mut begun = connect(&api);
+    begun
+        .write_all(b"GET /v1/daemon HTTP/1.1\r\nhost: ag")
+        .unwrap();
+    let mut headless = connect(&api);
+    headless
+        .write_all(
+            b"POST /v1/agents HTTP/1.1\r\nhost: agentd\r\ncontent-type: application/json\r\n\
+              content-length: 100\r\n\r\n{\"name\":",
+        )
+        .unwrap();
+    let begin = Instant::now();
+    for mut stream in [silent, begun] {
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).unwrap();
+        assert!(said.is_empty(), "{}", String::from_utf8_lossy(&said));
+    }
+    assert!(begin.elapsed() < PATIENCE);
+    until_logged(&house, "API connection closed: no request in time");
+    let mut said = [0; 64];
+    let length = headless.read(&mut said).unwrap();
+    let said = String::from_utf8_lossy(&said[..length]);
+    assert!(said.starts_with("HTTP/1.1 408"), "{said}");
+}
+
+/// Whoever says nothing on the link keeps no runtime from coming for long.
+#[test]
+fn silent_links_end_and_runtimes_come() {
+    let house = House::new();
+    let link = house.home().join("run/link.sock");
+    let mut silent: Vec<UnixStream> = (0..33).map(|_| connect(&link)).collect();
+    until_logged(&house, "limit=32");
+    house.create("coder");
+    assert_eq!(house.completed("coder", "do: say hello").text, "hello");
+    until_logged(&house, "link closed: no hello in time");
+    let mut said = Vec::new();
+    silent[0].read_to_end(&mut said).unwrap();
+    assert!(said.is_empty());
+}
+
+#[test]
+fn the_first_frame_of_a_link_is_short() {
+    let house = House::new();
+    let mut link = connect(&house.home().join("run/link.sock"));
+    let frame = vec![b'x'; 1024 * 1024 + 1];
+    // The other side may have hung up before all of it is out.
+    let _cut = link.write_all(&frame);
+    let mut said = Vec::new();
+    let _reset = link.read_to_end(&mut said);
+    assert!(said.is_empty());
+    until_logged(&house, "a frame is longer than the limit");
+    house.create("coder");
+    assert_eq!(house.completed("coder", "do: say hello").text, "hello");
+}
+
+#[test]
+fn a_reply_without_an_end_fails_and_is_not_asked_for_again() {
+    let house = House::new();
+    house.create("coder");
+    let sent = house.send("coder", "do: flood 40000000 | say hello");
+    let answer = house.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Failed);
+    let error = answer.error.unwrap();
+    assert!(error.contains("more than 33554432 bytes"), "{error}");
+    assert_eq!(house.requests().len(), 1);
+    assert_eq!(house.completed("coder", "do: say next").text, "next");
+}

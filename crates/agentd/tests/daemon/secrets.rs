@@ -1,0 +1,447 @@
+//! Stored secrets: agents work with them, and nothing else sees them.
+
+use crate::hooks_stage::{command, file, user};
+use crate::house::{House, KEY, until};
+use agentd_client::api::{Create, Send, Status};
+use agentd_core::event::Kind;
+use agentd_core::secrets::MARK;
+use agentd_core::spec::{AgentSpec, Sandbox};
+use agentd_core::state::Phase;
+use agentd_testkit::model::Format;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
+const NAME: &str = "ANTHROPIC_API_KEY";
+
+/// A house whose daemon knows where the model is, and has no key.
+fn house() -> House {
+    let house = House::empty();
+    let address = house.model.base_url(Format::Anthropic);
+    house.daemon_env("ANTHROPIC_BASE_URL", &address);
+    house.start_daemon();
+    house
+}
+
+/// What a shell without a key brings.
+fn without_key(house: &House) -> BTreeMap<String, String> {
+    let mut env = house.caller();
+    env.remove(NAME);
+    env
+}
+
+/// Runs the program as one who has no key, with this as its input.
+fn cli(house: &House, args: &[&str], input: &str) -> Output {
+    let mut command = house.command();
+    command.args(args).stdin(Stdio::piped());
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn set(house: &House) {
+    let out = cli(house, &["secret", "set", NAME], &format!("{KEY}\n"));
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert!(said.contains("for anthropic"), "{said}");
+}
+
+fn create(house: &House, name: &str, prompt: Option<&str>) -> Option<agentd_core::id::PromptId> {
+    create_with(house, name, prompt, house.spec())
+}
+
+fn create_with(
+    house: &House,
+    name: &str,
+    prompt: Option<&str>,
+    spec: AgentSpec,
+) -> Option<agentd_core::id::PromptId> {
+    let create = Create {
+        name: Some(name.to_owned()),
+        spec,
+        prompt: prompt.map(str::to_owned),
+        env: without_key(house),
+        ..Create::default()
+    };
+    house.block(house.client().create(&create)).unwrap().prompt
+}
+
+/// Sends a prompt without a key; what became of it.
+fn ask(house: &House, name: &str, text: &str) -> agentd_client::api::Answer {
+    let send = Send {
+        text: text.to_owned(),
+        env: without_key(house),
+        ..Send::default()
+    };
+    let sent = house.block(house.client().send(name, &send)).unwrap();
+    house.answer(name, sent.prompt)
+}
+
+/// That the key is nowhere in the home but in the one file.
+fn nowhere_else(home: &Path) {
+    fn look(dir: &Path, looked_at: &mut usize) {
+        for entry in fs::read_dir(dir).unwrap().flatten() {
+            let (path, kind) = (entry.path(), entry.file_type().unwrap());
+            if kind.is_dir() {
+                look(&path, looked_at);
+            } else if kind.is_file() && entry.file_name() != "secrets.json" {
+                *looked_at += 1;
+                let bytes = fs::read(&path).unwrap_or_default();
+                let found = bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes());
+                assert!(!found, "{}", path.display());
+            }
+        }
+    }
+    let mut looked_at = 0;
+    look(home, &mut looked_at);
+    assert!(looked_at > 5);
+}
+
+/// The machine is started again: nothing is left but what is on disk, and no shell has brought anything.
+#[test]
+fn after_a_reboot_a_turn_goes_on_with_a_stored_key() {
+    let house = house();
+    set(&house);
+    let text = "do: call shell {\"command\":\"echo x >> effects\"} ;; slowly 20 a b c d e f g h";
+    let prompt = create(&house, "coder", Some(text)).unwrap();
+    until("an effect", || (!house.effects().is_empty()).then_some(()));
+    let pid = until("a process", || house.pid("coder"));
+    house.kill_daemon();
+    crate::house::kill(pid, rustix::process::Signal::KILL);
+    house.start_daemon();
+    assert_eq!(house.answer("coder", prompt).text, "a b c d e f g h");
+    assert_eq!(house.effects().len(), 1);
+    house.verify();
+    nowhere_else(&house.home());
+}
+
+#[test]
+fn turns_that_wait_for_the_key_go_on_when_it_is_stored() {
+    let house = house();
+    let names = ["one", "two", "three"];
+    let prompts = names.map(|name| create(&house, name, Some("do: say hello")).unwrap());
+    for name in names {
+        house.until_kind(name, Kind::TurnPaused);
+        assert_eq!(house.show(name).phase, Phase::Waiting);
+    }
+    set(&house);
+    for (name, prompt) in names.into_iter().zip(prompts) {
+        assert_eq!(house.answer(name, prompt).text, "hello");
+    }
+    // A key of the caller's comes first, and is back when that is gone; a removed one is gone at once.
+    let removed = cli(&house, &["secret", "rm", NAME], "");
+    assert_eq!(removed.status.code(), Some(0), "{removed:?}");
+    let send = Send {
+        text: "do: say again".to_owned(),
+        env: without_key(&house),
+        ..Send::default()
+    };
+    house.block(house.client().send("one", &send)).unwrap();
+    until("waiting", || {
+        (house.show("one").phase == Phase::Waiting).then_some(())
+    });
+    let again = cli(&house, &["secret", "rm", NAME], "");
+    assert_eq!(again.status.code(), Some(7), "{again:?}");
+}
+
+/// A runtime that outlives its daemon gives back what callers brought; stored ones are not among it.
+#[test]
+fn a_secret_that_a_runtime_has_is_not_taken_for_a_callers() {
+    let house = house();
+    set(&house);
+    create(&house, "coder", None);
+    assert_eq!(ask(&house, "coder", "do: say one").text, "one");
+    house.kill_daemon();
+    house.start_daemon();
+    until("the runtime", || house.pid("coder"));
+    assert_eq!(ask(&house, "coder", "do: say two").text, "two");
+    cli(&house, &["secret", "rm", NAME], "");
+    let send = Send {
+        text: "do: say three".to_owned(),
+        ..Send::default()
+    };
+    house.block(house.client().send("coder", &send)).unwrap();
+    until("waiting", || {
+        (house.show("coder").phase == Phase::Waiting).then_some(())
+    });
+}
+
+#[test]
+fn secrets_are_listed_without_their_values() {
+    let house = house();
+    set(&house);
+    let odd = cli(
+        &house,
+        &["secret", "set", "ODD_ONE", "--json"],
+        "odd-value-1",
+    );
+    let odd: Value = serde_json::from_slice(&odd.stdout).unwrap();
+    assert_eq!(odd["providers"], json!([]));
+    let list = cli(&house, &["secret", "list", "--json"], "");
+    let listed: Value = serde_json::from_slice(&list.stdout).unwrap();
+    let names: Vec<&str> = listed["secrets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|secret| secret["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, [NAME, "ODD_ONE"]);
+    assert_eq!(listed["secrets"][0]["providers"], json!(["anthropic"]));
+    create(&house, "coder", None);
+    ask(&house, "coder", "do: say hello");
+    for args in [
+        &["secret", "list"][..],
+        &["secret", "list", "--json"],
+        &["config"],
+        &["config", "--json"],
+        &["show", "coder", "--json"],
+        &["export", "coder"],
+        &["logs", "coder", "--json"],
+    ] {
+        let out = cli(&house, args, "");
+        let said = format!("{out:?}");
+        assert!(!said.contains(KEY) && !said.contains("odd-value"), "{said}");
+    }
+    let config = cli(&house, &["config"], "");
+    let config = String::from_utf8_lossy(&config.stdout).into_owned();
+    assert!(
+        config.contains(&format!("agentd secret: {NAME}")),
+        "{config}"
+    );
+    assert!(!house.log().contains(KEY));
+    for (args, input, code) in [
+        (&["secret", "set", "PATH"][..], "x", 2),
+        (&["secret", "set", "A-B"], "x", 2),
+        (&["secret", "set", "EMPTY_KEY"], "\n", 2),
+        (&["secret", "set", "TWO_KEY"], "a\nb", 2),
+    ] {
+        let out = cli(&house, args, input);
+        assert_eq!(out.status.code(), Some(code), "{out:?}");
+    }
+    // Not by the command line, which others can see.
+    let out = cli(&house, &["secret", "set", NAME, "value"], "");
+    assert_eq!(out.status.code(), Some(2), "{out:?}");
+}
+
+#[test]
+fn a_file_that_others_can_read_is_refused_and_agents_work_without_it() {
+    let house = house();
+    set(&house);
+    let path = house.home().join("secrets.json");
+    let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    mode(0o644);
+    house.kill_daemon();
+    house.start_daemon();
+    let out = cli(&house, &["secret", "list"], "");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(3), "{said}");
+    assert!(said.contains("open to other users"), "{said}");
+    assert!(house.log().contains("stored secrets are not used"));
+    let prompt = create(&house, "coder", Some("do: say hello")).unwrap();
+    house.until_kind("coder", Kind::TurnPaused);
+    mode(0o600);
+    set(&house);
+    assert_eq!(house.answer("coder", prompt).text, "hello");
+}
+
+#[test]
+fn neither_tools_nor_hooks_list_or_set_secrets() {
+    let house = house();
+    set(&house);
+    let script = format!(
+        "for verb in 'list' 'set {NAME}' 'rm {NAME}'; do echo other-value | {AGENTD} secret $verb >> said 2>&1; \
+         echo $? >> $1; done"
+    );
+    fs::write(house.work().join("ask.sh"), script).unwrap();
+    let hook = command("cd \"$AGENTD_PROJECT_DIR\" && sh ask.sh of-hook; exit 0");
+    user(&house, &file(&[("UserPromptSubmit", hook)]));
+    create(&house, "coder", None);
+    let call = json!({ "command": "sh ask.sh of-tool" });
+    ask(
+        &house,
+        "coder",
+        &format!("do: call shell {call} ;; say done"),
+    );
+    for codes in ["of-hook", "of-tool"] {
+        let codes = fs::read_to_string(house.work().join(codes)).unwrap();
+        let said = fs::read_to_string(house.work().join("said")).unwrap();
+        assert_eq!(codes.lines().collect::<Vec<_>>(), ["3", "3", "3"], "{said}");
+    }
+    assert_eq!(ask(&house, "coder", "do: say still").text, "still");
+}
+
+#[test]
+fn a_sandbox_does_not_have_the_file() {
+    if let Err(missing) = agentd_sandbox::support().namespaces {
+        println!("skipped: {missing}");
+        return;
+    }
+    let house = house();
+    set(&house);
+    let mut spec = house.spec();
+    spec.sandbox = Some(Sandbox::WorkspaceWrite);
+    create_with(&house, "coder", None, spec);
+    let path = house.home().join("secrets.json").display().to_string();
+    let look = format!("ls -la {path} > seen 2>&1; cat {path} >> seen 2>&1; env >> seen");
+    let shell = json!({ "command": look });
+    let read = json!({ "path": path });
+    let prompt = format!("do: call shell {shell} | call read_file {read} ;; say done");
+    assert_eq!(ask(&house, "coder", &prompt).status, Status::Completed);
+    let seen = fs::read_to_string(house.work().join("seen")).unwrap();
+    assert!(seen.contains("No such file"), "{seen}");
+    assert!(!seen.contains(KEY), "{seen}");
+    let events = format!("{:?}", house.events("coder"));
+    assert!(
+        !events.contains("\"v\\\":1") && !events.contains(KEY),
+        "{events}"
+    );
+}
+
+/// What a provider repeats of a request is not kept: as an answer, and in the middle of a stream.
+#[test]
+fn a_provider_that_repeats_the_key_does_not_show_it() {
+    for status in [400, 401, 200] {
+        let house = house();
+        set(&house);
+        create(&house, "coder", None);
+        let answer = ask(&house, "coder", &format!("do: echo {status}"));
+        assert_eq!(answer.status, Status::Failed);
+        let error = answer.error.unwrap();
+        assert!(error.contains(MARK) && !error.contains(KEY), "{error}");
+        let logs = cli(&house, &["logs", "coder"], "");
+        assert!(!format!("{logs:?}").contains(KEY));
+        house.kill_daemon();
+        nowhere_else(&house.home());
+    }
+}
+
+/// As the hook says it, and as JSON may hide it. The key is in a file that config.toml names: only the agent's process
+/// has read it.
+#[test]
+fn a_key_of_a_file_is_redacted_in_what_hooks_say() {
+    let house = house();
+    let key = house.root().join("key");
+    fs::write(&key, format!("{KEY}\n")).unwrap();
+    let config = format!("[providers.anthropic]\nkey_file = \"{}\"\n", key.display());
+    fs::write(house.home().join("config.toml"), config).unwrap();
+    create(&house, "coder", None);
+    assert_eq!(ask(&house, "coder", "do: say hello").text, "hello");
+    let hidden = format!("\\u0073{}", &KEY[1..]);
+    for said in [KEY, &hidden] {
+        let output = format!(
+            "{{\"systemMessage\":\"m {said}\",\"hookSpecificOutput\":{{\"hookEventName\":\"UserPromptSubmit\",\"additionalContext\":\"c {said}\"}}}}"
+        );
+        fs::write(house.root().join("says"), output).unwrap();
+        let hook = command(&format!(
+            "cat {}; echo {KEY} >&2",
+            house.root().join("says").display()
+        ));
+        user(&house, &file(&[("UserPromptSubmit", hook)]));
+        ask(&house, "coder", "do: say heard");
+    }
+    let requests = format!("{:?}", house.requests());
+    assert!(requests.contains(&format!("c {MARK}")), "{requests}");
+    assert!(!requests.contains(KEY), "{requests}");
+    house.kill_daemon();
+    fs::remove_file(house.home().join("hooks.json")).unwrap();
+    nowhere_else(&house.home());
+}
+
+/// What an agent file says about an address is about its tools alone: the key goes where the user's own sources say.
+#[test]
+fn an_address_in_an_agent_file_does_not_get_the_key() {
+    let house = house();
+    set(&house);
+    let trap = agentd_testkit::model::FakeModel::start().unwrap();
+    let mut spec = house.spec();
+    spec.env.insert(
+        "ANTHROPIC_BASE_URL".to_owned(),
+        trap.base_url(Format::Anthropic),
+    );
+    create_with(&house, "coder", None, spec);
+    // Nor what a hook leaves for the tools.
+    let hook = command(&format!(
+        "echo ANTHROPIC_BASE_URL={} >> \"$AGENTD_ENV_FILE\"",
+        trap.base_url(Format::Anthropic)
+    ));
+    user(&house, &file(&[("SessionStart", hook)]));
+    create(&house, "other", None);
+    for name in ["coder", "other"] {
+        assert_eq!(ask(&house, name, "do: say hello").text, "hello");
+    }
+    assert_eq!(house.requests().len(), 2);
+    assert!(trap.requests().is_empty());
+}
+
+/// Another process of the same user reads neither the environment nor the memory of a command that waits.
+#[test]
+fn a_command_that_waits_is_closed_to_others() {
+    const USER: u32 = 54_321;
+    let root = tempfile::tempdir().unwrap();
+    let is_root = rustix::process::geteuid().is_root();
+    let program = root.path().join("agentd");
+    fs::copy(AGENTD, &program).unwrap();
+    fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    for name in ["home", "work", "state"] {
+        let dir = root.path().join(name);
+        fs::create_dir(&dir).unwrap();
+        if is_root {
+            std::os::unix::fs::chown(&dir, Some(USER), Some(USER)).unwrap();
+        }
+    }
+    let as_user = |program: &Path, args: &[&str]| {
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", root.path().join("home"))
+            .env("AGENTD_HOME", root.path().join("state"))
+            .env("AGENTD_SANDBOX", "full-access")
+            .env(NAME, KEY)
+            .current_dir(root.path().join("work"));
+        if is_root {
+            command.uid(USER).gid(USER);
+        }
+        command
+    };
+    let run = |args: &[&str]| as_user(&program, args).output().unwrap();
+    let created = run(&["create", "coder", "--provider", "demo"]);
+    assert_eq!(created.status.code(), Some(0), "{created:?}");
+    let mut waits = as_user(&program, &["send", "coder", "run `touch begun; sleep 600`"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = root.path().join("work/begun");
+    until("the command", || begun.exists().then_some(()));
+    let pid = waits.id();
+    let script =
+        format!("cat /proc/{pid}/environ; head -c 1 /proc/{pid}/mem; cat /proc/{pid}/maps");
+    let looked = as_user(Path::new("/bin/sh"), &["-c", &script])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&looked.stderr);
+    assert!(looked.stdout.is_empty(), "{looked:?}");
+    assert_eq!(told.matches("ermission denied").count(), 3, "{told}");
+    assert!(waits.try_wait().unwrap().is_none());
+    run(&["interrupt", "coder"]);
+    waits.wait().unwrap();
+    let stopped = run(&["daemon", "stop"]);
+    assert_eq!(stopped.status.code(), Some(0), "{stopped:?}");
+}
