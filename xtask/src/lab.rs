@@ -15,14 +15,17 @@ pub struct Args {
     /// Show that the lab finds mistakes that were made on purpose
     #[arg(long)]
     mutants: bool,
+    /// Attack the program: as its own model, and as another user
+    #[arg(long, conflicts_with_all = ["mutants", "plan", "seed", "repeat", "width"])]
+    siege: bool,
     /// Say how large it would be, and do nothing more
     #[arg(long)]
     plan: bool,
     /// The same runs for the same number
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// This scenario alone
-    #[arg(long, value_name = "SCENARIO")]
+    /// This scenario alone; with --siege this attack, or the attacks of this theme
+    #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// One run, as a report names it
     #[arg(long, value_name = "SPEC")]
@@ -44,7 +47,7 @@ pub fn run(args: &Args) -> Result<bool> {
     if !build.status().context("cannot start cargo")?.success() {
         return Ok(false);
     }
-    if args.long && args.repeat.is_none() && !args.plan {
+    if args.long && args.repeat.is_none() && !args.plan && !args.siege {
         let mut schedules = place::cargo(&root);
         schedules
             .args(["test", "--workspace", "--test", "simulation"])
@@ -56,6 +59,8 @@ pub fn run(args: &Args) -> Result<bool> {
     let mut lab = std::process::Command::new(place::target(&root).join("debug/agentd-lab"));
     lab.current_dir(&root);
     for (flag, is_set) in [
+        // First: it is another kind of run.
+        ("--siege", args.siege),
         ("--quick", args.quick),
         ("--long", args.long),
         ("--mutants", args.mutants),

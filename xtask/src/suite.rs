@@ -7,7 +7,9 @@ use crate::closing::Runner;
 use crate::place;
 
 /// The names, in the order the suites run.
-pub const NAMES: [&str; 6] = ["format", "clippy", "tests", "lab", "doctests", "docs"];
+pub const NAMES: [&str; 7] = [
+    "format", "clippy", "tests", "lab", "siege", "doctests", "docs",
+];
 
 pub struct Suite {
     pub name: &'static str,
@@ -54,7 +56,8 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         ),
         tests(setting),
         // Behind the tests, which have built what it runs.
-        plain("lab", 9, &["xtask", "lab", "--quick", "--mutants"]),
+        plain("lab", 7, &["xtask", "lab", "--quick", "--mutants"]),
+        plain("siege", 4, &["xtask", "lab", "--siege"]),
         Suite {
             runner: Some(Runner::CargoTest),
             ..plain("doctests", 3, &["test", "--workspace", "--doc"])

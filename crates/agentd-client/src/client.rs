@@ -28,6 +28,8 @@ pub struct Client {
     points: Option<Points>,
     retry: Option<Arc<dyn Retry>>,
     op: Option<OpId>,
+    /// See [`Client::with_any_daemon`].
+    serves_anybody: bool,
 }
 
 impl fmt::Debug for Client {
@@ -48,11 +50,19 @@ impl Client {
             points: None,
             retry: None,
             op: None,
+            serves_anybody: false,
         }
     }
 
     pub const fn with_points(mut self, points: Option<Points>) -> Self {
         self.points = points;
+        self
+    }
+
+    /// With `true`, an injected bug of the lab's: it also speaks to a daemon of another user.
+    #[doc(hidden)]
+    pub const fn with_any_daemon(mut self, is_any: bool) -> Self {
+        self.serves_anybody = is_any;
         self
     }
 

@@ -20,6 +20,7 @@ use agentd_client::{Kind, Problem};
 use agentd_core::id::{AgentId, BootId, PromptId, Seq};
 use agentd_core::secrets::Secrets;
 use agentd_core::time::Timestamp;
+use agentd_process::failpoint;
 use agentd_store::{AgentQuery, AgentSort, Store};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::OsString;
@@ -357,6 +358,9 @@ impl Daemon {
 
     /// Every secret that is known of an agent: what must not be in anything that is kept or shown.
     pub fn secrets_of(&self, guard: &Guard<'_>) -> Secrets {
+        if failpoint::mutant("keys_unredacted") {
+            return Secrets::default();
+        }
         Secrets::of_env(&guard.env, &self.key_names)
             .and(self.envs.secret_values())
             .and(guard.keys.iter().cloned())

@@ -169,6 +169,9 @@ impl Layout {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 done => done?,
             }
+            if failpoint::mutant("state_open") {
+                std::fs::set_permissions(&made, Permissions::from_mode(0o777))?;
+            }
         }
         Ok(())
     }
@@ -281,9 +284,13 @@ pub fn sandboxed_env_name(conversation: agentd_core::id::ConversationId) -> Stri
 /// enter is closed to them.
 fn keep_private(dir: &Path) -> io::Result<()> {
     let metadata = std::fs::metadata(dir)?;
-    if metadata.uid() != rustix::process::geteuid().as_raw() {
+    let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
+    if !is_ours && !failpoint::mutant("owner_unchecked") {
         let why = format!("{} belongs to another user", dir.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    if failpoint::mutant("state_open") {
+        return std::fs::set_permissions(dir, Permissions::from_mode(0o777));
     }
     if metadata.mode() & 0o077 != 0 {
         tracing::warn!(dir = %dir.display(), "directory was open to other users; closed it");

@@ -2,6 +2,7 @@
 //! with somebody's repository, and count once the user has trusted their content.
 
 use agentd_core::hook::digest;
+use agentd_process::failpoint;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -77,6 +78,12 @@ fn collect(project: &Path, dir: &Path, depth: usize, into: &mut Vec<PathBuf>) ->
 /// The content of a regular file that is reached without a symbolic link. A pipe or a device is an error, and is not waited
 /// for.
 pub fn read(project: &Path, below: &Path) -> io::Result<Vec<u8>> {
+    if failpoint::mutant("links_followed") {
+        let mut bytes = Vec::new();
+        let file = File::open(project.join(below))?;
+        file.take(LARGEST * 256).read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
     // Not blocking: otherwise to open a pipe waits until somebody writes to it.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let root = rustix::fs::open(project, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;

@@ -8,6 +8,7 @@ use crate::layout::Layout;
 use crate::spawn::keep;
 use crate::{Error, http, io_error, link};
 use agentd_core::id::AgentId;
+use agentd_process::failpoint;
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -30,7 +31,10 @@ pub fn listen(path: &Path) -> Result<UnixListener, Error> {
         _ => {}
     }
     let listener = UnixListener::bind(path).map_err(io_error(what.clone()))?;
-    let private = std::fs::Permissions::from_mode(0o600);
+    let private = std::fs::Permissions::from_mode(match failpoint::mutant("state_open") {
+        true => 0o666,
+        false => 0o600,
+    });
     std::fs::set_permissions(path, private).map_err(io_error(what))?;
     Ok(listener)
 }

@@ -158,12 +158,23 @@ fn bad(what: impl Into<String>) -> Error {
     Error::BadExport(what.into())
 }
 
-/// Reads a file, and checks that it is whole and that every chain in it holds.
-pub fn read(input: impl Read) -> Result<Parsed> {
-    read_within(input, Limits::default())
+/// Whether a file that is read is checked. Everywhere but in the lab it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checks {
+    All,
+    /// An injected bug: whatever does not fit is made to fit.
+    None,
 }
 
-fn read_within(input: impl Read, limits: Limits) -> Result<Parsed> {
+/// Reads a file, and checks that it is whole and that every chain in it holds.
+pub fn read(input: impl Read, checks: Checks) -> Result<Parsed> {
+    match checks {
+        Checks::All => read_within(input, Limits::default(), checks),
+        Checks::None => read_within(input, Limits::NONE, checks),
+    }
+}
+
+fn read_within(input: impl Read, limits: Limits, checks: Checks) -> Result<Parsed> {
     let packed = Metered::new(input);
     let read = packed.count();
     let decoder = zstd::stream::read::Decoder::new(packed).map_err(Error::ExportIo)?;
@@ -200,7 +211,9 @@ fn read_within(input: impl Read, limits: Limits) -> Result<Parsed> {
             }
             Line::Blob { hash, text } => {
                 limits.check_blob(&text)?;
-                let hash = unhex(&hash).filter(|hash| *hash == content_hash(text.as_bytes()));
+                let is_whole =
+                    |hash: &Hash| checks == Checks::None || *hash == content_hash(text.as_bytes());
+                let hash = unhex(&hash).filter(is_whole);
                 let hash = hash.ok_or_else(|| bad(format!("line {number}: a changed blob")))?;
                 parsed.items.push(Item::Blob(hash, text));
             }
@@ -209,7 +222,7 @@ fn read_within(input: impl Read, limits: Limits) -> Result<Parsed> {
                     return Err(bad(format!("line {number}: an event of no journal")));
                 };
                 limits.check_events(parsed.events + 1)?;
-                let row = check(*line, *of, head.next(), chain)
+                let row = check(*line, *of, head.next(), chain, checks)
                     .map_err(|what| bad(format!("line {number}: {what}")))?;
                 limits.check_event(&row)?;
                 names::check(&row)?;
@@ -230,12 +243,18 @@ fn read_within(input: impl Read, limits: Limits) -> Result<Parsed> {
     Err(bad("it was cut off before its end"))
 }
 
-fn check(line: EventLine, agent: AgentId, seq: Seq, prev: &Hash) -> Result<Row, &'static str> {
+fn check(
+    line: EventLine,
+    agent: AgentId,
+    seq: Seq,
+    prev: &Hash,
+    checks: Checks,
+) -> Result<Row, &'static str> {
     let salt = match &line.salt {
         Some(salt) => Some(unhex(salt).ok_or("a damaged salt")?),
         None => None,
     };
-    let row = Row {
+    let mut row = Row {
         seq: line.seq,
         at: line.at,
         conversation: line.conversation,
@@ -248,14 +267,19 @@ fn check(line: EventLine, agent: AgentId, seq: Seq, prev: &Hash) -> Result<Row, 
         digest: unhex(&line.digest).ok_or("a damaged digest")?,
         chain: unhex(&line.chain).ok_or("a damaged checksum")?,
     };
+    if checks == Checks::None {
+        row.seq = seq;
+    }
     if row.seq != seq {
         return Err("events are missing or out of order");
     }
     match (&row.body, &row.salt) {
         (Some(body), Some(salt)) => {
-            if chain::digest(salt, body, row.apart.as_deref()) != row.digest {
+            let digest = chain::digest(salt, body, row.apart.as_deref());
+            if digest != row.digest && checks == Checks::All {
                 return Err("a changed body");
             }
+            row.digest = digest;
         }
         (None, None) => {
             Body::purged(&row.kind, row.version).map_err(|_| "a body is missing")?;
@@ -271,9 +295,11 @@ fn check(line: EventLine, agent: AgentId, seq: Seq, prev: &Hash) -> Result<Row, 
         kind: &row.kind,
         version: row.version,
     };
-    if chain::link(prev, &header, &row.digest) != row.chain {
+    let chain = chain::link(prev, &header, &row.digest);
+    if chain != row.chain && checks == Checks::All {
         return Err("the checksum chain is broken");
     }
+    row.chain = chain;
     Ok(row)
 }
 

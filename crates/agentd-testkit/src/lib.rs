@@ -8,6 +8,7 @@
 //! - [`sim`]: daemon, link, runtime and journal, simulated, with everything lost that can be.
 //! - [`faulty_disk`]: a real disk that fails when told to.
 //! - [`lab`]: the real program, killed at every point of its life.
+//! - [`siege`]: the real program, attacked by its own model and by other users.
 
 pub mod faulty_disk;
 pub mod journal;
@@ -15,6 +16,7 @@ pub mod lab;
 pub mod model;
 pub mod oracle;
 pub mod predicate;
+pub mod siege;
 pub mod sim;
 pub mod theorem;
 

@@ -32,7 +32,9 @@ pub fn client_of_any() -> Result<Client, Error> {
 
 pub fn client_at(home: &Path) -> Client {
     let points = failpoint::folder().map(|_| failpoint::hit_of as agentd_client::Points);
-    Client::new(socket(home)).with_points(points)
+    Client::new(socket(home))
+        .with_points(points)
+        .with_any_daemon(failpoint::mutant("owner_unchecked"))
 }
 
 /// The daemon's socket, or in a sandbox the one that its agent's tools have.

@@ -25,6 +25,9 @@ const MAX_FAILURES: u32 = 6;
 
 /// Keys are in here: other processes of the same user may not look, those of tools least of all.
 pub fn close_to_others() -> Result<(), Error> {
+    if failpoint::mutant("processes_open") {
+        return Ok(());
+    }
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| {
         let what = "this process cannot be closed to others";
         Error::new(Exit::Unavailable, what).because(errno)
@@ -125,7 +128,14 @@ pub fn ready(
         base_url,
         ..Overrides::default()
     };
-    let variable = |name: &str| surroundings.get(name);
+    let variable = |name: &str| match failpoint::mutant("tool_env_trusted") {
+        true => spec
+            .env
+            .get(name)
+            .cloned()
+            .or_else(|| surroundings.get(name)),
+        false => surroundings.get(name),
+    };
     let (provider, key, missing_key) = match provider::connect(&choice, &variable, overrides) {
         Ok((provider, key)) => (provider, key, None),
         // Nobody is asked anything before the key is there; what was asked for waits.
@@ -141,6 +151,10 @@ pub fn ready(
     if let Some(asking) = &asking {
         asking.tell_keys(secrets.values());
     }
+    let kept_from_tools = match failpoint::mutant("keys_unredacted") {
+        true => Secrets::default(),
+        false => secrets.clone(),
+    };
     let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
     if !cwd.is_dir() {
         return Err(Error::new(Exit::Usage, "the agent has nowhere to work")
@@ -184,7 +198,7 @@ pub fn ready(
             memory_bytes: spec.limits.task_memory_bytes,
             processes: spec.limits.task_processes,
         },
-        secrets: secrets.clone(),
+        secrets: kept_from_tools,
         shim: ShimProgram::default(),
         lab: failpoint::folder().map(Path::to_owned),
         boot: whose.boot,

@@ -6,6 +6,7 @@
 //! into escape sequences. Text from outside that contains such a noncharacter can at worst add one of our colours.
 
 use agentd_core::plain;
+use agentd_process::failpoint;
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Reset, Style};
 use std::borrow::Cow;
@@ -100,7 +101,7 @@ pub fn uncoloured(text: &str) -> String {
 }
 
 fn shown(text: &str, has_colours: bool) -> String {
-    if RAW.load(Ordering::Relaxed) {
+    if RAW.load(Ordering::Relaxed) || failpoint::mutant("terminal_raw") {
         return painted(text, has_colours);
     }
     painted(&clean(text), has_colours)
@@ -131,7 +132,7 @@ fn painted(text: &str, has_colours: bool) -> String {
 }
 
 fn escaped(json: &str) -> Cow<'_, str> {
-    if json.chars().all(is_plain) {
+    if json.chars().all(is_plain) || failpoint::mutant("terminal_raw") {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len() + 16);

@@ -103,7 +103,8 @@ async fn answer(daemon: &Daemon, desk: &Desk, run: &Run) -> Result<(HookOutcome,
         decision: ended.decision,
         ..Answer::default()
     });
-    if run.started.layer == Layer::Project && answer.decision == Decision::Allow {
+    let may_approve = run.started.layer != Layer::Project || failpoint::mutant("project_approves");
+    if !may_approve && answer.decision == Decision::Allow {
         // A project may refuse calls and have the user asked; what the user is asked about is not the project's to allow.
         answer.decision = Decision::None;
     }

@@ -5,6 +5,7 @@ use crate::project;
 use crate::trust;
 use agentd_core::hook::{Config, Layer, digest};
 use agentd_core::spec::AgentSpec;
+use agentd_process::failpoint;
 use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -104,7 +105,7 @@ pub fn of_project(daemon: &Daemon, cwd: &Path) -> Option<Source> {
     Some(Source {
         layer: Layer::Project,
         // What nobody can read is not what somebody has trusted.
-        is_trusted: hash.as_ref().is_some_and(is_trusted),
+        is_trusted: hash.as_ref().is_some_and(is_trusted) || failpoint::mutant("hooks_untrusted"),
         path: Some(path),
         hash,
         config: text.map_or_else(Config::unusable, |text| Config::parse(&text)),

@@ -5,7 +5,7 @@ use crate::caller::Caller;
 use crate::daemon::Daemon;
 use agentd_client::{Kind, Problem};
 use agentd_core::id::AgentId;
-use agentd_process::Peer;
+use agentd_process::{Peer, failpoint};
 use axum::extract::{ConnectInfo, RawPathParams, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -53,8 +53,10 @@ pub async fn accept(
         let Ok(peer) = Peer::of(&stream) else {
             continue;
         };
-        if peer.uid() == rustix::process::getuid().as_raw() {
+        let is_ours = peer.uid() == rustix::process::getuid().as_raw();
+        if is_ours || failpoint::mutant("strangers_served") {
             let caller = match tools_of {
+                _ if failpoint::mutant("callers_trusted") => Caller::User,
                 Some(agent) => Caller::Tool { agent: Some(agent) },
                 None => Caller::of(&daemon.layout, &peer),
             };

@@ -1,23 +1,25 @@
 //! Takes an agent from a portable file, under its own name or another one. It is held until the user starts it.
 
 use super::ops::Asked;
+use super::start::start;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::lifecycle::create::checked_name;
 use crate::problem::{Result, of_store};
 use agentd_client::api;
-use agentd_core::event::OpVerb;
+use agentd_core::event::{HeldPart, OpVerb};
 use agentd_core::hook::digest;
 use agentd_core::id::{AgentId, OpId};
 use agentd_process::failpoint;
 use agentd_store::{Import, ImportAs, Imported};
 use bytes::Bytes;
 use std::io::Cursor;
+use std::sync::Arc;
 
 /// The op is in the commit of the import: sent again, it is found there, under the agent's own id or the copy's, which
 /// follows from the op.
 pub async fn import(
-    daemon: &Daemon,
+    daemon: &Arc<Daemon>,
     ask: api::Import,
     op: Option<OpId>,
     file: Bytes,
@@ -42,5 +44,14 @@ pub async fn import(
     // It may be at hand as another agent's ancestor, from before it was held.
     let desk = daemon.desk(imported.agent).await?;
     desk.lock().await.written_elsewhere();
+    if failpoint::mutant("imports_released") {
+        let keep = vec![HeldPart::Hooks, HeldPart::Queue, HeldPart::Sandbox];
+        let release = Some(api::Release { keep, head: None });
+        let released = api::Start {
+            release,
+            ..api::Start::default()
+        };
+        start(daemon, &desk, released, &Asked::by_daemon(OpVerb::Start)).await?;
+    }
     Ok(imported)
 }

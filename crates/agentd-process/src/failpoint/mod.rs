@@ -10,7 +10,7 @@ pub mod plan;
 mod record;
 
 pub use door::{Refused, TOKEN, TOKEN_FILE, VARIABLE};
-pub use record::{Fired, Passed};
+pub use record::{Fired, Passed, pid_namespace};
 
 use plan::{Action, Plan, Role, Rule};
 use rustix::process::{Signal, getpid, kill_process};

@@ -66,6 +66,8 @@ pub(super) struct Record {
 impl Record {
     pub fn open(folder: &Path, trace: bool) -> io::Result<Self> {
         fs::create_dir_all(folder.join(FIRED))?;
+        // A tool in a sandbox may add to it, and not make it.
+        append(folder.join(FIRED_LOG))?;
         let trace = trace.then(|| append(folder.join(TRACE))).transpose()?;
         Ok(Self { trace })
     }
@@ -110,12 +112,19 @@ pub(super) fn fire(
     let fired = mark(&folder.join(FIRED), rule, passed)?;
     if fired == Fired::Now {
         let mut line = serde_json::to_value(passed)?;
+        line["pid_ns"] = pid_namespace().into();
         line["inside"] = inside.display().to_string().into();
         line["rule"] = rule.name.clone().into();
         line["action"] = rule.action.name().into();
         append(folder.join(FIRED_LOG))?.write_all(format!("{line}\n").as_bytes())?;
     }
     Ok(fired)
+}
+
+/// Which PID namespace this process's pid counts in.
+pub fn pid_namespace() -> String {
+    let link = fs::read_link("/proc/self/ns/pid");
+    link.map_or_else(|_| String::new(), |link| link.display().to_string())
 }
 
 fn append(path: PathBuf) -> io::Result<File> {

@@ -3,6 +3,7 @@
 use super::pump::Pump;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
+use crate::failpoint;
 use crate::identity::Identity;
 use crate::task::{Confined, Folder, Order};
 use agentd_sandbox::{Program, Started};
@@ -49,7 +50,9 @@ pub fn start(order: &Order, folder: &Folder, cgroup: Option<&Cgroup>) -> Result<
         stderr: errors.into(),
     };
     let bounds = Bounds::of(order, cgroup);
-    let (identity, sandbox) = match order.confined.as_deref() {
+    let confined = order.confined.as_deref();
+    let confined = confined.filter(|_| !failpoint::mutant("commands_unconfined"));
+    let (identity, sandbox) = match confined {
         None => (plain(order, streams, bounds)?, None),
         Some(confined) => {
             let (identity, sandbox) = sandboxed(order, confined, streams, bounds)?;

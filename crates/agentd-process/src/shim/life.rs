@@ -51,7 +51,9 @@ fn run(dir: &Path) -> Result<Outcome> {
     {
         return Ok(Outcome::Nothing);
     }
-
+    if failpoint::mutant("processes_open") {
+        let _bug = set_dumpable_behavior(DumpableBehavior::Dumpable);
+    }
     failpoint::hit("after", "order");
     let heard = signals.take();
     if heard.stops + heard.kills > 0 {

@@ -10,6 +10,7 @@ use agentd_core::request::Request;
 use agentd_core::secrets::Secrets;
 use agentd_core::wire;
 use agentd_core::wire::stream::{Decoder, End};
+use agentd_process::failpoint;
 use futures_util::{Stream, StreamExt as _};
 use sse_stream::SseStream;
 use std::error::Error;
@@ -46,7 +47,10 @@ impl Http {
             .read_timeout(options.silence)
             .default_headers(address::headers(&options)?)
             // A key must not follow a redirect to somebody else.
-            .redirect(reqwest::redirect::Policy::none())
+            .redirect(match failpoint::mutant("provider_redirects") {
+                true => reqwest::redirect::Policy::limited(5),
+                false => reqwest::redirect::Policy::none(),
+            })
             .build()
             .map_err(SetUpError::Client)?;
         Ok(Self { client, options })
@@ -68,6 +72,10 @@ impl Http {
     }
 
     pub fn redact(&mut self, secrets: &Secrets) {
+        if failpoint::mutant("errors_unredacted") {
+            self.options.secrets = Secrets::default();
+            return;
+        }
         let own = std::mem::take(&mut self.options.secrets);
         self.options.secrets = own.and(secrets.values());
     }

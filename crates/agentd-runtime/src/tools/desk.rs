@@ -12,6 +12,7 @@ use agentd_core::message::Block;
 use agentd_core::permission::{Subject, Verdict, verdict};
 use agentd_core::secrets::Secrets;
 use agentd_core::spec::{ApprovalMode, Rule};
+use agentd_process::failpoint;
 use agentd_process::task::{Confined, Limits, ShimProgram};
 use agentd_sandbox::{Network, Reach};
 use std::collections::BTreeMap;
@@ -107,11 +108,19 @@ impl Desk {
     pub fn rule(&self, call: &CallOf<'_>) -> Ruling {
         let wants = Wants {
             change: call.traits.approval,
-            leave_sandbox: call.leaves_sandbox && self.is_confined(),
+            leave_sandbox: call.leaves_sandbox
+                && self.is_confined()
+                && !failpoint::mutant("escalation_unasked"),
         };
         let ruling = |verdict: Option<Verdict>| rule(self.approval, verdict.as_ref(), wants);
         let verdicts = call.subjects.iter();
-        let rulings = verdicts.map(|subject| ruling(verdict(&self.rules, call.tool, subject)));
+        let rulings = verdicts.map(|subject| match subject {
+            Subject::Command(line) if failpoint::mutant("rules_as_text") => {
+                let line = Subject::name(line.clone());
+                ruling(verdict(&self.rules, call.tool, &line))
+            }
+            subject => ruling(verdict(&self.rules, call.tool, subject)),
+        });
         rulings.max().unwrap_or_else(|| ruling(None))
     }
 
@@ -155,7 +164,9 @@ impl Desk {
         escalation: Escalation,
         work: impl FnOnce() -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
-        let Some(confined) = self.policy(escalation) else {
+        let confined = self.policy(escalation);
+        let confined = confined.filter(|_| !failpoint::mutant("files_unconfined"));
+        let Some(confined) = confined else {
             return work();
         };
         let outcome = std::thread::scope(|scope| {

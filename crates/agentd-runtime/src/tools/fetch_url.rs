@@ -12,6 +12,7 @@ use agentd_core::approval::Ruling;
 use agentd_core::message::CallOutcome;
 use agentd_core::permission::Subject;
 use agentd_core::turn::Finished;
+use agentd_process::failpoint;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use public::{PublicResolver, Reach};
@@ -93,7 +94,7 @@ fn subject(url: &Url) -> Subject {
 }
 
 async fn fetch(job: &Job<Arguments>) -> Result<Finished, Failure> {
-    if job.desk.has_no_network() {
+    if job.desk.has_no_network() && !failpoint::mutant("fetch_anywhere") {
         let text = "This agent's network is off; nothing was fetched.";
         return Err(Failure::new(text));
     }
@@ -147,6 +148,9 @@ fn follow(desk: &Desk, attempt: Attempt<'_>) -> reqwest::redirect::Action {
     }
     if let Err(refused) = Reach::of(desk).check(attempt.url()) {
         return attempt.error(refused.text().to_owned());
+    }
+    if failpoint::mutant("redirects_unruled") {
+        return attempt.follow();
     }
     let ruling = |url: &Url| {
         desk.rule(&CallOf {

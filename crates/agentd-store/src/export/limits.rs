@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub events: u64,
+    /// Bytes of one event, or of a text that is kept apart from it: as for one that is appended here.
+    pub event: u64,
     /// Bytes of one line: an event's text grows where JSON escapes it.
     pub line: u64,
     /// Bytes of all lines.
@@ -25,15 +27,26 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             events: 5_000_000,
+            event: MAX_EVENT_BYTES as u64,
             line: 2 * MAX_EVENT_BYTES as u64,
             expanded: 4 * 1024 * 1024 * 1024,
-            free: 256 * 1024 * 1024,
+            free: 64 * 1024 * 1024,
             ratio: 100,
         }
     }
 }
 
 impl Limits {
+    /// For an injected bug of the lab.
+    pub const NONE: Self = Self {
+        events: u64::MAX,
+        event: u64::MAX,
+        line: u64::MAX - 1,
+        expanded: u64::MAX,
+        free: u64::MAX,
+        ratio: 1,
+    };
+
     pub fn check_events(&self, events: u64) -> Result<()> {
         within("the number of events", events, self.events)
     }
@@ -42,15 +55,14 @@ impl Limits {
         within("the bytes of one line", bytes, self.line)
     }
 
-    /// The same limit as for an event that is appended here.
     pub fn check_event(&self, row: &Row) -> Result<()> {
         let body = row.body.as_ref().map_or(0, String::len);
         let apart = row.apart.as_ref().map_or(0, String::len);
-        within("the bytes of one event", (body + apart) as u64, LARGEST)
+        within("the bytes of one event", (body + apart) as u64, self.event)
     }
 
     pub fn check_blob(&self, text: &str) -> Result<()> {
-        within("the bytes of one event", text.len() as u64, LARGEST)
+        within("the bytes of one event", text.len() as u64, self.event)
     }
 
     pub fn check_expanded(&self, bytes: u64, packed: &Count) -> Result<()> {
@@ -63,8 +75,6 @@ impl Limits {
         )
     }
 }
-
-const LARGEST: u64 = MAX_EVENT_BYTES as u64;
 
 const fn within(what: &'static str, found: u64, limit: u64) -> Result<()> {
     match found > limit {
@@ -109,12 +119,13 @@ impl<R: Read> Read for Metered<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Error, Limits, read_within};
+    use super::super::{Checks, Error, Limits, read_within};
     use std::io::Cursor;
 
     fn small() -> Limits {
         Limits {
             events: 3,
+            event: 1000,
             line: 1000,
             expanded: 5000,
             free: 2000,
@@ -124,7 +135,7 @@ mod tests {
 
     fn refusal(text: &str) -> (&'static str, u64) {
         let file = zstd::stream::encode_all(text.as_bytes(), 3).unwrap();
-        match read_within(Cursor::new(file), small()) {
+        match read_within(Cursor::new(file), small(), Checks::All) {
             Err(Error::ExportTooLarge { what, limit }) => (what, limit),
             Err(other) => panic!("{other}"),
             Ok(_) => panic!("it was read"),

@@ -35,6 +35,7 @@ mod window;
 mod writer;
 
 use crate::error::{Error, Result};
+use crate::export::Checks;
 use crate::store::*;
 use agentd_core::event::Event;
 use agentd_core::id::{AgentId, ConversationId, Seq};
@@ -70,6 +71,7 @@ struct Inner {
     writer: Writer,
     notify: Arc<Notify>,
     head: PathBuf,
+    import_checks: Checks,
 }
 
 impl SqliteStore {
@@ -81,6 +83,10 @@ impl SqliteStore {
         let notify = Arc::new(Notify::new(follower.waker()));
         let readers = Readers::start(&options)?;
         let head = options.head();
+        let import_checks = match options.is_mutant("import_unchecked") {
+            true => Checks::None,
+            false => Checks::All,
+        };
         let writer = Writer::start(options, databases, known, Arc::clone(&notify))?;
         Ok(Self {
             inner: Arc::new(Inner {
@@ -89,6 +95,7 @@ impl SqliteStore {
                 readers,
                 notify,
                 head,
+                import_checks,
             }),
         })
     }
@@ -259,10 +266,11 @@ impl Store for SqliteStore {
     }
 
     async fn import(&self, input: Box<dyn Read + Send>, order: Import) -> Result<Imported> {
+        let checks = self.inner.import_checks;
         let parsed = self
             .inner
             .readers
-            .run(move |_| crate::export::read(input))
+            .run(move |_| crate::export::read(input, checks))
             .await?;
         self.inner.writer.import(parsed, order).await
     }

@@ -37,6 +37,9 @@ pub fn make(
     });
     // It has its name by now, or is of no use.
     let _gone = fs::remove_file(&new);
+    if options.is_mutant("state_open") {
+        drop(fs::set_permissions(path, fs::Permissions::from_mode(0o666)));
+    }
     made
 }
 

@@ -8,12 +8,13 @@ use agentd_testkit::lab::plan::{self, Sizes};
 use agentd_testkit::lab::spec::Spec;
 use agentd_testkit::lab::worker::Outcome;
 use agentd_testkit::lab::{self, below, caught, hook, report, scenario, tool, worker};
+use agentd_testkit::siege;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "use: agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC] \
-                     [--mutants] [--plan] [--width N] [--json]";
+                     [--mutants] [--plan] [--width N] [--json], or agentd-lab --siege [--long] [--only NAME] [--json]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -30,6 +31,8 @@ fn main() -> ExitCode {
         },
         Some("worker") => work(&args[1..]),
         Some("check") => check(&args[1..]),
+        Some("--siege") => lay_siege(&args[1..]),
+        Some("siege-worker") => attack(&args[1..]),
         _ => lab(&args),
     };
     match done {
@@ -54,6 +57,41 @@ fn check(args: &[String]) -> io::Result<bool> {
         writeln!(out, "{violation} ({agent})")?;
     }
     Ok(found.is_empty())
+}
+
+/// `agentd-lab --siege [--long] [--json] [--only NAME]`: attacks, and what came of them.
+fn lay_siege(args: &[String]) -> io::Result<bool> {
+    let mut options = siege::run::Options::default();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--long" => options.long = true,
+            "--quick" => options.long = false,
+            "--json" => options.json = true,
+            "--only" => options.only = args.next().cloned(),
+            _ => return Err(usage(&format!("`{arg}` is unknown"))),
+        }
+    }
+    let progress = |run: &siege::run::Run| {
+        let _unseen = writeln!(io::stderr(), "{}", siege::report::progress(run));
+    };
+    let laid = siege::run::siege(&options, &progress)?;
+    let mut out = io::stdout().lock();
+    match options.json {
+        true => writeln!(out, "{}", laid.json())?,
+        false => write!(out, "{}", laid.text())?,
+    }
+    Ok(laid.wrong().is_empty())
+}
+
+/// One run of a siege, in this process.
+fn attack(args: &[String]) -> io::Result<bool> {
+    let [order] = args else {
+        return Err(io::Error::other("siege-worker ORDER"));
+    };
+    let tried = siege::worker::work(&serde_json::from_str(order)?)?;
+    writeln!(io::stdout(), "{}", serde_json::to_string(&tried)?)?;
+    Ok(true)
 }
 
 /// One run, in this process.

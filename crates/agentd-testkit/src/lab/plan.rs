@@ -17,6 +17,8 @@ use std::fmt::Write as _;
 const IN_ONE_RUN: usize = 3;
 /// Points of a scenario that a short run hits at the least, where it has so many.
 const SOME: usize = 66;
+/// One run in so many is without a sandbox.
+const FULL_ACCESS: u64 = 4;
 /// How often a turn that ends its process each time is tried.
 const TRIES: usize = 3;
 
@@ -65,12 +67,16 @@ pub fn of(options: &Options, traced: &[Traced], dice: &mut Dice) -> Plan {
     specs.extend(small.filter(|spec| wants(&spec.scenario)));
     let (below, skipped) = below::specs(options.seed, if options.long { 60 } else { 1 });
     specs.extend(below.into_iter().filter(|spec| wants(&spec.scenario)));
+    for spec in &mut specs {
+        spec.full_access = dice.below(FULL_ACCESS) == 0;
+    }
     dice.shuffle(&mut specs);
     let skipped = skipped.into_iter().filter(|(name, _)| wants(name));
-    Plan {
-        specs,
-        skipped: skipped.map(|(_, line)| line).collect(),
+    let mut skipped: Vec<String> = skipped.map(|(_, line)| line).collect();
+    if let Err(missing) = agentd_sandbox::support().namespaces {
+        skipped.push(format!("tools run without a sandbox: {missing}"));
     }
+    Plan { specs, skipped }
 }
 
 /// Each point is hit by SIGKILL, and by one of the signals that can be heard or that stop a process for a

@@ -1,6 +1,7 @@
 //! Who is there: every process below this one, and what it is.
 
 use super::world::{World, lock};
+use agentd_process::failpoint::plan::Role;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -93,7 +94,27 @@ fn look(pid: u32, root: &Path, roles: &HashMap<u32, String>) -> Option<Process> 
     })
 }
 
-/// What each process said that it is when it came.
+/// The living process that wrote this line, by the pid that it has here. In a sandbox it has another one.
+pub fn find(world: &World, line: &Value) -> Option<u32> {
+    let (namespace, inside) = (line["pid_ns"].as_str()?, line["pid"].as_u64()?);
+    let all = descendants(&world.root).into_iter();
+    let mut alive = all.filter(Process::is_alive).map(|process| process.pid);
+    alive.find(|pid| {
+        let link = fs::read_link(format!("/proc/{pid}/ns/pid"));
+        let is_there = link.is_ok_and(|link| link.as_os_str() == namespace);
+        is_there && innermost(*pid) == Some(inside)
+    })
+}
+
+/// Its pid in the namespace that it is in.
+fn innermost(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let mut lines = status.lines();
+    let pids = lines.find_map(|line| line.strip_prefix("NSpid:"))?;
+    pids.split_ascii_whitespace().next_back()?.parse().ok()
+}
+
+/// What each process said that it is when it came. Tools are told by their shim: in a sandbox their pid is another one.
 fn roles(root: &Path) -> HashMap<u32, String> {
     let mut roles = HashMap::new();
     for entry in fs::read_dir(root.join("processes"))
@@ -103,7 +124,9 @@ fn roles(root: &Path) -> HashMap<u32, String> {
     {
         let name = entry.file_name().to_string_lossy().into_owned();
         let pid = fs::read_to_string(entry.path()).unwrap_or_default();
-        if let (Some((role, _)), Ok(pid)) = (name.split_once('.'), pid.parse()) {
+        if let (Some((role, _)), Ok(pid)) = (name.split_once('.'), pid.parse())
+            && role != Role::Tool.name()
+        {
             roles.insert(pid, role.to_owned());
         }
     }

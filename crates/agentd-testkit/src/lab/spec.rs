@@ -15,6 +15,8 @@ pub struct Spec {
     pub mutants: Vec<String>,
     /// Every point that is passed is written down.
     pub trace: bool,
+    /// Tools run without a sandbox.
+    pub full_access: bool,
 }
 
 /// What happens to a process at a point.
@@ -86,6 +88,9 @@ impl Display for Spec {
         if self.trace {
             write!(f, ",trace")?;
         }
+        if self.full_access {
+            write!(f, ",full-access")?;
+        }
         Ok(())
     }
 }
@@ -125,6 +130,7 @@ impl FromStr for Spec {
                 Some(("fault", fault)) => spec.faults.push(fault.parse()?),
                 Some(("mutant", mutant)) => spec.mutants.push(mutant.to_owned()),
                 None if part == "trace" => spec.trace = true,
+                None if part == "full-access" => spec.full_access = true,
                 _ => return Err(format!("`{part}` is no part of a run")),
             }
         }
@@ -191,7 +197,7 @@ mod tests {
             "standard,seed=7,fault=runtime@after-message#2=KILL,fault=shim@before-claim.shim=STOP",
             "crash_loop,seed=1,fault=runtime@after-request_sent=KILL*",
             "accepted,seed=1,fault=daemon@on-receive.append#3=PANIC",
-            "crowd,seed=3,random=12,mutant=ack_before_commit,trace",
+            "crowd,seed=3,random=12,mutant=ack_before_commit,trace,full-access",
         ] {
             assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
         }

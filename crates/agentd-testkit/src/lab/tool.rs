@@ -70,11 +70,12 @@ pub fn run(args: &[String]) -> io::Result<()> {
         .append(true)
         .open(variable(EFFECTS))?;
     let whose = Whose::look();
+    let namespace = failpoint::pid_namespace();
     let mut effect = |what: &str| {
         let at = micros_since(began);
         let (call, pid, start) = (variable(CALL), me.pid, me.start_ticks);
         let line = json!({"call": call, "agent": whose.agent, "task": whose.task, "pid": pid,
-                          "start": start, "what": what, "at": at});
+                          "pid_ns": namespace, "start": start, "what": what, "at": at});
         file.write_all(format!("{line}\n").as_bytes())
     };
     failpoint::hit("before", "effect");

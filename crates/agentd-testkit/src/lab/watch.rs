@@ -104,7 +104,9 @@ impl Watch<'_> {
                 .at_unix(line["at"].as_u64().unwrap_or_default());
             let task = task_of(&role, &text("inside"));
             self.note(at, &role, pid, &what, task, Some(line))?;
-            if what == "STOP" {
+            if what == "STOP"
+                && let Some(pid) = processes::find(self.world, line)
+            {
                 self.stopped
                     .push((pid, role, Instant::now() + STANDS_STILL));
             }

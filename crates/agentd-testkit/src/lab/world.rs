@@ -47,6 +47,8 @@ pub struct World {
     pub power: AtomicU32,
     /// The end has come: nobody needs to look any longer.
     pub is_over: AtomicBool,
+    /// Whether tools run in a sandbox: where this kernel has one, and the run is not about tools without.
+    has_sandbox: bool,
     program: PathBuf,
     /// This program, which is also the tools'.
     own: PathBuf,
@@ -114,6 +116,7 @@ impl World {
             is_at_rest: AtomicBool::new(false),
             power: AtomicU32::new(0),
             is_over: AtomicBool::new(false),
+            has_sandbox: !spec.full_access && agentd_sandbox::support().namespaces.is_ok(),
             program: own.with_file_name("agentd"),
             own,
             root,
@@ -137,12 +140,14 @@ impl World {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.home())
             .env("AGENTD_HOME", self.home())
-            .env("AGENTD_SANDBOX", "full-access")
             .env(VARIABLE, &self.root)
             .env("ANTHROPIC_API_KEY", "sk-of-the-lab")
             .env("ANTHROPIC_BASE_URL", self.model.base_url(Format::Anthropic))
             .current_dir(self.work())
             .stdin(Stdio::null());
+        if !self.has_sandbox {
+            command.env("AGENTD_SANDBOX", "full-access");
+        }
         command
     }
 
@@ -187,6 +192,12 @@ impl World {
             self.record.folder().join("heard.jsonl").display()
         );
         let micros = self.record.began_unix();
+        // Tools write down what they do, and are this program.
+        let own = self.own.parent().unwrap_or(&self.root).display();
+        let more = match self.has_sandbox {
+            true => format!("writable: [\"{root}\"]\nreadable: [\"{own}\"]\n{more}"),
+            false => more.to_owned(),
+        };
         let text = format!(
             "---\nprovider: anthropic\nmodel: some-model\nenv:\n  {variable}: \"{root}\"\n  \
              {where_}: \"{effects}\"\n  {began}: \"{micros}\"\n  {heard}\n{more}---\n\nYou are {name}.\n"

@@ -168,6 +168,17 @@ impl FakeModel {
         self.shared.lock().requests.clone()
     }
 
+    /// How many there are so far.
+    pub fn count(&self) -> usize {
+        self.shared.lock().requests.len()
+    }
+
+    /// Those behind the first so many.
+    pub fn requests_since(&self, first: usize) -> Vec<Recorded> {
+        let seen = self.shared.lock();
+        seen.requests.get(first..).unwrap_or_default().to_vec()
+    }
+
     /// Requests that a real provider would have refused.
     pub fn refused(&self) -> Vec<Recorded> {
         let mut requests = self.requests();

@@ -4,6 +4,7 @@ use super::{Done, Job};
 use crate::daemon::Daemon;
 use agentd_core::event::HookOutcome;
 use agentd_core::hook::{Ended, read, read_http};
+use agentd_process::failpoint;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -51,7 +52,10 @@ async fn ask(
         let _chosen = rustls::crypto::ring::default_provider().install_default();
         reqwest::Client::builder()
             // The input and the headers are for the address that the hooks file names.
-            .redirect(reqwest::redirect::Policy::none())
+            .redirect(match failpoint::mutant("hook_redirects") {
+                true => reqwest::redirect::Policy::limited(5),
+                false => reqwest::redirect::Policy::none(),
+            })
             .build()
             .ok()
     });

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const P: &str = "P4";
 
-/// The processes, by pid and start time, that each call of each agent had.
-type Ran<'a> = BTreeMap<(Option<&'a str>, &'a str), Vec<(u64, u64)>>;
+/// The processes, by PID namespace, pid and start time, that each call of each agent had.
+type Ran<'a> = BTreeMap<(Option<&'a str>, &'a str), Vec<(&'a str, u64, u64)>>;
 
 pub fn check(case: &Case<'_>, found: &mut Found) {
     for story in &case.stories {
@@ -160,7 +160,7 @@ fn effects(case: &Case<'_>, found: &mut Found) {
     {
         let agent = effect.agent.as_deref().map(|agent| case.evidence.id(agent));
         let processes = ran.entry((agent, &effect.call)).or_default();
-        processes.push((effect.pid, effect.start));
+        processes.push((effect.pid_ns.as_str(), effect.pid, effect.start));
     }
     for ((agent, call), processes) in &ran {
         let may_be = |story: &&Story<'_>| agent.is_none_or(|agent| story.agent == agent);

@@ -10,6 +10,9 @@ pub struct Effect {
     #[serde(default)]
     pub agent: Option<String>,
     pub pid: u64,
+    /// The PID namespace that the pid counts in.
+    #[serde(default)]
+    pub pid_ns: String,
     #[serde(default)]
     pub start: u64,
     #[serde(default)]

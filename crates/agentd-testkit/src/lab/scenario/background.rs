@@ -1,6 +1,7 @@
 //! Tasks in the background that end in mid-turn, during a reset, while nobody is there to see it, and because
 //! somebody ends them: each conversation that knows of one is told once.
 
+use crate::lab::processes;
 use crate::lab::reader;
 use crate::lab::record;
 use crate::lab::world::{Result, World};
@@ -53,10 +54,7 @@ fn until_ended(world: &World, word: &str) -> Result<()> {
         let effects = record::lines(&effects);
         let begun = effects.iter().find(|it| it["what"] == word);
         // A crash may have kept it from beginning, and a kill from saying that it ends.
-        let is_over = begun.is_none_or(|begun| {
-            let pid = begun["pid"].as_u64().unwrap_or_default();
-            !std::path::Path::new(&format!("/proc/{pid}")).exists()
-        });
+        let is_over = begun.is_none_or(|begun| processes::find(world, begun).is_none());
         is_over.then_some(())
     })
 }

