@@ -14,11 +14,28 @@ struct Need {
     packages: &'static [&'static str],
 }
 
-const NEEDS: &[Need] = &[Need {
-    program: "cc",
-    what_for: "compiles the C of SQLite and zstd",
-    packages: &["gcc", "libc6-dev"],
-}];
+const NEEDS: &[Need] = &[
+    Need {
+        program: "cc",
+        what_for: "compiles the C of SQLite and zstd",
+        packages: &["gcc", "libc6-dev"],
+    },
+    Need {
+        program: "git",
+        what_for: "is what agents use, and what attacks of the siege go through",
+        packages: &["git"],
+    },
+    Need {
+        program: "python3",
+        what_for: "runs attacks of the siege",
+        packages: &["python3"],
+    },
+    Need {
+        program: "setpriv",
+        what_for: "takes the siege to a user without privileges",
+        packages: &["util-linux"],
+    },
+];
 
 /// Installs what is missing where we may, and says what to run where we may not.
 pub fn install_missing() -> Result<()> {

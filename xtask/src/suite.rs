@@ -56,8 +56,8 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         ),
         tests(setting),
         // Behind the tests, which have built what it runs.
-        plain("lab", 7, &["xtask", "lab", "--quick", "--mutants"]),
-        plain("siege", 4, &["xtask", "lab", "--siege"]),
+        plain("lab", 9, &["xtask", "lab", "--quick", "--mutants"]),
+        plain("siege", 3, &["xtask", "lab", "--siege"]),
         Suite {
             runner: Some(Runner::CargoTest),
             ..plain("doctests", 3, &["test", "--workspace", "--doc"])
@@ -89,7 +89,7 @@ fn tests(setting: &Setting) -> Suite {
     }
     Suite {
         name: "tests",
-        budget_minutes: if setting.long { 90 } else { 24 },
+        budget_minutes: if setting.long { 90 } else { 23 },
         args,
         env,
         runner: Some(runner),

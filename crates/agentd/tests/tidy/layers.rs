@@ -51,6 +51,7 @@ const LAYERS: &[(&str, Allowed)] = &[
             "agentd-store",
             "agentd-process",
             "agentd-client",
+            "agentd-sandbox",
         ]),
     ),
     ("agentd-bench", Allowed::Any),
