@@ -30,12 +30,14 @@ mod daemon;
 mod error;
 mod file;
 mod model;
+mod project;
 mod provider;
 
 pub use agents::AgentDefaults;
 pub use daemon::{DaemonSettings, LogLevel};
 pub use error::{Error, Fault, Unresolved};
 pub use model::{ModelEntry, ThinkingForm};
+pub use project::project_rules;
 pub use provider::ProviderEntry;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -27,7 +27,7 @@ pub mod layout;
 mod lifecycle;
 mod link;
 mod problem;
-mod project;
+pub mod project;
 pub mod secrets;
 mod sockets;
 mod spawn;

@@ -1,6 +1,8 @@
 //! The files of a project that decide what agents do in it: hooks, settings, skills, agent files, MCP servers. They came
 //! with somebody's repository, and count once the user has trusted their content.
 
+pub mod rules;
+
 use agentd_core::hook::digest;
 use agentd_process::failpoint;
 use rustix::fs::{Mode, OFlags, ResolveFlags};

@@ -3,7 +3,7 @@
 use crate::daemon::Daemon;
 use crate::layout::Layout;
 use crate::problem::Result;
-use crate::project::{self, ProjectFile};
+use crate::project::{self, ProjectFile, rules};
 use agentd_client::api::{ProjectTrust, Trust, TrustedFile};
 use agentd_client::{Kind, Problem};
 use agentd_core::hook::digest;
@@ -55,6 +55,7 @@ pub fn set(daemon: &Daemon, ask: &Trust) -> Result<ProjectTrust> {
         return Err(Problem::new(Kind::Conflict, what).next("look at them again"));
     }
     if ask.trusted {
+        check_rules(&dir, &files)?;
         let new = files
             .iter()
             .map(|file| (name(&dir, file), file.hash.clone()));
@@ -65,6 +66,24 @@ pub fn set(daemon: &Daemon, ask: &Trust) -> Result<ProjectTrust> {
         Problem::new(Kind::Unavailable, what).because(error)
     })?;
     Ok(shown(&dir, &files, &trusted))
+}
+
+/// A file of rules that could not be used is not trusted: nobody would notice that they do not hold.
+fn check_rules(dir: &Path, files: &[ProjectFile]) -> Result<()> {
+    if !files
+        .iter()
+        .any(|file| file.below == Path::new(rules::BELOW))
+    {
+        return Ok(());
+    }
+    let refused = |why: String| {
+        let what = format!("the files of {} cannot be trusted", dir.display());
+        Problem::new(Kind::Refused, what).because(why)
+    };
+    let bytes =
+        project::read(dir, Path::new(rules::BELOW)).map_err(|error| refused(error.to_string()))?;
+    rules::parse(&bytes).map_err(|error| refused(error.to_string()))?;
+    Ok(())
 }
 
 /// One project has one name, whichever way leads to it.

@@ -11,6 +11,7 @@ use agentd_core::id::{AgentId, RuntimeId};
 use agentd_core::link::Secret;
 use agentd_daemon::clock;
 use agentd_daemon::layout::{Layout, Seat};
+use agentd_daemon::project;
 use agentd_runtime::driver::{Command, Driver, Folded, JournalError, Parts};
 use agentd_runtime::link::{self, JoinError, Options};
 use rustix::fs::{Mode, OFlags};
@@ -83,6 +84,10 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         let file = layout.sandboxed_env_file(agent, conversation);
         let left = read_from_sandbox(&file).unwrap_or_default();
         spec.env.extend(variables(&left));
+    }
+    if let Some(cwd) = &spec.cwd {
+        let of_project = project::rules::of(layout, Path::new(cwd));
+        spec.permissions.extend(of_project);
     }
     let whose = whose(layout, agent, &folded.state.name)?;
     let asking = Some(asking);

@@ -77,7 +77,7 @@ struct Model {
 }
 
 /// The text as a tree that knows its lines.
-fn tree(text: &str) -> Result<Node, Fault> {
+pub(super) fn tree(text: &str) -> Result<Node, Fault> {
     let lines = Lines { text };
     let table = DeTable::parse(text).map_err(|error| Fault::Toml {
         line: lines.of(error.span().map_or(0, |span| span.start)),
