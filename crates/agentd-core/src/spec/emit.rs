@@ -181,6 +181,7 @@ fn limits(limits: &Limits) -> Fields {
         max_queue,
         tool_output_bytes,
         task_output_bytes,
+        kept_output_bytes,
         task_memory_bytes,
         task_processes,
         task_open_files,
@@ -211,6 +212,7 @@ fn limits(limits: &Limits) -> Fields {
         task_output_bytes,
         &default.task_output_bytes,
     );
+    out.put("kept_output_bytes", kept_output_bytes, &None);
     out.put("task_memory_bytes", task_memory_bytes, &None);
     out.put("task_processes", task_processes, &None);
     out.put("task_open_files", task_open_files, &None);

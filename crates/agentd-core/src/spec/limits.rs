@@ -36,6 +36,9 @@ pub struct Limits {
     /// What is kept of the output of one command, in bytes; what comes after that is dropped. Default:
     /// 67108864.
     pub task_output_bytes: u64,
+    /// What is kept of all output together, in bytes; past it the oldest goes. Default: 1073741824.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_output_bytes: Option<u64>,
     /// What one command may have in memory, in bytes: all of it together where it can have a cgroup,
     /// otherwise each of its processes. Default: no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,6 +50,12 @@ pub struct Limits {
     /// Files that each process of a command may have open. Default: no bound but the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_open_files: Option<u64>,
+}
+
+impl Limits {
+    pub fn kept_output_bytes(&self) -> u64 {
+        self.kept_output_bytes.unwrap_or(1 << 30)
+    }
 }
 
 impl Default for Limits {
@@ -64,6 +73,7 @@ impl Default for Limits {
             max_queue: 100,
             tool_output_bytes: 32_768,
             task_output_bytes: 67_108_864,
+            kept_output_bytes: None,
             task_memory_bytes: None,
             task_processes: None,
             task_open_files: None,

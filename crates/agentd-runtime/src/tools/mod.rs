@@ -18,6 +18,7 @@ mod escalate;
 mod failure;
 mod fetch_url;
 mod hash;
+mod kept;
 mod lines;
 mod list_files;
 mod output;
@@ -92,6 +93,8 @@ pub struct ToolboxOptions {
     pub output_bytes: usize,
     /// What is kept of the output of one command, in bytes.
     pub kept_bytes: u64,
+    /// What is kept of all output together, in bytes.
+    pub kept_quota: u64,
     /// Background tasks that run at the same time.
     pub max_tasks: usize,
     /// What the operating system is to keep each command within.

@@ -14,7 +14,12 @@ pub(super) fn capped(desk: &Desk, call: &CallId, text: &str) -> String {
         return text;
     }
     let path = kept_at(&desk.state, call);
-    match keep(&path, &text) {
+    let length = text.len() as u64;
+    let kept = match desk.kept.allow(length) < length {
+        true => Err(io::Error::other("the quota for kept output is used up")),
+        false => keep(&path, &text),
+    };
+    match kept {
         Ok(()) => cut(&text, desk.output_bytes, &Whole::In(&path)),
         Err(error) => cut(&text, desk.output_bytes, &Whole::Lost(&error)),
     }

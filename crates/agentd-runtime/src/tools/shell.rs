@@ -242,7 +242,7 @@ impl Arguments {
             cwd: self.folder(desk)?,
             time_limit_ms: self.time_limit_ms(),
             grace_ms: GRACE_MS,
-            output_limit_bytes: desk.kept_bytes,
+            output_limit_bytes: desk.kept.allow(desk.kept_bytes),
             foreground: !self.is_background(),
             errors_apart: false,
             stdin: None,
