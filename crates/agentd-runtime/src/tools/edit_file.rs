@@ -4,9 +4,10 @@ mod find_text;
 
 use super::blocking::{self, Cancelled};
 use super::desk::Desk;
+use super::escalate::{ESCALATE, escalation};
 use super::failure::{Failure, done};
 use super::output::number;
-use super::replace::{self, Target};
+use super::replace::{self, Given, Target};
 use super::tool::{Job, Start, Tool, Traits};
 use super::write_file::refuse_mark;
 use super::{hash, paths};
@@ -37,6 +38,8 @@ pub(super) struct Arguments {
     new_string: String,
     #[serde(default)]
     replace_all: Option<bool>,
+    #[serde(default)]
+    escalate: Option<String>,
 }
 
 #[async_trait]
@@ -68,7 +71,8 @@ impl Tool for EditFile {
                 "replace_all": {
                     "type": "boolean",
                     "description": "Replace it wherever it is. Default: false."
-                }
+                },
+                "escalate": {"type": "string", "description": ESCALATE}
             },
             "required": ["file_path", "old_string", "new_string"],
             "additionalProperties": false
@@ -77,6 +81,10 @@ impl Tool for EditFile {
 
     fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         paths::named(&desk.cwd, &arguments.file_path)
+    }
+
+    fn escalation(arguments: &Arguments) -> Option<&str> {
+        arguments.escalate.as_deref()
     }
 
     async fn prepare(
@@ -93,7 +101,8 @@ impl Tool for EditFile {
         }
         let desk = Arc::clone(desk);
         let change = blocking::whole(move || {
-            desk.within(|| {
+            let leave = escalation(arguments.escalate.as_deref());
+            desk.within_of(leave, || {
                 let target = Target::of(&desk, &arguments.file_path)?;
                 let content = content(&target)?;
                 let edited = arguments.edit().apply(&target.name, &content)?;
@@ -114,7 +123,8 @@ impl Tool for EditFile {
             return blocking::interrupted();
         }
         // Once begun it is done in a moment, and half of it cannot be left.
-        match blocking::whole(move || job.desk.within(|| edit(&job))).await {
+        let leave = escalation(job.arguments.escalate.as_deref());
+        match blocking::whole(move || job.desk.within_of(leave, || edit(&job))).await {
             Ok(result) => done(result),
             Err(failure) => failure.into(),
         }
@@ -122,8 +132,11 @@ impl Tool for EditFile {
 
     async fn find(job: Job<Arguments>) -> CallFact {
         let said = |name: &str, _: &FileChange| format!("Edited {name}.");
-        let given = job.arguments.file_path;
-        replace::fact(job.desk, given, job.call, job.started.change, said).await
+        let file = Given {
+            leave: escalation(job.arguments.escalate.as_deref()),
+            path: job.arguments.file_path,
+        };
+        replace::fact(job.desk, file, job.call, job.started.change, said).await
     }
 }
 

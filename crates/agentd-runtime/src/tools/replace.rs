@@ -1,7 +1,7 @@
 //! A file's content is replaced at once: whoever reads it sees all of the old or all of the new.
 
 use super::blocking;
-use super::desk::Desk;
+use super::desk::{Desk, Escalation};
 use super::failure::{Failure, said};
 use super::{hash, paths};
 use agentd_core::event::FileChange;
@@ -171,10 +171,16 @@ fn sync_folder(of: &Path) -> io::Result<()> {
     }
 }
 
+/// A file as a call names it, and whether the call leaves the sandbox.
+pub(super) struct Given {
+    pub path: String,
+    pub leave: Escalation,
+}
+
 /// What became of a replacement that another process began; `said_of` is what it would have said.
 pub(super) async fn fact(
     desk: Arc<Desk>,
-    given: String,
+    given: Given,
     call: CallId,
     change: Option<FileChange>,
     said_of: impl FnOnce(&str, &FileChange) -> String + Send + 'static,
@@ -183,8 +189,8 @@ pub(super) async fn fact(
         return CallFact::Unknown;
     };
     let looked = blocking::whole(move || {
-        desk.within(|| {
-            let target = Target::of(&desk, &given)?;
+        desk.within_of(given.leave, || {
+            let target = Target::of(&desk, &given.path)?;
             // Whether it was ever made or not, nobody needs it any more.
             drop(fs::remove_file(unready(&target.path, &call)));
             let now = target.hash()?;

@@ -2,9 +2,10 @@
 
 use super::blocking::{self, Cancelled};
 use super::desk::Desk;
+use super::escalate::{ESCALATE, escalation};
 use super::failure::{Failure, done};
 use super::output::number;
-use super::replace::{self, Target, make_parents};
+use super::replace::{self, Given, Target, make_parents};
 use super::tool::{Job, Start, Tool, Traits};
 use super::{hash, paths};
 use agentd_core::event::FileChange;
@@ -25,6 +26,8 @@ pub(super) struct WriteFile;
 pub(super) struct Arguments {
     file_path: String,
     content: String,
+    #[serde(default)]
+    escalate: Option<String>,
 }
 
 #[async_trait]
@@ -51,7 +54,8 @@ impl Tool for WriteFile {
                     "type": "string",
                     "description": "The file, from the working folder or from the root."
                 },
-                "content": {"type": "string", "description": "All that the file is to hold."}
+                "content": {"type": "string", "description": "All that the file is to hold."},
+                "escalate": {"type": "string", "description": ESCALATE}
             },
             "required": ["file_path", "content"],
             "additionalProperties": false
@@ -62,6 +66,10 @@ impl Tool for WriteFile {
         paths::named(&desk.cwd, &arguments.file_path)
     }
 
+    fn escalation(arguments: &Arguments) -> Option<&str> {
+        arguments.escalate.as_deref()
+    }
+
     async fn prepare(
         desk: &Arc<Desk>,
         _call: &CallId,
@@ -70,7 +78,8 @@ impl Tool for WriteFile {
         refuse_mark("content", &arguments.content)?;
         let desk = Arc::clone(desk);
         let change = blocking::whole(move || {
-            desk.within(|| {
+            let leave = escalation(arguments.escalate.as_deref());
+            desk.within_of(leave, || {
                 let target = Target::of(&desk, &arguments.file_path)?;
                 target.check()?;
                 Ok(FileChange {
@@ -90,7 +99,8 @@ impl Tool for WriteFile {
             return blocking::interrupted();
         }
         // Once begun it is done in a moment, and half of it cannot be left.
-        match blocking::whole(move || job.desk.within(|| write(&job))).await {
+        let leave = escalation(job.arguments.escalate.as_deref());
+        match blocking::whole(move || job.desk.within_of(leave, || write(&job))).await {
             Ok(result) => done(result),
             Err(failure) => failure.into(),
         }
@@ -98,9 +108,11 @@ impl Tool for WriteFile {
 
     async fn find(job: Job<Arguments>) -> CallFact {
         let length = job.arguments.content.len();
+        let leave = escalation(job.arguments.escalate.as_deref());
         let given = job.arguments.file_path;
         let said = move |name: &str, change: &FileChange| summary(name, length, change);
-        replace::fact(job.desk, given, job.call, job.started.change, said).await
+        let file = Given { path: given, leave };
+        replace::fact(job.desk, file, job.call, job.started.change, said).await
     }
 }
 

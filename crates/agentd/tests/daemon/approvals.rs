@@ -244,3 +244,33 @@ fn an_allow_rule_skips_the_question_and_not_the_sandbox() {
         result(&house)
     );
 }
+
+#[test]
+fn a_file_tool_leaves_the_sandbox_once_the_user_has_approved_it() {
+    let Some(house) = sandboxed(|_| {}) else {
+        return;
+    };
+    let outside = tempfile::tempdir_in("/opt").or_else(|_| tempfile::tempdir_in("/srv"));
+    let Ok(outside) = outside else {
+        println!("skipped: nothing outside of the system's directories can be written");
+        return;
+    };
+    let file = outside.path().join("report.txt");
+    fs::write(&file, "one").unwrap();
+    let write = json!({"file_path": file, "content": "two"});
+    house.completed("coder", &format!("do: call write_file {write} ;; say done"));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "one");
+    assert!(result(&house).contains("`escalate`"), "{}", result(&house));
+    let write =
+        json!({"file_path": file, "content": "two", "escalate": "the report belongs there"});
+    asked(&house, &format!("write_file {write}"));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "one");
+    house.cli(&["approve", "coder"]);
+    idle(&house);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "two");
+    let edit = json!({"file_path": file, "old_string": "two", "new_string": "three", "escalate": "a slip"});
+    asked(&house, &format!("edit_file {edit}"));
+    house.cli(&["deny", "coder"]);
+    idle(&house);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "two");
+}
