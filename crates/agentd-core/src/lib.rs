@@ -15,6 +15,7 @@
 //! - [`link`]: what an agent's process and the daemon say to each other.
 //! - [`secrets`]: an agent's secrets, taken out of text.
 //! - [`permission`]: whether a tool call may run.
+//! - [`hosts`]: which hosts tools may reach.
 //! - [`hook`]: what users' programs are told, and what they may decide.
 //! - [`catalog`]: the providers and models that are known, and the user's own.
 //! - [`wire`]: a request in the words of each provider.
@@ -29,6 +30,7 @@ pub mod environment;
 pub mod event;
 pub mod frame;
 pub mod hook;
+pub mod hosts;
 pub mod id;
 pub mod kin;
 pub mod link;

@@ -61,6 +61,9 @@ pub enum Error {
     OwnDirs(#[source] io::Error),
 }
 
+/// Where a sandbox whose network is a list of hosts has its proxy, on a loopback of its own.
+const GATE: u16 = 3128;
+
 /// None lets tools do what their user may do.
 pub fn confined(spec: &AgentSpec, place: &Place<'_>) -> Result<Option<Confined>, Error> {
     let level = level(spec, place.default_level.as_deref())?;
@@ -104,15 +107,21 @@ pub fn confined(spec: &AgentSpec, place: &Place<'_>) -> Result<Option<Confined>,
             .socket_dir
             .filter(|dir| dir.is_dir())
             .map(Path::to_owned),
-        network: match spec.network.unwrap_or_default() {
-            Network::On => agentd_sandbox::Network::On,
-            Network::Off => agentd_sandbox::Network::Off,
+        network: match &spec.network {
+            None | Some(Network::On) => agentd_sandbox::Network::On,
+            Some(Network::Off) => agentd_sandbox::Network::Off,
+            Some(Network::Hosts(_)) => agentd_sandbox::Network::Gate { port: GATE },
         },
         foreground: true,
+    };
+    let hosts = match &spec.network {
+        Some(Network::Hosts(hosts)) => hosts.iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
     };
     Ok(Some(Confined {
         policy,
         is_read_only,
+        hosts,
     }))
 }
 
@@ -167,6 +176,7 @@ pub fn escalated(ordinary: &Confined) -> Confined {
     Confined {
         policy: wide,
         is_read_only: false,
+        hosts: Vec::new(),
     }
 }
 

@@ -6,14 +6,14 @@ use crate::planted::Watch;
 use crate::policy::{Network, Policy};
 use crate::sys::{self, Side};
 use crate::view::{User, View, build};
-use crate::{privileges, reaper};
+use crate::{gate, privileges, reaper};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
     DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal,
 };
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
 /// What the init gets from the shim. All of it is made before the fork.
@@ -30,6 +30,8 @@ pub struct Init<'a> {
     pub failures: OwnedFd,
     /// Takes the leader's wait status.
     pub report: OwnedFd,
+    /// Takes the listener of a gate.
+    pub gate: Option<OwnedFd>,
 }
 
 #[derive(Clone, Copy)]
@@ -62,8 +64,10 @@ pub fn run(
         shim,
         failures,
         report,
+        gate,
     } = init;
     let mut keep = vec![shim.as_raw_fd(), failures.as_raw_fd(), report.as_raw_fd()];
+    keep.extend(gate.iter().map(AsRawFd::as_raw_fd));
     keep.extend(leader.streams.each_ref().map(|stream| stream.as_raw_fd()));
     let prepared = enter_hook(enter)
         .and_then(|()| die_with(&shim))
@@ -72,7 +76,7 @@ pub fn run(
             sys::close_others(&keep).map_err(|error| Failed::new(Step::CloseDescriptors, error))
         })
         .and_then(|()| map(ids))
-        .and_then(|()| confine(policy, view, user));
+        .and_then(|()| confine(policy, view, user, gate));
     let built = match prepared {
         Ok(built) => built,
         Err(failed) => return fail(&failures, &failed),
@@ -125,11 +129,22 @@ fn die_with(shim: &OwnedFd) -> Result<(), Failed> {
     tie().map_err(|errno| Failed::new(Step::DieWithShim, errno))
 }
 
-fn confine(policy: &Policy, view: &View, user: User) -> Result<build::Built, Failed> {
+fn confine(
+    policy: &Policy,
+    view: &View,
+    user: User,
+    gate: Option<OwnedFd>,
+) -> Result<build::Built, Failed> {
     let built = build::enter(view, user)?;
-    if policy.network == Network::Off {
-        sys::bring_up(c"lo").map_err(|error| Failed::new(Step::Loopback, error))?;
-    }
+    let loopback = || match (policy.network, gate) {
+        (Network::On, _) => Ok(()),
+        (Network::Gate { port }, Some(gate)) => {
+            sys::bring_up(c"lo")?;
+            gate::open(port, &gate)
+        }
+        (Network::Off | Network::Gate { .. }, _) => sys::bring_up(c"lo"),
+    };
+    loopback().map_err(|error| Failed::new(Step::Loopback, error))?;
     privileges::drop_capabilities()?;
     Ok(built)
 }

@@ -11,6 +11,7 @@
 //! decide what a policy should say. See `docs/sandbox.md`.
 
 mod error;
+mod gate;
 mod init;
 mod leader;
 mod planted;

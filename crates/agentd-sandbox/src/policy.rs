@@ -57,4 +57,7 @@ pub enum Network {
     On,
     /// A network of its own that has nothing but loopback.
     Off,
+    /// The same, with a listener on that loopback. The caller serves it, from its own network: see
+    /// [`Started::gate`](crate::Started::gate).
+    Gate { port: u16 },
 }

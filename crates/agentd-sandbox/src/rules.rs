@@ -86,7 +86,7 @@ pub fn restrict_by_list(
         let all = Scope::from_all(SCOPES);
         ruleset = ruleset.scope(all).map_err(refused)?;
     }
-    if network == Network::Off {
+    if network != Network::On {
         let tcp = AccessNet::from_all(TCP);
         ruleset = ruleset.handle_access(tcp).map_err(refused)?;
     }

@@ -7,7 +7,7 @@ use crate::policy::{Network, Policy};
 use crate::seccomp::{Sockets, filter};
 use crate::sys::{self, Image, Side};
 use crate::view::{User, View};
-use crate::{planted, privileges};
+use crate::{gate, planted, privileges};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
@@ -45,6 +45,7 @@ pub struct Started {
     pid: u32,
     /// None where the leader itself is the child.
     report: Option<OwnedFd>,
+    gate: Option<OwnedFd>,
     git_dirs: Vec<PathBuf>,
 }
 
@@ -60,6 +61,11 @@ impl Started {
     /// signalling it and killing it is the caller's. TERM reaches all that runs inside; KILL ends it.
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// The listener of [`Network::Gate`], the first time that it is asked for. Connections wait until it is served.
+    pub fn gate(&mut self) -> Option<OwnedFd> {
+        self.gate.take()
     }
 
     /// To be called when the child has ended: a file that the tool planted in a git directory, and that would make the
@@ -105,6 +111,13 @@ pub fn start(
     let (failures, told) = pipe(PipeFlags::CLOEXEC)?;
     let (report, status) = pipe(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let shim = pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
+    let (outside, inside) = match policy.network {
+        Network::Gate { .. } => {
+            let pair = gate::pair().map_err(|error| Failed::new(Step::Prepare, error))?;
+            (Some(pair.0), Some(pair.1))
+        }
+        Network::On | Network::Off => (None, None),
+    };
     let init = Init {
         policy,
         view: &view,
@@ -114,16 +127,19 @@ pub fn start(
         shim: shim.map_err(|errno| Failed::new(Step::Prepare, errno))?,
         failures: told,
         report: status,
+        gate: inside,
     };
     let network = match policy.network {
         Network::On => 0,
-        Network::Off => libc::CLONE_NEWNET,
+        Network::Off | Network::Gate { .. } => libc::CLONE_NEWNET,
     };
     let pid = fork(NAMESPACES | network, move || init::run(init, enter, limit))?;
     wait_for_exec(pid, &failures)?;
     Ok(Started {
         pid: pid.as_raw_nonzero().get().unsigned_abs(),
         report: Some(report),
+        // Without it the program runs, and reaches nothing.
+        gate: outside.and_then(|outside| gate::take(&outside).ok()),
         git_dirs: view.git_dirs,
     })
 }
@@ -141,7 +157,8 @@ pub fn start_without_namespaces(
     let view = View::plan(policy, user)?;
     let sockets = match policy.network {
         Network::On => Sockets::Internet,
-        Network::Off => Sockets::None,
+        // There is no network to make a gate for.
+        Network::Off | Network::Gate { .. } => Sockets::None,
     };
     let leader = prepare(program, user, sockets)?;
     let (failures, told) = pipe(PipeFlags::CLOEXEC)?;
@@ -162,6 +179,7 @@ pub fn start_without_namespaces(
     Ok(Started {
         pid: pid.as_raw_nonzero().get().unsigned_abs(),
         report: None,
+        gate: None,
         git_dirs: Vec::new(),
     })
 }

@@ -16,7 +16,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 pub struct Support {
     /// User, mount and PID namespaces with a `/proc` that can be mounted: what [`start`](crate::start) needs.
     pub namespaces: Result<(), Missing>,
-    /// Network namespaces: what [`Network::Off`](crate::Network::Off) needs besides.
+    /// Network namespaces: what [`Network::Off`](crate::Network::Off) and a gate need besides.
     pub network: Result<(), Missing>,
     /// Overlayfs for tool caches. Without it an agent's caches start empty.
     pub overlay: Result<(), Missing>,

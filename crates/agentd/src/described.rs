@@ -3,6 +3,7 @@
 use crate::error::{Error, Exit};
 use crate::providers;
 use agentd_core::catalog::Catalog;
+use agentd_core::hosts::Hosts;
 use agentd_core::spec::{self, AgentSpec, ApprovalMode, Network, Runtime, Sandbox};
 use agentd_daemon::confine;
 use serde::de::DeserializeOwned;
@@ -34,8 +35,8 @@ pub struct Described {
     /// on-request]
     #[arg(long, value_name = "MODE", value_parser = approval)]
     approval: Option<ApprovalMode>,
-    /// What its tools may reach: on or off [default: on]
-    #[arg(long, value_name = "ON|OFF", value_parser = network)]
+    /// What its tools may reach: on, off, or these hosts: example.com,*.example.org [default: on]
+    #[arg(long, value_name = "ON|OFF|HOSTS", value_parser = network)]
     network: Option<Network>,
 }
 
@@ -48,7 +49,14 @@ fn approval(text: &str) -> Result<ApprovalMode, String> {
 }
 
 fn network(text: &str) -> Result<Network, String> {
-    word(text, "on or off")
+    match text {
+        "on" => Ok(Network::On),
+        "off" => Ok(Network::Off),
+        hosts => {
+            let hosts = Hosts::parse(hosts.split(',').map(str::trim));
+            hosts.map(Network::Hosts).map_err(|error| error.to_string())
+        }
+    }
 }
 
 fn word<T: DeserializeOwned>(text: &str, known: &str) -> Result<T, String> {
@@ -76,7 +84,7 @@ impl Described {
             spec.cwd = None;
         }
         spec.sandbox = self.sandbox.or(spec.sandbox);
-        spec.network = self.network.or(spec.network);
+        spec.network = self.network.clone().or(spec.network.take());
         spec.approval = self.approval.or(spec.approval);
         settle_cwd(spec, self.cwd.as_deref())
     }

@@ -37,6 +37,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // A shim knows its one argument and nothing of agents.
     agentd_process::shim::run_if_asked(std::env::args_os());
+    agentd_runtime::gate::run_if_asked(std::env::args_os());
     let format = cli::format(std::env::args_os());
     if let Err(error) = lab::enter() {
         return error.report(format);

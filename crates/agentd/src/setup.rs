@@ -192,6 +192,7 @@ pub fn ready(
         may_reset: spec.auto_reset.by_tool,
         output_bytes: usize::try_from(spec.limits.tool_output_bytes).unwrap_or(usize::MAX),
         kept_bytes: spec.limits.task_output_bytes,
+        kept_quota: spec.limits.kept_output_bytes(),
         max_tasks: spec.limits.max_tasks as usize,
         task_limits: Limits {
             open_files: spec.limits.task_open_files,

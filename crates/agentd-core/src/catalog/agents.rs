@@ -21,7 +21,7 @@ impl AgentDefaults {
         spec.sandbox = spec.sandbox.or(self.sandbox);
         if spec.sandbox != Some(Sandbox::FullAccess) {
             // Without a sandbox the network cannot be off.
-            spec.network = spec.network.or(self.network);
+            spec.network = spec.network.take().or_else(|| self.network.clone());
         }
         spec.approval = spec.approval.or(self.approval);
         let new = self.permissions.iter();

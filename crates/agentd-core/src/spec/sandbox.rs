@@ -3,7 +3,11 @@
 use super::AgentSpec;
 use super::path::Path;
 use super::validate::Problem;
-use serde::{Deserialize, Serialize};
+use crate::hosts::Hosts;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
 
 /// What tools may see and write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,14 +22,69 @@ pub enum Sandbox {
     FullAccess,
 }
 
-/// What tools may reach.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// What tools may reach: `on`, `off` or a list of hosts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Network {
     #[default]
     On,
     /// Nothing but a loopback of their own.
     Off,
+    /// Nothing but these, through a proxy, and a loopback of their own.
+    Hosts(Hosts),
+}
+
+const WORDS: &[&str] = &["on", "off"];
+
+impl Serialize for Network {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::On => serializer.serialize_str("on"),
+            Self::Off => serializer.serialize_str("off"),
+            Self::Hosts(hosts) => hosts.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Network {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WordOrHosts)
+    }
+}
+
+struct WordOrHosts;
+
+impl<'de> Visitor<'de> for WordOrHosts {
+    type Value = Network;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("on, off or a list of hosts")
+    }
+
+    fn visit_str<E: de::Error>(self, word: &str) -> Result<Network, E> {
+        match word {
+            "on" => Ok(Network::On),
+            "off" => Ok(Network::Off),
+            other => Err(E::unknown_variant(other, WORDS)),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Network, A::Error> {
+        let hosts = Hosts::deserialize(SeqAccessDeserializer::new(list))?;
+        match hosts.is_empty() {
+            true => Err(de::Error::custom("the list is empty; write `off`")),
+            false => Ok(Network::Hosts(hosts)),
+        }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::On => f.write_str("on"),
+            Self::Off => f.write_str("off"),
+            Self::Hosts(hosts) => write!(f, "{hosts}"),
+        }
+    }
 }
 
 pub(super) fn check(spec: &AgentSpec) -> Result<(), Problem> {
@@ -42,8 +101,10 @@ pub(super) fn check(spec: &AgentSpec) -> Result<(), Problem> {
         let reason = "a `read-only` sandbox writes nothing; remove it, or use `workspace-write`";
         return Err(Problem::new(Path::key("writable"), reason));
     }
-    if spec.sandbox == Some(Sandbox::FullAccess) && spec.network == Some(Network::Off) {
-        let reason = "`full-access` is without a sandbox, so the network cannot be off";
+    let is_limited = !matches!(spec.network, None | Some(Network::On));
+    if spec.sandbox == Some(Sandbox::FullAccess) && is_limited {
+        let reason =
+            "`full-access` is without a sandbox, so the network cannot be off or limited to hosts";
         return Err(Problem::new(Path::key("network"), reason));
     }
     Ok(())

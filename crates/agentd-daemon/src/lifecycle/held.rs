@@ -118,7 +118,7 @@ fn settings(spec: &AgentSpec) -> HeldSettings {
         allows: allows.cloned().collect(),
         approval: spec.approval,
         sandbox: spec.sandbox,
-        network: spec.network,
+        network: spec.network.clone(),
         writable: spec.writable.clone(),
         readable: spec.readable.clone(),
         env: spec.env.keys().cloned().collect(),

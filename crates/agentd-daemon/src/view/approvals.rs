@@ -50,7 +50,7 @@ async fn whole(daemon: &Daemon, guard: &Guard<'_>, asked: &state::Approval) -> O
         input,
         cwd: spec.cwd.clone(),
         sandbox: level(daemon, spec),
-        network: spec.network.unwrap_or_default(),
+        network: spec.network.clone().unwrap_or_default(),
         hash: String::new(),
     };
     call.hash = hash(&call);

@@ -1,12 +1,13 @@
 //! The program of a task: started in a group of its own, in the task's cgroup, within its limits, and in its sandbox.
 
+use super::gate::{self, Gate};
 use super::pump::Pump;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
 use crate::failpoint;
 use crate::identity::Identity;
 use crate::task::{Confined, Folder, Order};
-use agentd_sandbox::{Program, Started};
+use agentd_sandbox::{Network, Program, Started};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::File;
@@ -23,6 +24,8 @@ pub struct Leader {
     pub pumps: Vec<Pump>,
     /// None where it runs without one.
     pub sandbox: Option<Started>,
+    /// Closed when the program has ended: nobody is left who could use it.
+    pub gate: Option<Gate>,
 }
 
 struct Streams {
@@ -52,17 +55,21 @@ pub fn start(order: &Order, folder: &Folder, cgroup: Option<&Cgroup>) -> Result<
     let bounds = Bounds::of(order, cgroup);
     let confined = order.confined.as_deref();
     let confined = confined.filter(|_| !failpoint::mutant("commands_unconfined"));
-    let (identity, sandbox) = match confined {
+    let (identity, mut sandbox) = match confined {
         None => (plain(order, streams, bounds)?, None),
         Some(confined) => {
             let (identity, sandbox) = sandboxed(order, confined, streams, bounds)?;
             (identity, Some(sandbox))
         }
     };
+    let hosts = confined.map_or(&[][..], |confined| &confined.hosts);
+    let listener = sandbox.as_mut().and_then(Started::gate);
     Ok(Leader {
         identity,
         pumps,
         sandbox,
+        // Where it cannot be opened, the program reaches nothing.
+        gate: listener.and_then(|listener| Gate::open(listener, hosts).ok()),
     })
 }
 
@@ -113,26 +120,35 @@ fn sandboxed(
     streams: Streams,
     bounds: Bounds,
 ) -> Result<(Identity, Started)> {
+    let Confined {
+        policy,
+        is_read_only,
+        hosts,
+    } = confined;
+    let mut policy = policy.clone();
+    if failpoint::mutant("hosts_unlisted") && matches!(policy.network, Network::Gate { .. }) {
+        policy.network = Network::On;
+    }
+    let mut env = order.env.clone();
+    gate::variables(&policy, hosts, &mut env);
     let program = Program {
         path: order.program.clone(),
         args: order.args.clone(),
-        env: order.env.clone(),
+        env,
         cwd: order.cwd.clone(),
         stdin: streams.stdin,
         stdout: streams.stdout,
         stderr: streams.stderr,
     };
-    let Confined {
-        policy,
-        is_read_only,
-    } = confined;
+    let is_list = matches!(policy.network, Network::Gate { .. });
     let has_namespaces = || agentd_sandbox::support().namespaces.is_ok();
-    let started = match *is_read_only && !has_namespaces() {
-        true => agentd_sandbox::start_without_namespaces(policy, program, || {
+    // A list of hosts cannot be had without namespaces.
+    let started = match *is_read_only && !is_list && !has_namespaces() {
+        true => agentd_sandbox::start_without_namespaces(&policy, program, || {
             bounds.enter()?;
             bounds.limit()
         }),
-        false => agentd_sandbox::start(policy, program, || bounds.enter(), || bounds.limit()),
+        false => agentd_sandbox::start(&policy, program, || bounds.enter(), || bounds.limit()),
     };
     let started = started.map_err(|source| Error::CannotConfine {
         missing: missing(),

@@ -4,6 +4,7 @@
 //! does nothing, starts the program, takes its output, reaps what the task leaves behind, ends all of
 //! it when that is due, and writes down how it ended. It knows nothing but the order it was given.
 
+mod gate;
 mod leader;
 mod life;
 mod pump;
@@ -11,6 +12,8 @@ mod redact;
 mod signals;
 mod tree;
 mod watch;
+
+pub use gate::ARGUMENT as GATE_ARGUMENT;
 
 use crate::signal::Signal;
 use std::ffi::{OsStr, OsString};

@@ -47,6 +47,9 @@ impl Watch<'_> {
             if self.reap(&mut status)? == Left::Nobody {
                 break;
             }
+            if status.is_some() {
+                self.leader.gate = None;
+            }
             if status.is_some() && failpoint::mutant("kill_misses_group") {
                 break;
             }

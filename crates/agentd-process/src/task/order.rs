@@ -50,6 +50,9 @@ pub struct Confined {
     pub policy: Policy,
     /// It writes nothing: so it may run on a kernel that has no namespaces, too.
     pub is_read_only: bool,
+    /// What [`Network::Gate`](agentd_sandbox::Network::Gate) leads to, for the process that serves it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
 }
 
 /// What the operating system should keep the task within.

@@ -104,7 +104,7 @@ struct Found {
 impl Found {
     fn in_text(confined: &Confined, cwd: &Path, actor: Actor, text: &str) -> Option<Self> {
         let is_command = actor == Actor::Command;
-        let may_lack_network = is_command && confined.policy.network == Network::Off;
+        let may_lack_network = is_command && confined.policy.network != Network::On;
         let mut found = Self::default();
         let mut named = Vec::new();
         let mut refused_without_path = false;
@@ -159,7 +159,10 @@ impl Found {
         denied.extend(listed(&self.read_only, "read-only"));
         denied.extend(listed(&self.hidden, "not visible"));
         if self.network {
-            denied.push("the network (off)".to_owned());
+            denied.push(match confined.hosts.is_empty() {
+                true => "the network (off)".to_owned(),
+                false => "a host that is not in the agent's `network` list".to_owned(),
+            });
         }
         if self.call {
             let what = "a system call (tracing, mounting, other users and the like are refused)";
@@ -188,8 +191,10 @@ fn how_to_ask(confined: &Confined, actor: Actor, call: bool) -> String {
     } else {
         settings.push("`writable` or `readable` for a directory");
     }
-    if confined.policy.network == Network::Off {
-        settings.push("`network: on`");
+    match confined.policy.network {
+        Network::On => {}
+        Network::Off => settings.push("`network: on`"),
+        Network::Gate { .. } => settings.push("another host in `network`"),
     }
     if call {
         settings.push("`sandbox: full-access` to run without a sandbox");
@@ -197,7 +202,7 @@ fn how_to_ask(confined: &Confined, actor: Actor, call: bool) -> String {
     let settings = settings.join(", ");
     let once = match actor {
         Actor::Command => "call shell again with `escalate` and the reason, or ",
-        Actor::FileTool => "",
+        Actor::FileTool => "to write, call the tool again with `escalate` and the reason, or ",
     };
     format!(
         "If the task needs more, {once}tell the user what and why; the user can change the agent's settings: \
@@ -213,9 +218,16 @@ fn may(confined: &Confined, actor: Actor) -> String {
     // The work tree comes last in a policy, and is the first to name.
     writes.reverse();
     let (who, network) = match (actor, policy.network) {
-        (Actor::Command, Network::On) => ("Commands", ""),
-        (Actor::Command, Network::Off) => ("Commands", ", and have no network"),
-        (Actor::FileTool, _) => ("File tools", ""),
+        (Actor::Command, Network::On) => ("Commands", String::new()),
+        (Actor::Command, Network::Off) => ("Commands", ", and have no network".to_owned()),
+        (Actor::Command, Network::Gate { .. }) => {
+            let hosts = confined.hosts.join(", ");
+            (
+                "Commands",
+                format!(", and reach only {hosts}, by HTTP and HTTPS"),
+            )
+        }
+        (Actor::FileTool, _) => ("File tools", String::new()),
     };
     if actor == Actor::Command {
         writes.extend(["/tmp".to_owned(), "a home of their own".to_owned()]);

@@ -4,6 +4,7 @@ use super::ToolboxOptions;
 use super::blocking::broken;
 use super::denied::{self, Actor};
 use super::failure::Failure;
+use super::kept::Kept;
 use super::tool::Traits;
 use crate::link::Asking;
 use agentd_core::approval::{Ruling, Wants, rule};
@@ -25,6 +26,7 @@ pub(super) struct Desk {
     pub env: BTreeMap<String, String>,
     pub output_bytes: usize,
     pub kept_bytes: u64,
+    pub kept: Kept,
     pub max_tasks: usize,
     pub secrets: Secrets,
     pub shim: ShimProgram,
@@ -69,10 +71,11 @@ impl Desk {
     pub fn new(options: ToolboxOptions) -> Self {
         Self {
             cwd: options.cwd,
-            state: options.state,
             env: options.env.into_iter().collect(),
             output_bytes: options.output_bytes,
             kept_bytes: options.kept_bytes,
+            kept: Kept::new(options.state.clone(), options.kept_quota),
+            state: options.state,
             max_tasks: options.max_tasks,
             secrets: options.secrets,
             shim: options.shim,

@@ -1,6 +1,6 @@
 //! `fetch_url`: a text from the web. Off unless it is asked for by name.
 
-mod public;
+mod reach;
 
 use super::blocking::{self, Cancelled};
 use super::desk::{CallOf, Desk};
@@ -15,7 +15,7 @@ use agentd_core::turn::Finished;
 use agentd_process::failpoint;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
-use public::{PublicResolver, Reach};
+use reach::{Reach, Resolver};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Client, Response, Url};
@@ -136,7 +136,7 @@ fn client(desk: &Arc<Desk>) -> Result<Client, Failure> {
         .redirect(Policy::custom(move |attempt| follow(&desk, attempt)));
     let client = match reach {
         Reach::Everything => client,
-        Reach::Public => client.dns_resolver(Arc::new(PublicResolver)),
+        reach => client.dns_resolver(Arc::new(Resolver(reach))),
     };
     client.build().map_err(|error| cannot(&error))
 }

@@ -79,6 +79,7 @@ impl Stage {
             may_reset: false,
             output_bytes: 1000,
             kept_bytes: 64 * 1024 * 1024,
+            kept_quota: 1024 * 1024 * 1024,
             max_tasks: 2,
             secrets: Secrets::new([SECRET.to_owned()]),
             shim: ShimProgram {

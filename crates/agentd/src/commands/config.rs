@@ -39,7 +39,7 @@ into config.toml in the state folder:
 
   [agents]                             # what a new agent has where its file says nothing
   sandbox = \"workspace-write\"        # or read-only, full-access
-  network = \"on\"                     # or off
+  network = \"on\"                     # or off, or hosts: [\"example.com\"]
   approval = \"on-request\"            # or always, never
   permissions = [{ tool = \"shell\", pattern = \"git push*\", decision = \"ask\" }]";
 
@@ -162,7 +162,7 @@ fn of_agents(agents: &AgentDefaults) -> [Setting; 4] {
         ),
         setting(
             "agents.network",
-            Some(word(network.unwrap_or_default())),
+            Some(network.clone().unwrap_or_default().to_string()),
             from(network.is_some()),
         ),
         setting(

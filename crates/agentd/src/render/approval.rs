@@ -52,7 +52,7 @@ fn place(call: &Call) -> String {
     format!(
         "{cwd}; sandbox {}{leaves}; network {}",
         word(call.sandbox),
-        word(call.network)
+        call.network
     )
 }
 

@@ -53,7 +53,10 @@ pub fn lines(held: &Held, keep: &[HeldPart]) -> Vec<String> {
         ("allows", all(settings.allows.iter().map(rule).collect())),
         ("approval", settings.approval.map(word)),
         ("sandbox", settings.sandbox.map(word)),
-        ("network", settings.network.map(word)),
+        (
+            "network",
+            settings.network.as_ref().map(ToString::to_string),
+        ),
         ("writes", each(&settings.writable)),
         ("reads", each(&settings.readable)),
         ("env", each(&settings.env)),

@@ -74,6 +74,7 @@ limits:
   max_queue: 3
   tool_output_bytes: 1024
   task_output_bytes: 4096
+  kept_output_bytes: 8192
   task_memory_bytes: 500000000
   task_processes: 64
   task_open_files: 256
@@ -171,6 +172,7 @@ fn full() -> AgentSpec {
             max_queue: 3,
             tool_output_bytes: 1024,
             task_output_bytes: 4096,
+            kept_output_bytes: Some(8192),
             task_memory_bytes: Some(500_000_000),
             task_processes: Some(64),
             task_open_files: Some(256),

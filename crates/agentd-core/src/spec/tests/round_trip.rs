@@ -232,6 +232,7 @@ limits:
   max_queue: 3
   tool_output_bytes: 1024
   task_output_bytes: 4096
+  kept_output_bytes: 8192
   task_memory_bytes: 500000000
   task_processes: 64
   task_open_files: 256

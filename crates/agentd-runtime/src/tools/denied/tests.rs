@@ -32,6 +32,7 @@ fn agent() -> Agent {
         home,
         tree,
         confined: Confined {
+            hosts: Vec::new(),
             policy,
             is_read_only: false,
         },

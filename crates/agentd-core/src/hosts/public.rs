@@ -1,60 +1,9 @@
 //! Which addresses are on the public internet. Whatever runs on this machine, in its network or in a cloud's metadata
 //! service trusts who reaches it there; a model in a sandbox does not reach it.
 
-use super::{Desk, Failure};
-use agentd_process::failpoint;
-use reqwest::Url;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What `fetch_url` may connect to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// The agent has full access: its commands reach everything as well.
-    Everything,
-    Public,
-}
-
-impl Reach {
-    pub fn of(desk: &Desk) -> Self {
-        if desk.is_confined() && !failpoint::mutant("fetch_anywhere") {
-            Self::Public
-        } else {
-            Self::Everything
-        }
-    }
-
-    /// Refuses an address that is given as a number. A name is checked when it is resolved.
-    pub fn check(self, url: &Url) -> Result<(), Failure> {
-        let host = url.host_str().unwrap_or_default();
-        let number = host.trim_matches(['[', ']']).parse::<IpAddr>();
-        match number {
-            Ok(number) if self == Self::Public && !is_public(number) => Err(Failure::new(format!(
-                "{number} is not on the public internet, and an agent in a sandbox does not fetch from there."
-            ))),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Resolves names to public addresses only, so that the address which was checked is the one that is connected to.
-pub struct PublicResolver;
-
-impl Resolve for PublicResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let public: Vec<SocketAddr> = found.filter(|address| is_public(address.ip())).collect();
-            if public.is_empty() {
-                let why = format!("{} has no address on the public internet", name.as_str());
-                return Err(why.into());
-            }
-            Ok(Box::new(public.into_iter()) as Addrs)
-        })
-    }
-}
-
-fn is_public(address: IpAddr) -> bool {
+pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => match embedded(address) {
@@ -138,27 +87,5 @@ mod tests {
         for address in ["9.9.9.9", "2620:fe::fe", "64:ff9b::9.9.9.9"] {
             assert!(is_public(address.parse().unwrap()), "{address}");
         }
-    }
-
-    #[test]
-    fn a_number_is_refused_however_it_is_written() {
-        let urls = [
-            "http://127.1/",
-            "http://2130706433/",
-            "http://0x7f.0.0.1/",
-            "http://[::1]:80/",
-            "http://0/",
-        ];
-        for url in urls {
-            let url: Url = url.parse().unwrap();
-            assert!(Reach::Public.check(&url).is_err(), "{url}");
-            assert!(Reach::Everything.check(&url).is_ok());
-        }
-    }
-
-    #[tokio::test]
-    async fn a_name_of_this_machine_is_refused() {
-        let resolved = PublicResolver.resolve("localhost".parse().unwrap()).await;
-        assert!(resolved.is_err());
     }
 }

@@ -1,0 +1,184 @@
+//! An agent whose `network` is a list of hosts: what its tools reach through the proxy, and that there is no other way.
+
+use crate::house::{House, until};
+use crate::sandbox::{run, tool};
+use agentd_core::hosts::Hosts;
+use agentd_core::spec::{AgentSpec, Decision, Network, Rule, Sandbox};
+use serde_json::json;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A server on this machine. It answers `hello`, or leads to another port.
+struct Server {
+    port: u16,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Server {
+    fn start(leads_to: Option<u16>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                count.fetch_add(1, Ordering::SeqCst);
+                let _head = stream.read(&mut [0; 4096]);
+                let answer = match leads_to {
+                    Some(port) => format!(
+                        "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:{port}/\r\ncontent-length: 0\r\n\r\n"
+                    ),
+                    None => "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nhello\n".to_owned(),
+                };
+                let _gone = stream.write_all(answer.as_bytes());
+            }
+        });
+        Self { port, asked }
+    }
+
+    fn was_asked(&self) -> bool {
+        self.asked.load(Ordering::SeqCst) > 0
+    }
+
+    fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+}
+
+fn house(hosts: &[String], change: impl FnOnce(&mut AgentSpec)) -> Option<House> {
+    let support = agentd_sandbox::support();
+    if let Err(missing) = support.namespaces.and(support.network) {
+        println!("skipped: {missing}");
+        return None;
+    }
+    let house = House::new();
+    let mut spec = house.spec();
+    spec.sandbox = Some(Sandbox::WorkspaceWrite);
+    spec.network = Some(Network::Hosts(Hosts::parse(hosts).unwrap()));
+    change(&mut spec);
+    house.create_with("coder", spec);
+    Some(house)
+}
+
+/// A program as models write them: it knows nothing of proxies but what its library reads from the environment.
+fn get(server: &Server) -> String {
+    let host = server.host();
+    format!(
+        "python3 -c \"import urllib.request as u; print(u.urlopen('http://{host}/', timeout=5).read())\""
+    )
+}
+
+#[test]
+fn a_listed_host_is_reached_through_the_proxy() {
+    let server = Server::start(None);
+    let Some(house) = house(&[server.host()], |_| {}) else {
+        return;
+    };
+    let said = run(&house, &get(&server));
+    assert!(said.contains("hello"), "{said}");
+    assert!(server.was_asked());
+}
+
+#[test]
+fn another_host_is_refused_and_the_model_is_told_what_to_ask_for() {
+    let (listed, other) = (Server::start(None), Server::start(None));
+    let Some(house) = house(&[listed.host()], |_| {}) else {
+        return;
+    };
+    let said = run(&house, &get(&other));
+    assert!(said.contains("403"), "{said}");
+    assert!(said.contains("`network` list"), "{said}");
+    assert!(said.contains(&listed.host()), "{said}");
+    assert!(!other.was_asked());
+}
+
+#[test]
+fn there_is_no_way_around_the_proxy() {
+    let (listed, other) = (Server::start(None), Server::start(None));
+    let Some(house) = house(&[listed.host()], |_| {}) else {
+        return;
+    };
+    for server in [&listed, &other] {
+        let port = server.port;
+        let said = run(
+            &house,
+            &format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo GET >&3 && cat <&3; true"),
+        );
+        assert!(!said.contains("hello"), "{said}");
+    }
+    let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    udp.set_nonblocking(true).unwrap();
+    let port = udp.local_addr().unwrap().port();
+    run(
+        &house,
+        &format!("echo out > /dev/udp/127.0.0.1/{port}; true"),
+    );
+    assert!(udp.recv(&mut [0; 16]).is_err());
+    assert!(!listed.was_asked() && !other.was_asked());
+}
+
+#[test]
+fn a_redirect_to_another_host_is_not_followed() {
+    let other = Server::start(None);
+    let leading = Server::start(Some(other.port));
+    let Some(house) = house(&[leading.host()], |_| {}) else {
+        return;
+    };
+    let said = run(&house, &get(&leading));
+    assert!(said.contains("403"), "{said}");
+    assert!(leading.was_asked() && !other.was_asked());
+}
+
+#[test]
+fn fetch_url_obeys_the_list() {
+    let (listed, other) = (Server::start(None), Server::start(None));
+    let Some(house) = house(&[listed.host()], |spec| {
+        spec.tools = Some(vec!["fetch_url".to_owned()]);
+        spec.permissions = vec![Rule {
+            tool: "fetch_url".to_owned(),
+            pattern: None,
+            decision: Decision::Allow,
+        }];
+    }) else {
+        return;
+    };
+    let fetch = |server: &Server| {
+        let url = format!("http://{}/", server.host());
+        tool(&house, "fetch_url", &json!({ "url": url }))
+    };
+    assert!(fetch(&listed).contains("hello"));
+    let said = fetch(&other);
+    assert!(said.contains("`network` list"), "{said}");
+    assert!(!other.was_asked());
+}
+
+/// The proxy of a task ends with it, and with its shim.
+#[test]
+fn no_proxy_is_left_behind() {
+    let server = Server::start(None);
+    let Some(house) = house(&[server.host()], |_| {}) else {
+        return;
+    };
+    let mark = server.host();
+    let gates = || {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let all = all.filter(|entry| {
+            let args = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let args = String::from_utf8_lossy(&args).into_owned();
+            args.contains("--agentd-gate") && args.contains(&mark)
+        });
+        all.count()
+    };
+    let none = || (gates() == 0).then_some(());
+    let call = json!({"command": "sleep 600", "run_in_background": true});
+    house.completed("coder", &format!("do: call shell {call} ;; say done"));
+    until("the proxy", || (gates() == 1).then_some(()));
+    let task = house.show("coder").tasks[0];
+    let stopped = house.client().stop_tasks(&task.to_string());
+    house.block(stopped).unwrap();
+    until("the end of the task's proxy", none);
+    assert!(run(&house, &get(&server)).contains("hello"));
+    until("the end of the call's proxy", none);
+}
