@@ -4,10 +4,10 @@ mod public;
 
 pub use public::is_public;
 
+use core::net::IpAddr;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
-use std::net::IpAddr;
 use std::str::FromStr;
 
 /// A list of hosts: `network: [example.com, "*.example.org", "10.0.0.7:8443"]`.

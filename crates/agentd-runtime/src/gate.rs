@@ -105,6 +105,9 @@ impl Drop for Place {
     }
 }
 
+/// Many programs show the words of the status, and not the text behind it.
+const NOT_LISTED: &str = "403 Host not listed";
+
 /// What a client is told that is led nowhere.
 struct Refusal {
     status: &'static str,
@@ -158,7 +161,7 @@ fn pass(from: &TcpStream, to: &TcpStream) {
 fn connect(ask: &Ask, hosts: &Hosts) -> Result<TcpStream, Refusal> {
     let Ask { host, port, .. } = ask;
     let forbidden = |why: String| Refusal {
-        status: "403 Forbidden",
+        status: NOT_LISTED,
         why,
     };
     if !hosts.allow(host, *port) {

@@ -1,7 +1,7 @@
 //! Which addresses are on the public internet. Whatever runs on this machine, in its network or in a cloud's metadata
 //! service trusts who reaches it there; a model in a sandbox does not reach it.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub fn is_public(address: IpAddr) -> bool {
     match address {

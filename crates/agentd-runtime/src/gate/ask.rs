@@ -37,7 +37,7 @@ pub fn read(mut client: impl Read) -> Result<Ask, String> {
         if let Some(ask) = parse(&said)? {
             return Ok(ask);
         }
-        if said.len() > MAX_HEAD {
+        if said.len() >= MAX_HEAD {
             return Err("the head of the request is too long".to_owned());
         }
     }

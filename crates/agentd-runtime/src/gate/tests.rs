@@ -1,3 +1,5 @@
+//! The proxy with real connections on loopback.
+
 use super::*;
 use std::io::{BufRead as _, BufReader};
 

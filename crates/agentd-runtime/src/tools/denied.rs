@@ -91,6 +91,16 @@ fn has(lower: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| lower.contains(phrase))
 }
 
+/// How programs say that the proxy of a list of hosts refused one.
+const NOT_LISTED: &[&str] = &[
+    "host not listed",
+    "tunnel failed",
+    "tunnel connection failed",
+    "response 403",
+    "http code 403",
+    "proxy",
+];
+
 /// What a text says was denied.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
@@ -105,12 +115,14 @@ impl Found {
     fn in_text(confined: &Confined, cwd: &Path, actor: Actor, text: &str) -> Option<Self> {
         let is_command = actor == Actor::Command;
         let may_lack_network = is_command && confined.policy.network != Network::On;
+        let has_list = is_command && !confined.hosts.is_empty();
         let mut found = Self::default();
         let mut named = Vec::new();
         let mut refused_without_path = false;
         for line in text.lines().rev().take(LINES) {
             let lower = line.to_lowercase();
             found.network |= may_lack_network && has(&lower, NO_NETWORK);
+            found.network |= has_list && has(&lower, NOT_LISTED);
             let Some(complaint) = Complaint::of(&lower) else {
                 continue;
             };

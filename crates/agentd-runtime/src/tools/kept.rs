@@ -44,7 +44,8 @@ impl Kept {
             Some(there) if !is_full(there) => there,
             _ => self.make_room(is_full),
         };
-        let allowed = wanted.min(self.quota.saturating_sub(there)).max(LEAST);
+        let left = self.quota.saturating_sub(there);
+        let allowed = wanted.min(left.max(LEAST));
         *known = Some(there.saturating_add(allowed));
         allowed
     }
@@ -153,6 +154,7 @@ mod tests {
         write(&dir.path().join("tasks/running/output"), 300, 10);
         let kept = Kept::new(dir.path().to_owned(), 100 * KIB);
         assert_eq!(kept.allow(10 * KIB * KIB), LEAST);
+        assert_eq!(kept.allow(100), 100, "and no more than it wants");
         let nothing_there = Kept::new(dir.path().join("none"), KIB * KIB);
         assert_eq!(nothing_there.allow(500 * KIB), 500 * KIB);
     }
