@@ -1,5 +1,4 @@
-//! `cargo xtask audit`: the licences, advisories and sources of what we depend on, and what we
-//! depend on for nothing.
+//! `cargo xtask audit`: bans, licences and sources of what we depend on, and what we depend on for nothing.
 
 use anyhow::{Context, Result, bail};
 
@@ -7,9 +6,15 @@ use crate::place;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Install the programs this needs when they are missing
+    /// Install the programs this needs when they are missing: takes minutes
     #[arg(long)]
     install: bool,
+    /// Skip what is not installed, with a line that says so
+    #[arg(long, conflicts_with = "install")]
+    if_installed: bool,
+    /// Also look for known vulnerabilities: fetches their list
+    #[arg(long)]
+    advisories: bool,
 }
 
 struct Audit {
@@ -21,7 +26,7 @@ struct Audit {
 const AUDITS: &[Audit] = &[
     Audit {
         name: "deny",
-        args: &["check"],
+        args: &["check", "bans", "licenses", "sources"],
     },
     Audit {
         name: "machete",
@@ -32,12 +37,19 @@ const AUDITS: &[Audit] = &[
 /// Runs all of them. `false`: at least one found something.
 pub fn run(args: &Args) -> Result<bool> {
     let root = place::root()?;
+    let is_there = |audit: &&Audit| place::has_cargo_command(&root, audit.name);
     let missing: Vec<String> = AUDITS
         .iter()
-        .filter(|audit| !place::has_cargo_command(&root, audit.name))
+        .filter(|audit| !is_there(audit))
         .map(|audit| format!("cargo-{}", audit.name))
         .collect();
-    if !missing.is_empty() {
+    if args.if_installed {
+        for package in &missing {
+            println!(
+                "skipped: {package} is not installed; `cargo xtask audit --install` installs it"
+            );
+        }
+    } else if !missing.is_empty() {
         if !args.install {
             bail!("{}", advice(&missing));
         }
@@ -53,11 +65,15 @@ pub fn run(args: &Args) -> Result<bool> {
     }
 
     let mut verdicts = Vec::new();
-    for audit in AUDITS {
-        println!("\n== cargo {} {}", audit.name, audit.args.join(" "));
+    for audit in AUDITS.iter().filter(is_there) {
+        let mut wanted = audit.args.to_vec();
+        if args.advisories && audit.name == "deny" {
+            wanted.push("advisories");
+        }
+        println!("\n== cargo {} {}", audit.name, wanted.join(" "));
         let status = place::cargo(&root)
             .arg(audit.name)
-            .args(audit.args)
+            .args(&wanted)
             .status()
             .context("cannot start cargo")?;
         verdicts.push((audit.name, status));

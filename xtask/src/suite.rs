@@ -7,8 +7,8 @@ use crate::closing::Runner;
 use crate::place;
 
 /// The names, in the order the suites run.
-pub const NAMES: [&str; 7] = [
-    "format", "clippy", "tests", "lab", "siege", "doctests", "docs",
+pub const NAMES: [&str; 8] = [
+    "format", "clippy", "audit", "tests", "lab", "siege", "doctests", "docs",
 ];
 
 pub struct Suite {
@@ -54,6 +54,7 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
                 "warnings",
             ],
         ),
+        plain("audit", 1, &["xtask", "audit", "--if-installed"]),
         tests(setting),
         // Behind the tests, which have built what it runs.
         plain("lab", 9, &["xtask", "lab", "--quick", "--mutants"]),
@@ -89,7 +90,7 @@ fn tests(setting: &Setting) -> Suite {
     }
     Suite {
         name: "tests",
-        budget_minutes: if setting.long { 90 } else { 23 },
+        budget_minutes: if setting.long { 90 } else { 22 },
         args,
         env,
         runner: Some(runner),
