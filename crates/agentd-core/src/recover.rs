@@ -4,6 +4,10 @@
 //! became of everything that was under way, and after it repair finds nothing to do. What happened
 //! outside is found out by the driver and comes in as [`Facts`].
 
+mod facts;
+
+pub use facts::{CallFact, Facts};
+
 use crate::budget::charge_without_usage;
 use crate::draft::Reply;
 use crate::event::{
@@ -11,15 +15,13 @@ use crate::event::{
     NoticeCause, PauseReason, Purpose, RequestEnded, RequestOutcome, ResultAdded, ToolEnded,
     TurnEnded, TurnPaused, TurnStatus,
 };
-use crate::id::{CallId, Incarnation, TryId};
+use crate::id::{CallId, TryId};
 use crate::message::{Block, CallOutcome, CutBlock};
 use crate::spec::OnCrash;
 use crate::state::{AgentState, InFlight, Turn};
 use crate::time::Timestamp;
-use crate::turn::Finished;
 use crate::usage::Price;
 use crate::window::Window;
-use std::collections::BTreeMap;
 
 /// Tries in all without progress, after which a turn is given up.
 pub const MAX_TRIES: u32 = 3;
@@ -29,31 +31,6 @@ pub const UNKNOWN: &str = "Outcome unknown: the agent was restarted while this c
 
 /// The label that every turn leaves behind, whichever way it ended.
 pub const SESSION_LATEST: &str = "session-latest";
-
-/// What the driver found out about the world.
-#[derive(Clone, Debug)]
-pub struct Facts {
-    pub incarnation: Incarnation,
-    pub after: After,
-    /// What had been streamed of the request in flight.
-    pub draft: Reply,
-    /// What became of each call that was started. One that is not listed is unknown.
-    pub calls: BTreeMap<CallId, CallFact>,
-    pub price: Option<Price>,
-}
-
-/// What became of a started call.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CallFact {
-    /// Its process still runs: wait for it.
-    Running,
-    /// It ended, and its result was kept.
-    Ended(Finished),
-    /// It never began, and now never will.
-    NotStarted,
-    /// Nobody can tell.
-    Unknown,
-}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recovery {
@@ -71,6 +48,7 @@ pub fn recover(agent: &AgentState, window: &Window, facts: &Facts, at: Timestamp
         IncarnationBegan {
             incarnation: facts.incarnation,
             after: facts.after,
+            full_access: facts.full_access,
         }
         .into(),
     ];

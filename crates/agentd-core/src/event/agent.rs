@@ -129,6 +129,19 @@ impl HeldPart {
 pub struct IncarnationBegan {
     pub incarnation: Incarnation,
     pub after: After,
+    /// Its tools run without a sandbox, whoever said so: the agent's settings, or the daemon's environment.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full_access: bool,
+}
+
+impl IncarnationBegan {
+    pub const fn new(incarnation: Incarnation, after: After) -> Self {
+        Self {
+            incarnation,
+            after,
+            full_access: false,
+        }
+    }
 }
 
 /// The process has ended by itself, with nothing in hand: whatever takes over does so after no crash.

@@ -4,9 +4,12 @@ use super::*;
 use crate::draft::{Change, Delta};
 use crate::event::{ApprovalAnswered, ApprovalRequested, Decision, SpecSet, ToolStarted};
 use crate::fixture::{self, Journal, approval, call, request};
+use crate::id::Incarnation;
 use crate::message::Wire;
 use crate::spec::AgentSpec;
+use crate::turn::Finished;
 use crate::usage::MicroUsd;
+use std::collections::BTreeMap;
 
 fn facts(after: After) -> Facts {
     Facts {
@@ -15,6 +18,7 @@ fn facts(after: After) -> Facts {
         draft: Reply::default(),
         calls: BTreeMap::new(),
         price: None,
+        full_access: false,
     }
 }
 

@@ -64,6 +64,11 @@ pub trait Tools: Send + Sync + 'static {
     /// The calls from now on are of this turn of this conversation.
     fn in_turn(&self, _conversation: Option<ConversationId>, _turn: TurnId) {}
 
+    /// Whether they run in a sandbox.
+    fn is_confined(&self) -> bool {
+        true
+    }
+
     /// Checks a call, and finds out what its start must record.
     async fn prepare(&self, call: &ToolCall, consent: Consent) -> Prepared;
 

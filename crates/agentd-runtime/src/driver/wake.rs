@@ -96,6 +96,7 @@ impl Driver {
             draft: folded.reply(),
             calls,
             price: policy.price,
+            full_access: !parts.tools.is_confined(),
         };
         let recovery = recover::recover(&folded.state, &folded.window, &facts, (parts.clock)());
         let events = parts.journal.append(recovery.events, recovery.ends).await?;

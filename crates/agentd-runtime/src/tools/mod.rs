@@ -216,6 +216,10 @@ impl Toolbox {
 
 #[async_trait]
 impl Tools for Toolbox {
+    fn is_confined(&self) -> bool {
+        self.desk.is_confined()
+    }
+
     fn in_turn(&self, conversation: Option<ConversationId>, turn: TurnId) {
         self.desk.enter_turn(conversation, turn);
     }

@@ -149,7 +149,7 @@ async fn write_v1(store: &SqliteStore) {
     let mut events = three.turn("hello", "goodbye");
     let after = After::Crash;
     let incarnation = Incarnation(2);
-    events.push(three.event(None, IncarnationBegan { incarnation, after }));
+    events.push(three.event(None, IncarnationBegan::new(incarnation, after)));
     events.push(three.event(None, AgentArchived {}));
     three.append(store, events).await;
 

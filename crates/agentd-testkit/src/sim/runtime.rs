@@ -132,6 +132,7 @@ impl Sim {
             draft: draft.unwrap_or_default(),
             calls: facts.collect(),
             price: None,
+            full_access: false,
         };
         let recovery = recover(&state, &window, &facts, self.now());
         let running = recovery.running;

@@ -327,3 +327,18 @@ fn an_ordinary_user_has_temporary_files_and_can_purge_the_agent() {
     assert_eq!(left.count(), 0);
     agentd(&["daemon", "stop"]);
 }
+
+/// Whoever said so: the settings, or the daemon's environment.
+#[test]
+fn the_journal_says_that_tools_run_without_a_sandbox() {
+    let is_open = |house: &House| {
+        house.completed("coder", "do: say hello");
+        let event = house.until_kind("coder", Kind::IncarnationBegan);
+        matches!(event.body, Body::IncarnationBegan(began) if began.full_access)
+    };
+    let open = House::new();
+    open.create("coder");
+    assert!(is_open(&open), "the daemon's environment says so");
+    let Some(closed) = house(|_| {}) else { return };
+    assert!(!is_open(&closed));
+}

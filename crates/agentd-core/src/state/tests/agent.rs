@@ -180,10 +180,7 @@ fn every_event_is_folded_alone() {
     journal.start_turn(1);
     journal.prompt(1, "hi");
     journal.send(request(1, 1), Purpose::Answer);
-    journal.push(IncarnationBegan {
-        incarnation: Incarnation(2),
-        after: After::Crash,
-    });
+    journal.push(IncarnationBegan::new(Incarnation(2), After::Crash));
     journal.end_turn(TurnStatus::Lost);
     for cut in 0..=journal.events.len() {
         let mut state = AgentState::new(journal.agent);

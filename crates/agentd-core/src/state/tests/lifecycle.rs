@@ -138,14 +138,14 @@ fn a_process_comes_after_a_start_a_crash_or_a_rest() {
     assert_eq!(journal.state().after(), After::Start);
     let incarnation = Incarnation(1);
     let after = After::Start;
-    journal.push(IncarnationBegan { incarnation, after });
+    journal.push(IncarnationBegan::new(incarnation, after));
     let state = journal.state();
     assert_eq!((state.after(), state.at_rest), (After::Crash, false));
     journal.push(IncarnationEnded { incarnation });
     let state = journal.state();
     assert_eq!((state.after(), state.at_rest), (After::Restart, true));
     let (incarnation, after) = (Incarnation(2), After::Restart);
-    journal.push(IncarnationBegan { incarnation, after });
+    journal.push(IncarnationBegan::new(incarnation, after));
     assert_eq!(journal.state().after(), After::Crash);
     assert_eq!(journal.state().anomalies, 0);
     // Somebody else's end says nothing about this one.
@@ -161,7 +161,7 @@ fn a_rest_in_the_middle_of_a_turn_is_no_failed_try() {
     journal.start_turn(1);
     for n in 1..5 {
         let (incarnation, after) = (Incarnation(n), journal.state().after());
-        journal.push(IncarnationBegan { incarnation, after });
+        journal.push(IncarnationBegan::new(incarnation, after));
         journal.push(IncarnationEnded { incarnation });
     }
     assert_eq!(journal.state().turn.unwrap().crashes, 0);

@@ -41,7 +41,7 @@ fn failed(class: FailureClass) -> RequestOutcome {
 fn crash(journal: &mut Journal) {
     let after = After::Crash;
     let incarnation = Incarnation(journal.head().0);
-    journal.push(IncarnationBegan { incarnation, after });
+    journal.push(IncarnationBegan::new(incarnation, after));
 }
 
 fn end_call(journal: &mut Journal, outcome: CallOutcome) {
@@ -136,7 +136,7 @@ fn starts_and_restarts_are_no_crashes() {
     let mut journal = in_turn();
     for after in [After::Start, After::Restart] {
         let incarnation = Incarnation(9);
-        journal.push(IncarnationBegan { incarnation, after });
+        journal.push(IncarnationBegan::new(incarnation, after));
     }
     assert_eq!(turn_of(&journal).crashes, 0);
     assert_eq!(journal.state().incarnation, Incarnation(9));

@@ -293,6 +293,7 @@ impl Rig {
             draft: Reply::default(),
             calls: BTreeMap::new(),
             price: self.policy.price,
+            full_access: false,
         };
         find_out(&mut facts);
         let (state, window) = (self.journal.state(), self.journal.window());

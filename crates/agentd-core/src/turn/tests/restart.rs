@@ -72,7 +72,7 @@ fn an_interrupt_whose_end_was_lost_in_a_crash_is_an_interrupt() {
 fn a_request_of_another_process_is_not_sent_again_without_recovery() {
     let mut rig = Rig::asked();
     let (incarnation, after) = (crate::id::Incarnation(2), After::Crash);
-    rig.write(vec![IncarnationBegan { incarnation, after }.into()]);
+    rig.write(vec![IncarnationBegan::new(incarnation, after).into()]);
     let (state, window) = (rig.journal.state(), rig.journal.window());
     rig.machine = crate::turn::Machine::new(state, window, rig.policy.clone(), []);
     rig.prompt("hello?").does([]);

@@ -81,6 +81,7 @@ impl World {
             draft: self.stream(partial),
             calls,
             price: None,
+            full_access: false,
         }
     }
 
