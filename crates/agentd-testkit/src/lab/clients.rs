@@ -27,8 +27,13 @@ impl Ran {
     /// Whether it was answered: refused, too, is an answer; interrupted where it says so.
     pub fn is_answered(&self) -> bool {
         matches!(self.code, Some(0 | 1 | 3 | 5 | 6 | 7))
-            || self.code == Some(130) && self.json().is_some_and(|it| it["status"].is_string())
+            || self.code == Some(130) && self.json().is_some_and(|it| says_what_came_of_it(&it))
     }
+}
+
+/// An answer and not an error: of a turn, or of a compaction.
+fn says_what_came_of_it(answer: &Value) -> bool {
+    answer["status"].is_string() || answer["outcome"].is_string()
 }
 
 /// Prompts are known by the place they have in the list.
