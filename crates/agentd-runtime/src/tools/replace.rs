@@ -1,5 +1,7 @@
 //! A file's content is replaced at once: whoever reads it sees all of the old or all of the new.
 
+mod folder;
+
 use super::blocking;
 use super::desk::{Desk, Escalation};
 use super::failure::{Failure, said};
@@ -9,11 +11,13 @@ use agentd_core::id::CallId;
 use agentd_core::message::CallOutcome;
 use agentd_core::recover::CallFact;
 use agentd_process::failpoint;
-use std::ffi::OsString;
+use folder::Folder;
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -103,49 +107,35 @@ fn unready(target: &Path, call: &CallId) -> PathBuf {
 }
 
 fn write(target: &Path, unready: &Path, content: &[u8]) -> io::Result<()> {
-    let old = match fs::metadata(target) {
-        Ok(metadata) => Some(metadata),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
+    let folder = Folder::of(target)?;
+    let (name, unready) = (name(target)?, self::name(unready)?);
+    let old = folder.look(name)?;
     if old.is_some() {
-        check_writable(target)?;
+        folder.check_writable(name)?;
     }
     // One of this very call, left behind by a process before this one.
-    match fs::remove_file(unready) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    folder.remove(unready)?;
     let mode = if old.is_some() { 0o600 } else { 0o666 };
-    let mut options = File::options();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(unready)?;
+    let mut file = folder.create(unready, mode)?;
     failpoint::hit_of("before", "write", "file");
     file.write_all(content)?;
     if let Some(old) = old {
         let new = file.metadata()?;
-        if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
+        if (old.st_uid, old.st_gid) != (new.uid(), new.gid()) {
             // Only root can give files away; for others the mode is all that can be kept.
-            drop(fchown(&file, Some(old.uid()), Some(old.gid())));
+            drop(fchown(&file, Some(old.st_uid), Some(old.st_gid)));
         }
-        file.set_permissions(Permissions::from_mode(old.mode() & 0o7777))?;
+        file.set_permissions(Permissions::from_mode(old.st_mode & 0o7777))?;
     }
     file.sync_all()?;
     failpoint::hit_of("before", "rename", "file");
-    fs::rename(unready, target)?;
+    folder.rename(unready, name)?;
     failpoint::hit_of("after", "rename", "file");
-    sync_folder(target)
+    folder.sync()
 }
 
-/// To replace a file it need not be writable; one that somebody has protected stays as it is.
-fn check_writable(target: &Path) -> io::Result<()> {
-    match File::options().write(true).open(target) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
-        _ => Ok(()),
-    }
+fn name(path: &Path) -> io::Result<&OsStr> {
+    path.file_name().ok_or_else(|| Errno::ISDIR.into())
 }
 
 /// Makes the folders on the way to a file.

@@ -3,6 +3,8 @@
 use super::attack::{Attack, Needs, Theme};
 use super::world::World;
 use crate::lab::world::Result;
+use serde_json::json;
+use std::fs;
 
 pub const THEME: Theme = Theme {
     name: "git",
@@ -28,6 +30,51 @@ fn as_user(world: &World) -> Result<Option<String>> {
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .output()?;
     Ok(world.made(&world.outside().join("planted")))
+}
+
+/// Puts a folder and a link to git's own in each other's place, and holds each for a moment.
+const SWAP: &str = r#"
+import os, time
+os.makedirs('a', exist_ok=True)
+until = time.time() + 20
+while time.time() < until:
+    os.rename('a', 'b'); os.symlink('.git', 'a'); time.sleep(0.002)
+    os.unlink('a'); os.rename('b', 'a'); time.sleep(0.001)
+"#;
+
+/// A configuration of git's by write_file, while the folder that it names turns into git's.
+fn config_race(world: &World) -> Result<Option<String>> {
+    let script = format!("python3 - <<'PY'{SWAP}PY\n");
+    world.script_with("hostile", &script, json!({"run_in_background": true}))?;
+    let wait = std::time::Duration::from_secs(3);
+    let link = world.work().join("a");
+    world.until(wait, "the folder", || {
+        link.symlink_metadata().ok().map(drop)
+    })?;
+    let mut found = None;
+    for round in 0..4 {
+        let calls = (0..10).map(|call| {
+            let run = format!("touch {}/planted; false", world.outside().display());
+            let content =
+                format!("[core]\n\tbare = false\n\tfsmonitor = {run}\n# {round} {call}\n");
+            let arguments = json!({"file_path": "a/config", "content": content});
+            format!("call write_file {arguments}")
+        });
+        let calls: Vec<String> = calls.collect();
+        world.turn(
+            "hostile",
+            &format!("do: {} ;; say done", calls.join(" ;; ")),
+        )?;
+        let config = fs::read_to_string(world.work().join(".git/config"))?;
+        if config.contains("fsmonitor") {
+            found = Some("git's configuration was written".to_owned());
+            break;
+        }
+    }
+    for task in world.show("hostile")?.tasks {
+        drop(world.ask("stop", world.client().stop_tasks(&task.to_string())));
+    }
+    Ok(found)
 }
 
 const ATTACKS: &[Attack] = &[
@@ -73,6 +120,8 @@ const ATTACKS: &[Attack] = &[
         )
     })
     .needs(Needs::Workspace),
+    Attack::new("git-config-race", "git's configuration by write_file, through a folder that turns into a link", config_race)
+        .needs(Needs::Workspace),
     Attack::new("git-hook-tool", "a hook by write_file", |world| {
         let content = format!("#!/bin/sh\ntouch {}/planted\n", world.outside().display());
         let arguments = serde_json::json!({"file_path": ".git/hooks/pre-commit", "content": content});
