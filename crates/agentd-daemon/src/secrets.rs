@@ -89,7 +89,7 @@ pub fn read(layout: &Layout) -> Result<Stored, Error> {
     };
     let opened = OpenOptions::new()
         .read(true)
-        // A pipe in its place keeps nobody waiting, and a link leads nowhere.
+        // Opening a pipe does not block, and a symbolic link is not followed.
         .custom_flags((rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits() as i32)
         .open(&path);
     let file = match opened {
@@ -131,7 +131,7 @@ fn check(path: &Path, metadata: &Metadata, wanted: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Replaces all that is stored: whoever reads finds the old ones or the new ones, also after a crash.
+/// Replaces the file atomically: a reader finds all old secrets or all new ones, also after a crash.
 pub fn write(layout: &Layout, secrets: Stored) -> Result<(), Error> {
     let path = layout.secrets();
     replace(&path, secrets).map_err(|source| Error::Io { path, source })
@@ -157,7 +157,7 @@ fn replace(path: &Path, secrets: Stored) -> io::Result<()> {
     let written = file.write_all(&bytes).and_then(|()| file.sync_all());
     let replaced = written.and_then(|()| std::fs::rename(&unready, path));
     if let Err(error) = replaced {
-        // Nothing secret stays behind where nobody looks for it.
+        // A failed write leaves no file with secrets behind.
         let _gone = std::fs::remove_file(&unready);
         return Err(error);
     }

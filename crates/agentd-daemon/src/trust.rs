@@ -68,7 +68,7 @@ pub fn set(daemon: &Daemon, ask: &Trust) -> Result<ProjectTrust> {
     Ok(shown(&dir, &files, &trusted))
 }
 
-/// A file of rules that could not be used is not trusted: nobody would notice that they do not hold.
+/// Refuses to trust a file of rules that cannot be used: the user would believe that its rules hold.
 fn check_rules(dir: &Path, files: &[ProjectFile]) -> Result<()> {
     if !files
         .iter()

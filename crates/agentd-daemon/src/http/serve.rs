@@ -54,7 +54,7 @@ impl Room {
         Self::new(FROM_TOOLS)
     }
 
-    /// Whoever comes next waits in the socket's own queue, until there is room.
+    /// The next connection waits in the socket's own queue until there is room.
     async fn next(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.all).try_acquire_owned() {
             return Some(permit);

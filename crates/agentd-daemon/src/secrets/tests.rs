@@ -30,7 +30,7 @@ fn what_was_written_is_read_again() {
     let mode = fs::metadata(layout.secrets()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert!(!format!("{stored:?}").contains("canary"));
-    // One that a crash left is in nobody's way.
+    // A file that a crash left behind does not get in the way.
     fs::write(layout.secrets().with_extension("json.new"), "half").unwrap();
     write(&layout, stored).unwrap();
     assert!(!layout.secrets().with_extension("json.new").exists());
