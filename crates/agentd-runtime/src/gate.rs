@@ -174,9 +174,7 @@ fn connect(ask: &Ask, hosts: &Hosts) -> Result<TcpStream, Refusal> {
     };
     let plain = host.trim_matches(['[', ']']);
     let found = (plain, *port).to_socket_addrs().map_err(unreachable)?;
-    let open: Vec<SocketAddr> = found
-        .filter(|address| hosts.allow_address(address.ip()))
-        .collect();
+    let open = reachable(found, hosts);
     if open.is_empty() {
         let why = format!("{host} is not on the public internet, and its address is not listed");
         return Err(forbidden(why));
@@ -189,6 +187,13 @@ fn connect(ask: &Ask, hosts: &Hosts) -> Result<TcpStream, Refusal> {
         }
     }
     Err(unreachable(last))
+}
+
+/// Those of a name's addresses that may be connected to.
+fn reachable(found: impl Iterator<Item = SocketAddr>, hosts: &Hosts) -> Vec<SocketAddr> {
+    found
+        .filter(|address| hosts.allow_address(address.ip()))
+        .collect()
 }
 
 fn refuse(mut client: &TcpStream, refusal: &Refusal) -> io::Result<()> {
