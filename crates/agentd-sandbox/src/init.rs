@@ -4,7 +4,7 @@ use crate::error::{Failed, Step};
 use crate::leader::{self, Leader};
 use crate::planted::Watch;
 use crate::policy::{Network, Policy};
-use crate::sys::{self, Side};
+use crate::sys;
 use crate::view::{User, View, build};
 use crate::{gate, privileges, reaper};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -82,13 +82,12 @@ pub fn run(
         Err(failed) => return fail(&failures, &failed),
     };
     let watch = Watch::new(&view.git_dirs);
-    let pid = match sys::clone(0) {
-        Ok(Side::Child) => {
-            drop(report);
-            let failed = leader::exec(&leader, leader::Confined::View(view), limit);
-            return fail(&failures, &failed);
-        }
-        Ok(Side::Parent { child }) => child,
+    let started = sys::spawn(|| {
+        let failed = leader::exec(&leader, leader::Confined::View(view), limit);
+        fail(&failures, &failed)
+    });
+    let pid = match started {
+        Ok(pid) => pid,
         Err(error) => return fail(&failures, &Failed::new(Step::Fork, error)),
     };
     // From here on only the program holds its streams: who reads them sees their end.

@@ -123,21 +123,45 @@ pub fn filter(sockets: Sockets) -> Vec<sock_filter> {
         program.jump(libc::BPF_JGE, X32, 0, 1);
         program.answer(errno(libc::ENOSYS));
     }
-    // glibc falls back to clone, whose flags the filter can see: those of clone3 are behind a pointer.
-    program.refuse(libc::SYS_clone3, libc::ENOSYS);
-    for call in REFUSED {
-        program.refuse(*call, libc::EPERM);
-    }
-    program.refuse_bits(libc::SYS_clone, NEW_NAMESPACES);
-    program.refuse_bits(libc::SYS_unshare, NEW_NAMESPACES | NEW_TIME);
-    program.refuse_values(libc::SYS_ioctl, 1, u32::MAX, TERMINAL_REQUESTS);
-    program.allow_values(libc::SYS_socket, 0, sockets.families());
-    if sockets != Sockets::All {
-        program.refuse_values(libc::SYS_socketpair, 1, 0xf, CONNECTABLE);
-    }
-    program.answer(libc::SECCOMP_RET_ALLOW);
+    let mut rules = rules(sockets);
+    rules.sort_unstable_by_key(|rule| rule.call);
+    program.search(&rules);
     program.0
 }
+
+/// What runs for one system call, and ends with an answer.
+struct Rule {
+    call: u32,
+    body: Program,
+}
+
+fn rules(sockets: Sockets) -> Vec<Rule> {
+    let refused = REFUSED.iter().map(|call| (*call, libc::EPERM));
+    // glibc falls back to clone, whose flags the filter can see: those of clone3 are behind a pointer.
+    let refused = refused.chain([(libc::SYS_clone3, libc::ENOSYS)]);
+    let refused = refused.map(|(call, number)| rule(call, Program::refuse(number)));
+    let mut rules: Vec<Rule> = refused.collect();
+    rules.push(rule(libc::SYS_clone, Program::refuse_bits(NEW_NAMESPACES)));
+    let unshared = NEW_NAMESPACES | NEW_TIME;
+    rules.push(rule(libc::SYS_unshare, Program::refuse_bits(unshared)));
+    let typed = Program::refuse_values(1, u32::MAX, TERMINAL_REQUESTS);
+    rules.push(rule(libc::SYS_ioctl, typed));
+    let families = Program::allow_values(0, sockets.families());
+    rules.push(rule(libc::SYS_socket, families));
+    if sockets != Sockets::All {
+        let connectable = Program::refuse_values(1, 0xf, CONNECTABLE);
+        rules.push(rule(libc::SYS_socketpair, connectable));
+    }
+    rules
+}
+
+fn rule(call: c_long, body: Program) -> Rule {
+    let call = u32::try_from(call).unwrap_or(u32::MAX);
+    Rule { call, body }
+}
+
+/// As many rules are tried one after the other.
+const TRIED_IN_TURN: usize = 4;
 
 /// Offsets in `seccomp_data`.
 const NUMBER_AT: u32 = 0;
@@ -152,7 +176,7 @@ fn errno(number: i32) -> u32 {
     libc::SECCOMP_RET_ERRNO | number.unsigned_abs()
 }
 
-/// Instructions of the kernel's packet filter. The number of the system call is loaded between two rules.
+/// Instructions of the kernel's packet filter. The number of the system call is loaded before a search.
 #[derive(Default)]
 struct Program(Vec<sock_filter>);
 
@@ -178,52 +202,72 @@ impl Program {
         self.push(libc::BPF_RET | libc::BPF_K, action, 0, 0);
     }
 
-    fn refuse(&mut self, call: c_long, number: i32) {
-        self.for_call(call, |rule| rule.answer(errno(number)));
+    /// How far a jump goes over this. The kernel's jumps have eight bits; the whole filter is shorter, see the tests.
+    fn length(&self) -> u8 {
+        u8::try_from(self.0.len()).unwrap_or(u8::MAX)
     }
 
-    /// Instructions that run for this call only, and end with an answer.
-    fn for_call(&mut self, call: c_long, rule: impl FnOnce(&mut Self)) {
-        let mut body = Self::default();
-        rule(&mut body);
-        let number = u32::try_from(call).unwrap_or(u32::MAX);
-        let past = u8::try_from(body.0.len()).unwrap_or(u8::MAX);
-        self.skip_unless_equal(number, 0, past);
-        self.0.extend(body.0);
+    /// The rule of a call, by halves: the kernel runs the filter for every number when it is installed, and that takes
+    /// longer than anything else about it. A call without a rule is allowed.
+    fn search(&mut self, rules: &[Rule]) {
+        if rules.len() <= TRIED_IN_TURN {
+            for Rule { call, body } in rules {
+                self.skip_unless_equal(*call, 0, body.length());
+                self.0.extend(&body.0);
+            }
+            self.answer(libc::SECCOMP_RET_ALLOW);
+            return;
+        }
+        let (lower, upper) = rules.split_at(rules.len() / 2);
+        let middle = upper.first().map_or(u32::MAX, |rule| rule.call);
+        let mut below = Self::default();
+        below.search(lower);
+        self.jump(libc::BPF_JGE, middle, below.length(), 0);
+        self.0.append(&mut below.0);
+        self.search(upper);
+    }
+
+    fn refuse(number: i32) -> Self {
+        let mut rule = Self::default();
+        rule.answer(errno(number));
+        rule
     }
 
     /// Refused if the first argument has one of these bits.
-    fn refuse_bits(&mut self, call: c_long, bits: u32) {
-        self.for_call(call, |rule| {
-            rule.load(argument_at(0));
-            rule.jump(libc::BPF_JSET, bits, 0, 1);
-            rule.answer(errno(libc::EPERM));
-            rule.answer(libc::SECCOMP_RET_ALLOW);
-        });
+    fn refuse_bits(bits: u32) -> Self {
+        let mut rule = Self::default();
+        rule.load(argument_at(0));
+        rule.jump(libc::BPF_JSET, bits, 0, 1);
+        rule.answer(errno(libc::EPERM));
+        rule.answer(libc::SECCOMP_RET_ALLOW);
+        rule
     }
 
     /// Refused if the argument, under the mask, is one of these.
-    fn refuse_values(&mut self, call: c_long, argument: u32, mask: u32, values: &[u32]) {
-        self.for_call(call, |rule| {
-            rule.load(argument_at(argument));
-            rule.push(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, mask, 0, 0);
-            for value in values {
-                rule.skip_unless_equal(*value, 0, 1);
-                rule.answer(errno(libc::EPERM));
-            }
-            rule.answer(libc::SECCOMP_RET_ALLOW);
-        });
+    fn refuse_values(argument: u32, mask: u32, values: &[u32]) -> Self {
+        let mut rule = Self::default();
+        rule.load(argument_at(argument));
+        rule.push(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, mask, 0, 0);
+        for value in values {
+            rule.skip_unless_equal(*value, 0, 1);
+            rule.answer(errno(libc::EPERM));
+        }
+        rule.answer(libc::SECCOMP_RET_ALLOW);
+        rule
     }
 
     /// Refused unless the argument is one of these.
-    fn allow_values(&mut self, call: c_long, argument: u32, values: &[u32]) {
-        self.for_call(call, |rule| {
-            rule.load(argument_at(argument));
-            for value in values {
-                rule.skip_unless_equal(*value, 0, 1);
-                rule.answer(libc::SECCOMP_RET_ALLOW);
-            }
-            rule.answer(errno(libc::EPERM));
-        });
+    fn allow_values(argument: u32, values: &[u32]) -> Self {
+        let mut rule = Self::default();
+        rule.load(argument_at(argument));
+        for value in values {
+            rule.skip_unless_equal(*value, 0, 1);
+            rule.answer(libc::SECCOMP_RET_ALLOW);
+        }
+        rule.answer(errno(libc::EPERM));
+        rule
     }
 }
+
+#[cfg(test)]
+mod tests;

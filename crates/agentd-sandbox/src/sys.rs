@@ -1,8 +1,9 @@
 //! The system calls that have no safe wrapper elsewhere. The only module with `unsafe` code besides the probe.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 {
@@ -33,6 +34,45 @@ pub fn clone(namespaces: libc::c_int) -> io::Result<Side> {
         0 => Ok(Side::Child),
         child => Ok(Side::Parent { child }),
     }
+}
+
+/// A page or two of it are used.
+const STACK: usize = 256 * 1024;
+
+/// Runs `body` in a child that uses the memory of this process, on a stack of its own; what `body` returns is the
+/// child's exit code. This process stands still until the child has called exec or has ended. Forking, which copies the
+/// memory for a child that execs at once, takes longer.
+///
+/// What `body` changes in memory is changed here too. Descriptors, credentials and signal masks are the child's own.
+/// Call it from a process with a single thread.
+pub fn spawn(body: impl FnOnce() -> i32) -> io::Result<i32> {
+    extern "C" fn run<F: FnOnce() -> i32>(body: *mut c_void) -> c_int {
+        #[expect(unsafe_code, reason = "an argument of clone is a pointer")]
+        // SAFETY: `spawn` gave a pointer to an option of this type, and stands still while it is used.
+        let body = unsafe { &mut *body.cast::<Option<F>>() };
+        let body = body.take().map(AssertUnwindSafe);
+        // A panic that went further would unwind into the frames of libc.
+        body.map_or(1, |body| catch_unwind(body).unwrap_or(1))
+    }
+    fn entry<F: FnOnce() -> i32>(_: &Option<F>) -> extern "C" fn(*mut c_void) -> c_int {
+        run::<F>
+    }
+    let mut body = Some(body);
+    // Stacks grow down and are aligned to 16 bytes.
+    let mut stack = vec![0_u128; STACK / size_of::<u128>()];
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    #[expect(unsafe_code, reason = "clone takes a stack")]
+    // SAFETY: the stack and the body live until the call returns, which is when the child no longer uses this memory.
+    // The child takes the body out of its option, so that it is dropped once.
+    let pid = unsafe {
+        libc::clone(
+            entry(&body),
+            stack.as_mut_ptr_range().end.cast(),
+            flags,
+            (&raw mut body).cast(),
+        )
+    };
+    check(pid.into()).map(|_| pid)
 }
 
 /// Ends the process at once: no destructor and no exit handler of the parent runs in its copy.

@@ -52,6 +52,7 @@ pub fn enter(view: &View, user: User) -> Result<Built, Failed> {
         root,
         locks: Vec::new(),
         frozen_last: Vec::new(),
+        covers: Vec::new(),
     };
     builder.devices()?;
     builder.proc(user)?;
@@ -75,12 +76,12 @@ fn new_root() -> Result<Root, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
     let slash = rustix::fs::open("/", flags, Mode::empty())?;
     mounts::attach(root.as_fd(), slash.as_fd())?;
-    Ok(Root(root))
+    Ok(Root::new(root))
 }
 
 fn pivot(root: &Root) -> Result<(), Failed> {
     let pivot = || {
-        rustix::process::fchdir(&root.0)?;
+        rustix::process::fchdir(root.top())?;
         // Puts the old root on top of the new one, from where it is taken off at once.
         rustix::process::pivot_root(".", ".")?;
         unmount(".", UnmountFlags::DETACH)?;
@@ -94,10 +95,12 @@ struct Builder {
     locks: Vec<OwnedFd>,
     /// New file systems that are read-only once everything below them is in place.
     frozen_last: Vec<OwnedFd>,
+    /// What covers a closed directory, and a closed file.
+    covers: Vec<(Kind, OwnedFd)>,
 }
 
 impl Builder {
-    fn devices(&self) -> Result<(), Failed> {
+    fn devices(&mut self) -> Result<(), Failed> {
         for name in DEVICES {
             let path = Path::new("/dev").join(name);
             let failed = |failed: Failed| Failed {
@@ -107,7 +110,7 @@ impl Builder {
             let device = mounts::source(&path).map_err(failed)?;
             // The mount of the host may have `nodev`, and then the device is of no use to the host either.
             let mount = mounts::copy(device.as_fd(), &path).map_err(failed)?;
-            self.root.put(mount.as_fd(), &path).map_err(failed)?;
+            self.root.put(mount, Kind::File, &path).map_err(failed)?;
         }
         let options = &[("newinstance", ""), ("ptmxmode", "0666"), ("mode", "620")];
         self.put_new("devpts", options, "/dev/pts")?;
@@ -118,17 +121,17 @@ impl Builder {
         Ok(())
     }
 
-    fn put_new(&self, fs: &str, options: &[(&str, &str)], path: &str) -> Result<(), Failed> {
+    fn put_new(&mut self, fs: &str, options: &[(&str, &str)], path: &str) -> Result<(), Failed> {
         let path = Path::new(path);
         let mount = mounts::new(fs, options);
         let mount = mount.map_err(|errno| Failed::at(Step::Mount, path, errno))?;
-        self.root.put(mount.as_fd(), path)
+        self.root.put(mount, Kind::Dir, path)
     }
 
-    fn proc(&self, user: User) -> Result<(), Failed> {
+    fn proc(&mut self, user: User) -> Result<(), Failed> {
         let failed = |errno| Failed::new(Step::Proc, errno);
         let proc = mounts::new("proc", &[]).map_err(failed)?;
-        self.root.put(proc.as_fd(), Path::new("/proc"))?;
+        self.root.put(proc, Kind::Dir, Path::new("/proc"))?;
         self.root.freeze(Path::new("/proc/sys"))?;
         if user == User::Ordinary {
             return Ok(());
@@ -140,27 +143,28 @@ impl Builder {
         for path in PROC_SECRET.iter().map(Path::new) {
             if let Ok(target) = self.root.find(path) {
                 let cover = mounts::copy(null.as_fd(), path)?;
-                mounts::attach(cover.as_fd(), target.as_fd()).map_err(failed)?;
+                self.root.cover(target, cover, path)?;
             }
         }
         Ok(())
     }
 
     /// Something to put over what is closed: without any permission, so that a program is told *permission denied*.
-    fn make_covers(&self) -> Result<(), Failed> {
+    fn make_covers(&mut self) -> Result<(), Failed> {
         for (path, kind) in [(CLOSED_DIR, Kind::Dir), (CLOSED_FILE, Kind::File)] {
             let path = Path::new(path);
-            self.root.make(path, kind)?;
+            let cover = self.root.make(path, kind)?;
             let name = path.strip_prefix("/").unwrap_or(path);
-            rustix::fs::chmodat(&self.root.0, name, Mode::empty(), AtFlags::empty())
+            rustix::fs::chmodat(self.root.top(), name, Mode::empty(), AtFlags::empty())
                 .map_err(|errno| Failed::at(Step::Cover, path, errno))?;
+            self.covers.push((kind, cover));
         }
         Ok(())
     }
 
     fn add(&mut self, path: &Path, what: &What) -> Result<(), Failed> {
         match what {
-            What::Dir => self.root.make(path, Kind::Dir).map(drop),
+            What::Dir => self.root.dir(path).map(drop),
             What::Link { to } => self.root.link(path, to),
             What::Memory => {
                 let path = path.to_string_lossy();
@@ -174,13 +178,12 @@ impl Builder {
                 let failed = |errno| Failed::at(Step::Mount, path, errno);
                 let here = self.root.find(path).map_err(failed)?;
                 let mount = limited(here.as_fd(), path, *access)?;
-                mounts::attach(mount.as_fd(), here.as_fd()).map_err(failed)
+                self.root.cover(here, mount, path)
             }
             What::Way => {
                 let here = self.root.make(path, Kind::Dir)?;
                 let mount = limited(here.as_fd(), path, Access::Write)?;
-                mounts::attach(mount.as_fd(), here.as_fd())
-                    .map_err(|errno| Failed::at(Step::Mount, path, errno))
+                self.root.cover(here, mount, path)
             }
             What::Cache { layers } => self.cache(layers),
             What::Closed => self.close(path),
@@ -188,26 +191,26 @@ impl Builder {
         }
     }
 
-    fn bind(&self, from: BorrowedFd<'_>, path: &Path, access: Access) -> Result<(), Failed> {
+    fn bind(&mut self, from: BorrowedFd<'_>, path: &Path, access: Access) -> Result<(), Failed> {
+        let kind = mounts::kind(from).map_err(|errno| Failed::at(Step::Source, path, errno))?;
         let mount = limited(from, path, access)?;
-        self.root.put(mount.as_fd(), path)
+        self.root.put(mount, kind, path)
     }
 
-    fn close(&self, path: &Path) -> Result<(), Failed> {
+    fn close(&mut self, path: &Path) -> Result<(), Failed> {
         let failed = |errno| Failed::at(Step::Cover, path, errno);
         let target = match self.root.find(path) {
             // No tree shows it.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => return Ok(()),
             found => found.map_err(failed)?,
         };
-        let cover = match mounts::kind(target.as_fd()).map_err(failed)? {
-            Kind::Dir => CLOSED_DIR,
-            Kind::File => CLOSED_FILE,
-        };
-        let cover = self.root.find(Path::new(cover)).map_err(failed)?;
+        let kind = mounts::kind(target.as_fd()).map_err(failed)?;
+        let mut covers = self.covers.iter();
+        let cover = covers.find(|(of, _)| *of == kind);
+        let (_, cover) = cover.ok_or_else(|| failed(Errno::NOENT))?;
         let cover = mounts::copy(cover.as_fd(), path)?;
         mounts::limit(cover.as_fd(), READ_ONLY | PLAIN, path)?;
-        mounts::attach(cover.as_fd(), target.as_fd()).map_err(failed)
+        self.root.cover(target, cover, path)
     }
 
     fn hide(&mut self, path: &Path) -> Result<(), Failed> {
@@ -217,8 +220,12 @@ impl Builder {
             found => drop(found.map_err(failed)?),
         }
         let empty = mounts::new("tmpfs", &[("mode", "755"), ("size", "1m")]).map_err(failed)?;
-        self.root.put(empty.as_fd(), path)?;
-        self.frozen_last.push(empty);
+        self.frozen_last.push(
+            empty
+                .try_clone()
+                .map_err(|error| Failed::at(Step::Cover, path, error))?,
+        );
+        self.root.put(empty, Kind::Dir, path)?;
         Ok(())
     }
 
@@ -228,7 +235,7 @@ impl Builder {
         if path.is_dir()
             && let Some(mount) = self.overlay(layers)
         {
-            return self.root.put(mount.as_fd(), path);
+            return self.root.put(mount, Kind::Dir, path);
         }
         let upper = mounts::source(&layers.upper)?;
         self.bind(upper.as_fd(), path, Access::Write)
@@ -252,7 +259,8 @@ impl Builder {
         let memory = mounts::new("tmpfs", &[("mode", "755")]).ok()?;
         // Overlayfs takes layers of mounts that are somewhere; it keeps them when they are taken off again.
         let place = Path::new("/.layers");
-        self.root.put(memory.as_fd(), place).ok()?;
+        let memory_root = memory.try_clone().ok()?;
+        self.root.put(memory_root, Kind::Dir, place).ok()?;
         for name in ["upper", "work"] {
             rustix::fs::mkdirat(&memory, name, Mode::from_raw_mode(0o755)).ok()?;
         }
@@ -260,7 +268,7 @@ impl Builder {
         let lowers = format!("{upper}:{lower}");
         let mount = overlay(&lowers, &format!("{at}/upper"), &format!("{at}/work"));
         unmount(&at, UnmountFlags::DETACH).ok()?;
-        rustix::fs::unlinkat(&self.root.0, ".layers", AtFlags::REMOVEDIR).ok()?;
+        rustix::fs::unlinkat(self.root.top(), ".layers", AtFlags::REMOVEDIR).ok()?;
         mount
     }
 
@@ -271,10 +279,11 @@ impl Builder {
             (CLOSED_FILE, AtFlags::empty()),
         ] {
             let name = path.trim_start_matches('/');
-            rustix::fs::unlinkat(&self.root.0, name, flags).map_err(failed)?;
+            rustix::fs::unlinkat(self.root.top(), name, flags).map_err(failed)?;
         }
-        for mount in self.frozen_last.iter().chain([&self.root.0]) {
-            crate::sys::set_mount_attributes(mount.as_fd(), READ_ONLY, false)
+        let frozen = self.frozen_last.iter().map(|mount| mount.as_fd());
+        for mount in frozen.chain([self.root.top()]) {
+            crate::sys::set_mount_attributes(mount, READ_ONLY, false)
                 .map_err(|error| Failed::new(Step::Root, error))?;
         }
         Ok(())

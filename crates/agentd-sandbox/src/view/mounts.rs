@@ -9,14 +9,20 @@ use rustix::mount::{
     fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
 /// No device node and no setuid bit counts on any mount of a sandbox.
 pub const PLAIN: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 
 /// The root of the view while it is built: on a tmpfs of its own.
-pub struct Root(pub OwnedFd);
+///
+/// It holds the directories on the way to the path that was asked for last. A view is built in the order of its paths,
+/// so that most of a path is open already. No held directory has had a mount put on it since.
+pub struct Root {
+    top: OwnedFd,
+    way: Vec<(PathBuf, OwnedFd)>,
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -76,61 +82,129 @@ pub fn new(fs: &str, options: &[(&str, &str)]) -> Result<OwnedFd, Errno> {
 }
 
 impl Root {
-    /// What is at this path of the view.
-    pub fn find(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        open_at(self.0.as_fd(), relative(path))
+    pub fn new(top: OwnedFd) -> Self {
+        let way = Vec::new();
+        Self { top, way }
     }
 
-    /// The same, made if it is not there: on the tmpfs of the root, or in the agent's own home or `/tmp`.
-    pub fn make(&self, path: &Path, wanted: Kind) -> Result<OwnedFd, Failed> {
-        let failed = |errno| Failed::at(Step::Target, path, errno);
-        match self.find(path) {
-            Err(Errno::NOENT) => {}
-            found => return found.map_err(failed),
+    pub fn top(&self) -> BorrowedFd<'_> {
+        self.top.as_fd()
+    }
+
+    /// What is at this path of the view.
+    pub fn find(&mut self, path: &Path) -> Result<OwnedFd, Errno> {
+        let (dir, below) = self.nearest(path);
+        open_at(dir, below)
+    }
+
+    /// The innermost directory on the way that is held, and the rest of the path.
+    fn nearest<'a>(&self, path: &'a Path) -> (BorrowedFd<'_>, &'a Path) {
+        let mut held = self.way.iter().rev();
+        let nearest = held.find_map(|(at, dir)| Some((dir.as_fd(), path.strip_prefix(at).ok()?)));
+        let (dir, below) = nearest.unwrap_or((self.top(), path.strip_prefix("/").unwrap_or(path)));
+        if below.as_os_str().is_empty() {
+            (dir, Path::new("."))
+        } else {
+            (dir, below)
         }
-        let parent = self.parent_of(path)?;
-        let name = path.file_name().unwrap_or_default();
+    }
+
+    /// A directory, made if it is not there: on the tmpfs of the root, or in the agent's own home or `/tmp`.
+    pub fn dir(&mut self, path: &Path) -> Result<BorrowedFd<'_>, Failed> {
+        while self.way.last().is_some_and(|(at, _)| !path.starts_with(at)) {
+            self.way.pop();
+        }
+        let held = self.way.last().map(|(at, _)| at.as_path());
+        if held != Some(path) && path.parent().is_some() {
+            let failed = |errno| Failed::at(Step::Target, path, errno);
+            let dir = match self.find(path) {
+                Err(Errno::NOENT) => {
+                    let (parent, name) = self.place(path)?;
+                    make_dir(parent, name).map_err(failed)?;
+                    open_at(parent, name)
+                }
+                found => found,
+            };
+            self.way.push((path.to_owned(), dir.map_err(failed)?));
+        }
+        Ok(self.way.last().map_or(self.top(), |(_, dir)| dir.as_fd()))
+    }
+
+    /// What is at this path, made if it is not there.
+    pub fn make(&mut self, path: &Path, wanted: Kind) -> Result<OwnedFd, Failed> {
+        let failed = |errno| Failed::at(Step::Target, path, errno);
+        let (dir, name) = self.place(path)?;
         match wanted {
-            Kind::Dir => make_dir(parent.as_fd(), Path::new(name)),
-            Kind::File => make_file(parent.as_fd(), Path::new(name)),
+            Kind::Dir => make_dir(dir, name),
+            Kind::File => make_file(dir, name),
         }
         .map_err(failed)?;
-        open_at(parent.as_fd(), Path::new(name)).map_err(failed)
+        open_at(dir, name).map_err(failed)
     }
 
-    fn parent_of(&self, path: &Path) -> Result<OwnedFd, Failed> {
-        self.make(path.parent().unwrap_or(Path::new("/")), Kind::Dir)
+    /// The directory that a path lies in, made if it is not there, and the name.
+    pub fn place<'a>(&mut self, path: &'a Path) -> Result<(BorrowedFd<'_>, &'a Path), Failed> {
+        let dir = self.dir(path.parent().unwrap_or(Path::new("/")))?;
+        Ok((dir, Path::new(path.file_name().unwrap_or_default())))
     }
 
-    /// A symlink, unless something is there.
-    pub fn link(&self, path: &Path, to: &Path) -> Result<(), Failed> {
-        if !matches!(self.find(path), Err(Errno::NOENT)) {
-            return Ok(());
-        }
-        let parent = self.parent_of(path)?;
-        let name = path.file_name().unwrap_or_default();
-        match rustix::fs::symlinkat(to, parent, name) {
-            // In a tree of the host, which is as it is.
-            Ok(()) | Err(Errno::EXIST | Errno::ROFS | Errno::ACCESS) => Ok(()),
-            Err(errno) => Err(Failed::at(Step::Target, path, errno)),
+    /// A symlink, unless something is there, or the way to it is a tree of the host, which is as it is.
+    pub fn link(&mut self, path: &Path, to: &Path) -> Result<(), Failed> {
+        const STAYS: &[Errno] = &[
+            Errno::EXIST,
+            Errno::NOTDIR,
+            Errno::LOOP,
+            Errno::ROFS,
+            Errno::ACCESS,
+        ];
+        let linked = self.place(path).and_then(|(dir, name)| {
+            let linked = rustix::fs::symlinkat(to, dir, name);
+            linked.map_err(|errno| Failed::at(Step::Target, path, errno))
+        });
+        match linked {
+            Err(failed) if STAYS.contains(&Errno::from_raw_os_error(failed.errno)) => Ok(()),
+            linked => linked,
         }
     }
 
     /// Puts a mount at a path, which is made if it is not there.
-    pub fn put(&self, mount: BorrowedFd<'_>, path: &Path) -> Result<(), Failed> {
-        let kind = kind(mount).map_err(|errno| Failed::at(Step::Mount, path, errno))?;
-        let target = self.make(path, kind)?;
-        attach(mount, target.as_fd()).map_err(|errno| Failed::at(Step::Mount, path, errno))
+    pub fn put(&mut self, mount: OwnedFd, kind: Kind, path: &Path) -> Result<(), Failed> {
+        let (dir, name) = self.place(path)?;
+        let made = match kind {
+            Kind::Dir => make_dir(dir, name),
+            Kind::File => make_file(dir, name),
+        };
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        match (move_mount(mount.as_fd(), c"", dir, name, flags), made) {
+            (Err(Errno::NOENT), Err(errno)) => return Err(Failed::at(Step::Target, path, errno)),
+            (put, _) => put.map_err(|errno| Failed::at(Step::Mount, path, errno))?,
+        }
+        self.hold(path, mount);
+        Ok(())
+    }
+
+    /// Puts a mount on what was found at this path.
+    pub fn cover(&mut self, found: OwnedFd, mount: OwnedFd, path: &Path) -> Result<(), Failed> {
+        attach(mount.as_fd(), found.as_fd())
+            .map_err(|errno| Failed::at(Step::Mount, path, errno))?;
+        self.hold(path, mount);
+        Ok(())
+    }
+
+    /// From here on a path through this one leads into the mount.
+    fn hold(&mut self, path: &Path, mount: OwnedFd) {
+        self.way.retain(|(at, _)| !at.starts_with(path));
+        self.way.push((path.to_owned(), mount));
     }
 
     /// Makes a part of the view read-only where it is.
-    pub fn freeze(&self, path: &Path) -> Result<(), Failed> {
+    pub fn freeze(&mut self, path: &Path) -> Result<(), Failed> {
         let Ok(here) = self.find(path) else {
             return Ok(());
         };
         let mount = copy(here.as_fd(), path)?;
         limit(mount.as_fd(), READ_ONLY, path)?;
-        attach(mount.as_fd(), here.as_fd()).map_err(|errno| Failed::at(Step::Mount, path, errno))
+        self.cover(here, mount, path)
     }
 }
 
@@ -151,15 +225,5 @@ fn make_file(dir: BorrowedFd<'_>, name: &Path) -> Result<(), Errno> {
     match rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(0o644)) {
         Ok(_) | Err(Errno::EXIST) => Ok(()),
         Err(errno) => Err(errno),
-    }
-}
-
-/// Views have absolute paths; below a descriptor they are relative.
-fn relative(path: &Path) -> &Path {
-    let relative = path.strip_prefix("/").unwrap_or(path);
-    if relative.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        relative
     }
 }
