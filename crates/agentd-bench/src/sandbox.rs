@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use agentd_sandbox::{
-    Cache, Network, Policy, Program, Started, start, start_without_namespaces, support,
+    Caches, Network, Policy, Program, Started, start, start_without_namespaces, support,
 };
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, WaitOptions, waitpid};
@@ -32,6 +32,8 @@ pub struct Args {
     folder: Option<PathBuf>,
 }
 
+/// Those that every agent has.
+const CACHES: &[&str] = &[".cargo/registry", ".cargo/git", ".npm", ".cache"];
 const TRUE: &str = "/bin/true";
 const TIMES: usize = 40;
 /// Over a program without a sandbox.
@@ -93,7 +95,7 @@ fn ways(policy: Policy) -> Vec<Way> {
     vec![
         way("in the default sandbox", Some(MOST), policy.clone()),
         way(
-            "the same without a cache's overlay",
+            "the same without caches",
             Some(MOST),
             Policy {
                 caches: Vec::new(),
@@ -120,12 +122,10 @@ fn ok() -> io::Result<()> {
     Ok(())
 }
 
-/// What an agent has: a work tree with a repository, a home of its own, a cache and a temporary directory.
+/// What an agent has: a work tree with a repository, a home of its own, caches and a temporary directory.
 fn policy(dir: &Path) -> Result<Policy> {
     for name in [
         "home/.cargo/bin",
-        "home/.cache",
-        "state/upper",
         "state/work",
         "own",
         "tmp",
@@ -133,6 +133,12 @@ fn policy(dir: &Path) -> Result<Policy> {
     ] {
         let made = fs::create_dir_all(dir.join(name));
         made.with_context(|| format!("cannot make {name}"))?;
+    }
+    for name in CACHES {
+        for dir in ["home", "state/upper"].map(|side| dir.join(side)) {
+            let made = fs::create_dir_all(dir.join(name));
+            made.with_context(|| format!("cannot make {name}"))?;
+        }
     }
     for name in ["home/.gitconfig", "tree/.git/config"] {
         fs::write(dir.join(name), "").with_context(|| format!("cannot write {name}"))?;
@@ -143,8 +149,9 @@ fn policy(dir: &Path) -> Result<Policy> {
         closed: vec![dir.join("state")],
         own_home: dir.join("own"),
         tmp: dir.join("tmp"),
-        caches: vec![Cache {
-            at: dir.join("home/.cache"),
+        caches: vec![Caches {
+            lower: dir.join("home"),
+            names: CACHES.iter().map(Into::into).collect(),
             upper: dir.join("state/upper"),
             work: dir.join("state/work"),
         }],

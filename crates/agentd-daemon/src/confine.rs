@@ -3,10 +3,10 @@
 use crate::daemon::Daemon;
 use agentd_core::spec::{AgentSpec, Network, Sandbox};
 use agentd_process::task::Confined;
-use agentd_sandbox::{Cache, Policy};
+use agentd_sandbox::{Caches, Policy};
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// The level of agents whose settings name none, for a container that is itself the sandbox, and for tests.
@@ -216,22 +216,46 @@ fn expanded(path: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-fn caches(home: &Path, folder: &Path) -> io::Result<Vec<Cache>> {
-    let mut caches = Vec::new();
+/// One layer for the caches that lie on the home's file system, and one for each that does not.
+fn caches(home: &Path, folder: &Path) -> io::Result<Vec<Caches>> {
     let there = CACHES_IF_THERE.iter();
     let there = there.filter(|name| home.join(name).is_dir());
-    for name in CACHES.iter().chain(there) {
-        let own = folder.join("caches").join(name.replace('/', "-"));
-        let cache = Cache {
-            at: home.join(name),
-            upper: own.join("upper"),
-            work: own.join("work"),
-        };
-        make(&cache.upper)?;
-        make(&cache.work)?;
-        caches.push(cache);
+    let names = CACHES.iter().chain(there).map(Path::new);
+    let (inside, elsewhere): (Vec<&Path>, Vec<&Path>) =
+        names.partition(|name| lies_inside(home, name));
+    let mut caches = vec![layer(home, inside, &folder.join("caches"))?];
+    for name in elsewhere {
+        let own = name.to_string_lossy().replace('/', "-");
+        let own = folder.join("caches-elsewhere").join(own);
+        caches.push(layer(&home.join(name), vec![Path::new("")], &own)?);
     }
     Ok(caches)
+}
+
+fn layer(lower: &Path, names: Vec<&Path>, own: &Path) -> io::Result<Caches> {
+    let (upper, work) = (own.join("upper"), own.join("work"));
+    for dir in names
+        .iter()
+        .map(|name| upper.join(name))
+        .chain([work.clone()])
+    {
+        make(&dir)?;
+    }
+    Ok(Caches {
+        lower: lower.to_owned(),
+        names: names.into_iter().map(Path::to_owned).collect(),
+        upper,
+        work,
+    })
+}
+
+/// Whether the home's own file system has it, and no symlink leads to it. What does not exist lies inside.
+fn lies_inside(home: &Path, name: &Path) -> bool {
+    let (Ok(home), Ok(real)) = (fs::canonicalize(home), fs::canonicalize(home.join(name))) else {
+        return true;
+    };
+    let device = |path: &Path| fs::metadata(path).map(|of| of.dev()).ok();
+    real == home.join(name) && device(&real) == device(&home)
 }
 
 fn make(dir: &Path) -> io::Result<()> {

@@ -5,7 +5,7 @@ use crate::leader::{self, Leader};
 use crate::planted::Watch;
 use crate::policy::{Network, Policy};
 use crate::sys;
-use crate::view::{User, View, build};
+use crate::view::{Locks, User, View, build};
 use crate::{gate, privileges, reaper};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -77,8 +77,8 @@ pub fn run(
         })
         .and_then(|()| map(ids))
         .and_then(|()| confine(policy, view, user, gate));
-    let built = match prepared {
-        Ok(built) => built,
+    let locks = match prepared {
+        Ok(locks) => locks,
         Err(failed) => return fail(&failures, &failed),
     };
     let watch = Watch::new(&view.git_dirs);
@@ -93,7 +93,7 @@ pub fn run(
     // From here on only the program holds its streams: who reads them sees their end.
     drop((leader, failures, shim));
     let code = reaper::run(pid, policy.foreground, &watch, &report);
-    drop(built);
+    drop(locks);
     code
 }
 
@@ -133,8 +133,8 @@ fn confine(
     view: &View,
     user: User,
     gate: Option<OwnedFd>,
-) -> Result<build::Built, Failed> {
-    let built = build::enter(view, user)?;
+) -> Result<Locks, Failed> {
+    let locks = build::enter(view, user)?;
     let loopback = || match (policy.network, gate) {
         (Network::On, _) => Ok(()),
         (Network::Gate { port }, Some(gate)) => {
@@ -145,7 +145,7 @@ fn confine(
     };
     loopback().map_err(|error| Failed::new(Step::Loopback, error))?;
     privileges::drop_capabilities()?;
-    Ok(built)
+    Ok(locks)
 }
 
 /// The user is the same inside as outside. Files that belong to others show as nobody's.

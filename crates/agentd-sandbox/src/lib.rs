@@ -27,7 +27,7 @@ mod thread;
 mod view;
 
 pub use error::{Error, Result, Step};
-pub use policy::{Cache, Network, Policy};
+pub use policy::{Caches, Network, Policy};
 pub use start::{Ended, Program, Started, start, start_without_namespaces};
 pub use support::{Missing, Support, support};
 pub use thread::restrict_thread;

@@ -24,8 +24,8 @@ pub struct Policy {
     pub closed: Vec<PathBuf>,
     /// The agent's own directory that becomes `/tmp`. Empty means a new tmpfs for each process.
     pub tmp: PathBuf,
-    /// Tool caches, each over the user's own as a read-only lower layer.
-    pub caches: Vec<Cache>,
+    /// Tool caches: layers of the agent's own over the user's.
+    pub caches: Vec<Caches>,
     /// Bound read-only: kept outputs, whose paths the model is told. One that does not exist is skipped.
     pub kept: Vec<PathBuf>,
     /// The directory of the agent's own socket, bound read-only at the same path. The directory and not the socket: a
@@ -36,13 +36,16 @@ pub struct Policy {
     pub foreground: bool,
 }
 
-/// A tool cache: writes go to `upper`, and what the user has is visible below them.
+/// Tool caches that share one layer: writes go to `upper`, and what the user has is visible below them. It is one
+/// overlayfs for all of them, because the kernel takes long to make one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Cache {
-    /// Where the tool looks for it: the user's own directory, which is never changed.
-    pub at: PathBuf,
-    /// What the agent's calls have written. Must exist.
+pub struct Caches {
+    /// The user's directory in which they lie. It is never changed, and only the caches are shown of it.
+    pub lower: PathBuf,
+    /// The directories below `lower` where tools look for them, on its file system. An empty name is `lower` itself.
+    pub names: Vec<PathBuf>,
+    /// What the agent's calls have written, under the same names. Must exist, with a directory for each name.
     pub upper: PathBuf,
     /// For overlayfs: an empty directory on the file system of `upper`. Must exist. Overlayfs leaves directories of
     /// mode 0 in it, whose modes must be changed before an ordinary user can remove them.

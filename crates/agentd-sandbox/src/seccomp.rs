@@ -123,16 +123,28 @@ pub fn filter(sockets: Sockets) -> Vec<sock_filter> {
         program.jump(libc::BPF_JGE, X32, 0, 1);
         program.answer(errno(libc::ENOSYS));
     }
-    let mut rules = rules(sockets);
-    rules.sort_unstable_by_key(|rule| rule.call);
-    program.search(&rules);
+    program.search(&joined(rules(sockets)));
     program.0
 }
 
-/// What runs for one system call, and ends with an answer.
+/// What runs for some system calls, and ends with an answer.
 struct Rule {
-    call: u32,
+    first: u32,
+    last: u32,
     body: Program,
+}
+
+/// In the order of their numbers. Neighbours with the same answer are one rule.
+fn joined(mut rules: Vec<Rule>) -> Vec<Rule> {
+    rules.sort_unstable_by_key(|rule| rule.first);
+    rules.dedup_by(|next, rule| {
+        let is_same = next.first == rule.last + 1 && next.body == rule.body;
+        if is_same {
+            rule.last = next.last;
+        }
+        is_same
+    });
+    rules
 }
 
 fn rules(sockets: Sockets) -> Vec<Rule> {
@@ -157,7 +169,8 @@ fn rules(sockets: Sockets) -> Vec<Rule> {
 
 fn rule(call: c_long, body: Program) -> Rule {
     let call = u32::try_from(call).unwrap_or(u32::MAX);
-    Rule { call, body }
+    let (first, last) = (call, call);
+    Rule { first, last, body }
 }
 
 /// As many rules are tried one after the other.
@@ -179,6 +192,13 @@ fn errno(number: i32) -> u32 {
 /// Instructions of the kernel's packet filter. The number of the system call is loaded before a search.
 #[derive(Default)]
 struct Program(Vec<sock_filter>);
+
+impl PartialEq for Program {
+    fn eq(&self, other: &Self) -> bool {
+        let fields = |at: &sock_filter| (at.code, at.jt, at.jf, at.k);
+        self.0.iter().map(fields).eq(other.0.iter().map(fields))
+    }
+}
 
 impl Program {
     fn push(&mut self, code: u32, k: u32, jt: u8, jf: u8) {
@@ -211,15 +231,20 @@ impl Program {
     /// longer than anything else about it. A call without a rule is allowed.
     fn search(&mut self, rules: &[Rule]) {
         if rules.len() <= TRIED_IN_TURN {
-            for Rule { call, body } in rules {
-                self.skip_unless_equal(*call, 0, body.length());
+            for Rule { first, last, body } in rules {
+                if first == last {
+                    self.skip_unless_equal(*first, 0, body.length());
+                } else {
+                    self.jump(libc::BPF_JGE, *first, 0, body.length() + 1);
+                    self.jump(libc::BPF_JGT, *last, body.length(), 0);
+                }
                 self.0.extend(&body.0);
             }
             self.answer(libc::SECCOMP_RET_ALLOW);
             return;
         }
         let (lower, upper) = rules.split_at(rules.len() / 2);
-        let middle = upper.first().map_or(u32::MAX, |rule| rule.call);
+        let middle = upper.first().map_or(u32::MAX, |rule| rule.first);
         let mut below = Self::default();
         below.search(lower);
         self.jump(libc::BPF_JGE, middle, below.length(), 0);

@@ -29,6 +29,7 @@ fn answer(filter: &[sock_filter], arch: u32, call: u32, args: [u32; 2]) -> u32 {
             code if code == libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K => {
                 at += jumped(loaded >= k)
             }
+            code if code == libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K => at += jumped(loaded > k),
             code if code == libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K => {
                 at += jumped(loaded & k != 0);
             }
@@ -48,7 +49,7 @@ fn each_refused_call_is_refused_and_every_other_is_allowed() {
             let expected = match c_long::from(call) {
                 libc::SYS_clone3 => errno(libc::ENOSYS),
                 _ if is_refused => errno(libc::EPERM),
-                _ if named.iter().any(|rule| rule.call == call) => continue,
+                _ if named.iter().any(|rule| rule.first == call) => continue,
                 _ => libc::SECCOMP_RET_ALLOW,
             };
             assert_eq!(answer(&filter, ARCH, call, [0; 2]), expected, "{call}");

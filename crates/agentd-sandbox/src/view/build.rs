@@ -1,28 +1,18 @@
 //! Builds a planned view in a new mount namespace and makes it the root.
 
+use super::layers::{Layers, Locks};
 use super::mounts::{self, Kind, PLAIN, READ_ONLY, Root};
 use super::{Access, User, View, What};
 use crate::error::{Failed, Step};
-use crate::policy::Cache;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
-
-/// Locks on the layers of caches. They hold for as long as the init lives, and no program inherits them.
-pub struct Built {
-    _locks: Vec<OwnedFd>,
-}
 
 /// Names that nothing else on the new root has; they are gone when it is done.
 const CLOSED_DIR: &str = "/.closed-dir";
 const CLOSED_FILE: &str = "/.closed-file";
-
-const VOLATILE_MARK: &[(&str, AtFlags)] = &[
-    ("work/incompat/volatile/dirty", AtFlags::empty()),
-    ("work/incompat/volatile", AtFlags::REMOVEDIR),
-];
 
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 
@@ -45,12 +35,12 @@ const PROC_WRITABLE: &[&str] = &[
 const PROC_SECRET: &[&str] = &["/proc/keys", "/proc/timer_list", "/proc/vmallocinfo"];
 
 /// Builds it and changes to it. Afterwards the old root is out of reach for good.
-pub fn enter(view: &View, user: User) -> Result<Built, Failed> {
+pub fn enter(view: &View, user: User) -> Result<Locks, Failed> {
     let mask = rustix::process::umask(Mode::empty());
     let root = new_root().map_err(|errno| Failed::new(Step::Root, errno))?;
     let mut builder = Builder {
         root,
-        locks: Vec::new(),
+        layers: Layers::default(),
         frozen_last: Vec::new(),
         covers: Vec::new(),
     };
@@ -58,14 +48,12 @@ pub fn enter(view: &View, user: User) -> Result<Built, Failed> {
     builder.proc(user)?;
     builder.make_covers()?;
     for (path, what) in &view.at {
-        builder.add(path, what)?;
+        builder.add(view, path, what)?;
     }
     builder.finish()?;
     pivot(&builder.root)?;
     rustix::process::umask(mask);
-    Ok(Built {
-        _locks: builder.locks,
-    })
+    Ok(builder.layers.into_locks())
 }
 
 /// A tmpfs over the old root. Paths of the host still resolve: a mount on `/` does not change the root of a process.
@@ -92,7 +80,7 @@ fn pivot(root: &Root) -> Result<(), Failed> {
 
 struct Builder {
     root: Root,
-    locks: Vec<OwnedFd>,
+    layers: Layers,
     /// New file systems that are read-only once everything below them is in place.
     frozen_last: Vec<OwnedFd>,
     /// What covers a closed directory, and a closed file.
@@ -162,7 +150,7 @@ impl Builder {
         Ok(())
     }
 
-    fn add(&mut self, path: &Path, what: &What) -> Result<(), Failed> {
+    fn add(&mut self, view: &View, path: &Path, what: &What) -> Result<(), Failed> {
         match what {
             What::Dir => self.root.dir(path).map(drop),
             What::Link { to } => self.root.link(path, to),
@@ -185,7 +173,13 @@ impl Builder {
                 let mount = limited(here.as_fd(), path, Access::Write)?;
                 self.root.cover(here, mount, path)
             }
-            What::Cache { layers } => self.cache(layers),
+            What::Cache { of, name } => match view.caches.get(*of) {
+                Some(caches) => {
+                    let from = self.layers.dir(&mut self.root, (*of, caches), name)?;
+                    self.bind(from.as_fd(), path, Access::Write)
+                }
+                None => Ok(()),
+            },
             What::Closed => self.close(path),
             What::Hidden => self.hide(path),
         }
@@ -229,51 +223,9 @@ impl Builder {
         Ok(())
     }
 
-    /// Overlayfs, or the agent's own layer alone where there is nothing below it or overlayfs is refused.
-    fn cache(&mut self, layers: &Cache) -> Result<(), Failed> {
-        let path = &layers.at;
-        if path.is_dir()
-            && let Some(mount) = self.overlay(layers)
-        {
-            return self.root.put(mount, Kind::Dir, path);
-        }
-        let upper = mounts::source(&layers.upper)?;
-        self.bind(upper.as_fd(), path, Access::Write)
-    }
-
-    /// Two overlays may not share an upper layer. The first of the agent's processes writes to it; one that runs at
-    /// the same time reads it and keeps its own writes in memory.
-    fn overlay(&mut self, layers: &Cache) -> Option<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let lock = rustix::fs::open(&layers.work, flags, Mode::empty()).ok()?;
-        let lower = escaped(&layers.at)?;
-        let upper = escaped(&layers.upper)?;
-        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            // The mark of the last volatile mount would refuse the next one. Only the holder of the lock is here.
-            for (name, flags) in VOLATILE_MARK {
-                let _ = rustix::fs::unlinkat(&lock, *name, *flags);
-            }
-            self.locks.push(lock);
-            return overlay(&lower, &upper, &escaped(&layers.work)?);
-        }
-        let memory = mounts::new("tmpfs", &[("mode", "755")]).ok()?;
-        // Overlayfs takes layers of mounts that are somewhere; it keeps them when they are taken off again.
-        let place = Path::new("/.layers");
-        let memory_root = memory.try_clone().ok()?;
-        self.root.put(memory_root, Kind::Dir, place).ok()?;
-        for name in ["upper", "work"] {
-            rustix::fs::mkdirat(&memory, name, Mode::from_raw_mode(0o755)).ok()?;
-        }
-        let at = format!("/proc/self/fd/{}", memory.as_raw_fd());
-        let lowers = format!("{upper}:{lower}");
-        let mount = overlay(&lowers, &format!("{at}/upper"), &format!("{at}/work"));
-        unmount(&at, UnmountFlags::DETACH).ok()?;
-        rustix::fs::unlinkat(self.root.top(), ".layers", AtFlags::REMOVEDIR).ok()?;
-        mount
-    }
-
     fn finish(&mut self) -> Result<(), Failed> {
         let failed = |errno| Failed::new(Step::Root, errno);
+        self.layers.finish(&self.root).map_err(failed)?;
         for (path, flags) in [
             (CLOSED_DIR, AtFlags::REMOVEDIR),
             (CLOSED_FILE, AtFlags::empty()),
@@ -299,26 +251,4 @@ fn limited(from: BorrowedFd<'_>, path: &Path, access: Access) -> Result<OwnedFd,
     };
     mounts::limit(mount.as_fd(), attributes, path)?;
     Ok(mount)
-}
-
-/// Volatile: otherwise the end of each process would wait until the whole file system of `upper` is on disk. What a
-/// cache loses in a crash of the machine is fetched again.
-fn overlay(lower: &str, upper: &str, work: &str) -> Option<OwnedFd> {
-    let options = [
-        ("lowerdir", lower),
-        ("upperdir", upper),
-        ("workdir", work),
-        ("userxattr", ""),
-        ("volatile", ""),
-    ];
-    let [durable @ .., _] = &options;
-    mounts::new("overlay", &options)
-        .or_else(|_| mounts::new("overlay", durable))
-        .ok()
-}
-
-/// As overlayfs reads paths: a colon separates layers. None if it cannot be told in text.
-fn escaped(path: &Path) -> Option<String> {
-    let path = path.to_str()?;
-    Some(path.replace('\\', "\\\\").replace(':', "\\:"))
 }

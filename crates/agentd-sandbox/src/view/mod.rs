@@ -1,15 +1,19 @@
 //! The file system that a sandbox sees: planned as data from the policy, then built out of mounts.
 
 pub(crate) mod build;
+mod caches;
 pub(crate) mod git;
 mod home;
+mod layers;
 mod mounts;
 mod own;
 pub(crate) mod reach;
 mod system;
 
+pub(crate) use layers::Locks;
+
 use crate::error::{Error, Result};
-use crate::policy::{Cache, Policy};
+use crate::policy::{Caches, Policy};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -25,8 +29,8 @@ pub(crate) enum What {
     Pin { access: Access },
     /// A directory of the agent's own on the way to a mount, made where it is missing and pinned.
     Way,
-    /// The agent's layer over what the user has there, if anything.
-    Cache { layers: Cache },
+    /// The agent's layer over what the user has there, if anything: a directory of one of the view's caches.
+    Cache { of: usize, name: PathBuf },
     /// An empty, writable directory in memory.
     Memory,
     /// An empty directory.
@@ -55,6 +59,8 @@ pub(crate) struct View {
     own: Vec<PathBuf>,
     /// Main git directories that the tool can write to.
     pub git_dirs: Vec<PathBuf>,
+    /// Without symlinks in their paths.
+    pub caches: Vec<Caches>,
 }
 
 /// Who the sandbox is for: root finds more behind a path than others do.
@@ -100,8 +106,8 @@ impl View {
         for tree in of_user.cloned().collect::<Vec<_>>() {
             git::protect(&mut view, &tree);
         }
-        for cache in &policy.caches {
-            view.add_cache(cache)?;
+        for caches in &policy.caches {
+            view.add_caches(caches)?;
         }
         view.prune();
         view.cover(policy);
@@ -206,21 +212,6 @@ impl View {
         self.link(path, &real);
         let from = real.clone();
         self.at.insert(real, What::Bind { from, access });
-        Ok(())
-    }
-
-    fn add_cache(&mut self, cache: &Cache) -> Result<()> {
-        let real = resolve(&cache.at)?.unwrap_or_else(|| cache.at.clone());
-        if self.is_closed(&real) {
-            return Err(refuse(&cache.at, "it lies in a closed directory"));
-        }
-        self.link(&cache.at, &real);
-        let layers = Cache {
-            at: real.clone(),
-            upper: required(&cache.upper)?,
-            work: required(&cache.work)?,
-        };
-        self.at.insert(real, What::Cache { layers });
         Ok(())
     }
 

@@ -32,7 +32,7 @@ pub enum Kind {
 
 const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
 
-fn open_at(dir: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
+pub fn open_at(dir: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     rustix::fs::openat2(dir, path, flags, Mode::empty(), NO_LINKS)
 }

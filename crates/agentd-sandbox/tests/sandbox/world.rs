@@ -1,6 +1,6 @@
 //! A small host for a test: a home, a state directory, a work tree; and jobs that run in it.
 
-use agentd_sandbox::{Cache, Network, Policy};
+use agentd_sandbox::{Caches, Network, Policy};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,7 +48,8 @@ impl World {
             "home/.cache/tool",
             "home/private",
             "state/kept",
-            "state/upper",
+            "state/upper/.cache/tool",
+            "state/upper/.npm",
             "state/work",
             "state/socket",
             "own",
@@ -79,8 +80,9 @@ impl World {
             closed: vec![root.join("state")],
             own_home: root.join("own"),
             tmp: root.join("tmp"),
-            caches: vec![Cache {
-                at: root.join("home/.cache/tool"),
+            caches: vec![Caches {
+                lower: root.join("home"),
+                names: vec![".cache/tool".into(), ".npm".into()],
                 upper: root.join("state/upper"),
                 work: root.join("state/work"),
             }],
