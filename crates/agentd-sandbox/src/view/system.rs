@@ -43,10 +43,13 @@ pub fn add(view: &mut View) {
         view.at.insert(path.into(), What::Link { to: to.into() });
     }
     for path in SHOWN.iter().map(Path::new) {
-        if let Ok(to) = fs::read_link(path) {
-            view.at.insert(path.to_owned(), What::Link { to });
-        } else if path.is_dir() {
+        let Ok(found) = fs::symlink_metadata(path) else {
+            continue;
+        };
+        if found.is_dir() {
             show(view, path.to_owned());
+        } else if let Ok(to) = fs::read_link(path) {
+            view.at.insert(path.to_owned(), What::Link { to });
         }
     }
     // Often a link into /run, which is empty otherwise.
