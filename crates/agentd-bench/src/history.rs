@@ -16,6 +16,29 @@ const KEPT: usize = 8;
 /// as it would.
 const TAIL: usize = 256;
 const BATCH: usize = 1000;
+/// The length of a short message.
+const SHORT: usize = 40;
+
+/// Writes an agent with so many short messages that are all in its window; says how many there are.
+pub async fn write_window(store: &SqliteStore, name: &str, messages: usize) -> Result<usize> {
+    let (mut story, mut pending) = Story::begin(name, 1);
+    let agent = story.agent;
+    let fence = store.claim(agent, "bench").await?.fence;
+    story.context(&mut pending);
+    for _ in 0..messages / 2 {
+        story.turn(SHORT, &mut pending);
+        if pending.len() >= BATCH {
+            store
+                .append(Append::new(fence, std::mem::take(&mut pending)))
+                .await?;
+        }
+    }
+    store.append(Append::new(fence, pending)).await?;
+    store.settle().await?;
+    let loaded = store.load(agent).await?;
+    ensure!(loaded.damage.is_none(), "the journal is damaged");
+    Ok(loaded.window.items().len())
+}
 
 /// A turn that compacts about half way through so many messages: the window behind it is as long as behind
 /// the last of them.

@@ -1,5 +1,5 @@
 //! `agentd-bench daemon`: what a real daemon costs with many agents beside a few, with long histories
-//! beside short ones, and with many turns at once.
+//! beside short ones, with a window of many messages, and with many turns at once.
 //!
 //! The model server runs in this process; the daemons, the runtimes and the CLI in their own.
 
@@ -8,6 +8,7 @@ mod history;
 mod house;
 mod many;
 mod startup;
+mod window;
 
 pub use house::House;
 
@@ -49,6 +50,8 @@ enum Part {
     Many,
     /// A long history beside a short one
     History,
+    /// A window of many messages
+    Window,
     /// Many turns at once
     AtOnce,
     /// The start of the CLI
@@ -100,9 +103,10 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn measure(bed: &Bed, only: &[Part]) -> Result<Vec<Line>> {
     type Measure = fn(&Bed) -> Result<Vec<Line>>;
-    let parts: [(Part, &str, Measure); 4] = [
+    let parts: [(Part, &str, Measure); 5] = [
         (Part::Many, "many agents", many::run),
         (Part::History, "a long history", history::run),
+        (Part::Window, "a window of many messages", window::run),
         (Part::AtOnce, "turns at once", at_once::run),
         (Part::Startup, "the start of the CLI", startup::run),
     ];

@@ -1,0 +1,96 @@
+//! A window of many short messages: what a turn takes beside the bare client's time for the same request, warm and
+//! right after the agent's process was killed.
+
+use std::time::Instant;
+
+use agentd_client::api::Status;
+use agentd_core::spec::AgentSpec;
+use agentd_store::{Options, SqliteStore};
+use agentd_testkit::model::Format;
+use anyhow::{Context as _, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::house::{House, answer};
+use super::{Bed, line};
+use crate::history;
+use crate::report::{Aim, Line, Unit};
+use crate::turn::bare::{Bare, Step};
+use crate::turn::peer::micros_since;
+
+const NAME: &str = "wide";
+const MESSAGES: usize = 20_000;
+const PROMPT: &str = "do: say done";
+const IDLE_MS: u64 = 600_000;
+/// Microseconds over the bare client.
+const WARM: f64 = 30_000.0;
+const KILLED: f64 = 100_000.0;
+
+pub fn run(bed: &Bed) -> Result<Vec<Line>> {
+    let mut house = House::new(bed)?;
+    let store = SqliteStore::open(Options::new(house.home()))?;
+    let window = house.block(history::write_window(&store, NAME, MESSAGES))?;
+    ensure!(window == MESSAGES, "the window has {window} messages");
+    drop(store);
+    house.start()?;
+    let spec = AgentSpec {
+        // Its window has room for all of them.
+        model: Some("claude-opus-5-5".to_owned()),
+        idle_ms: IDLE_MS,
+        ..house.spec()
+    };
+    house.block(house.client().set_spec(NAME, &spec))?;
+    turn(&house)?;
+    let asks = [("warm turn", WARM), ("turn after a kill", KILLED)];
+    let mut lines = asks.map(|(what, most)| {
+        line(
+            format!("{what}, window of {MESSAGES} messages"),
+            "bare client, the same request".to_owned(),
+            Unit::Microseconds,
+            Some(Aim::ExcessAtMost(most)),
+        )
+    });
+    for _ in 0..bed.size(7, 21) {
+        let warm = turn(&house)?;
+        kill_runtime(&house)?;
+        let killed = turn(&house)?;
+        let floor = floor(bed, &house)?;
+        for (line, ours) in lines.iter_mut().zip([warm, killed]) {
+            line.ours.push(ours);
+            line.floor.push(floor);
+        }
+    }
+    Ok(lines.into())
+}
+
+/// Microseconds from the prompt to the answer.
+fn turn(house: &House<'_>) -> Result<f64> {
+    let client = house.client();
+    let prompt = house.prompt(PROMPT);
+    let start = Instant::now();
+    let sent = house.block(client.send(NAME, &prompt))?;
+    let answer = house.block(answer(&client, NAME, &sent))?;
+    let took = micros_since(start);
+    ensure!(answer.status == Status::Completed, "{answer:?}");
+    Ok(took)
+}
+
+fn kill_runtime(house: &House<'_>) -> Result<()> {
+    let agent = house.block(house.client().agent(NAME))?;
+    let pid = agent.process.pid.context("the agent has no process")?;
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    Ok(kill_process(pid.context("no pid")?, Signal::KILL)?)
+}
+
+/// Microseconds of a warm bare client for the last request.
+fn floor(bed: &Bed, house: &House<'_>) -> Result<f64> {
+    let requests = bed.model.requests();
+    let last = requests.last().context("the agent has asked nothing")?;
+    let ask = vec![Step::Ask(last.body.to_string())];
+    let url = bed.model.base_url(Format::Anthropic);
+    let mut bare = Bare::start(&url, &house.home(), &house.home())?;
+    bare.load(&vec![ask; 2])?;
+    bare.turn()?;
+    let took = bare.turn()?;
+    bare.peer.finish()?;
+    Ok(took)
+}
