@@ -25,15 +25,14 @@ pub async fn write_window(store: &SqliteStore, name: &str, messages: usize) -> R
     let agent = story.agent;
     let fence = store.claim(agent, "bench").await?.fence;
     story.context(&mut pending);
-    for _ in 0..messages / 2 {
+    for turn in 1..=messages / 2 {
         story.turn(SHORT, &mut pending);
-        if pending.len() >= BATCH {
+        if pending.len() >= BATCH || turn == messages / 2 {
             store
                 .append(Append::new(fence, std::mem::take(&mut pending)))
                 .await?;
         }
     }
-    store.append(Append::new(fence, pending)).await?;
     store.settle().await?;
     let loaded = store.load(agent).await?;
     ensure!(loaded.damage.is_none(), "the journal is damaged");
