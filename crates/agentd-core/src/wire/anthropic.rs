@@ -1,6 +1,6 @@
 //! Anthropic Messages.
 
-use super::notice_text;
+use super::{notice_text, with};
 use crate::message::{Block, Message, Role};
 use crate::request::Request;
 use serde_json::{Value, json};
@@ -9,12 +9,12 @@ pub fn encode(request: &Request) -> Value {
     let context = &request.context;
     let mut messages: Vec<Value> = request.messages.iter().map(message).collect();
     mark_for_cache(messages.last_mut());
-    let mut body = json!({
+    let body = json!({
         "model": context.model,
         "max_tokens": context.max_output_tokens,
-        "messages": messages,
         "stream": true,
     });
+    let mut body = with(body, "messages", messages);
     if !context.system.trim().is_empty() {
         body["system"] = json!([{
             "type": "text", "text": context.system, "cache_control": {"type": "ephemeral"},
@@ -79,7 +79,7 @@ fn message(message: &Message) -> Value {
         Role::Assistant => "assistant",
     };
     let content: Vec<Value> = message.blocks.iter().filter_map(block).collect();
-    json!({"role": role, "content": content})
+    with(json!({"role": role}), "content", content)
 }
 
 fn block(block: &Block) -> Option<Value> {
@@ -93,15 +93,14 @@ fn block(block: &Block) -> Option<Value> {
             "type": "image",
             "source": {"type": "base64", "media_type": media_type, "data": data},
         }),
-        Block::ToolCall(call) => json!({
-            "type": "tool_use", "id": call.id, "name": call.name,
-            "input": call.arguments.to_object(),
-        }),
+        Block::ToolCall(call) => {
+            let value = json!({"type": "tool_use", "id": call.id, "name": call.name});
+            with(value, "input", call.arguments.to_object())
+        }
         Block::ToolResult(result) => {
             let content: Vec<Value> = result.blocks.iter().filter_map(self::block).collect();
-            let mut value = json!({
-                "type": "tool_result", "tool_use_id": result.call, "content": content,
-            });
+            let value = json!({"type": "tool_result", "tool_use_id": result.call});
+            let mut value = with(value, "content", content);
             // A result that is marked as an error may hold text only.
             let is_text = |block: &Block| matches!(block, Block::Text { .. });
             if !result.outcome.is_ok() && result.blocks.iter().all(is_text) {

@@ -1,6 +1,6 @@
 //! Gemini `generateContent`.
 
-use super::{notice_text, result_images, result_text};
+use super::{notice_text, result_images, result_text, with};
 use crate::id::CallId;
 use crate::message::{Block, Message, Role};
 use crate::request::Request;
@@ -21,10 +21,8 @@ pub fn encode(request: &Request) -> Value {
         .iter()
         .map(|message| content(message, &names))
         .collect();
-    let mut body = json!({
-        "contents": contents,
-        "generationConfig": {"maxOutputTokens": context.max_output_tokens},
-    });
+    let body = json!({"generationConfig": {"maxOutputTokens": context.max_output_tokens}});
+    let mut body = with(body, "contents", contents);
     if !context.system.trim().is_empty() {
         body["systemInstruction"] = json!({"parts": [{"text": context.system}]});
     }
@@ -74,7 +72,7 @@ fn content(message: &Message, names: &BTreeMap<&CallId, &str>) -> Value {
         .collect();
     parts.extend(result_images(&message.blocks).map(|(media_type, data)| inline(media_type, data)));
     parts.extend(message.blocks.iter().filter_map(part));
-    json!({"role": role, "parts": parts})
+    with(json!({"role": role}), "parts", parts)
 }
 
 fn inline(media_type: &str, data: &str) -> Value {

@@ -14,6 +14,13 @@ use crate::message::{Block, Wire};
 use crate::request::Request;
 use serde_json::Value;
 
+/// The body to send, as it travels.
+pub fn body(request: &Request) -> Vec<u8> {
+    let value = encode(request);
+    // What is a value already always has a text.
+    serde_json::to_vec(&value).unwrap_or_else(|_| value.to_string().into_bytes())
+}
+
 /// The body to send.
 pub fn encode(request: &Request) -> Value {
     match request.context.wire {
@@ -32,6 +39,14 @@ pub fn messages(wire: Wire, body: &Value) -> Option<&Vec<Value>> {
         Wire::Gemini => "contents",
     };
     body.get(key).and_then(Value::as_array)
+}
+
+/// Puts a value into an object without copying it, as `json!` would: a window can have thousands of messages.
+fn with(mut object: Value, key: &str, value: impl Into<Value>) -> Value {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(key.to_owned(), value.into());
+    }
+    object
 }
 
 /// A notice travels as text of the user's, in a mark of its own.

@@ -1,6 +1,6 @@
 //! OpenAI Chat Completions, and everything compatible with it.
 
-use super::{notice_text, result_images, result_text};
+use super::{notice_text, result_images, result_text, with};
 use crate::message::{Block, Message, Role};
 use crate::request::Request;
 use serde_json::{Value, json};
@@ -17,13 +17,13 @@ pub fn encode(request: &Request) -> Value {
             Role::Assistant => messages.push(assistant(message)),
         }
     }
-    let mut body = json!({
+    let body = json!({
         "model": context.model,
-        "messages": messages,
         "max_completion_tokens": context.max_output_tokens,
         "stream": true,
         "stream_options": {"include_usage": true},
     });
+    let mut body = with(body, "messages", messages);
     if !context.tools.is_empty() {
         body["tools"] = context
             .tools
@@ -62,13 +62,17 @@ fn user(message: &Message, out: &mut Vec<Value>) {
         Block::Native { item, .. } => Some(item.clone()),
         _ => None,
     }));
-    match parts.as_slice() {
-        [] => {}
-        // Servers that are merely compatible understand a string, not always parts.
-        [only] if only["type"] == "text" => {
-            out.push(json!({"role": "user", "content": only["text"]}));
-        }
-        _ => out.push(json!({"role": "user", "content": parts})),
+    if let Some(content) = content(parts) {
+        out.push(with(json!({"role": "user"}), "content", content));
+    }
+}
+
+/// Servers that are merely compatible understand a string, not always parts.
+fn content(mut parts: Vec<Value>) -> Option<Value> {
+    match parts.as_mut_slice() {
+        [] => None,
+        [only] if only["type"] == "text" => Some(only["text"].take()),
+        _ => Some(parts.into()),
     }
 }
 
@@ -97,13 +101,11 @@ fn assistant(message: &Message) -> Value {
         })
         .collect();
     let mut value = json!({"role": "assistant"});
-    match parts.as_slice() {
-        [] => {}
-        [only] if only["type"] == "text" => value["content"] = only["text"].clone(),
-        _ => value["content"] = json!(parts),
+    if let Some(content) = content(parts) {
+        value = with(value, "content", content);
     }
     if !calls.is_empty() {
-        value["tool_calls"] = json!(calls);
+        value = with(value, "tool_calls", calls);
     }
     value
 }

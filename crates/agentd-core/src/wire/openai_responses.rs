@@ -1,6 +1,6 @@
 //! OpenAI Responses, stateless: the provider keeps nothing, so everything is sent.
 
-use super::notice_text;
+use super::{notice_text, with};
 use crate::message::{Block, Message, Role, ToolResult};
 use crate::request::Request;
 use serde_json::{Value, json};
@@ -14,14 +14,14 @@ pub fn encode(request: &Request) -> Value {
             Role::Assistant => assistant(message, &mut input),
         }
     }
-    let mut body = json!({
+    let body = json!({
         "model": context.model,
-        "input": input,
         "max_output_tokens": context.max_output_tokens,
         "store": false,
         "include": ["reasoning.encrypted_content"],
         "stream": true,
     });
+    let mut body = with(body, "input", input);
     if !context.system.trim().is_empty() {
         body["instructions"] = json!(context.system);
     }
@@ -54,7 +54,8 @@ fn user(message: &Message, out: &mut Vec<Value>) {
     );
     let parts: Vec<Value> = message.blocks.iter().filter_map(part).collect();
     if !parts.is_empty() {
-        out.push(json!({"type": "message", "role": "user", "content": parts}));
+        let value = json!({"type": "message", "role": "user"});
+        out.push(with(value, "content", parts));
     }
 }
 
@@ -72,12 +73,13 @@ fn part(block: &Block) -> Option<Value> {
 }
 
 fn result(result: &ToolResult) -> Value {
-    let parts: Vec<Value> = result.blocks.iter().filter_map(part).collect();
-    let output = match parts.as_slice() {
-        [only] if only["type"] == "input_text" => only["text"].clone(),
-        _ => json!(parts),
+    let mut parts: Vec<Value> = result.blocks.iter().filter_map(part).collect();
+    let output = match parts.as_mut_slice() {
+        [only] if only["type"] == "input_text" => only["text"].take(),
+        _ => parts.into(),
     };
-    json!({"type": "function_call_output", "call_id": result.call, "output": output})
+    let value = json!({"type": "function_call_output", "call_id": result.call});
+    with(value, "output", output)
 }
 
 fn assistant(message: &Message, out: &mut Vec<Value>) {

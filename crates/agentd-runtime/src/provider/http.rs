@@ -62,7 +62,7 @@ impl Http {
         on_delta: impl FnMut(Delta) + Send,
     ) -> Result<End, Failure> {
         let url = address::url(&self.options, &request.context.model);
-        let body = wire::encode(request).to_string();
+        let body = wire::body(request);
         let response = self.client.post(url).body(body).send().await;
         let response = response.map_err(|error| dropped(&error))?;
         if !response.status().is_success() {

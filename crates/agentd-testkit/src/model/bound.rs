@@ -12,7 +12,11 @@ const UNBOUND: &str = "c2lnbmF0dXJl";
 pub fn signature(body: &Value) -> String {
     let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
     match body["model"].as_str() {
-        Some(model) if binds_thinking(model) => sign(model, messages),
+        Some(model) if binds_thinking(model) => {
+            let mut before = Before::new(model);
+            messages.iter().for_each(|message| before.add(message));
+            before.signature()
+        }
         _ => UNBOUND.to_owned(),
     }
 }
@@ -24,9 +28,11 @@ pub fn check(body: &Value) -> Verdict {
         return Ok(());
     }
     let mut found = Vec::new();
+    let mut before = Before::new(model);
     for (index, message) in messages.iter().enumerate() {
         let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
-        let expected = sign(model, messages.get(..index).unwrap_or_default());
+        let expected = before.signature();
+        before.add(message);
         for (place, block) in blocks.iter().enumerate() {
             if block["type"] == "thinking" && block["signature"] != expected.as_str() {
                 found.push(Violation {
@@ -44,15 +50,25 @@ pub fn check(body: &Value) -> Verdict {
     }
 }
 
-fn sign(model: &str, messages: &[Value]) -> String {
-    let mut hash = DefaultHasher::new();
-    model.hash(&mut hash);
-    for message in messages {
+/// A model and the messages before a reply.
+struct Before(DefaultHasher);
+
+impl Before {
+    fn new(model: &str) -> Self {
+        let mut hash = DefaultHasher::new();
+        model.hash(&mut hash);
+        Self(hash)
+    }
+
+    fn add(&mut self, message: &Value) {
         let mut message = message.clone();
         strip(&mut message);
-        message.to_string().hash(&mut hash);
+        message.to_string().hash(&mut self.0);
     }
-    format!("{:016x}", hash.finish())
+
+    fn signature(&self) -> String {
+        format!("{:016x}", self.0.finish())
+    }
 }
 
 /// Marks for the cache may move.

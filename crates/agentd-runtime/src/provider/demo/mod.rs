@@ -73,7 +73,7 @@ impl Demo {
         End {
             stop,
             usage: Some(Usage {
-                input_tokens: tokens(wire::encode(request).to_string().len()),
+                input_tokens: tokens(wire::body(request).len()),
                 output_tokens: tokens(pen.written),
                 ..Usage::default()
             }),
