@@ -20,6 +20,8 @@ use crate::turn::peer::micros_since;
 const NAME: &str = "wide";
 const MESSAGES: usize = 20_000;
 const PROMPT: &str = "do: say done";
+/// An agent whose process ends more often than this in a row is given up.
+const KILLS: usize = 3;
 const IDLE_MS: u64 = 600_000;
 /// Microseconds over the bare client.
 const WARM: f64 = 30_000.0;
@@ -49,14 +51,14 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
             Some(Aim::ExcessAtMost(most)),
         )
     });
-    for _ in 0..bed.size(7, 21) {
-        let warm = turn(&house)?;
-        kill_runtime(&house)?;
-        let killed = turn(&house)?;
-        let floor = floor(bed, &house)?;
-        for (line, ours) in lines.iter_mut().zip([warm, killed]) {
-            line.ours.push(ours);
-            line.floor.push(floor);
+    let [warm, killed] = &mut lines;
+    for round in 0..bed.size(7, 21) {
+        warm.ours.push(turn(&house)?);
+        warm.floor.push(floor(bed, &house)?);
+        if round < KILLS {
+            kill_runtime(&house)?;
+            killed.ours.push(turn(&house)?);
+            killed.floor.push(floor(bed, &house)?);
         }
     }
     Ok(lines.into())

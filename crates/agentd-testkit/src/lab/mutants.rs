@@ -13,7 +13,7 @@ pub struct Mutant {
     pub promise: &'static str,
 }
 
-pub const ALL: [Mutant; 14] = [
+pub const ALL: [Mutant; 15] = [
     Mutant {
         name: "acknowledged_early",
         about: "an acknowledgement before the commit",
@@ -85,6 +85,13 @@ pub const ALL: [Mutant; 14] = [
         name: "panic_unnoticed",
         about: "a task that dies and is not cleaned up after",
         run: "accepted,seed=1,fault=daemon@on-receive.append#3=PANIC",
+        promise: "stuck",
+    },
+    Mutant {
+        name: "log_panics",
+        about: "a log line on a full disk that panics",
+        // Alone it does no harm: a task that dies is noticed.
+        run: "disk-full,seed=1,mutant=panic_unnoticed",
         promise: "stuck",
     },
     Mutant {
