@@ -1,7 +1,7 @@
 //! A window of many short messages: what a turn takes beside the bare client's time for the same request, warm and
 //! right after the agent's process was killed.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agentd_client::api::Status;
 use agentd_core::spec::AgentSpec;
@@ -20,8 +20,9 @@ use crate::turn::peer::micros_since;
 const NAME: &str = "wide";
 const MESSAGES: usize = 20_000;
 const PROMPT: &str = "do: say done";
-/// An agent whose process ends more often than this in a row is given up.
 const KILLS: usize = 3;
+/// One that dies sooner after its start is started again after a pause.
+const LONG_LIFE: Duration = Duration::from_millis(10_500);
 const IDLE_MS: u64 = 600_000;
 /// Microseconds over the bare client.
 const WARM: f64 = 30_000.0;
@@ -52,11 +53,15 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
         )
     });
     let [warm, killed] = &mut lines;
+    let mut started = Instant::now();
     for round in 0..bed.size(7, 21) {
         warm.ours.push(turn(&house)?);
         warm.floor.push(floor(bed, &house)?);
         if round < KILLS {
+            // tidy: lets it grow old
+            std::thread::sleep(LONG_LIFE.saturating_sub(started.elapsed()));
             kill_runtime(&house)?;
+            started = Instant::now();
             killed.ours.push(turn(&house)?);
             killed.floor.push(floor(bed, &house)?);
         }
