@@ -210,8 +210,7 @@ impl Desk {
 impl Drop for Guard<'_> {
     /// A task that panics while it has the agent may have left half of a change in memory.
     fn drop(&mut self) {
-        let is_noticed = !agentd_process::failpoint::mutant("panic_unnoticed");
-        self.inner.stale |= std::thread::panicking() && is_noticed;
+        self.inner.stale |= crate::spawn::is_dying();
     }
 }
 

@@ -46,6 +46,11 @@ pub async fn caught<T>(name: &'static str, work: impl Future<Output = T>) -> Res
     }
 }
 
+/// Whether this task panics right now.
+pub fn is_dying() -> bool {
+    std::thread::panicking() && !failpoint::mutant("panic_unnoticed")
+}
+
 fn text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

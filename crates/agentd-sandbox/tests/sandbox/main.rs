@@ -7,6 +7,7 @@
     reason = "functions that tests share"
 )]
 
+mod caches;
 mod calls;
 mod files;
 mod git;

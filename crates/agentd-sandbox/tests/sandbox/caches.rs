@@ -1,0 +1,115 @@
+//! Tool caches: layers of the agent's own over the user's.
+
+use crate::world::{can, worlds};
+use std::fs;
+
+#[test]
+fn a_cache_shows_the_users_and_keeps_writes_apart() {
+    for world in worlds().into_iter().filter(|_| can("overlay")) {
+        let ran = world.shell("cat ~/.cache/tool/users && echo mine > ~/.cache/tool/mine && echo x > ~/.cache/tool/users");
+        ran.succeeds();
+        let users = fs::read_to_string(world.root.join("home/.cache/tool/users")).unwrap();
+        assert_eq!(users, "of the user");
+        assert!(!world.root.join("home/.cache/tool/mine").exists());
+        let again = world.shell("cat ~/.cache/tool/mine ~/.cache/tool/users");
+        assert_eq!(again.succeeds().output(), "mine\nx\n");
+    }
+}
+
+/// Overlayfs does not allow one upper layer in two mounts at the same time.
+#[test]
+fn a_cache_that_is_in_use_is_read_and_its_writes_are_dropped() {
+    for world in worlds().into_iter().filter(|_| can("overlay")) {
+        world.shell("echo first > ~/.cache/tool/first").succeeds();
+        let script =
+            "touch ready; while ! test -e go; do sleep 0.02; done; cat ~/.cache/tool/second";
+        let running = world.begin(world.job("/bin/sh", &["-c", script]));
+        crate::life::until(|| world.tree().join("ready").exists());
+        let ran = world.shell("cat ~/.cache/tool/users ~/.cache/tool/first; echo x > ~/.cache/tool/second && cat ~/.cache/tool/second; ls -A /");
+        assert!(
+            ran.succeeds().output().starts_with("of the userfirst\nx\n"),
+            "{ran:?}"
+        );
+        assert!(!ran.output().contains(".layer"), "{ran:?}");
+        fs::write(world.tree().join("go"), "").unwrap();
+        running.finish().fails();
+        let upper = world.root.join("state/upper/.cache/tool");
+        assert!(upper.join("first").exists());
+        assert!(!upper.join("second").exists());
+    }
+}
+
+#[test]
+fn a_cache_of_which_the_user_has_none_is_the_agents_own() {
+    for mut world in worlds() {
+        let beside_one_that_the_user_has = world.policy.caches[0].names.clone();
+        for names in [vec![".npm".into()], beside_one_that_the_user_has] {
+            world.policy.caches[0].names = names;
+            world
+                .shell("echo mine > ~/.npm/mine && cat ~/.npm/mine")
+                .succeeds();
+            assert!(world.root.join("state/upper/.npm/mine").exists());
+            assert!(!world.root.join("home/.npm").exists());
+        }
+    }
+}
+
+#[test]
+fn in_a_home_that_is_given_a_cache_that_is_not_there_is_not_made() {
+    for mut world in worlds() {
+        let home = world.root.join("home");
+        world.policy.readable.push(home.clone());
+        world.shell("test ! -e ~/.npm").succeeds();
+        world.policy.readable.pop();
+        world.policy.writable.push(home.clone());
+        world.shell("test ! -e ~/.npm").succeeds();
+        assert!(!home.join(".npm").exists());
+    }
+}
+
+/// The overlay has all of the user's home below it.
+#[test]
+fn caches_show_nothing_of_what_lies_beside_them() {
+    for world in worlds() {
+        let script = "ls -A ~ ~/.cache; ls ~/.cache/tool/../../private ~/.npm/../private; find / -xdev -name id";
+        let ran = world.shell(script);
+        assert!(!ran.output().contains("private\n"), "{ran:?}");
+        assert!(!ran.output().contains("id\n"), "{ran:?}");
+        let mounts = world.shell("grep -c ' overlay ' /proc/self/mountinfo");
+        let expected = if can("overlay") { "2" } else { "0" };
+        assert_eq!(mounts.output().trim(), expected);
+    }
+}
+
+#[test]
+fn a_cache_behind_a_symlink_has_layers_of_its_own() {
+    for mut world in worlds() {
+        let elsewhere = world.root.join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        fs::write(elsewhere.join("users"), "of the user").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, world.root.join("home/.m2")).unwrap();
+        // Among others it is not resolved, and begins empty.
+        fs::create_dir(world.root.join("state/upper/.m2")).unwrap();
+        world.policy.caches[0].names.push(".m2".into());
+        world.give_away();
+        world.shell("ls ~/.m2/users").fails();
+        world.shell("echo mine > ~/.m2/mine").succeeds();
+        world.policy.caches[0].names.pop();
+        let mut own = world.policy.caches[0].clone();
+        own.lower = world.root.join("home/.m2");
+        own.names = vec!["".into()];
+        for (name, dir) in [("upper-m2", &mut own.upper), ("work-m2", &mut own.work)] {
+            *dir = world.root.join("state").join(name);
+            fs::create_dir(&*dir).unwrap();
+        }
+        world.policy.caches.push(own);
+        world.give_away();
+        if can("overlay") {
+            world
+                .shell("cat ~/.m2/users && echo mine > ~/.m2/mine")
+                .succeeds();
+            assert!(world.root.join("state/upper-m2/mine").exists());
+        }
+        assert!(!elsewhere.join("mine").exists());
+    }
+}
