@@ -3,6 +3,8 @@
 use agentd_core::time::Timestamp;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
+use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 const SECOND: u64 = 1000;
@@ -31,7 +33,27 @@ pub fn rough(ms: u64) -> String {
 
 /// By the clock on the wall: `2026-01-31 12:00:05`.
 pub fn clock(at: Timestamp) -> String {
-    in_zone(at, TimeZone::system())
+    in_zone(at, zone().clone())
+}
+
+/// The user's time zone, read once.
+fn zone() -> &'static TimeZone {
+    static ZONE: LazyLock<TimeZone> = LazyLock::new(|| match std::env::var_os("TZ") {
+        Some(_) => TimeZone::system(),
+        None => of_file(Path::new(SYSTEM_ZONE)),
+    });
+    &ZONE
+}
+
+const SYSTEM_ZONE: &str = "/etc/localtime";
+
+/// `TimeZone::system` lists every zone of the system to find the name of this one, which takes several milliseconds at
+/// the start of each command. The file alone says how to compute the time.
+fn of_file(path: &Path) -> TimeZone {
+    let zone = std::fs::read(path)
+        .ok()
+        .and_then(|data| TimeZone::tzif("", &data).ok());
+    zone.unwrap_or_else(TimeZone::system)
 }
 
 fn in_zone(at: Timestamp, zone: TimeZone) -> String {
@@ -58,6 +80,22 @@ pub fn millis(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A file of version 1 with one type of local time: an hour and a half ahead of UTC.
+    const ZONE: &[u8] = b"TZif\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x04\0\0\x15\x18\0\0XXT\0";
+
+    #[test]
+    fn the_zone_is_that_of_the_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), ZONE).unwrap();
+        let zone = of_file(file.path());
+        let at = Timestamp::from_millis(1_700_000_000_000);
+        assert_eq!(in_zone(at, zone), "2023-11-14 23:43:20");
+        // One that is no zone, or is not there, is what the system says it is.
+        std::fs::write(file.path(), "no zone").unwrap();
+        assert_eq!(of_file(file.path()), TimeZone::system());
+        assert_eq!(of_file(Path::new("/nowhere")), TimeZone::system());
+    }
 
     #[test]
     fn a_time_is_told_by_its_largest_unit() {
