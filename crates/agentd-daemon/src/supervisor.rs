@@ -108,7 +108,7 @@ impl Daemon {
         Self::mind_env(guard);
         let is_wanted = guard.wanted && !guard.state.stopped && !guard.resetting;
         let may = guard.awaiting_hooks == 0 || guard.state.ends_turn();
-        let needs = (guard.state.needs_process() || is_wanted) && may;
+        let needs = (guard.state.needs_process() || is_wanted || keeps_process(guard)) && may;
         let is_done = guard.state.stopped && guard.state.turn.is_none();
         match &guard.process {
             None if needs && !guard.state.archived => {
@@ -197,6 +197,12 @@ impl Daemon {
         });
         watch_on(self, desk, peer, None);
     }
+}
+
+/// Whether an agent without work gets another process in the place of one that died.
+fn keeps_process(guard: &Guard<'_>) -> bool {
+    let may_restart = guard.state.spec.restart != Restart::Never && guard.starts.deaths < DEATHS;
+    may_restart && guard.state.keeps_process()
 }
 
 fn is_idle(guard: &Guard<'_>) -> bool {

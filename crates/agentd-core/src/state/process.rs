@@ -23,6 +23,13 @@ impl AgentState {
         has_work && self.failed.is_none()
     }
 
+    /// Whether an agent without work keeps its process all the same: background tasks run, and only the process records
+    /// how they end.
+    pub fn keeps_process(&self) -> bool {
+        let may_have_one = !self.is_held() && !self.is_held_back() && self.failed.is_none();
+        may_have_one && self.tasks.running().len() > 0
+    }
+
     /// Somebody has asked for something that has not begun.
     pub(super) fn has_asked(&self) -> bool {
         self.inbox.waiting().len() > 0 || self.compactions.asked().is_some()

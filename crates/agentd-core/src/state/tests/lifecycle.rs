@@ -3,8 +3,9 @@
 
 use crate::event::*;
 use crate::fixture::{self, Journal, approval, prompt_id};
-use crate::id::{CallId, Incarnation, OpId};
+use crate::id::{BootId, CallId, Incarnation, OpId, TaskId};
 use crate::state::{Outcome, Phase};
+use uuid::Uuid;
 
 fn op(n: u8) -> OpId {
     OpId::from_bytes([n; 16])
@@ -94,6 +95,31 @@ fn a_question_needs_no_process_and_its_answer_does() {
     assert!(!journal.state().needs_process());
     journal.push(ApprovalAnswered::new(asked, Decision::Deny));
     assert!(journal.state().needs_process());
+}
+
+#[test]
+fn an_agent_keeps_its_process_while_a_background_task_runs() {
+    let mut journal = Journal::new();
+    assert!(!journal.state().keeps_process());
+    journal.start_turn(1);
+    let task = TaskId::new(Uuid::from_u128(1));
+    journal.push(TaskStarted {
+        task,
+        call: CallId::new("a"),
+        tool: "shell".to_owned(),
+        boot: BootId::new(Uuid::from_u128(2)),
+    });
+    journal.end_turn(TurnStatus::Completed);
+    let state = journal.state();
+    assert!(state.keeps_process() && !state.needs_process());
+    assert_eq!(state.phase(), Phase::Idle);
+    for unless in [Body::from(AgentStopped {}), crash_loop().into(), began(1).into()] {
+        let mut journal = journal.clone();
+        journal.push(unless);
+        assert!(!journal.state().keeps_process());
+    }
+    journal.push(TaskEnded::by_itself(task, TaskExit::Code { code: 0 }));
+    assert!(!journal.state().keeps_process());
 }
 
 #[test]
