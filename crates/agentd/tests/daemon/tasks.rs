@@ -254,13 +254,13 @@ fn they_end_with_the_agent_which_says_which() {
 /// No prompt came after the crash, no process was started, and the task counted as one that runs for ever.
 #[test]
 fn the_end_of_a_task_is_recorded_after_an_idle_agents_process_was_killed() {
-    let house = House::start();
+    let house = House::new();
     house.create("coder");
-    let command = "until test -e go; do sleep 0.02; done";
-    let call = serde_json::json!({ "command": command, "run_in_background": true });
-    house.completed("coder", &format!("do: call shell {call} ;; say started"));
+    leave(&house, "coder", "until test -e go; do sleep 0.02; done");
     house.kill_runtime("coder");
     std::fs::write(house.work().join("go"), "").unwrap();
     house.until_kind("coder", Kind::TaskEnded);
-    until("no task", || house.show("coder").tasks.is_empty().then_some(()));
+    until("no task", || {
+        house.show("coder").tasks.is_empty().then_some(())
+    });
 }

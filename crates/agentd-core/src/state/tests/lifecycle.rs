@@ -113,7 +113,11 @@ fn an_agent_keeps_its_process_while_a_background_task_runs() {
     let state = journal.state();
     assert!(state.keeps_process() && !state.needs_process());
     assert_eq!(state.phase(), Phase::Idle);
-    for unless in [Body::from(AgentStopped {}), crash_loop().into(), began(1).into()] {
+    for unless in [
+        Body::from(AgentStopped {}),
+        crash_loop().into(),
+        began(1).into(),
+    ] {
         let mut journal = journal.clone();
         journal.push(unless);
         assert!(!journal.state().keeps_process());
