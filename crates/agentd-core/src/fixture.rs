@@ -188,6 +188,20 @@ impl Journal {
         self.turn = None;
     }
 
+    /// A turn that leaves a background task running.
+    pub fn leave_task(&mut self, n: u128) -> TaskId {
+        self.start_turn(n);
+        let task = TaskId::new(Uuid::from_u128(n));
+        self.push(TaskStarted {
+            task,
+            call: CallId::new("a"),
+            tool: "shell".to_owned(),
+            boot: BootId::new(Uuid::from_u128(2)),
+        });
+        self.end_turn(TurnStatus::Completed);
+        task
+    }
+
     pub fn reply(&mut self, blocks: Vec<Block>) -> Event {
         self.message(MessageStatus::Complete, blocks)
     }

@@ -2,11 +2,10 @@
 
 use crate::event::*;
 use crate::fixture::{Journal, approval, request, turn};
-use crate::id::{BootId, CallId, Incarnation, TaskId};
+use crate::id::{CallId, Incarnation};
 use crate::message::CallOutcome;
 use crate::state::{AgentState, Phase};
 use crate::usage::{MicroUsd, Usage};
-use uuid::Uuid;
 
 fn rename(journal: &mut Journal, name: &str) {
     let name = name.to_owned();
@@ -68,15 +67,7 @@ fn the_phase_is_what_the_journal_says() {
 #[test]
 fn a_background_task_outlives_its_turn_until_it_ends_once() {
     let mut journal = Journal::new();
-    journal.start_turn(1);
-    let task = TaskId::new(Uuid::from_u128(1));
-    journal.push(TaskStarted {
-        task,
-        call: CallId::new("a"),
-        tool: "shell".to_owned(),
-        boot: BootId::new(Uuid::from_u128(2)),
-    });
-    journal.end_turn(TurnStatus::Completed);
+    let task = journal.leave_task(1);
     assert_eq!(journal.state().tasks.running().len(), 1);
     let exit = TaskExit::Code { code: 0 };
     journal.push(TaskEnded::by_itself(task, exit));

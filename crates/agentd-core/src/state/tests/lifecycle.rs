@@ -3,9 +3,8 @@
 
 use crate::event::*;
 use crate::fixture::{self, Journal, approval, prompt_id};
-use crate::id::{BootId, CallId, Incarnation, OpId, TaskId};
+use crate::id::{CallId, Incarnation, OpId};
 use crate::state::{Outcome, Phase};
-use uuid::Uuid;
 
 fn op(n: u8) -> OpId {
     OpId::from_bytes([n; 16])
@@ -101,15 +100,7 @@ fn a_question_needs_no_process_and_its_answer_does() {
 fn an_agent_keeps_its_process_while_a_background_task_runs() {
     let mut journal = Journal::new();
     assert!(!journal.state().keeps_process());
-    journal.start_turn(1);
-    let task = TaskId::new(Uuid::from_u128(1));
-    journal.push(TaskStarted {
-        task,
-        call: CallId::new("a"),
-        tool: "shell".to_owned(),
-        boot: BootId::new(Uuid::from_u128(2)),
-    });
-    journal.end_turn(TurnStatus::Completed);
+    let task = journal.leave_task(1);
     let state = journal.state();
     assert!(state.keeps_process() && !state.needs_process());
     assert_eq!(state.phase(), Phase::Idle);
