@@ -121,12 +121,18 @@ fn magic_link(of: BorrowedFd<'_>) -> String {
 
 /// Volatile: otherwise the end of each process would wait until the whole file system of `upper` is on disk. What a
 /// cache loses in a crash of the machine is fetched again.
+///
+/// `lower` is the user's home, and the agent can set extended attributes on its directories in `upper` while they are
+/// bound without an overlay. Overlayfs must not follow a redirect that it finds there: it would show any file of the
+/// home. With `userxattr` it does not; the options say so explicitly.
 fn overlay(lower: &str, upper: &str, work: &str) -> Option<OwnedFd> {
     let options = [
         ("lowerdir", lower),
         ("upperdir", upper),
         ("workdir", work),
         ("userxattr", ""),
+        ("redirect_dir", "nofollow"),
+        ("metacopy", "off"),
         ("volatile", ""),
     ];
     let [durable @ .., _] = &options;

@@ -81,6 +81,24 @@ fn caches_show_nothing_of_what_lies_beside_them() {
     }
 }
 
+/// While the user has no cache, the agent's layer is bound by itself, and the agent may set any attribute on it.
+#[test]
+fn an_attribute_of_overlayfs_that_the_agent_has_set_leads_nowhere() {
+    const REDIRECT: &str = "import os; os.mkdir('/proc/self/cwd/stolen')
+for name in ['redirect', 'metacopy', 'opaque']: os.setxattr('stolen', 'user.overlay.' + name, b'/private')";
+    for mut world in worlds().into_iter().filter(|_| can("overlay")) {
+        let all = std::mem::replace(&mut world.policy.caches[0].names, vec![".npm".into()]);
+        world
+            .shell(&format!("cd ~/.npm && python3 -c \"{REDIRECT}\""))
+            .succeeds();
+        world.policy.caches[0].names = all;
+        world.shell("cat ~/.npm/stolen/file").fails();
+        // The second directory shows that there is an overlay.
+        let ran = world.shell("ls -A ~/.npm/stolen && ls ~/.cache/tool");
+        assert_eq!(ran.succeeds().output(), "users\n");
+    }
+}
+
 #[test]
 fn a_cache_behind_a_symlink_has_layers_of_its_own() {
     for mut world in worlds() {

@@ -37,7 +37,7 @@ impl Folder {
         }
     }
 
-    /// To replace a file it need not be writable; one that somebody has protected stays as it is.
+    /// Replacing a file needs no write permission on it. A write-protected file must not be replaced all the same.
     pub fn check_writable(&self, name: &OsStr) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match openat(&self.0, name, flags, Mode::empty()) {
