@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 
-use crate::place;
+use crate::tree;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -36,8 +36,8 @@ const AUDITS: &[Audit] = &[
 
 /// Runs all of them. `false`: at least one found something.
 pub fn run(args: &Args) -> Result<bool> {
-    let root = place::root()?;
-    let is_there = |audit: &&Audit| place::has_cargo_command(&root, audit.name);
+    let root = tree::root()?;
+    let is_there = |audit: &&Audit| tree::has_cargo_command(&root, audit.name);
     let missing: Vec<String> = AUDITS
         .iter()
         .filter(|audit| !is_there(audit))
@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<bool> {
             bail!("{}", advice(&missing));
         }
         println!("$ cargo install --locked {}", missing.join(" "));
-        let status = place::cargo(&root)
+        let status = tree::cargo(&root)
             .args(["install", "--locked"])
             .args(&missing)
             .status()
@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<bool> {
             wanted.push("advisories");
         }
         println!("\n== cargo {} {}", audit.name, wanted.join(" "));
-        let status = place::cargo(&root)
+        let status = tree::cargo(&root)
             .arg(audit.name)
             .args(&wanted)
             .status()

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
-use crate::place;
+use crate::tree;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -67,16 +67,16 @@ pub fn run(args: &Args) -> Result<bool> {
     let Some(bench) = BENCHES.iter().find(|bench| bench.name == args.name) else {
         bail!("no benchmark is called {}", args.name);
     };
-    let root = place::root()?;
+    let root = tree::root()?;
     if bench.runs_agentd {
         // By itself, so that it is built as it would be to be used.
-        let mut build = place::cargo(&root);
+        let mut build = tree::cargo(&root);
         build.args(["build", "--release", "-p", "agentd"]);
         if !build.status().context("cannot start cargo")?.success() {
             return Ok(false);
         }
     }
-    let mut command = place::cargo(&root);
+    let mut command = tree::cargo(&root);
     command.args(["run", "--release", "-p", "agentd-bench", "--", bench.name]);
     if args.long {
         command.arg("--long");

@@ -215,9 +215,9 @@ mod tests {
 
     #[test]
     fn a_child_over_its_budget_is_stopped_with_its_own_children() {
-        let folder = std::env::temp_dir().join(format!("xtask-child-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let file = folder.join("pid");
+        let dir = std::env::temp_dir().join(format!("xtask-child-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let file = dir.join("pid");
         let script = format!("sleep 600 & echo $! > '{}'; wait", file.display());
         let budget = Duration::from_millis(500);
         let outcome = run_within(shell(&script), budget, Some(Runner::Nextest)).unwrap();
@@ -225,7 +225,7 @@ mod tests {
         assert!(outcome.took < LONG, "took {:?}", outcome.took);
 
         let pid = std::fs::read_to_string(&file).unwrap();
-        std::fs::remove_dir_all(&folder).unwrap();
+        std::fs::remove_dir_all(&dir).unwrap();
         assert!(
             !is_running(pid.trim()),
             "the grandchild {pid} still runs after its group was stopped"

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use crate::place;
+use crate::tree;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -14,9 +14,9 @@ pub struct Args {
     long: bool,
     /// Show that the lab finds mistakes that were made on purpose
     #[arg(long)]
-    mutants: bool,
+    injected_bugs: bool,
     /// Attack the program: as its own model, and as another user
-    #[arg(long, conflicts_with_all = ["mutants", "plan", "seed", "repeat", "width"])]
+    #[arg(long, conflicts_with_all = ["injected_bugs", "plan", "seed", "repeat", "width"])]
     siege: bool,
     /// Say how large it would be, and do nothing more
     #[arg(long)]
@@ -40,15 +40,15 @@ pub struct Args {
 
 /// `false`: a promise was broken.
 pub fn run(args: &Args) -> Result<bool> {
-    let root = place::root()?;
+    let root = tree::root()?;
     // As the tests are built: after them there is nothing left to build.
-    let mut build = place::cargo(&root);
+    let mut build = tree::cargo(&root);
     build.args(["test", "--workspace", "--no-run", "--quiet"]);
     if !build.status().context("cannot start cargo")?.success() {
         return Ok(false);
     }
     if args.long && args.repeat.is_none() && !args.plan && !args.siege {
-        let mut schedules = place::cargo(&root);
+        let mut schedules = tree::cargo(&root);
         schedules
             .args(["test", "--workspace", "--test", "simulation"])
             .env("AGENTD_TEST_LONG", "1");
@@ -56,14 +56,14 @@ pub fn run(args: &Args) -> Result<bool> {
             return Ok(false);
         }
     }
-    let mut lab = std::process::Command::new(place::target(&root).join("debug/agentd-lab"));
+    let mut lab = std::process::Command::new(tree::target(&root).join("debug/agentd-lab"));
     lab.current_dir(&root);
     for (flag, is_set) in [
         // First: it is another kind of run.
         ("--siege", args.siege),
         ("--quick", args.quick),
         ("--long", args.long),
-        ("--mutants", args.mutants),
+        ("--injected-bugs", args.injected_bugs),
         ("--plan", args.plan),
         ("--json", args.json),
     ] {

@@ -6,9 +6,9 @@ mod child;
 mod closing;
 mod lab;
 mod need;
-mod place;
 mod suite;
 mod test;
+mod tree;
 
 use std::process::ExitCode;
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::place;
+use crate::tree;
 
 struct Need {
     /// A program in `PATH`; that it is there means the need is met.
@@ -41,7 +41,7 @@ const NEEDS: &[Need] = &[
 pub fn install_missing() -> Result<()> {
     let missing: Vec<&Need> = NEEDS
         .iter()
-        .filter(|need| !place::has_program(need.program))
+        .filter(|need| !tree::has_program(need.program))
         .collect();
     if missing.is_empty() {
         return Ok(());
@@ -50,7 +50,7 @@ pub fn install_missing() -> Result<()> {
         println!("missing: {} ({})", need.program, need.what_for);
     }
     let packages = packages_of(&missing);
-    let may_install = rustix::process::geteuid().is_root() && place::has_program("apt-get");
+    let may_install = rustix::process::geteuid().is_root() && tree::has_program("apt-get");
     if !may_install {
         bail!("{}", advice(&packages));
     }
@@ -59,7 +59,7 @@ pub fn install_missing() -> Result<()> {
     install.extend(&packages);
     apt_get(&install)?;
     for need in missing {
-        if !place::has_program(need.program) {
+        if !tree::has_program(need.program) {
             bail!(
                 "installed {} and `{}` is still not in PATH",
                 need.packages.join(" "),

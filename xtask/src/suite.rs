@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::closing::Runner;
-use crate::place;
+use crate::tree;
 
 /// The names, in the order the suites run.
 pub const NAMES: [&str; 8] = [
@@ -57,7 +57,7 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         plain("audit", 1, &["xtask", "audit", "--if-installed"]),
         tests(setting),
         // Behind the tests, which have built what it runs.
-        plain("lab", 9, &["xtask", "lab", "--quick", "--mutants"]),
+        plain("lab", 9, &["xtask", "lab", "--quick", "--injected-bugs"]),
         plain("siege", 3, &["xtask", "lab", "--siege"]),
         Suite {
             runner: Some(Runner::CargoTest),
@@ -99,7 +99,7 @@ fn tests(setting: &Setting) -> Suite {
 
 impl Suite {
     pub fn command(&self, root: &Path) -> Command {
-        let mut command = place::cargo(root);
+        let mut command = tree::cargo(root);
         command.args(&self.args).envs(self.env.iter().copied());
         command
     }

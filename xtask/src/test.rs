@@ -10,7 +10,7 @@ use clap::builder::PossibleValuesParser;
 
 use crate::child::{self, Outcome, Verdict};
 use crate::suite::{self, Setting, Suite};
-use crate::{need, place};
+use crate::{need, tree};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -31,12 +31,12 @@ pub fn run(args: &Args) -> Result<bool> {
         args.slack.is_finite() && args.slack > 0.0 && args.slack <= 1000.0,
         "--slack takes a number above 0 and up to 1000"
     );
-    let root = place::root()?;
+    let root = tree::root()?;
     need::install_missing()?;
 
     let setting = Setting {
         long: args.long,
-        nextest: place::has_cargo_command(&root, "nextest"),
+        nextest: tree::has_cargo_command(&root, "nextest"),
     };
     let mut suites = suite::all(&setting);
     if !args.only.is_empty() {

@@ -33,7 +33,7 @@ pub async fn write_window(store: &SqliteStore, name: &str, messages: usize) -> R
                 .await?;
         }
     }
-    store.settle().await?;
+    store.wait_caught_up().await?;
     let loaded = store.load(agent).await?;
     ensure!(loaded.damage.is_none(), "the journal is damaged");
     Ok(loaded.window.items().len())
@@ -66,10 +66,10 @@ pub async fn write(store: &SqliteStore, name: &str, messages: usize) -> Result<u
     if !pending.is_empty() {
         // So many at once that a snapshot is taken right behind them.
         store.append(Append::new(fence, pending)).await?;
-        store.settle().await?;
+        store.wait_caught_up().await?;
     }
     store.append(Append::new(fence, tail)).await?;
-    store.settle().await?;
+    store.wait_caught_up().await?;
     let loaded = store.load(agent).await?;
     ensure!(loaded.damage.is_none(), "the journal is damaged");
     ensure!(loaded.state.anomalies == 0, "the history makes no sense");

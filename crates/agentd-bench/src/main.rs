@@ -3,8 +3,8 @@
 //! Machines are noisy, so no figure stands alone: each is measured beside a floor, in turns and in the
 //! same run, and what counts is their ratio. A missed aim is said, and is no failure of the run.
 
+mod bench_dir;
 mod daemon;
-mod folder;
 mod history;
 mod journal;
 mod measure;

@@ -15,7 +15,7 @@ use agentd_sandbox::{
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-use crate::folder::Folder;
+use crate::bench_dir::BenchDir;
 use crate::measure::{Samples, median_micros};
 use crate::report::{self, Aim, Line, Unit};
 
@@ -27,9 +27,9 @@ pub struct Args {
     /// Print JSON, with every round in it
     #[arg(long)]
     json: bool,
-    /// Keep the directories here, on the disk to be measured [default: the system's temporary folder]
+    /// Keep the directories here, on the disk to be measured [default: the system's temporary directory]
     #[arg(long, value_name = "DIR")]
-    folder: Option<PathBuf>,
+    bench_dir: Option<PathBuf>,
 }
 
 /// Those that every agent has.
@@ -50,10 +50,10 @@ pub fn run(args: &Args) -> Result<()> {
     if let Err(missing) = support().namespaces {
         bail!("no sandbox to be measured: {missing}");
     }
-    let folder = Folder::new(args.folder.as_deref())?;
-    folder.announce();
+    let bench_dir = BenchDir::new(args.bench_dir.as_deref())?;
+    bench_dir.announce();
     let begin = Instant::now();
-    let dir = folder.fresh()?;
+    let dir = bench_dir.fresh()?;
     let dir = dir.path();
     let ways = ways(policy(dir)?);
     let mut floor = Samples::default();
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<()> {
     report::Run {
         bench: "sandbox",
         long: args.long,
-        file_system: &folder.file_system,
+        file_system: &bench_dir.file_system,
         took: begin.elapsed(),
     }
     .print(args.json, &lines);

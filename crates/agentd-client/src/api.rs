@@ -7,8 +7,8 @@ mod daemon;
 mod events;
 mod held;
 mod hooks;
-mod kin;
 mod secrets;
+mod subagents;
 mod tasks;
 pub mod time;
 mod tree;
@@ -24,8 +24,8 @@ pub use hooks::{
     CheckHooks, CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks,
     TestedHook, TestedHooks,
 };
-pub use kin::{AgentRef, Child};
 pub use secrets::{SetSecret, StoredSecret, StoredSecrets};
+pub use subagents::{AgentRef, Child};
 pub use tasks::{Output, OutputQuery, Task, TaskState, Tasks};
 pub use tree::{
     Conversation, Conversations, EndedTurn, Fork, Forked, OneConversation, Origin, Rewind,

@@ -16,17 +16,20 @@ use agentd_core::spec::AgentSpec;
 use bytes::Bytes;
 use hyper::Method;
 use std::fmt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use transport::{Again, Content, escaped, of, with_query};
 
-/// A way to the daemon that listens at one socket. Each question has a connection of its own.
+/// A way to the daemon that listens at one socket. Each request has a connection of its own.
 #[derive(Clone)]
 pub struct Client {
     socket: PathBuf,
-    points: Option<Points>,
+    failpoints: Option<Failpoints>,
     retry: Option<Arc<dyn Retry>>,
+    /// A connection for the next request. Shared by all clones, and used once.
+    stream: Arc<Mutex<Option<UnixStream>>>,
     op: Option<OpId>,
     /// See [`Client::with_any_daemon`].
     serves_anybody: bool,
@@ -41,21 +44,22 @@ impl fmt::Debug for Client {
 }
 
 /// Is told, in the lab alone, that something is about to be asked or was answered: when, what, of what.
-pub type Points = fn(&str, &str, &str);
+pub type Failpoints = fn(&str, &str, &str);
 
 impl Client {
     pub fn new(socket: impl Into<PathBuf>) -> Self {
         Self {
             socket: socket.into(),
-            points: None,
+            failpoints: None,
             retry: None,
+            stream: Arc::default(),
             op: None,
             serves_anybody: false,
         }
     }
 
-    pub const fn with_points(mut self, points: Option<Points>) -> Self {
-        self.points = points;
+    pub const fn with_failpoints(mut self, failpoints: Option<Failpoints>) -> Self {
+        self.failpoints = failpoints;
         self
     }
 
@@ -63,6 +67,12 @@ impl Client {
     #[doc(hidden)]
     pub const fn with_any_daemon(mut self, is_any: bool) -> Self {
         self.serves_anybody = is_any;
+        self
+    }
+
+    /// Uses this connection for the next request.
+    pub fn with_stream(mut self, stream: Option<UnixStream>) -> Self {
+        self.stream = Arc::new(Mutex::new(stream));
         self
     }
 
@@ -82,8 +92,8 @@ impl Client {
     }
 
     fn pass(&self, when: &str, what: &str, path: &str) {
-        if let Some(points) = self.points {
-            points(when, what, transport::about(path));
+        if let Some(failpoints) = self.failpoints {
+            failpoints(when, what, transport::about(path));
         }
     }
 
@@ -195,12 +205,12 @@ impl Client {
     }
 
     /// Takes up a turn that a limit ended, or that waits.
-    pub async fn go_on(&self, name: &str, start: &Start) -> Result<Agent, Error> {
+    pub async fn continue_turn(&self, name: &str, start: &Start) -> Result<Agent, Error> {
         self.post(&of(name, "/continue"), start).await
     }
 
     /// Brings the agent what the caller works with; a turn that waits for its key goes on then.
-    pub async fn bring(&self, name: &str, start: &Start) -> Result<Agent, Error> {
+    pub async fn merge_env(&self, name: &str, start: &Start) -> Result<Agent, Error> {
         self.post_as_it_is(&of(name, "/env"), start).await
     }
 

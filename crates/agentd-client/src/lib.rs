@@ -9,7 +9,7 @@ mod error;
 mod events;
 mod retry;
 
-pub use client::{Client, Points};
+pub use client::{Client, Failpoints};
 pub use error::{Error, Kind, Problem};
 pub use events::Events;
 pub use retry::{Retry, Unanswered};

@@ -3,13 +3,13 @@
 //!
 //! Each function says what to append, in one go: it happens whole or not at all.
 
+use crate::branch_point::BranchPoint;
 use crate::event::{
     AgentCreated, AgentHeld, BeginSource, Body, CheckpointSet, ConversationBegan,
     ConversationSealed, Direction, HoldReason, Mode, Notice, NoticeCause, Origin, PointerMoved,
     Prompt, PromptQueued, PromptsRequeued, PromptsSetAside, SealReason, SpecSet, TaskExit,
 };
 use crate::id::{ConversationId, OpId, PromptId, Seq};
-use crate::place::Place;
 use crate::recover::{close_branch, open_fork};
 use crate::spec::AgentSpec;
 use crate::state::{AgentState, Conversation, EndedTask, Queued};
@@ -121,7 +121,7 @@ pub fn rewind(
     state: &AgentState,
     window: &Window,
     seen: &Window,
-    place: Place,
+    place: BranchPoint,
     new: ConversationId,
     queue: Queue,
     op: Option<OpId>,
@@ -145,7 +145,7 @@ pub fn rewind(
 pub fn fork(
     parent: &AgentState,
     seen: &Window,
-    place: Place,
+    place: BranchPoint,
     name: &str,
     new: ConversationId,
     op: Option<OpId>,
@@ -178,8 +178,8 @@ fn leavable(state: &AgentState) -> Result<&Conversation, Refused> {
 }
 
 /// Where a conversation begins from, if one can.
-pub(crate) fn origin(state: &AgentState, place: Place) -> Result<Origin, Refused> {
-    let Place { conversation, at } = place;
+pub(crate) fn origin(state: &AgentState, place: BranchPoint) -> Result<Origin, Refused> {
+    let BranchPoint { conversation, at } = place;
     let known = state.tree.get(conversation);
     let known = known.ok_or(Refused::NoSuchConversation(conversation))?;
     if known.purged {
@@ -297,7 +297,7 @@ fn ended_tasks(state: &AgentState, to: ConversationId) -> Option<Body> {
 }
 
 /// What a branch is told of the tasks that ran where it begins, and have ended since.
-fn ended_since(state: &AgentState, place: Place) -> Option<Body> {
+fn ended_since(state: &AgentState, place: BranchPoint) -> Option<Body> {
     let lineage = state.tree.lineage(state.id, place.conversation, place.at);
     let when = "have ended since the place that this conversation goes on from";
     told_of(when, state.tasks.ended_since(&lineage.segments))

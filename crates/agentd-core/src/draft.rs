@@ -202,7 +202,7 @@ impl Reply {
             }
             Part::Whole(block) => block,
         });
-        settle(blocks.collect(), |block| {
+        drop_unsent(blocks.collect(), |block| {
             matches!(
                 block,
                 Block::Cut { .. }
@@ -238,14 +238,14 @@ impl Reply {
             },
             Part::Whole(block) => block,
         });
-        settle(blocks.collect(), |block| {
+        drop_unsent(blocks.collect(), |block| {
             matches!(block, Block::Cut { .. } | Block::Native { .. })
         })
     }
 }
 
 /// Leaves out blank text, and seals off thinking that nothing sendable follows.
-fn settle(mut blocks: Vec<Block>, is_unsent: impl Fn(&Block) -> bool) -> Vec<Block> {
+fn drop_unsent(mut blocks: Vec<Block>, is_unsent: impl Fn(&Block) -> bool) -> Vec<Block> {
     blocks.retain(|block| !block.is_blank());
     for block in blocks.iter_mut().rev() {
         if block.is_sealed_thinking() {

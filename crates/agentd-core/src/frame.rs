@@ -117,7 +117,7 @@ struct Object {
     approval: Option<ApprovalId>,
     decision: Option<Decision>,
     #[serde(rename = "continue", default)]
-    go_on: bool,
+    continues: bool,
 }
 
 #[derive(Deserialize)]
@@ -155,17 +155,17 @@ pub fn parse(frame: &[u8]) -> Result<Frame, FrameError> {
     let object: Object = serde_json::from_value(Value::Object(object))
         .map_err(|error| malformed(error.to_string()))?;
     match (object.input, object.approval, object.decision) {
-        (Some(input), None, None) if !object.go_on => {
+        (Some(input), None, None) if !object.continues => {
             let blocks = match input {
                 Input::Text(text) => vec![Block::text(text)],
                 Input::Blocks(blocks) => blocks.into_iter().map(Block::from).collect(),
             };
             prompt(blocks, object.turn_id, object.mode, object.metadata)
         }
-        (None, Some(approval), Some(decision)) if !object.go_on => {
+        (None, Some(approval), Some(decision)) if !object.continues => {
             Ok(Frame::Answer { approval, decision })
         }
-        (None, None, None) if object.go_on => Ok(Frame::Continue),
+        (None, None, None) if object.continues => Ok(Frame::Continue),
         _ => Err(malformed(
             "it needs an `input`, or an `approval` and its `decision`, or `continue`".to_owned(),
         )),
@@ -248,8 +248,8 @@ mod tests {
             panic!("it is an answer");
         };
         assert_eq!(decision, Decision::Allow);
-        let go_on = parse(br#"{"v":1,"continue":true}"#).unwrap();
-        assert_eq!(go_on, Frame::Continue);
+        let continues = parse(br#"{"v":1,"continue":true}"#).unwrap();
+        assert_eq!(continues, Frame::Continue);
     }
 
     #[test]

@@ -71,7 +71,7 @@ uuid_ids! {
     /// One start of the machine; a process of another boot cannot be alive.
     BootId,
     /// One event that hooks hear of. It follows from what it is about, so that none is told twice.
-    FireId,
+    InvocationId,
     /// One run of one hook.
     HookId,
 }

@@ -10,7 +10,7 @@
 //! - [`begin`]: conversations begin, end and come back: create, reset, rewind, fork, undo.
 //! - [`recover`]: what to append after a crash.
 //! - [`turn`]: the machine that decides the next effect.
-//! - [`kin`]: subagents: who may start them, with what, and what is told of their end.
+//! - [`subagents`]: subagents: who may start them, with what, and what is told of their end.
 //! - [`session`]: a conversation in one portable file; [`frame`]: prompts as programs hand them over.
 //! - [`link`]: what an agent's process and the daemon say to each other.
 //! - [`secrets`]: an agent's secrets, taken out of text.
@@ -22,6 +22,7 @@
 
 pub mod approval;
 pub mod begin;
+pub mod branch_point;
 pub mod budget;
 pub mod catalog;
 pub mod compaction;
@@ -32,12 +33,10 @@ pub mod frame;
 pub mod hook;
 pub mod hosts;
 pub mod id;
-pub mod kin;
 pub mod link;
 pub mod message;
 mod op;
 pub mod permission;
-pub mod place;
 pub mod plain;
 pub mod recover;
 pub mod release;
@@ -48,6 +47,7 @@ pub mod secrets;
 pub mod session;
 pub mod spec;
 pub mod state;
+pub mod subagents;
 pub mod time;
 pub mod title;
 pub mod turn;

@@ -340,7 +340,7 @@ pub fn close_branch(window: &Window) -> Vec<Body> {
 pub(crate) fn open_fork(window: &Window, parent: &str) -> Vec<Body> {
     let (mut bodies, calls) = results_elsewhere(window);
     let mut text = format!(
-        "You are a fork of the agent `{parent}`, which goes on without you, in the same folder. Its \
+        "You are a fork of the agent `{parent}`, which goes on without you, in the same directory. Its \
          background tasks, its questions to the user and the prompts that wait for it are not yours."
     );
     if let Some(calls) = calls {

@@ -4,6 +4,7 @@
 //! whoever finds a reset under way, after whatever crash, goes on where it was: [`next`].
 
 use crate::begin::{self, Line, Queue, Refused};
+use crate::branch_point::BranchPoint;
 use crate::event::{
     Body, Direction, Event, HookOutcome, Mode, PromptsSetAside, ResetBegan, ResetEnded,
     ResetRefusal, ResetSource, ResetStep, ResetStepped, ResetTo, ResetWithdrawn, SubagentOutcome,
@@ -11,7 +12,6 @@ use crate::event::{
 use crate::hook::{Decision, HookEvent};
 use crate::id::{CallId, ConversationId, HookId, OpId, PromptId, TaskId};
 use crate::message::CallOutcome;
-use crate::place::Place;
 use crate::state::{AgentState, Outcome, Reset};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,7 @@ pub fn begin(state: &AgentState, order: ResetBegan) -> Result<Begin, Refused> {
         ResetTo::Redo if state.tree.redo_target().is_none() => Err(Refused::NothingToRedo),
         ResetTo::Rewind { at, conversation } => {
             let conversation = conversation.unwrap_or(current);
-            begin::origin(state, Place { conversation, at })?;
+            begin::origin(state, BranchPoint { conversation, at })?;
             Ok(Begin::Append((current, order.into())))
         }
         _ => Ok(Begin::Append((current, order.into()))),
@@ -141,7 +141,7 @@ pub fn switch(
         ResetTo::Redo => begin::step(state, window, Direction::Redo, op)?,
         ResetTo::Rewind { at, conversation } => {
             let conversation = conversation.unwrap_or(reset.old);
-            let place = Place { conversation, at };
+            let place = BranchPoint { conversation, at };
             begin::rewind(state, window, seen, place, new, queue, op)?
         }
     };

@@ -40,7 +40,7 @@ pub struct Session {
     pub spent: Spent,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Context>,
-    pub window: Vec<Said>,
+    pub window: Vec<SessionItem>,
     /// Prompts that nobody has answered yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
@@ -61,7 +61,7 @@ pub struct LastTurn {
 
 /// One thing that the model sees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Said {
+pub struct SessionItem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
     #[serde(flatten)]
@@ -107,7 +107,7 @@ impl Session {
     /// The agent as it is now; none where it has no conversation.
     pub fn of(state: &AgentState, window: &Window, at: Timestamp) -> Option<Self> {
         let conversation = state.tree.current_conversation()?;
-        let said = window.items().iter().map(|item| Said {
+        let said = window.items().iter().map(|item| SessionItem {
             turn: item.turn,
             what: What::of(&item.entry),
         });

@@ -1,9 +1,9 @@
 //! What became of a prompt, as the journal tells it.
 
+use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use crate::problem::{Result, of_store};
-use crate::view::{LOST, kin, last_note, usage};
+use crate::view::{LOST, last_note, subagents, usage};
 use agentd_client::api::{AgentRef, Answer, Status};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{Body, Event, MessageStatus, TurnEnded, TurnStatus};
@@ -82,8 +82,8 @@ struct Moment {
 }
 
 impl Moment {
-    async fn of(desk: &Desk) -> Self {
-        let guard = desk.lock().await;
+    async fn of(handle: &AgentHandle) -> Self {
+        let guard = handle.lock().await;
         let state = &guard.state;
         Self {
             name: state.name.clone(),
@@ -97,7 +97,7 @@ impl Moment {
 /// Where a prompt is; waits so long for it to be over.
 pub async fn answer(
     daemon: &Daemon,
-    desk: &Desk,
+    handle: &AgentHandle,
     prompt: PromptId,
     wait: Duration,
 ) -> Result<Answer> {
@@ -115,17 +115,17 @@ pub async fn answer(
     };
     let mut at = Seq(from.0.saturating_sub(1));
     let deadline = tokio::time::Instant::now() + wait;
-    let mut changes = desk.changes();
+    let mut changes = handle.changes();
     loop {
         changes.borrow_and_update();
         // First the agent, then its journal: a turn that ends in between has ended for both.
-        let moment = Moment::of(desk).await;
-        at = read_on(daemon, desk, at, &mut trail).await?;
+        let moment = Moment::of(handle).await;
+        at = read_on(daemon, handle, at, &mut trail).await?;
         let Some(conversation) = trail.conversation else {
             let what = format!("no prompt {prompt} was sent to this agent");
             return Err(Problem::new(Kind::NotFound, what));
         };
-        let answer = so_far(daemon, desk, conversation, &trail, moment).await;
+        let answer = so_far(daemon, handle, conversation, &trail, moment).await;
         let waits = matches!(answer.status, Status::Waiting);
         if answer.status.is_over() || waits {
             return Ok(answer);
@@ -137,10 +137,15 @@ pub async fn answer(
     }
 }
 
-async fn read_on(daemon: &Daemon, desk: &Desk, after: Seq, trail: &mut Trail) -> Result<Seq> {
+async fn read_on(
+    daemon: &Daemon,
+    handle: &AgentHandle,
+    after: Seq,
+    trail: &mut Trail,
+) -> Result<Seq> {
     let mut at = after;
     loop {
-        let page = daemon.store.read(ReadQuery::all(desk.id, at, PAGE)).await;
+        let page = daemon.store.read(ReadQuery::all(handle.id, at, PAGE)).await;
         let page = page.map_err(|error| of_store(&error))?;
         for event in &page.events {
             trail.follow(event);
@@ -154,7 +159,7 @@ async fn read_on(daemon: &Daemon, desk: &Desk, after: Seq, trail: &mut Trail) ->
 
 async fn so_far(
     daemon: &Daemon,
-    desk: &Desk,
+    handle: &AgentHandle,
     conversation: ConversationId,
     trail: &Trail,
     moment: Moment,
@@ -164,7 +169,7 @@ async fn so_far(
         name, phase, head, ..
     } = moment;
     let held_up = match &trail.ended {
-        None if is_this_turn && phase == Phase::Running => kin::held_up(daemon, desk).await,
+        None if is_this_turn && phase == Phase::Running => subagents::held_up(daemon, handle).await,
         _ => None,
     };
     let status = match &trail.ended {
@@ -191,7 +196,7 @@ async fn so_far(
         (None, Status::SetAside) => Some("a reset set the prompt aside".to_owned()),
         (None, Status::Waiting) => Some(match phase {
             Phase::Running => match &held_up {
-                Some(held_up) => kin::reason(daemon, held_up).await,
+                Some(held_up) => subagents::reason(daemon, held_up).await,
                 None => "the turn waits".to_owned(),
             },
             Phase::Stopped => "the agent is stopped".to_owned(),
@@ -199,7 +204,7 @@ async fn so_far(
             _ => {
                 let note = match &trail.note {
                     Some(note) => Some(note.clone()),
-                    None => last_note(daemon, desk.id, head).await,
+                    None => last_note(daemon, handle.id, head).await,
                 };
                 note.unwrap_or_else(|| "the turn waits".to_owned())
             }
@@ -208,7 +213,7 @@ async fn so_far(
     };
     Answer {
         agent: AgentRef {
-            id: desk.id,
+            id: handle.id,
             name: Some(name),
         },
         prompt: trail.prompt,

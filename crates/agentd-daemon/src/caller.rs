@@ -42,12 +42,12 @@ impl Caller {
     fn inside(layout: &Layout, around: &Around) -> Self {
         match around {
             Around::Nothing => Self::User,
-            Around::Task(folder) if folder.starts_with(layout.hooks()) => {
-                let owner = run::owner(folder);
+            Around::Task(dir) if dir.starts_with(layout.hooks()) => {
+                let owner = run::owner(dir);
                 owner.map_or(Self::Tool { agent: None }, |agent| Self::Hook { agent })
             }
-            Around::Task(folder) => Self::Tool {
-                agent: layout.agent_of_folder(folder),
+            Around::Task(dir) => Self::Tool {
+                agent: layout.agent_of_dir(dir),
             },
             Around::InDoubt => Self::Tool { agent: None },
         }

@@ -37,10 +37,10 @@ impl Daemon {
 }
 
 /// Where an agent works.
-pub struct Place<'a> {
+pub struct AgentDirs<'a> {
     pub cwd: &'a Path,
     /// What is kept about the agent.
-    pub folder: &'a Path,
+    pub dir: &'a Path,
     /// The state directory, which no tool sees.
     pub state: Option<&'a Path>,
     /// The user's home.
@@ -65,32 +65,32 @@ pub enum Error {
 const GATE: u16 = 3128;
 
 /// None lets tools do what their user may do.
-pub fn confined(spec: &AgentSpec, place: &Place<'_>) -> Result<Option<Confined>, Error> {
-    let level = level(spec, place.default_level.as_deref())?;
+pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confined>, Error> {
+    let level = level(spec, dirs.default_level.as_deref())?;
     if level == Sandbox::FullAccess {
         return Ok(None);
     }
     let is_read_only = level == Sandbox::ReadOnly;
-    let home = place.home.clone().filter(|home| home.is_dir());
+    let home = dirs.home.clone().filter(|home| home.is_dir());
     let path = |path: &String| expanded(path, home.as_deref());
     let mut readable: Vec<PathBuf> = spec.readable.iter().map(path).collect();
-    // An agent without a daemon has its journal in its own folder, wherever that is.
-    let closed = place.state.unwrap_or(place.folder);
-    let tool_chains = place.tool_chains.iter().flat_map(fs::canonicalize);
-    readable.extend(tool_chains.filter(|dir| holds_tool_chains(dir, place, closed)));
+    // An agent without a daemon has its journal in its own directory, wherever that is.
+    let closed = dirs.state.unwrap_or(dirs.dir);
+    let tool_chains = dirs.tool_chains.iter().flat_map(fs::canonicalize);
+    readable.extend(tool_chains.filter(|dir| holds_tool_chains(dir, dirs, closed)));
     let mut writable: Vec<PathBuf> = spec.writable.iter().map(path).collect();
     match is_read_only {
-        true => readable.push(place.cwd.to_owned()),
-        false => writable.push(place.cwd.to_owned()),
+        true => readable.push(dirs.cwd.to_owned()),
+        false => writable.push(dirs.cwd.to_owned()),
     }
-    let tmp = place.folder.join("tmp");
-    let own_home = place.folder.join("home");
+    let tmp = dirs.dir.join("tmp");
+    let own_home = dirs.dir.join("home");
     for dir in [&tmp, &own_home] {
         make(dir).map_err(Error::OwnDirs)?;
     }
     let caches = match &home {
         Some(home) if !home.starts_with(closed) => {
-            caches(home, place.folder).map_err(Error::OwnDirs)?
+            caches(home, dirs.dir).map_err(Error::OwnDirs)?
         }
         _ => Vec::new(),
     };
@@ -98,12 +98,12 @@ pub fn confined(spec: &AgentSpec, place: &Place<'_>) -> Result<Option<Confined>,
         writable,
         readable,
         home: home.unwrap_or_else(|| closed.to_owned()),
-        closed: vec![closed.to_owned(), place.folder.to_owned()],
+        closed: vec![closed.to_owned(), dirs.dir.to_owned()],
         own_home,
         tmp,
         caches,
-        kept: vec![place.folder.join("outputs"), place.folder.join("tasks")],
-        socket_dir: place
+        kept: vec![dirs.dir.join("outputs"), dirs.dir.join("tasks")],
+        socket_dir: dirs
             .socket_dir
             .filter(|dir| dir.is_dir())
             .map(Path::to_owned),
@@ -188,11 +188,11 @@ pub fn tmp(spec: &AgentSpec) -> (String, String) {
 }
 
 /// Whether it may be shown as a directory of tool chains. One around the home or the state would open more than that; one
-/// in the working folder is there already. The directory has no symlink in its path.
-fn holds_tool_chains(dir: &Path, place: &Place<'_>, closed: &Path) -> bool {
+/// in the working directory is there already. The directory has no symlink in its path.
+fn holds_tool_chains(dir: &Path, dirs: &AgentDirs<'_>, closed: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let (cwd, closed) = (real(place.cwd), real(closed));
-    let home = place.home.as_deref().map(real);
+    let (cwd, closed) = (real(dirs.cwd), real(closed));
+    let home = dirs.home.as_deref().map(real);
     let is_around = home.is_some_and(|home| home.starts_with(dir)) || closed.starts_with(dir);
     let is_inside = dir.starts_with(cwd) || dir.starts_with(closed);
     dir.join("toolchains").is_dir() && !is_around && !is_inside
@@ -217,16 +217,16 @@ fn expanded(path: &str, home: Option<&Path>) -> PathBuf {
 }
 
 /// One layer for the caches that lie on the home's file system, and one for each that does not.
-fn caches(home: &Path, folder: &Path) -> io::Result<Vec<Caches>> {
+fn caches(home: &Path, dir: &Path) -> io::Result<Vec<Caches>> {
     let there = CACHES_IF_THERE.iter();
     let there = there.filter(|name| home.join(name).is_dir());
     let names = CACHES.iter().chain(there).map(Path::new);
     let (inside, elsewhere): (Vec<&Path>, Vec<&Path>) =
         names.partition(|name| lies_inside(home, name));
-    let mut caches = vec![layer(home, inside, &folder.join("caches"))?];
+    let mut caches = vec![layer(home, inside, &dir.join("caches"))?];
     for name in elsewhere {
         let own = name.to_string_lossy().replace('/', "-");
-        let own = folder.join("caches-elsewhere").join(own);
+        let own = dir.join("caches-elsewhere").join(own);
         caches.push(layer(&home.join(name), vec![Path::new("")], &own)?);
     }
     Ok(caches)

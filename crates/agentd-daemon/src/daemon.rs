@@ -1,9 +1,9 @@
 //! What all parts of the daemon share.
 
 use crate::Settings;
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::claims::Claims;
 use crate::clock;
-use crate::desk::{Desk, Guard};
 use crate::envs::Envs;
 use crate::home::Home;
 use crate::hooks::Hooks;
@@ -29,8 +29,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
-/// Desks that are kept, however quiet they are.
-const DESKS: usize = 64;
+/// AgentHandles that are kept, however wait_idle they are.
+const HANDLES: usize = 64;
 /// Prompts whose place is remembered; that of an older one is looked for.
 const PROMPTS: usize = 16_384;
 /// Names that are looked at for one that is like the one that was not found.
@@ -58,7 +58,7 @@ pub struct Daemon {
     /// Variables that hold keys of providers, whatever they are called.
     key_names: BTreeSet<String>,
     claims: Arc<Claims>,
-    desks: tokio::sync::Mutex<HashMap<AgentId, Arc<Desk>>>,
+    handles: tokio::sync::Mutex<HashMap<AgentId, Arc<AgentHandle>>>,
     prompts: Mutex<Places>,
     ending: watch::Sender<Ending>,
     /// What clients find when this daemon was told to stop.
@@ -91,13 +91,13 @@ pub enum Stopped {
     Complete,
 }
 
-fn put(desks: &mut HashMap<AgentId, Arc<Desk>>, desk: Desk) -> Arc<Desk> {
-    if desks.len() >= DESKS {
-        desks.retain(|_, desk| Arc::strong_count(desk) > 1 || !desk.is_quiet());
+fn put(handles: &mut HashMap<AgentId, Arc<AgentHandle>>, handle: AgentHandle) -> Arc<AgentHandle> {
+    if handles.len() >= HANDLES {
+        handles.retain(|_, handle| Arc::strong_count(handle) > 1 || !handle.is_idle());
     }
-    let desk = Arc::new(desk);
-    desks.insert(desk.id, Arc::clone(&desk));
-    desk
+    let handle = Arc::new(handle);
+    handles.insert(handle.id, Arc::clone(&handle));
+    handle
 }
 
 /// Waits until the daemon leaves.
@@ -144,7 +144,7 @@ impl Daemon {
             envs: Envs::new(settings.env, values(&stored)),
             secret_file: tokio::sync::Mutex::default(),
             key_names: settings.key_names,
-            desks: tokio::sync::Mutex::default(),
+            handles: tokio::sync::Mutex::default(),
             prompts: Mutex::default(),
             ending: watch::channel(Ending::No).0,
             stop_mark: Mutex::default(),
@@ -214,36 +214,36 @@ impl Daemon {
     }
 
     /// The agent at hand, by its id.
-    pub async fn desk(&self, agent: AgentId) -> Result<Arc<Desk>> {
-        let mut desks = self.desks.lock().await;
-        if let Some(desk) = desks.get(&agent) {
-            return Ok(Arc::clone(desk));
+    pub async fn handle(&self, agent: AgentId) -> Result<Arc<AgentHandle>> {
+        let mut handles = self.handles.lock().await;
+        if let Some(handle) = handles.get(&agent) {
+            return Ok(Arc::clone(handle));
         }
         let env = self.envs.of(agent);
-        let desk = Desk::open(&self.store, &self.claims, agent, env).await?;
-        Ok(put(&mut desks, desk))
+        let handle = AgentHandle::open(&self.store, &self.claims, agent, env).await?;
+        Ok(put(&mut handles, handle))
     }
 
     /// A place for an agent that is about to be; the one that there is, if somebody else makes it just now.
-    pub async fn new_desk(&self, agent: AgentId) -> Arc<Desk> {
-        let mut desks = self.desks.lock().await;
-        if let Some(desk) = desks.get(&agent) {
-            return Arc::clone(desk);
+    pub async fn new_handle(&self, agent: AgentId) -> Arc<AgentHandle> {
+        let mut handles = self.handles.lock().await;
+        if let Some(handle) = handles.get(&agent) {
+            return Arc::clone(handle);
         }
         let env = self.envs.of(agent);
-        let desk = Desk::make(&self.store, &self.claims, agent, env);
-        put(&mut desks, desk)
+        let handle = AgentHandle::make(&self.store, &self.claims, agent, env);
+        put(&mut handles, handle)
     }
 
     /// Those at hand.
-    pub async fn desks(&self) -> Vec<Arc<Desk>> {
-        self.desks.lock().await.values().cloned().collect()
+    pub async fn handles(&self) -> Vec<Arc<AgentHandle>> {
+        self.handles.lock().await.values().cloned().collect()
     }
 
     /// Lets go of an agent that did not come to be.
     pub async fn forget(&self, agent: AgentId) {
         self.claims.lost(agent);
-        self.desks.lock().await.remove(&agent);
+        self.handles.lock().await.remove(&agent);
     }
 
     /// The id of an agent, by its name, an old name, or the id itself.
@@ -306,9 +306,9 @@ impl Daemon {
     }
 
     /// One that was removed, before one that is there under the same name.
-    pub async fn put_away(&self, name: &str) -> Result<Arc<Desk>> {
+    pub async fn put_away(&self, name: &str) -> Result<Arc<AgentHandle>> {
         match self.put_away_as(name).await? {
-            Some(agent) => self.desk(agent).await,
+            Some(agent) => self.handle(agent).await,
             None => self.any(name).await,
         }
     }
@@ -326,19 +326,19 @@ impl Daemon {
 
     /// An agent by its id and the name that it goes by.
     pub async fn reference(&self, id: AgentId) -> AgentRef {
-        let name = match self.desk(id).await {
-            Ok(desk) => Some(desk.lock().await.state.name.clone()),
+        let name = match self.handle(id).await {
+            Ok(handle) => Some(handle.lock().await.state.name.clone()),
             Err(_) => None,
         };
         AgentRef { id, name }
     }
 
-    pub async fn any(&self, name: &str) -> Result<Arc<Desk>> {
-        self.desk(self.find_any(name).await?).await
+    pub async fn any(&self, name: &str) -> Result<Arc<AgentHandle>> {
+        self.handle(self.find_any(name).await?).await
     }
 
-    pub async fn named(&self, name: &str) -> Result<Arc<Desk>> {
-        self.desk(self.find(name).await?).await
+    pub async fn named(&self, name: &str) -> Result<Arc<AgentHandle>> {
+        self.handle(self.find(name).await?).await
     }
 
     async fn alike(&self, name: &str) -> Option<String> {
@@ -357,8 +357,8 @@ impl Daemon {
     }
 
     /// Every secret that is known of an agent: what must not be in anything that is kept or shown.
-    pub fn secrets_of(&self, guard: &Guard<'_>) -> Secrets {
-        if failpoint::mutant("keys_unredacted") {
+    pub fn secrets_of(&self, guard: &AgentGuard<'_>) -> Secrets {
+        if failpoint::injected_bug("keys_unredacted") {
             return Secrets::default();
         }
         Secrets::of_env(&guard.env, &self.key_names)

@@ -44,7 +44,7 @@ impl Envs {
     }
 
     /// Keeps what a caller brought, beside what others did.
-    pub fn bring(&self, agent: AgentId, brought: &Env) {
+    pub fn merge(&self, agent: AgentId, brought: &Env) {
         if brought.is_empty() {
             return;
         }
@@ -154,7 +154,7 @@ mod tests {
         envs.set_secrets(env(&[("K", "stored"), ("L", "stored")]));
         let own = env(&[("K", "stored"), ("L", "stored"), ("P", "own")]);
         assert_eq!((&*envs.of(agent), &*envs.own()), (&own, &own));
-        envs.bring(agent, &env(&[("K", "brought")]));
+        envs.merge(agent, &env(&[("K", "brought")]));
         assert_eq!(
             *envs.of(agent),
             env(&[("K", "brought"), ("L", "stored")]),
@@ -171,7 +171,7 @@ mod tests {
         let [one, two] = [1, 2].map(|n| AgentId::from_bytes([n; 16]));
         let envs = Envs::new(Env::new(), env(&[("K", "stored")]));
         for agent in [one, two] {
-            envs.bring(agent, &env(&[("P", "/bin")]));
+            envs.merge(agent, &env(&[("P", "/bin")]));
         }
         assert!(Arc::ptr_eq(&envs.of(one), &envs.of(two)));
     }

@@ -32,7 +32,7 @@ impl Home {
         identity: HomeIdentity,
         suspicion: Option<Suspicion>,
     ) -> io::Result<Self> {
-        let suspicion = suspicion.filter(|_| !failpoint::mutant("copy_unnoticed"));
+        let suspicion = suspicion.filter(|_| !failpoint::injected_bug("copy_unnoticed"));
         Ok(Self {
             identity,
             suspicion,
@@ -43,7 +43,7 @@ impl Home {
 
     /// Whether what is written now is in the directory that its path names. Once it is not, it never is again.
     pub fn is_there(&self) -> bool {
-        if failpoint::mutant("loss_unnoticed") {
+        if failpoint::injected_bug("loss_unnoticed") {
             return true;
         }
         if !self.is_lost.load(Ordering::Relaxed) && !self.presence.holds() {

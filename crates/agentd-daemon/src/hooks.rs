@@ -3,35 +3,32 @@
 //!
 //! - `sources`: the files that there are, and which of them are trusted; `trust`: who said so.
 //! - `run`: one handler, as a command or over HTTP.
-//! - `record`: what is written of it; `settle`: what an earlier daemon left.
+//! - `record`: what is written of it; `adopt`: what an earlier daemon left.
 //! - `session`: what opens and ends conversations; `observe`: what is told of without being waited for.
 
+pub mod adopt;
 pub mod observe;
 pub mod record;
 pub mod run;
 pub mod sandbox;
+mod scene;
 pub mod session;
-pub mod settle;
 pub mod sources;
 pub mod trial;
 
+use crate::agent_handle::AgentHandle;
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use crate::problem::Result;
 use crate::spawn::{Died, caught, spawn};
-use crate::title;
 use agentd_core::event::{CallRevised, HookOutcome, HookStarted, HookWay};
-use agentd_core::hook::{Answer, Chosen, Fire, HookEvent, Layer, Run, Setting, Verdict, chosen};
-use agentd_core::id::{BootId, CallId, ConversationId, FireId, HookId};
-use agentd_core::permission;
-use agentd_core::secrets::Secrets;
+use agentd_core::hook::{Answer, Chosen, HookEvent, HookInvocation, Layer, Run, Verdict, chosen};
+use agentd_core::id::{BootId, CallId, HookId, InvocationId};
 use agentd_process::failpoint;
-use agentd_process::task::Confined;
 use run::Job;
-use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::PathBuf;
+use scene::{Scene, scene};
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -41,7 +38,7 @@ type Heard = watch::Receiver<Option<Verdict>>;
 /// What is being told now.
 #[derive(Default)]
 pub struct Hooks {
-    firing: Mutex<HashMap<FireId, Heard>>,
+    invoked: Mutex<HashMap<InvocationId, Heard>>,
     /// Files about which it was said that they are not trusted.
     told: Mutex<HashSet<String>>,
     client: OnceLock<Option<reqwest::Client>>,
@@ -49,9 +46,13 @@ pub struct Hooks {
 
 impl Daemon {
     /// Tells the hooks, and waits for what they say. Told the same again, nothing runs again.
-    pub async fn fire(self: &Arc<Self>, desk: &Arc<Desk>, fire: Fire) -> Verdict {
-        let event = fire.occasion.event;
-        let mut heard = self.begin_fire(desk, fire);
+    pub async fn invoke(
+        self: &Arc<Self>,
+        handle: &Arc<AgentHandle>,
+        invocation: HookInvocation,
+    ) -> Verdict {
+        let event = invocation.hook_input.event;
+        let mut heard = self.begin_invocation(handle, invocation);
         let heard = heard.wait_for(Option::is_some).await;
         match heard {
             Ok(verdict) => verdict.clone().unwrap_or_default(),
@@ -60,78 +61,74 @@ impl Daemon {
     }
 
     /// The same for so long; they go on after that.
-    pub async fn fire_within(
+    pub async fn invoke_within(
         self: &Arc<Self>,
-        desk: &Arc<Desk>,
-        fire: Fire,
+        handle: &Arc<AgentHandle>,
+        invocation: HookInvocation,
         at_most: Duration,
     ) -> Option<Verdict> {
-        let told = self.fire(desk, fire);
+        let told = self.invoke(handle, invocation);
         tokio::time::timeout(at_most, told).await.ok()
     }
 
     /// Nobody waits for what they say.
-    pub fn tell(self: &Arc<Self>, desk: &Arc<Desk>, fire: Fire) {
-        drop(self.begin_fire(desk, fire));
+    pub fn tell(self: &Arc<Self>, handle: &Arc<AgentHandle>, invocation: HookInvocation) {
+        drop(self.begin_invocation(handle, invocation));
     }
 
-    fn begin_fire(self: &Arc<Self>, desk: &Arc<Desk>, fire: Fire) -> Heard {
-        let mut firing = self.hooks.firing.lock();
-        let firing = firing.as_mut().unwrap_or_else(PoisonError::get_mut);
-        if let Some(heard) = firing.get(&fire.id) {
+    fn begin_invocation(
+        self: &Arc<Self>,
+        handle: &Arc<AgentHandle>,
+        invocation: HookInvocation,
+    ) -> Heard {
+        let mut invoked = self.hooks.invoked.lock();
+        let invoked = invoked.as_mut().unwrap_or_else(PoisonError::get_mut);
+        if let Some(heard) = invoked.get(&invocation.id) {
             return heard.clone();
         }
         let (say, heard) = watch::channel(None);
-        firing.insert(fire.id, heard.clone());
-        let (daemon, desk) = (Arc::clone(self), Arc::clone(desk));
+        invoked.insert(invocation.id, heard.clone());
+        let (daemon, handle) = (Arc::clone(self), Arc::clone(handle));
         spawn("hooks", async move {
-            let event = fire.occasion.event;
-            let verdict = match caught("hooks", tell(&daemon, &desk, &fire)).await {
+            let event = invocation.hook_input.event;
+            let verdict = match caught("hooks", tell(&daemon, &handle, &invocation)).await {
                 Ok(Ok(verdict)) => verdict,
                 Ok(Err(problem)) => {
-                    tracing::error!(agent = %desk.id, %event, %problem, "hooks are not told");
+                    tracing::error!(agent = %handle.id, %event, %problem, "hooks are not told");
                     Verdict::unheard(event)
                 }
                 Err(Died) => Verdict::unheard(event),
             };
-            let firing = daemon.hooks.firing.lock();
-            firing
+            let invoked = daemon.hooks.invoked.lock();
+            invoked
                 .unwrap_or_else(PoisonError::into_inner)
-                .remove(&fire.id);
+                .remove(&invocation.id);
             say.send_replace(Some(verdict));
         });
         heard
     }
 }
 
-/// An agent as hooks see it.
-struct Scene {
-    sources: Vec<sources::Source>,
-    conversation: ConversationId,
-    setting: Setting,
-    env: BTreeMap<String, String>,
-    secrets: Secrets,
-    cwd: PathBuf,
-    /// What confines the hooks that are not the user's own.
-    confined: std::result::Result<Option<Confined>, String>,
-}
-
-async fn tell(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Verdict> {
-    let event = fire.occasion.event;
-    let is_known = desk.lock().await.state.hooks.get(fire.id).is_some();
-    if is_known && !failpoint::mutant("hook_twice") {
-        settle::settle(daemon, desk, fire.id, &fire.occasion).await;
+async fn tell(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    invocation: &HookInvocation,
+) -> Result<Verdict> {
+    let event = invocation.hook_input.event;
+    let is_known = handle.lock().await.state.hooks.get(invocation.id).is_some();
+    if is_known && !failpoint::injected_bug("hook_twice") {
+        adopt::adopt(daemon, handle, invocation.id, &invocation.hook_input).await;
     } else {
-        let jobs = begin(daemon, desk, fire).await?;
+        let jobs = begin(daemon, handle, invocation).await?;
         if jobs.is_empty() {
-            return Ok(Verdict::of(event, unread(daemon, desk, event).await));
+            return Ok(Verdict::of(event, unread(daemon, handle, event).await));
         }
         let mut waited = Vec::new();
         for job in jobs {
             let is_async = job.chosen.handler.is_async;
             let running = spawn(
                 "a hook",
-                carry_out(Arc::clone(daemon), Arc::clone(desk), job),
+                carry_out(Arc::clone(daemon), Arc::clone(handle), job),
             );
             if !is_async {
                 waited.push(running);
@@ -139,32 +136,40 @@ async fn tell(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Ver
         }
         for running in waited {
             if let Err(error) = running.await {
-                tracing::error!(agent = %desk.id, %error, "a hook is not waited for");
+                tracing::error!(agent = %handle.id, %error, "a hook is not waited for");
             }
         }
     }
-    let mut answers = record::answers(daemon, desk, fire.id).await?;
-    answers.extend(unread(daemon, desk, event).await);
+    let mut answers = record::answers(daemon, handle, invocation.id).await?;
+    answers.extend(unread(daemon, handle, event).await);
     let verdict = Verdict::of(event, answers);
-    revise(desk, fire, &verdict).await?;
+    revise(handle, invocation, &verdict).await?;
     Ok(verdict)
 }
 
 /// Hooks that nobody can read may be about to say no to a call.
-async fn unread(daemon: &Daemon, desk: &Desk, event: HookEvent) -> Option<(HookOutcome, Answer)> {
+async fn unread(
+    daemon: &Daemon,
+    handle: &AgentHandle,
+    event: HookEvent,
+) -> Option<(HookOutcome, Answer)> {
     if event != HookEvent::PreToolUse {
         return None;
     }
-    let guard = desk.lock().await;
+    let guard = handle.lock().await;
     let spec = &guard.state.spec;
-    let cwd = run::work_folder(spec.cwd.as_deref(), daemon.layout.home());
+    let cwd = run::work_dir(spec.cwd.as_deref(), daemon.layout.home());
     let why = sources::broken(&sources::of_agent(daemon, spec, &cwd))?;
     Some((HookOutcome::Unknown, Answer::no_one(why)))
 }
 
 /// Other arguments for a call are on record before anybody runs it.
-async fn revise(desk: &Desk, fire: &Fire, verdict: &Verdict) -> Result<()> {
-    let call = fire.occasion.fields.get("tool_use_id");
+async fn revise(
+    handle: &AgentHandle,
+    invocation: &HookInvocation,
+    verdict: &Verdict,
+) -> Result<()> {
+    let call = invocation.hook_input.fields.get("tool_use_id");
     let call = call.and_then(Value::as_str).map(CallId::new);
     let (Some(call), Some(arguments)) = (call, verdict.updated_input.clone()) else {
         return Ok(());
@@ -172,60 +177,64 @@ async fn revise(desk: &Desk, fire: &Fire, verdict: &Verdict) -> Result<()> {
     if verdict.is_no() {
         return Ok(());
     }
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     let Some(current) = guard.state.tree.current() else {
         return Ok(());
     };
     let revised = CallRevised { call, arguments };
     let lines = vec![(current, revised.into())];
-    guard.append_in(fire.turn, lines).await.map(drop)
+    guard.append_in(invocation.turn, lines).await.map(drop)
 }
 
 /// Says in the journal what is about to run.
-async fn begin(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: &Fire) -> Result<Vec<Job>> {
-    let Some(mut scene) = scene(daemon, desk, fire).await else {
+async fn begin(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    invocation: &HookInvocation,
+) -> Result<Vec<Job>> {
+    let Some(mut scene) = scene(daemon, handle, invocation).await else {
         return Ok(Vec::new());
     };
     let layers: Vec<_> = std::mem::take(&mut scene.sources)
         .into_iter()
         .filter_map(sources::Source::usable)
         .collect();
-    let chosen: Vec<Chosen> = chosen(&layers, &fire.occasion);
+    let chosen: Vec<Chosen> = chosen(&layers, &invocation.hook_input);
     if chosen.is_empty() {
         return Ok(Vec::new());
     }
-    let transcript = daemon.transcripts.need(desk.id, scene.conversation).await;
+    let transcript = daemon.transcripts.need(handle.id, scene.conversation).await;
     match transcript {
         Ok(path) => scene.setting.transcript_path = Some(path.display().to_string()),
-        Err(error) => tracing::warn!(agent = %desk.id, %error, "hooks get no transcript"),
+        Err(error) => tracing::warn!(agent = %handle.id, %error, "hooks get no transcript"),
     }
     let boot = Some(daemon.boot);
     let jobs: Vec<Job> = chosen
         .into_iter()
-        .map(|chosen| job(daemon, desk, fire, &scene, chosen))
+        .map(|chosen| job(daemon, handle, invocation, &scene, chosen))
         .collect();
     for job in &jobs {
         // Before it is on record: so whatever is on record is found by a new daemon.
-        job.make_folder(&daemon.layout);
+        job.make_dir(&daemon.layout);
     }
     let lines = jobs.iter().map(|job| {
-        let started = started(fire, job, boot);
+        let started = started(invocation, job, boot);
         (scene.conversation, started.into())
     });
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     failpoint::hit("before", "hook_started");
-    guard.append_in(fire.turn, lines.collect()).await?;
+    guard.append_in(invocation.turn, lines.collect()).await?;
     failpoint::hit("after", "hook_started");
-    daemon.transcripts.touched(desk.id);
+    daemon.transcripts.touched(handle.id);
     Ok(jobs)
 }
 
-fn started(fire: &Fire, job: &Job, boot: Option<BootId>) -> HookStarted {
-    let call = fire.occasion.fields.get("tool_use_id");
+fn started(invocation: &HookInvocation, job: &Job, boot: Option<BootId>) -> HookStarted {
+    let call = invocation.hook_input.fields.get("tool_use_id");
     HookStarted {
         hook: job.hook,
-        fire: fire.id,
-        event: fire.occasion.event,
+        invocation: invocation.id,
+        event: invocation.hook_input.event,
         layer: job.chosen.layer,
         handler: job.chosen.digest.clone(),
         way: match job.chosen.handler.run {
@@ -235,12 +244,18 @@ fn started(fire: &Fire, job: &Job, boot: Option<BootId>) -> HookStarted {
         is_async: job.chosen.handler.is_async,
         fails_closed: job.chosen.blocks_on_failure(),
         boot,
-        op: fire.op,
+        op: invocation.op,
         call: call.and_then(Value::as_str).map(CallId::new),
     }
 }
 
-fn job(daemon: &Daemon, desk: &Desk, fire: &Fire, scene: &Scene, chosen: Chosen) -> Job {
+fn job(
+    daemon: &Daemon,
+    handle: &AgentHandle,
+    invocation: &HookInvocation,
+    scene: &Scene,
+    chosen: Chosen,
+) -> Job {
     let hook = HookId::new(clock::new_id());
     // The user's own hooks run as the user; a project's and an agent file's are no more trusted than the agent's tools.
     let confined = match chosen.layer {
@@ -252,17 +267,17 @@ fn job(daemon: &Daemon, desk: &Desk, fire: &Fire, scene: &Scene, chosen: Chosen)
         sandbox::adapt(
             &mut env,
             scene.conversation,
-            &daemon.layout.tool_socket(desk.id),
+            &daemon.layout.tool_socket(handle.id),
         );
     }
-    let input = fire
-        .occasion
+    let input = invocation
+        .hook_input
         .input(&scene.setting, chosen.tool_name.as_deref());
     Job {
         hook,
-        agent: Some(desk.id),
-        folder: daemon.layout.hook_folder(hook),
-        occasion: fire.occasion.clone(),
+        agent: Some(handle.id),
+        dir: daemon.layout.hook_dir(hook),
+        hook_input: invocation.hook_input.clone(),
         input: input.to_string(),
         env,
         secrets: scene.secrets.clone(),
@@ -272,64 +287,11 @@ fn job(daemon: &Daemon, desk: &Desk, fire: &Fire, scene: &Scene, chosen: Chosen)
     }
 }
 
-/// None where there is nothing to tell it of.
-async fn scene(daemon: &Daemon, desk: &Desk, fire: &Fire) -> Option<Scene> {
-    let guard = desk.lock().await;
-    let state = &guard.state;
-    if state.is_held() {
-        return None;
-    }
-    let conversation = fire.conversation.or(state.tree.current())?;
-    let cwd = run::work_folder(state.spec.cwd.as_deref(), daemon.layout.home());
-    let sources = sources::of_agent(daemon, &state.spec, &cwd);
-    let tasks = state
-        .tasks
-        .running()
-        .map(|(id, task)| json!({"id": id, "tool": task.tool, "started_at": task.started_at}));
-    let is_start = fire.occasion.event == HookEvent::SessionStart;
-    let session_title = match (is_start, &state.spec.title) {
-        (true, Some(title)) => Some(title.clone()),
-        (true, None) => title::of(daemon, state, conversation).await,
-        _ => None,
-    };
-    let turn = fire.turn.or(state.turn.as_ref().map(|turn| turn.id));
-    let setting = Setting {
-        session_id: Some(conversation.to_string()),
-        transcript_path: None,
-        cwd: cwd.display().to_string(),
-        permission_mode: Some(permission::mode(&state.spec.permissions).to_owned()),
-        agent: Some((state.name.clone(), state.id.to_string())),
-        generation: Some(state.generation()),
-        turn: turn.map(|turn| turn.to_string()),
-        op: fire.op.map(|op| op.to_string()),
-        session_title,
-        background_tasks: tasks.collect(),
-    };
-    let env_file = is_start.then(|| daemon.layout.env_file(desk.id, conversation));
-    let env = run::environment(
-        fire.occasion.event,
-        &guard.env,
-        &state.spec.env,
-        daemon.layout.home(),
-        &setting,
-        env_file.as_deref(),
-    );
-    Some(Scene {
-        sources,
-        conversation,
-        setting,
-        env,
-        secrets: daemon.secrets_of(&guard),
-        confined: sandbox::of_agent(daemon, desk.id, &state.spec, &guard.env, &cwd),
-        cwd,
-    })
-}
-
-async fn carry_out(daemon: Arc<Daemon>, desk: Arc<Desk>, job: Job) {
+async fn carry_out(daemon: Arc<Daemon>, handle: Arc<AgentHandle>, job: Job) {
     let done = caught("a hook", run::run(&daemon, &job)).await;
     let done = done.unwrap_or_else(|Died| Done::unknown());
-    record::end(&daemon, &desk, job.hook, done).await;
-    job.remove_folder();
+    record::end(&daemon, &handle, job.hook, done).await;
+    job.remove_dir();
 }
 
 /// What became of a handler.
@@ -356,13 +318,17 @@ impl Done {
 }
 
 /// Whether anything would run.
-pub fn has_any(daemon: &Daemon, guard: &crate::desk::Guard<'_>, fire: &Fire) -> bool {
+pub fn has_any(
+    daemon: &Daemon,
+    guard: &crate::agent_handle::AgentGuard<'_>,
+    invocation: &HookInvocation,
+) -> bool {
     let state = &guard.state;
     if state.is_held() {
         return false;
     }
-    let cwd = run::work_folder(state.spec.cwd.as_deref(), daemon.layout.home());
+    let cwd = run::work_dir(state.spec.cwd.as_deref(), daemon.layout.home());
     let sources = sources::of_agent(daemon, &state.spec, &cwd).into_iter();
     let layers: Vec<(Layer, _)> = sources.filter_map(sources::Source::usable).collect();
-    !chosen(&layers, &fire.occasion).is_empty()
+    !chosen(&layers, &invocation.hook_input).is_empty()
 }

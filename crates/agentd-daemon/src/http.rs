@@ -39,13 +39,13 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .method_not_allowed_fallback(respond::no_such_method)
         .layer(DefaultBodyLimit::max(LARGEST))
         .layer(from_fn_with_state(Arc::clone(&daemon), home::kept))
-        .layer(from_fn(points))
+        .layer(from_fn(failpoints))
         .layer(from_fn(answered))
         .with_state(daemon)
 }
 
 /// Where the lab may end the daemon, before a request is looked at and before it is answered.
-async fn points(request: Request, next: Next) -> Response {
+async fn failpoints(request: Request, next: Next) -> Response {
     let noun = noun(request.method(), request.uri().path());
     failpoint::hit_of("on", "request", noun);
     let response = next.run(request).await;

@@ -1,4 +1,4 @@
-//! Where things are in the folder that everything is kept in, and who holds what.
+//! Where things are in the directory that everything is kept in, and who holds what.
 
 use agentd_core::id::AgentId;
 use agentd_process::{Identity, failpoint};
@@ -51,17 +51,17 @@ impl Layout {
         self.home.join("daemon.log")
     }
 
-    fn seats(&self) -> PathBuf {
+    fn runtime_locks(&self) -> PathBuf {
         self.run().join("agents")
     }
 
-    fn seat(&self, agent: AgentId) -> PathBuf {
-        self.seats().join(format!("{agent}.lock"))
+    fn runtime_lock(&self, agent: AgentId) -> PathBuf {
+        self.runtime_locks().join(format!("{agent}.lock"))
     }
 
     /// The digest of the secret that the newest process of an agent was given.
     fn proof(&self, agent: AgentId) -> PathBuf {
-        self.seats().join(format!("{agent}.proof"))
+        self.runtime_locks().join(format!("{agent}.proof"))
     }
 
     /// Bound into the sandbox of the agent's tools: it holds their socket and nothing else.
@@ -79,30 +79,28 @@ impl Layout {
     }
 
     /// What an agent's tasks and tools keep.
-    pub fn agent_folder(&self, agent: AgentId) -> PathBuf {
+    pub fn agent_dir(&self, agent: AgentId) -> PathBuf {
         self.agents().join(agent.to_string())
     }
 
-    pub fn task_folder(&self, agent: AgentId, task: agentd_core::id::TaskId) -> PathBuf {
-        self.agent_folder(agent)
-            .join("tasks")
-            .join(task.to_string())
+    pub fn task_dir(&self, agent: AgentId, task: agentd_core::id::TaskId) -> PathBuf {
+        self.agent_dir(agent).join("tasks").join(task.to_string())
     }
 
-    /// The agent that a task belongs to, by its folder.
+    /// The agent that a task belongs to, by its directory.
     pub fn agent_of_task(&self, task: agentd_core::id::TaskId) -> Option<AgentId> {
         let agents = std::fs::read_dir(self.home.join("agents")).ok()?;
         let names = agents.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut ids = names.filter_map(|name| name.parse::<AgentId>().ok());
-        ids.find(|agent| self.task_folder(*agent, task).exists())
+        ids.find(|agent| self.task_dir(*agent, task).exists())
     }
 
-    /// Hooks that run, or of which nobody has seen the end: a folder each.
+    /// Hooks that run, or of which nobody has seen the end: a directory each.
     pub fn hooks(&self) -> PathBuf {
         self.home.join("hooks")
     }
 
-    pub fn hook_folder(&self, hook: agentd_core::id::HookId) -> PathBuf {
+    pub fn hook_dir(&self, hook: agentd_core::id::HookId) -> PathBuf {
         self.hooks().join(hook.to_string())
     }
 
@@ -127,7 +125,7 @@ impl Layout {
         agent: AgentId,
         conversation: agentd_core::id::ConversationId,
     ) -> PathBuf {
-        self.agent_folder(agent)
+        self.agent_dir(agent)
             .join("env")
             .join(conversation.to_string())
     }
@@ -138,19 +136,19 @@ impl Layout {
         agent: AgentId,
         conversation: agentd_core::id::ConversationId,
     ) -> PathBuf {
-        self.agent_folder(agent)
+        self.agent_dir(agent)
             .join("tmp")
             .join(sandboxed_env_name(conversation))
     }
 
     /// What its process had to say besides.
     pub fn runtime_log(&self, agent: AgentId) -> PathBuf {
-        self.agent_folder(agent).join("runtime.log")
+        self.agent_dir(agent).join("runtime.log")
     }
 
     /// Makes what is missing; nobody else may look.
     pub fn make(&self) -> io::Result<()> {
-        for dir in [self.home.clone(), self.run(), self.seats()] {
+        for dir in [self.home.clone(), self.run(), self.runtime_locks()] {
             private(&dir)?;
             keep_private(&dir)?;
         }
@@ -169,7 +167,7 @@ impl Layout {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 done => done?,
             }
-            if failpoint::mutant("state_open") {
+            if failpoint::injected_bug("state_open") {
                 std::fs::set_permissions(&made, Permissions::from_mode(0o777))?;
             }
         }
@@ -177,13 +175,13 @@ impl Layout {
     }
 
     pub fn make_agent_dir(&self, agent: AgentId) -> io::Result<()> {
-        self.make_below(&self.agent_folder(agent))
+        self.make_below(&self.agent_dir(agent))
     }
 
     /// Agents whose processes live, though they may belong to an earlier daemon.
-    pub fn taken_seats(&self) -> io::Result<Vec<(AgentId, Identity)>> {
+    pub fn taken_runtime_locks(&self) -> io::Result<Vec<(AgentId, Identity)>> {
         let mut taken = Vec::new();
-        for entry in std::fs::read_dir(self.seats())? {
+        for entry in std::fs::read_dir(self.runtime_locks())? {
             let name = entry?.file_name();
             let id = name.to_str().and_then(|name| name.strip_suffix(".lock"));
             let Some(agent) = id.and_then(|id| id.parse().ok()) else {
@@ -198,7 +196,7 @@ impl Layout {
 
     /// Before a process is started: what it will have to show.
     pub fn write_proof(&self, agent: AgentId, digest: &str) -> io::Result<()> {
-        self.make_below(&self.seats())?;
+        self.make_below(&self.runtime_locks())?;
         let mut file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -213,9 +211,9 @@ impl Layout {
         std::fs::read_to_string(self.proof(agent))
     }
 
-    /// The agent whose task has this folder.
-    pub fn agent_of_folder(&self, folder: &Path) -> Option<AgentId> {
-        let below = folder.strip_prefix(self.agents()).ok()?;
+    /// The agent whose task has this directory.
+    pub fn agent_of_dir(&self, dir: &Path) -> Option<AgentId> {
+        let below = dir.strip_prefix(self.agents()).ok()?;
         let mut parts = below.components();
         let agent = parts.next()?.as_os_str().to_str()?.parse().ok()?;
         (parts.next()?.as_os_str() == "tasks").then_some(agent)
@@ -227,15 +225,15 @@ impl Layout {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         };
-        gone(remove_tree(&self.agent_folder(agent)))?;
+        gone(remove_tree(&self.agent_dir(agent)))?;
         gone(remove_tree(&self.tool_socket_dir(agent)))?;
         gone(std::fs::remove_file(self.proof(agent)))?;
-        gone(std::fs::remove_file(self.seat(agent)))
+        gone(std::fs::remove_file(self.runtime_lock(agent)))
     }
 
     /// The process that runs this agent. Whoever holds the lock lives.
     pub fn holder(&self, agent: AgentId) -> io::Result<Option<Identity>> {
-        let mut file = match File::open(self.seat(agent)) {
+        let mut file = match File::open(self.runtime_lock(agent)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -285,11 +283,11 @@ pub fn sandboxed_env_name(conversation: agentd_core::id::ConversationId) -> Stri
 fn keep_private(dir: &Path) -> io::Result<()> {
     let metadata = std::fs::metadata(dir)?;
     let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
-    if !is_ours && !failpoint::mutant("owner_unchecked") {
+    if !is_ours && !failpoint::injected_bug("owner_unchecked") {
         let why = format!("{} belongs to another user", dir.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
-    if failpoint::mutant("state_open") {
+    if failpoint::injected_bug("state_open") {
         return std::fs::set_permissions(dir, Permissions::from_mode(0o777));
     }
     if metadata.mode() & 0o077 != 0 {
@@ -299,34 +297,34 @@ fn keep_private(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A folder that is nobody else's.
-pub fn private(folder: &Path) -> io::Result<()> {
+/// A directory that is nobody else's.
+pub fn private(dir: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
-        .create(folder)
+        .create(dir)
 }
 
 /// The right to run an agent, held by its process.
 #[derive(Debug)]
-pub struct Seat {
+pub struct RuntimeLock {
     _file: File,
 }
 
-impl Seat {
+impl RuntimeLock {
     pub fn take(layout: &Layout, agent: AgentId) -> io::Result<Self> {
-        layout.make_below(&layout.seats())?;
+        layout.make_below(&layout.runtime_locks())?;
         layout.make_agent_dir(agent)?;
-        failpoint::hit("before", "seat");
-        let mut file = hold(&layout.seat(agent))?;
-        failpoint::hit("in", "seat");
+        failpoint::hit("before", "runtime-lock");
+        let mut file = hold(&layout.runtime_lock(agent))?;
+        failpoint::hit("in", "runtime-lock");
         let me = Identity::current().map_err(io::Error::other)?;
         let text = serde_json::to_vec(&me)?;
         // Over what the one before wrote, which takes no new room: a full disk keeps no agent from running.
         file.rewind()?;
         file.write_all(&text)?;
         file.set_len(text.len() as u64)?;
-        failpoint::hit("after", "seat");
+        failpoint::hit("after", "runtime-lock");
         Ok(Self { _file: file })
     }
 }

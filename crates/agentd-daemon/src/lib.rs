@@ -4,7 +4,7 @@
 //!
 //! - [`layout`]: where things are, and who holds what.
 //! - [`home`]: which state directory it is, and whether it is still there.
-//! - `desk`: one agent at hand; everything that is written to its journal goes through it.
+//! - `handle`: one agent at hand; everything that is written to its journal goes through it.
 //! - `supervisor`: the agents' processes.
 //! - `link`: what runtimes say and hear.
 //! - [`secrets`]: the keys that the user stored; `envs`: what agents work with.
@@ -12,13 +12,13 @@
 //! - `lifecycle`: what can be done to an agent, one file per verb.
 //! - `http`: the same over HTTP, one file per noun.
 
+mod agent_handle;
 mod answer;
 mod caller;
 mod claims;
 pub mod clock;
 pub mod confine;
 mod daemon;
-mod desk;
 mod envs;
 pub mod home;
 mod hooks;
@@ -130,8 +130,9 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     agentd_process::remove_stale_cgroups();
     let mut options = Options::new(&settings.home);
     options.beside = vec![layout.agents()];
-    options.points = failpoint::folder().map(|_| failpoint::hit_of as agentd_store::Points);
-    options.mutants = failpoint::folder().map(|_| failpoint::mutant as agentd_store::Mutants);
+    options.failpoints = failpoint::dir().map(|_| failpoint::hit_of as agentd_store::Failpoints);
+    options.injected_bugs =
+        failpoint::dir().map(|_| failpoint::injected_bug as agentd_store::InjectedBugs);
     let store = SqliteStore::open(options)?;
     let home = Home::new(&layout, identity, suspicion);
     let home = home.map_err(io_error("the state directory was deleted"))?;
@@ -150,7 +151,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     if daemon.is_read_only() {
         tracing::warn!(why = ?daemon.home.suspicion, "open read-only: a suspected copy");
     } else {
-        hooks::settle::settle_all(&daemon).await;
+        hooks::adopt::adopt_all(&daemon).await;
         if let Err(problem) = lifecycle::revive::revive(&daemon).await {
             tracing::error!(%problem, "not all agents could be looked at");
         }
@@ -159,14 +160,14 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     // Last of all: whoever is answered finds everything in its place.
     let api = sockets::listen(&layout.api_socket())?;
     let served = sockets::serve_api(&daemon, api);
-    let minded = (Arc::clone(&daemon), layout.clone());
+    let watched = (Arc::clone(&daemon), layout.clone());
     keep("sockets", daemon.ending(), move || {
-        sockets::mind(Arc::clone(&minded.0), minded.1.clone())
+        sockets::reconcile(Arc::clone(&watched.0), watched.1.clone())
     });
     keep("reaper", daemon.ending(), reap);
-    let rested = Arc::clone(&daemon);
+    let checkpointed = Arc::clone(&daemon);
     keep("checkpoints", daemon.ending(), move || {
-        rest(Arc::clone(&rested))
+        checkpoint(Arc::clone(&checkpointed))
     });
     let watched = Arc::clone(&daemon);
     keep("idle resets", daemon.ending(), move || {
@@ -243,7 +244,7 @@ async fn take_lock(layout: &Layout) -> Result<File, Error> {
             Err(_) => {}
         }
         let listens = UnixStream::connect(layout.api_socket()).await.is_ok();
-        if listens || Instant::now() >= deadline || failpoint::mutant("lock_not_awaited") {
+        if listens || Instant::now() >= deadline || failpoint::injected_bug("lock_not_awaited") {
             return Err(Error::Taken(layout.home().to_owned()));
         }
         // tidy: polls for the lock
@@ -253,11 +254,12 @@ async fn take_lock(layout: &Layout) -> Result<File, Error> {
 
 /// Those of an earlier daemon that have not come by themselves yet.
 async fn take_over(daemon: &Arc<Daemon>) {
-    let seats = daemon.layout.taken_seats();
-    let seats = seats.inspect_err(|error| tracing::error!(%error, "nobody knows who runs"));
-    for (agent, holder) in seats.unwrap_or_default() {
-        if let Ok(desk) = daemon.desk(agent).await {
-            daemon.greeted(&desk, &mut desk.lock().await, Some(holder));
+    let runtime_locks = daemon.layout.taken_runtime_locks();
+    let runtime_locks =
+        runtime_locks.inspect_err(|error| tracing::error!(%error, "nobody knows who runs"));
+    for (agent, holder) in runtime_locks.unwrap_or_default() {
+        if let Ok(handle) = daemon.handle(agent).await {
+            daemon.greeted(&handle, &mut handle.lock().await, Some(holder));
         }
     }
 }
@@ -265,29 +267,30 @@ async fn take_over(daemon: &Arc<Daemon>) {
 /// Ends the agents' processes, each with what it has in hand; their turns go on when they run again.
 async fn stop_all(daemon: &Arc<Daemon>, patience: Duration) {
     take_over(daemon).await;
-    let desks = daemon.desks().await;
-    for desk in &desks {
-        leave_process(&mut desk.lock().await);
+    let handles = daemon.handles().await;
+    for handle in &handles {
+        leave_process(&mut handle.lock().await);
     }
     let all = async {
-        for desk in &desks {
-            desk.until(|guard| guard.process.is_none().then_some(()))
+        for handle in &handles {
+            handle
+                .until(|guard| guard.process.is_none().then_some(()))
                 .await;
         }
     };
     if tokio::time::timeout(patience, all).await.is_err() {
-        for desk in &desks {
-            lifecycle::kill(desk).await;
+        for handle in &handles {
+            lifecycle::kill(handle).await;
         }
     }
 }
 
 /// Lets the store put things in their place whenever nothing has been written for a while.
-async fn rest(daemon: Arc<Daemon>) {
+async fn checkpoint(daemon: Arc<Daemon>) {
     let mut commits = daemon.store.commits();
     while commits.next().await {
         while let Ok(true) = tokio::time::timeout(QUIET, commits.next()).await {}
-        if let Err(error) = daemon.store.rest().await {
+        if let Err(error) = daemon.store.checkpoint().await {
             tracing::warn!(%error, "the journal's log is not emptied");
         }
     }

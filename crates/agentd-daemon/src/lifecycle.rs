@@ -2,18 +2,18 @@
 
 pub mod archive;
 pub mod auto_reset;
-pub mod bring;
+pub mod branch_point;
 pub mod checkpoint;
 pub mod compact;
+pub mod r#continue;
 pub mod create;
 pub mod decide;
 pub mod fork;
-pub mod go_on;
 pub mod held;
 pub mod import;
 pub mod interrupt;
+pub mod merge_env;
 pub mod ops;
-pub mod place;
 pub mod purge;
 pub mod rename;
 pub mod reset;
@@ -29,8 +29,8 @@ pub mod stop;
 pub mod subagents;
 pub mod tasks;
 
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::daemon::Daemon;
-use crate::desk::{Desk, Guard};
 use crate::problem::{Result, of_store};
 use crate::supervisor::end_process;
 use agentd_client::api::Ended;
@@ -50,7 +50,7 @@ pub const GRACE: Duration = Duration::from_secs(15);
 const LAST_GRACE: Duration = Duration::from_secs(2);
 
 /// That nobody has moved the agent to another conversation since somebody looked.
-pub fn check_generation(guard: &Guard<'_>, expected: Option<u64>) -> Result<()> {
+pub fn check_generation(guard: &AgentGuard<'_>, expected: Option<u64>) -> Result<()> {
     let now = guard.state.generation();
     match expected {
         Some(expected) if expected != now => {
@@ -84,47 +84,48 @@ pub async fn stretch(
 pub struct StillActive;
 
 /// Waits until the turn has ended, which the journal has asked for, and the process with it.
-pub async fn quiet(
+pub async fn wait_idle(
     daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
+    handle: &Arc<AgentHandle>,
     at_most: Duration,
 ) -> std::result::Result<(), StillActive> {
-    let done = desk.within(at_most, |guard| {
+    let done = handle.within(at_most, |guard| {
         if guard.state.turn.is_none() {
             if guard.process.is_none() {
                 return Some(());
             }
             end_process(guard);
         }
-        daemon.mind(desk, guard);
+        daemon.reconcile(handle, guard);
         None
     });
     done.await.ok_or(StillActive)
 }
 
 /// Ends all that goes on in the background: subagents and tasks. No process runs the agent.
-pub async fn end_background(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<Ended> {
+pub async fn end_background(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<Ended> {
     Ok(Ended {
-        subagents: subagents::end_all(daemon, desk).await?,
-        tasks: tasks::kill_all(daemon, desk).await?,
+        subagents: subagents::end_all(daemon, handle).await?,
+        tasks: tasks::kill_all(daemon, handle).await?,
     })
 }
 
 /// Ends the agent's process: asked to at first, killed then. What was in hand is found out by the next one.
-pub async fn kill(desk: &Arc<Desk>) {
+pub async fn kill(handle: &Arc<AgentHandle>) {
     let identity = {
-        let guard = desk.lock().await;
+        let guard = handle.lock().await;
         guard.process.as_ref().and_then(|process| process.identity)
     };
     let Some(identity) = identity else { return };
     let killed = tokio::task::spawn_blocking(move || kill_tree(identity, LAST_GRACE)).await;
     if let Ok(Err(error)) = killed {
-        tracing::error!(agent = %desk.id, %error, "a process cannot be killed");
+        tracing::error!(agent = %handle.id, %error, "a process cannot be killed");
         return;
     }
-    desk.until(|guard| {
-        let is_it = guard.process.as_ref().and_then(|it| it.identity) == Some(identity);
-        (!is_it).then_some(())
-    })
-    .await;
+    handle
+        .until(|guard| {
+            let is_it = guard.process.as_ref().and_then(|it| it.identity) == Some(identity);
+            (!is_it).then_some(())
+        })
+        .await;
 }

@@ -2,20 +2,19 @@
 
 mod drafts;
 mod hello;
+mod questions;
 
 pub use hello::Room;
 
+use crate::agent_handle::{AgentGuard, AgentHandle, Connection};
 use crate::daemon::{Daemon, left};
-use crate::desk::{Connection, Desk, Guard};
 use crate::lifecycle;
 use crate::sockets;
 use crate::spawn::{caught, spawn};
 use agentd_core::event::Event;
-use agentd_core::hook::Fire;
 use agentd_core::id::{Incarnation, Seq};
 use agentd_core::link::{
-    Append, Asked, Down, Greeting, Hello, MAX_FRAME, Order, Question, Refusal, Up, Welcome,
-    is_a_runtimes,
+    Append, Down, Greeting, Hello, MAX_FRAME, Order, Refusal, Up, Welcome, is_a_runtimes,
 };
 use agentd_process::{Identity, failpoint};
 use agentd_store::ReadQuery;
@@ -88,7 +87,7 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream, places: Places) {
     static CONNECTIONS: AtomicU64 = AtomicU64::new(1);
     let peer = stream.peer_cred().ok();
     let is_stranger = peer.is_none_or(|peer| peer.uid() != rustix::process::getuid().as_raw());
-    if is_stranger && !failpoint::mutant("strangers_served") {
+    if is_stranger && !failpoint::injected_bug("strangers_served") {
         return;
     }
     let pid = peer.and_then(|peer| u32::try_from(peer.pid()?).ok());
@@ -111,7 +110,7 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream, places: Places) {
             failpoint::hit_of("after", "send", down.name());
         }
     });
-    let Ok(desk) = daemon.desk(hello.agent).await else {
+    let Ok(handle) = daemon.handle(hello.agent).await else {
         let why = Refusal::NoSuchAgent;
         let _gone = down.send(Down::Refused { why });
         return;
@@ -126,7 +125,7 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream, places: Places) {
     let (broke, mut broken) = mpsc::unbounded_channel();
     let side = Side { down, broke };
     let talk = async {
-        let greeted = greet(&daemon, &desk, &hello, connection, peer).await;
+        let greeted = greet(&daemon, &handle, &hello, connection, peer).await;
         let Some(incarnation) = greeted else { return };
         loop {
             let up = tokio::select! {
@@ -138,12 +137,14 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream, places: Places) {
             };
             let Some(up) = up else { return };
             let went_well = match up {
-                Up::Append(append) => take(&daemon, &desk, append, &side.down).await,
-                Up::Draft(draft) => drafts::keep(&daemon, &desk, draft, &side.down).await,
-                Up::Ask(asked) => answer(&daemon, &desk, asked, &side).await,
-                Up::Fire(fire) => told(&daemon, &desk, incarnation, *fire, &side).await,
+                Up::Append(append) => take(&daemon, &handle, append, &side.down).await,
+                Up::Draft(draft) => drafts::keep(&daemon, &handle, draft, &side.down).await,
+                Up::Ask(asked) => questions::answer(&daemon, &handle, asked, &side).await,
+                Up::InvokeHooks(invocation) => {
+                    questions::invoke_hooks(&daemon, &handle, incarnation, *invocation, &side).await
+                }
                 Up::Keys(keys) => {
-                    desk.lock().await.keys = keys.values;
+                    handle.lock().await.keys = keys.values;
                     true
                 }
                 Up::Hello(_) => false,
@@ -155,7 +156,7 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream, places: Places) {
     };
     // However it ends, the agent has no connection after this: the runtime comes again.
     let _logged = caught("link", talk).await;
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     if guard.down.take_if(|it| it.number == number).is_some() {
         guard.link.disconnected();
         guard.changed();
@@ -186,12 +187,12 @@ async fn next(reader: &mut Reader) -> Option<Up> {
 /// The incarnation of the one that came; none where it is not wanted.
 async fn greet(
     daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
+    handle: &Arc<AgentHandle>,
     hello: &Hello,
     connection: Connection,
     peer: Option<Identity>,
 ) -> Option<Incarnation> {
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     let mut side = guard.link.clone();
     let greeting = match is_proven(daemon, &guard, hello) {
         true => side.hello(hello, &guard.state),
@@ -199,9 +200,9 @@ async fn greet(
     };
     let answer = match greeting {
         Greeting::Refuse(why) => Err(why),
-        Greeting::Welcome(incarnation) => match daemon.store.load(desk.id).await {
+        Greeting::Welcome(incarnation) => match daemon.store.load(handle.id).await {
             Ok(loaded) => {
-                let draft = daemon.store.draft(desk.id).await.ok().flatten();
+                let draft = daemon.store.draft(handle.id).await.ok().flatten();
                 let text = |draft: agentd_store::Draft| {
                     let text = String::from_utf8(draft.bytes).ok()?;
                     Some((draft.request, text))
@@ -212,12 +213,12 @@ async fn greet(
                     window: loaded.window,
                     draft: draft.and_then(text),
                     env: (*guard.env).clone(),
-                    stored: daemon.envs.stored(desk.id),
+                    stored: daemon.envs.stored(handle.id),
                 })))
             }
             Err(_) => return None,
         },
-        Greeting::Resume { after } => match missed(daemon, desk, after).await {
+        Greeting::Resume { after } => match missed(daemon, handle, after).await {
             Some(events) => {
                 let seen = hello.seen.map(|seen| seen.incarnation);
                 let (of, n) = guard.appended;
@@ -230,13 +231,13 @@ async fn greet(
     let answer = match answer {
         Ok(answer) => answer,
         Err(why) => {
-            tracing::info!(agent = %desk.id, %why, "a runtime is refused");
+            tracing::info!(agent = %handle.id, %why, "a runtime is refused");
             let _gone = connection.down.send(Down::Refused { why });
             return None;
         }
     };
     // Before the runtime can start a tool: the directory is bound into the tool's sandbox if it is there.
-    sockets::serve_tools(daemon, desk.id);
+    sockets::serve_tools(daemon, handle.id);
     let (_, incarnation) = side.current()?;
     side.greeted(guard.state.head);
     guard.link = side;
@@ -246,15 +247,15 @@ async fn greet(
         // It has what an earlier daemon gave it, which this one may not have.
         let mut has = hello.env.clone();
         has.retain(|name, _| !hello.stored.contains(name));
-        if !daemon.envs.has_brought(desk.id) {
-            daemon.supply(&mut guard, &has);
+        if !daemon.envs.has_brought(handle.id) {
+            daemon.merge_env(&mut guard, &has);
         }
-        lifecycle::subagents::supply(daemon, &guard, &has).await;
+        lifecycle::subagents::merge_env(daemon, &guard, &has).await;
         guard.given = Some(Arc::new(hello.env.clone()));
     } else {
         guard.given = Some(Arc::clone(&guard.env));
     }
-    daemon.greeted(desk, &mut guard, peer);
+    daemon.greeted(handle, &mut guard, peer);
     if guard.process.as_ref().is_some_and(|it| it.is_stopping) {
         // It may not have heard it: the connection broke.
         guard.order(match daemon.is_ending() {
@@ -263,28 +264,28 @@ async fn greet(
         });
     }
     guard.changed();
-    daemon.mind(desk, &mut guard);
+    daemon.reconcile(handle, &mut guard);
     Some(incarnation)
 }
 
 /// Whether it has the secret that the agent's newest process was given. A process of an earlier daemon's shows it to
 /// this one, which has the digest from the disk.
-fn is_proven(daemon: &Daemon, guard: &Guard<'_>, hello: &Hello) -> bool {
+fn is_proven(daemon: &Daemon, guard: &AgentGuard<'_>, hello: &Hello) -> bool {
     let proof = match &guard.proof {
         Some(proof) => Ok(proof.clone()),
         None => daemon.layout.read_proof(hello.agent),
     };
     let is_proven = proof.is_ok_and(|proof| hello.secret.has_digest(&proof));
-    is_proven || failpoint::mutant("link_unproven")
+    is_proven || failpoint::injected_bug("link_unproven")
 }
 
-async fn missed(daemon: &Daemon, desk: &Desk, after: Seq) -> Option<Vec<Event>> {
+async fn missed(daemon: &Daemon, handle: &AgentHandle, after: Seq) -> Option<Vec<Event>> {
     let mut events = Vec::new();
     let mut after = after;
     loop {
         let page = daemon
             .store
-            .read(ReadQuery::all(desk.id, after, PAGE))
+            .read(ReadQuery::all(handle.id, after, PAGE))
             .await;
         let page = page.ok()?;
         events.extend(page.events);
@@ -299,25 +300,25 @@ async fn missed(daemon: &Daemon, desk: &Desk, after: Seq) -> Option<Vec<Event>> 
 /// it again.
 async fn take(
     daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
+    handle: &Arc<AgentHandle>,
     append: Append,
     down: &mpsc::UnboundedSender<Down>,
 ) -> bool {
-    let no_fence = failpoint::mutant("no_fence");
+    let no_fence = failpoint::injected_bug("no_fence");
     if no_fence && append.ends.is_some() {
         // tidy: polls nothing; a mistake of the lab's shows where something comes late
         tokio::time::sleep(LATE).await;
     }
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     if guard.state.is_held() || (!no_fence && !guard.link.may_write(append.incarnation)) {
         let why = Refusal::Stale;
         let _gone = down.send(Down::Refused { why });
         return false;
     }
     let foreign = append.events.iter().map(|event| event.body.kind());
-    let foreign = foreign.filter(|_| !failpoint::mutant("kinds_unchecked"));
+    let foreign = foreign.filter(|_| !failpoint::injected_bug("kinds_unchecked"));
     if let Some(kind) = foreign.into_iter().find(|kind| !is_a_runtimes(*kind)) {
-        tracing::error!(agent = %desk.id, kind = kind.name(), "a runtime may not write that");
+        tracing::error!(agent = %handle.id, kind = kind.name(), "a runtime may not write that");
         let why = Refusal::Confused;
         let _gone = down.send(Down::Refused { why });
         return false;
@@ -330,63 +331,12 @@ async fn take(
             if let Some(said) = said {
                 let _broken = down.send(said);
             }
-            daemon.mind(desk, &mut guard);
+            daemon.reconcile(handle, &mut guard);
             true
         }
         Err(error) => {
-            tracing::warn!(agent = %desk.id, %error, "not written");
+            tracing::warn!(agent = %handle.id, %error, "not written");
             false
         }
     }
-}
-
-/// Sees to a question; the answer may take its time, and is for this connection alone: on another one it is
-/// asked again. False where nobody may ask it any more.
-async fn answer(daemon: &Arc<Daemon>, desk: &Arc<Desk>, asked: Asked, side: &Side) -> bool {
-    if !desk.lock().await.link.may_write(asked.incarnation) {
-        return false;
-    }
-    let (daemon, desk, down) = (Arc::clone(daemon), Arc::clone(desk), side.down.clone());
-    side.spawn("a runtime's question", async move {
-        let n = asked.n;
-        let only_waits = matches!(asked.question, Question::Await { .. });
-        let answer = lifecycle::subagents::answer(&daemon, &desk, asked.question);
-        let answer = tokio::select! {
-            answer = answer => answer,
-            // What does something is done to its end, whoever hangs up.
-            () = down.closed(), if only_waits => None,
-        };
-        if let Some(answer) = answer {
-            let _broken = down.send(Down::Answer { n, answer });
-        }
-    });
-    true
-}
-
-/// Has hooks told what a runtime wants them to hear. False where it does not run the agent any more: what it is
-/// about is another's business, and a hook would hear of it twice.
-async fn told(
-    daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
-    incarnation: Incarnation,
-    fire: Fire,
-    side: &Side,
-) -> bool {
-    if !desk.lock().await.link.may_write(incarnation) {
-        let why = Refusal::Stale;
-        let _gone = side.down.send(Down::Refused { why });
-        return false;
-    }
-    let (daemon, desk, down) = (Arc::clone(daemon), Arc::clone(desk), side.down.clone());
-    side.spawn("a runtime's hooks", tell(daemon, desk, fire, down));
-    true
-}
-
-/// Whoever asks again after a cut has the same answer.
-async fn tell(daemon: Arc<Daemon>, desk: Arc<Desk>, fire: Fire, down: mpsc::UnboundedSender<Down>) {
-    let id = fire.id;
-    let verdict = daemon.fire(&desk, fire).await;
-    // Under the lock: what was written before has been said before.
-    let _guard = desk.lock().await;
-    let _broken = down.send(Down::Fired { id, verdict });
 }

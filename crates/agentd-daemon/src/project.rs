@@ -80,7 +80,7 @@ fn collect(project: &Path, dir: &Path, depth: usize, into: &mut Vec<PathBuf>) ->
 /// The content of a regular file that is reached without a symbolic link. A pipe or a device is an error, and is not waited
 /// for.
 pub fn read(project: &Path, below: &Path) -> io::Result<Vec<u8>> {
-    if failpoint::mutant("links_followed") {
+    if failpoint::injected_bug("links_followed") {
         let mut bytes = Vec::new();
         let file = File::open(project.join(below))?;
         file.take(LARGEST * 256).read_to_end(&mut bytes)?;

@@ -31,7 +31,7 @@ pub fn listen(path: &Path) -> Result<UnixListener, Error> {
         _ => {}
     }
     let listener = UnixListener::bind(path).map_err(io_error(what.clone()))?;
-    let private = std::fs::Permissions::from_mode(match failpoint::mutant("state_open") {
+    let private = std::fs::Permissions::from_mode(match failpoint::injected_bug("state_open") {
         true => 0o666,
         false => 0o600,
     });
@@ -121,7 +121,7 @@ impl ToolSockets {
 }
 
 /// Makes those anew that are gone. Who came by the old ones is served as before.
-pub async fn mind(daemon: Arc<Daemon>, layout: Layout) {
+pub async fn reconcile(daemon: Arc<Daemon>, layout: Layout) {
     let mut ending = daemon.ending();
     // How often in a row each was missing. Whoever deletes the whole home may begin with them: so they are made anew
     // only when they are missing for a second time, and the home is still there.
@@ -155,7 +155,7 @@ fn again(layout: &Layout, path: &Path, missing: &mut u32) -> Option<UnixListener
         return None;
     }
     let made = layout.make_below(&layout.run());
-    let made = made.map_err(io_error("the folder is gone"));
+    let made = made.map_err(io_error("the directory is gone"));
     match made.and_then(|()| listen(path)) {
         Ok(listener) => {
             tracing::warn!(socket = %path.display(), "it was deleted, and is there again");

@@ -6,8 +6,8 @@
 //! - [`keep`]: work that runs for as long as the daemon does: started again when it dies.
 //! - [`Daemon::work_on`]: work on one agent, which says in its state that it is under way.
 
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::daemon::{Daemon, Ending, left};
-use crate::desk::{Desk, Guard};
 use agentd_process::failpoint;
 use futures_util::FutureExt as _;
 use std::any::Any;
@@ -29,7 +29,7 @@ pub struct Died;
 ///
 /// What the work had locked is let go of. An agent that it had locked is read again from the journal.
 pub async fn caught<T>(name: &'static str, work: impl Future<Output = T>) -> Result<T, Died> {
-    if failpoint::mutant("panic_unnoticed") {
+    if failpoint::injected_bug("panic_unnoticed") {
         return Ok(work.await);
     }
     // Nothing is shared with the work but what has a lock, or a channel, of its own.
@@ -48,7 +48,7 @@ pub async fn caught<T>(name: &'static str, work: impl Future<Output = T>) -> Res
 
 /// Whether this task panics right now.
 pub fn is_dying() -> bool {
-    std::thread::panicking() && !failpoint::mutant("panic_unnoticed")
+    std::thread::panicking() && !failpoint::injected_bug("panic_unnoticed")
 }
 
 fn text(panic: &(dyn Any + Send)) -> &str {
@@ -91,31 +91,31 @@ impl Daemon {
     /// again, which begins the work anew where it is still needed.
     pub fn work_on(
         self: &Arc<Self>,
-        desk: &Arc<Desk>,
+        handle: &Arc<AgentHandle>,
         name: &'static str,
         work: impl Future<Output = ()> + Send + 'static,
-        undo: impl FnOnce(&mut Guard<'_>) + Send + 'static,
+        undo: impl FnOnce(&mut AgentGuard<'_>) + Send + 'static,
     ) -> AbortHandle {
-        let (daemon, desk) = (Arc::clone(self), Arc::clone(desk));
+        let (daemon, handle) = (Arc::clone(self), Arc::clone(handle));
         let task = tokio::spawn(async move {
             if caught(name, work).await.is_err() {
                 tokio::time::sleep(PAUSE).await;
-                let mut guard = desk.lock().await;
+                let mut guard = handle.lock().await;
                 undo(&mut guard);
                 guard.changed();
-                daemon.mind(&desk, &mut guard);
+                daemon.reconcile(&handle, &mut guard);
             }
         });
         task.abort_handle()
     }
 
     /// Looks at an agent again in a while: something could not be written.
-    pub fn look_again(self: &Arc<Self>, desk: &Arc<Desk>) {
-        let (daemon, desk) = (Arc::clone(self), Arc::clone(desk));
+    pub fn look_again(self: &Arc<Self>, handle: &Arc<AgentHandle>) {
+        let (daemon, handle) = (Arc::clone(self), Arc::clone(handle));
         spawn("another look at an agent", async move {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            let mut guard = desk.lock().await;
-            daemon.mind(&desk, &mut guard);
+            let mut guard = handle.lock().await;
+            daemon.reconcile(&handle, &mut guard);
         });
     }
 }

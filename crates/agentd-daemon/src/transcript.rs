@@ -102,17 +102,17 @@ impl Transcripts {
         }
     }
 
-    fn folder(&self, agent: AgentId) -> PathBuf {
-        self.layout.agent_folder(agent).join("transcripts")
+    fn dir(&self, agent: AgentId) -> PathBuf {
+        self.layout.agent_dir(agent).join("transcripts")
     }
 
     fn path(&self, agent: AgentId, conversation: ConversationId) -> PathBuf {
-        self.folder(agent).join(format!("{conversation}.jsonl"))
+        self.dir(agent).join(format!("{conversation}.jsonl"))
     }
 
     /// Those that are there from before.
     fn found(&self, agent: AgentId) -> io::Result<HashMap<ConversationId, Seq>> {
-        let entries = match std::fs::read_dir(self.folder(agent)) {
+        let entries = match std::fs::read_dir(self.dir(agent)) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HashMap::new()),
             Err(error) => return Err(error),
@@ -145,7 +145,7 @@ impl Transcripts {
             };
             let page = self.store.read(query).await.map_err(io::Error::other)?;
             if file.is_none() {
-                self.layout.make_below(&self.folder(agent))?;
+                self.layout.make_below(&self.dir(agent))?;
                 let path = self.path(agent, conversation);
                 let open = OpenOptions::new()
                     .create(true)

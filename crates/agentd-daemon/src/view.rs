@@ -2,10 +2,10 @@
 
 pub mod approvals;
 pub mod conversation;
-pub mod kin;
+pub mod subagents;
 
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::daemon::Daemon;
-use crate::desk::{Desk, Guard};
 use crate::hooks::{run, sources};
 use crate::problem::{Result, of_store};
 use crate::title;
@@ -37,7 +37,7 @@ pub fn usage(spent: &Spent) -> Usage {
     }
 }
 
-fn process(guard: &Guard<'_>) -> Process {
+fn process(guard: &AgentGuard<'_>) -> Process {
     let identity = guard.process.as_ref().and_then(|it| it.identity);
     let is_adopted = guard.process.as_ref().is_some_and(|it| it.is_adopted);
     let Some(identity) = identity else {
@@ -73,17 +73,17 @@ pub fn named(agent: Agent, displaced: Option<AgentRef>) -> Agent {
 }
 
 /// The same without what only its words tell: for one that has just been made, whose words are another's.
-pub async fn without_words(desk: &Desk) -> Agent {
-    of(&desk.lock().await)
+pub async fn without_words(handle: &AgentHandle) -> Agent {
+    of(&handle.lock().await)
 }
 
-pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
+pub async fn agent(daemon: &Daemon, handle: &AgentHandle) -> Result<Agent> {
     let (mut agent, wants_reason, known) = {
-        let guard = desk.lock().await;
+        let guard = handle.lock().await;
         let known = guard.summary.as_ref();
         let known = known.filter(|(head, _)| *head == guard.state.head);
         let mut agent = of(&guard);
-        let cwd = run::work_folder(guard.state.spec.cwd.as_deref(), daemon.layout.home());
+        let cwd = run::work_dir(guard.state.spec.cwd.as_deref(), daemon.layout.home());
         let sources = sources::of_agent(daemon, &guard.state.spec, &cwd);
         agent.broken_hooks = sources::broken(&sources);
         agent.untrusted_hooks = sources::untrusted(&sources);
@@ -95,25 +95,25 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
     let text = match known {
         Some(text) => text,
         None => {
-            let loaded = daemon.store.load(desk.id).await;
+            let loaded = daemon.store.load(handle.id).await;
             let loaded = loaded.map_err(|error| of_store(&error))?;
             let text = summary(&loaded.window);
-            desk.lock().await.summary = Some((loaded.state.head, text.clone()));
+            handle.lock().await.summary = Some((loaded.state.head, text.clone()));
             text
         }
     };
     agent.summary = Some(text).filter(|text| !text.is_empty());
-    agent.parent = kin::parent(daemon, desk).await;
+    agent.parent = subagents::parent(daemon, handle).await;
     // Those that another agent took as its name are aliases no more.
     let aliases = std::mem::take(&mut agent.aliases);
     for alias in aliases {
         let found = daemon.store.find(&alias).await;
-        if agent.archived || found.is_ok_and(|holder| holder == Some(desk.id)) {
+        if agent.archived || found.is_ok_and(|holder| holder == Some(handle.id)) {
             agent.aliases.push(alias);
         }
     }
     let held_up = match agent.phase {
-        Phase::Running => kin::held_up(daemon, desk).await,
+        Phase::Running => subagents::held_up(daemon, handle).await,
         _ => None,
     };
     if let Some(held_up) = &held_up {
@@ -121,9 +121,9 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
         agent.phase = held_up.phase;
     }
     if !agent.held {
-        agent.approvals = approvals::waiting(daemon, &desk.lock().await, None).await;
+        agent.approvals = approvals::waiting(daemon, &handle.lock().await, None).await;
     }
-    let asked = kin::approvals(daemon, desk).await;
+    let asked = subagents::approvals(daemon, handle).await;
     let asking = asked
         .iter()
         .find_map(|approval| approval.agent.as_ref()?.name.clone());
@@ -131,7 +131,7 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
     agent.error = match wants_reason {
         Reason::None => match (&held_up, asking) {
             (Some(held_up), _) if held_up.phase == Phase::Waiting => {
-                Some(kin::reason(daemon, held_up).await)
+                Some(subagents::reason(daemon, held_up).await)
             }
             (_, asking) => asking.map(|asking| {
                 let name = &agent.name;
@@ -141,32 +141,32 @@ pub async fn agent(daemon: &Daemon, desk: &Desk) -> Result<Agent> {
                 )
             }),
         },
-        Reason::Said(text) => Some(text),
-        Reason::Noted => last_note(daemon, desk.id, agent.head).await,
+        Reason::JsonBody(text) => Some(text),
+        Reason::Noted => last_note(daemon, handle.id, agent.head).await,
     };
     Ok(agent)
 }
 
 enum Reason {
     None,
-    Said(String),
+    JsonBody(String),
     Noted,
 }
 
-fn reason_of(guard: &Guard<'_>) -> Reason {
+fn reason_of(guard: &AgentGuard<'_>) -> Reason {
     let paused = guard.state.turn.as_ref().and_then(|turn| turn.paused);
     if guard.state.is_held() {
         let why = "it was imported, and is held: `agentd start` shows what it contains";
-        return Reason::Said(why.to_owned());
+        return Reason::JsonBody(why.to_owned());
     }
     match (guard.state.phase(), paused) {
-        (Phase::Waiting, Some(PauseReason::Crash)) => Reason::Said(format!(
+        (Phase::Waiting, Some(PauseReason::Crash)) => Reason::JsonBody(format!(
             "its process died in the middle of a turn; go on with `agentd continue {}`",
             guard.state.name
         )),
-        (Phase::Failed, _) if is_lost(guard) => Reason::Said(LOST.to_owned()),
+        (Phase::Failed, _) if is_lost(guard) => Reason::JsonBody(LOST.to_owned()),
         (Phase::Waiting | Phase::Failed, _) => Reason::Noted,
-        (Phase::AwaitingApproval, _) => Reason::Said(format!(
+        (Phase::AwaitingApproval, _) => Reason::JsonBody(format!(
             "a call waits for your approval: `agentd approve {0}`, or `agentd deny {0}`",
             guard.state.name
         )),
@@ -175,7 +175,7 @@ fn reason_of(guard: &Guard<'_>) -> Reason {
 }
 
 /// The last turn was given up; the agent itself is well.
-fn is_lost(guard: &Guard<'_>) -> bool {
+fn is_lost(guard: &AgentGuard<'_>) -> bool {
     let last = guard.state.last_turn_here();
     let is_lost = last.is_some_and(|turn| turn.status == TurnStatus::Lost);
     is_lost && guard.state.failed.is_none()
@@ -194,7 +194,7 @@ pub async fn last_note(daemon: &Daemon, agent: AgentId, head: Seq) -> Option<Str
     notes.next()
 }
 
-fn of(guard: &Guard<'_>) -> Agent {
+fn of(guard: &AgentGuard<'_>) -> Agent {
     let state = &guard.state;
     let current = state.tree.current_conversation();
     let last = state.last_turn_here();
@@ -234,7 +234,7 @@ fn of(guard: &Guard<'_>) -> Agent {
         approvals: Vec::new(),
         tasks: state.tasks.running().map(|(id, _)| *id).collect(),
         parent: None,
-        children: kin::children(state),
+        children: subagents::children(state),
         archived: state.archived,
         stopped: state.stopped,
         held: state.is_held(),
@@ -245,15 +245,15 @@ fn of(guard: &Guard<'_>) -> Agent {
     }
 }
 
-/// A line of the list; `desk` where the agent is at hand.
-pub async fn line(daemon: &Daemon, row: AgentRow, desk: Option<&Desk>) -> AgentLine {
-    let held_up = match (row.phase, desk) {
-        (Phase::Running, Some(desk)) => kin::held_up(daemon, desk).await,
+/// A line of the list; `handle` where the agent is at hand.
+pub async fn line(daemon: &Daemon, row: AgentRow, handle: Option<&AgentHandle>) -> AgentLine {
+    let held_up = match (row.phase, handle) {
+        (Phase::Running, Some(handle)) => subagents::held_up(daemon, handle).await,
         _ => None,
     };
     let approvals = match row.phase {
-        Phase::AwaitingApproval => match daemon.desk(row.id).await {
-            Ok(desk) => approvals::waiting(daemon, &desk.lock().await, None).await,
+        Phase::AwaitingApproval => match daemon.handle(row.id).await {
+            Ok(handle) => approvals::waiting(daemon, &handle.lock().await, None).await,
             Err(_) => Vec::new(),
         },
         _ => Vec::new(),
@@ -262,8 +262,8 @@ pub async fn line(daemon: &Daemon, row: AgentRow, desk: Option<&Desk>) -> AgentL
         Some(parent) => Some(daemon.reference(parent).await),
         None => None,
     };
-    let process = match desk {
-        Some(desk) => process(&desk.lock().await),
+    let process = match handle {
+        Some(handle) => process(&handle.lock().await),
         None => Process {
             state: match row.phase {
                 Phase::Stopped | Phase::Failed => ProcessState::Down,

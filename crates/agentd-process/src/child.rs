@@ -1,6 +1,6 @@
 //! A process that was started here, and that only we can reap.
 
-use crate::births;
+use crate::children;
 use crate::error::{Error, Result};
 use crate::identity::Identity;
 use crate::signal;
@@ -48,7 +48,7 @@ impl Child {
         drop(self.inner.stdin.take());
         let pid = self.inner.id();
         self.ended()?;
-        let status = births::bury(pid, || self.inner.wait());
+        let status = children::on_exit(pid, || self.inner.wait());
         status
             .map(Exit::of)
             .map_err(|source| self.cannot_wait(source))
@@ -87,7 +87,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        births::bury(self.inner.id(), || {});
+        children::on_exit(self.inner.id(), || {});
     }
 }
 

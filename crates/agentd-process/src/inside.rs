@@ -26,7 +26,7 @@ pub fn is_in_task(pid: u32) -> Result<bool> {
 pub enum Around {
     /// No task.
     Nothing,
-    /// The task with this folder.
+    /// The task with this directory.
     Task(PathBuf),
     /// It may be a part of a task: it has left its shim, is in a PID namespace of its own, or an ancestor says of
     /// itself what is not so.
@@ -55,13 +55,13 @@ pub fn task_around(pid: u32) -> Result<Around> {
                 around => around,
             });
         }
-        if let Some(folder) = shim::folder_of(at) {
+        if let Some(task_dir) = shim::dir_of(at) {
             let identity = Identity {
                 pid: at,
                 start_ticks: stat.start_ticks,
             };
-            around = match task::is_shim_of(&folder, identity) {
-                true => Around::Task(folder),
+            around = match task::is_shim_of(&task_dir, identity) {
+                true => Around::Task(task_dir),
                 false => Around::InDoubt,
             };
         }

@@ -3,7 +3,7 @@
 //! The only room that starts or signals processes. It may **not** know what an agent is.
 //!
 //! - [`Identity`]: a pid together with its start time.
-//! - [`Start`]: a program to run, in a group or a session of its [`Own`]; [`Child`]: one that was
+//! - [`Start`]: a program to run, in a group or a session of its [`Ownership`]; [`Child`]: one that was
 //!   started here.
 //! - [`signal()`] and [`signal_group`]: to that very process or its group, or to nobody.
 //! - [`kill_tree`]: the end of a process and of all that it started, up to the next shim;
@@ -12,10 +12,10 @@
 //! - [`failpoint`]: places where the lab can hold a process still, or end it.
 //! - [`task`]: a process tree that outlives whoever had it started; [`shim`]: what looks after it.
 
-mod births;
 mod boot;
 mod cgroup;
 mod child;
+mod children;
 mod error;
 pub mod failpoint;
 mod identity;
@@ -39,7 +39,7 @@ pub use inside::{Around, is_in_task, task_around};
 pub use peer::Peer;
 pub use reap::{adopt_orphans, kill_orphans, reap_orphans};
 pub use signal::{Delivery, Signal, signal, signal_group};
-pub use start::{Own, Start};
+pub use start::{Ownership, Start};
 pub use task::ended;
 pub use tree::{descendants, kill_descendants, kill_tree};
 

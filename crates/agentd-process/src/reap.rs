@@ -1,6 +1,6 @@
 //! Orphans: whoever has lost its parent comes to us, and is buried by us.
 
-use crate::births;
+use crate::children;
 use crate::error::{Error, Result};
 use crate::shim;
 use crate::snapshot::Snapshot;
@@ -19,7 +19,7 @@ pub fn adopt_orphans() -> Result<()> {
 
 /// Reaps those children that have ended, but for the ones that somebody here waits for.
 pub fn reap_orphans() -> Result<()> {
-    births::with(|is_waited_for| {
+    children::with(|is_waited_for| {
         let snapshot = Snapshot::take()?;
         let me = std::process::id();
         let ended = snapshot.all_that(|stat| stat.parent == me && stat.has_ended());
@@ -42,7 +42,7 @@ pub fn kill_orphans(name: &str, value: &str) -> Result<()> {
     let entry = format!("{name}={value}");
     let mut hunt = Hunt::new([], |snapshot: &Snapshot| {
         let me = std::process::id();
-        births::with(|is_waited_for| {
+        children::with(|is_waited_for| {
             let orphans = snapshot.all_that(|stat| stat.parent == me);
             let orphans = orphans.filter(|one| !is_waited_for(one.pid));
             let orphans = orphans.filter(|one| has_entry(one.pid, entry.as_bytes()));

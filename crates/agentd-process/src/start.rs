@@ -1,7 +1,7 @@
 //! Starting a program.
 
-use crate::births;
 use crate::child::Child;
+use crate::children;
 use crate::error::{Error, Result};
 use crate::identity::Identity;
 use rustix::process::setsid;
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 /// What a program has for itself, and does not share with us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Own {
+pub enum Ownership {
     /// A process group: a terminal's Ctrl-C does not reach it, and it can be ended together with what
     /// it starts.
     #[default]
@@ -36,7 +36,7 @@ pub struct Start {
     pub stdin: Stdio,
     pub stdout: Stdio,
     pub stderr: Stdio,
-    pub own: Own,
+    pub own: Ownership,
 }
 
 impl Start {
@@ -50,7 +50,7 @@ impl Start {
             stdin: Stdio::null(),
             stdout: Stdio::null(),
             stderr: Stdio::null(),
-            own: Own::default(),
+            own: Ownership::default(),
         }
     }
 
@@ -64,16 +64,16 @@ impl Start {
             .stdout(self.stdout)
             .stderr(self.stderr);
         match self.own {
-            Own::Group => {
+            Ownership::Group => {
                 command.process_group(0);
             }
-            Own::Session => begin_session(&mut command),
-            Own::Nothing => {}
+            Ownership::Session => begin_session(&mut command),
+            Ownership::Nothing => {}
         }
         if let Some(cwd) = self.cwd {
             command.current_dir(cwd);
         }
-        let child = births::spawn(&mut command).map_err(|source| Error::CannotStart {
+        let child = children::spawn(&mut command).map_err(|source| Error::CannotStart {
             program: self.program,
             source,
         })?;

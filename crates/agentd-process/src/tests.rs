@@ -1,7 +1,9 @@
 //! Tests with real processes.
 
 use crate::stat::{self, Stat};
-use crate::{Child, Delivery, Error, Exit, Identity, Own, Signal, Start, signal, signal_group};
+use crate::{
+    Child, Delivery, Error, Exit, Identity, Ownership, Signal, Start, signal, signal_group,
+};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -50,7 +52,7 @@ fn we_are_alive_and_always_the_same() {
 #[test]
 fn a_program_has_what_it_is_given_for_itself() {
     let us = stat::read(std::process::id()).unwrap().unwrap();
-    for own in [Own::Group, Own::Session, Own::Nothing] {
+    for own in [Ownership::Group, Ownership::Session, Ownership::Nothing] {
         let mut start = shell("read -r line");
         start.stdin = Stdio::piped();
         start.own = own;
@@ -58,9 +60,9 @@ fn a_program_has_what_it_is_given_for_itself() {
         let pid = child.identity().pid;
         let found = stat::read(pid).unwrap().unwrap();
         let expected = match own {
-            Own::Group => (pid, us.session),
-            Own::Session => (pid, pid),
-            Own::Nothing => (us.group, us.session),
+            Ownership::Group => (pid, us.session),
+            Ownership::Session => (pid, pid),
+            Ownership::Nothing => (us.group, us.session),
         };
         assert_eq!((found.group, found.session), expected, "{own:?}");
         drop(child.take_stdin());

@@ -55,7 +55,7 @@ pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
 pub fn serve(listener: &TcpListener, hosts: &Arc<Hosts>) -> ! {
     let room = Arc::new(Room::default());
     loop {
-        let place = Room::take(&room);
+        let permit = Room::take(&room);
         let Ok((client, _)) = listener.accept() else {
             // tidy: polls until there are descriptors again
             std::thread::sleep(PAUSE);
@@ -65,7 +65,7 @@ pub fn serve(listener: &TcpListener, hosts: &Arc<Hosts>) -> ! {
         let lead = move || {
             // Whatever went wrong, the connection is closed.
             let _closed = lead(&client, &hosts);
-            drop(place);
+            drop(permit);
         };
         // Without a thread the connection is closed.
         drop(std::thread::Builder::new().spawn(lead));
@@ -87,18 +87,18 @@ impl Default for Room {
     }
 }
 
-struct Place(Arc<Room>);
+struct Permit(Arc<Room>);
 
 impl Room {
-    fn take(room: &Arc<Self>) -> Place {
+    fn take(room: &Arc<Self>) -> Permit {
         let left = room.left.lock().unwrap_or_else(PoisonError::into_inner);
         let left = room.freed.wait_while(left, |left| *left == 0);
         *left.unwrap_or_else(PoisonError::into_inner) -= 1;
-        Place(Arc::clone(room))
+        Permit(Arc::clone(room))
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         *self.0.left.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.0.freed.notify_one();

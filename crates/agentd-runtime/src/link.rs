@@ -13,7 +13,7 @@ pub use hooks::LinkHooks;
 pub use journal::LinkJournal;
 
 use agentd_core::event::{Event, NewEvent};
-use agentd_core::hook::{Fire, Verdict};
+use agentd_core::hook::{HookInvocation, Verdict};
 use agentd_core::id::{AgentId, RuntimeId, TryId, TurnId};
 use agentd_core::link::{Answer, Draft, Keys, Order, Question, Refusal, Secret, Welcome};
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ enum Ask {
     Append(Vec<NewEvent>, Option<TryId>),
     Draft(Draft),
     Question(Question, oneshot::Sender<Answer>),
-    Fire(Box<Fire>, oneshot::Sender<Verdict>),
+    InvokeHooks(Box<HookInvocation>, oneshot::Sender<Verdict>),
     Keys(Keys),
 }
 

@@ -114,9 +114,9 @@ pub enum Error {
     #[error(
         "the journal in {} is missing or empty, and {why}; put journal.db back from a backup, or run \
          `agentd verify --repair` to go on with what is left",
-        .folder.display()
+        .dir.display()
     )]
-    NoJournal { folder: PathBuf, why: String },
+    NoJournal { dir: PathBuf, why: String },
     #[error(
         "a repair of the journal was cut off; run `agentd verify --repair` again to complete it"
     )]
@@ -163,18 +163,18 @@ pub enum Error {
 pub enum Disk {
     #[error("the disk is full; free some space, work goes on by itself then")]
     Full,
-    #[error("the state folder is read-only; make it writable, work goes on by itself then")]
+    #[error("the state directory is read-only; make it writable, work goes on by itself then")]
     ReadOnly,
     #[error("another program holds the journal locked; close it, work goes on by itself then")]
     Locked,
     #[error("the disk failed ({0}); check it, work goes on by itself when it answers again")]
     Io(Arc<rusqlite::Error>),
     #[error(
-        "the journal's file cannot be opened ({0}); check the state folder and its permissions"
+        "the journal's file cannot be opened ({0}); check the state directory and its permissions"
     )]
     CannotOpen(Arc<rusqlite::Error>),
-    #[error("the state folder cannot be made ({0}); check its path and permissions")]
-    Folder(Arc<std::io::Error>),
+    #[error("the state directory cannot be made ({0}); check its path and permissions")]
+    Dir(Arc<std::io::Error>),
     #[error("the journal cannot be opened again: {0}")]
     Reopen(String),
     #[error(

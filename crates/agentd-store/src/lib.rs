@@ -14,5 +14,5 @@ pub mod sqlite;
 mod store;
 
 pub use error::{Disk, Error, Result, Unreadable};
-pub use sqlite::{Hit, Mutants, Options, Points, Repaired, SqliteStore};
+pub use sqlite::{Failpoints, Hit, InjectedBugs, Options, Repaired, SqliteStore};
 pub use store::*;

@@ -119,10 +119,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// For when nothing is going on: whatever only speeds up writing goes to its place, so that the next
     /// start has less to read. Does nothing where somebody is in the way.
-    async fn rest(&self) -> Result<()>;
+    async fn checkpoint(&self) -> Result<()>;
 
     /// Waits until everything derived (snapshots, search) has caught up with the journal.
-    async fn settle(&self) -> Result<()>;
+    async fn wait_caught_up(&self) -> Result<()>;
 }
 
 /// The right to write one agent. A newer one makes it stale.

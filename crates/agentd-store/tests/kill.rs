@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 const AGENTS: u8 = 3;
-const FOLDER: &str = "AGENTD_KILL_FOLDER";
+const DIR: &str = "AGENTD_KILL_DIR";
 const CLOCK: &str = "AGENTD_KILL_CLOCK";
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -68,7 +68,7 @@ fn say(words: std::fmt::Arguments<'_>) {
 /// Not a test: the process that is killed. Without its variables there is nothing to do.
 #[test]
 fn the_process_that_is_killed() {
-    let Some(folder) = std::env::var_os(FOLDER) else {
+    let Some(dir) = std::env::var_os(DIR) else {
         return;
     };
     let clock: i64 = std::env::var(CLOCK).unwrap().parse().unwrap();
@@ -77,7 +77,7 @@ fn the_process_that_is_killed() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let store = SqliteStore::open(Options::new(PathBuf::from(folder))).unwrap();
+        let store = SqliteStore::open(Options::new(PathBuf::from(dir))).unwrap();
         let mut writers = tokio::task::JoinSet::new();
         for n in 0..AGENTS {
             writers.spawn(write_for_ever(store.clone(), n, clock));
@@ -173,10 +173,10 @@ impl Heard {
     }
 }
 
-fn start(folder: &Path, clock: i64) -> Child {
+fn start(dir: &Path, clock: i64) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["the_process_that_is_killed", "--exact", "--nocapture"])
-        .env(FOLDER, folder)
+        .env(DIR, dir)
         .env(CLOCK, clock.to_string())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -185,8 +185,8 @@ fn start(folder: &Path, clock: i64) -> Child {
 }
 
 /// Kills a child after it has acknowledged so many appends.
-fn kill_after(acks: u64, folder: &Path, clock: i64, heard: &mut Heard) {
-    let mut child = start(folder, clock);
+fn kill_after(acks: u64, dir: &Path, clock: i64, heard: &mut Heard) {
+    let mut child = start(dir, clock);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let enough = heard.acks + acks;
     while heard.acks < enough {
@@ -229,8 +229,8 @@ async fn notes(store: &SqliteStore, n: u8) -> Vec<String> {
 }
 
 /// Nothing acknowledged is missing, and what was not acknowledged can be sent again and is there once.
-async fn check(folder: &Path, heard: &Heard, clock: i64, thorough: bool) {
-    let store = SqliteStore::open(Options::new(folder)).unwrap();
+async fn check(dir: &Path, heard: &Heard, clock: i64, thorough: bool) {
+    let store = SqliteStore::open(Options::new(dir)).unwrap();
     for (&n, &acked) in &heard.acked {
         let head = store.load(agent(n)).await.unwrap();
         assert_eq!(head.damage, None);

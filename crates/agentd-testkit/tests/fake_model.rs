@@ -160,8 +160,8 @@ fn a_scenario_answers_by_the_words_of_the_prompt() {
         {"when": "weather", "replies": ["say rain"]},
         {"when": "any", "replies": ["fail 529 | say who knows"]}
     ]"#;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("scenario.json");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("scenario.json");
     std::fs::write(&path, scenario).unwrap();
     let model = FakeModel::with_scenario(&path).unwrap();
     for format in FORMATS {
@@ -240,8 +240,8 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 
 #[test]
 fn the_program_tells_its_port_records_requests_and_ends_with_its_input() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
     std::fs::write(at("s.json"), r#"[{"when": "any", "replies": ["say hi"]}]"#).unwrap();
     let (port_file, record) = (at("port"), at("record"));
     let mut program = Program::start(&[

@@ -11,7 +11,7 @@ use agentd_core::event::{Event, Kind, Position};
 use agentd_core::state::{AgentState, Applied};
 use agentd_core::window::{Skeleton, Window};
 use agentd_testkit::journal::ops::ops;
-use agentd_testkit::journal::{Journals, adversarial, world::World};
+use agentd_testkit::journal::{Journals, adversarial, driver::JournalDriver};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use std::cell::RefCell;
@@ -66,7 +66,9 @@ fn check_every_cut(journals: &Journals) -> Result<(), TestCaseError> {
 #[test]
 fn a_snapshot_and_its_tail_fold_to_the_same() {
     TestRunner::new(agentd_testkit::cases(1_500))
-        .run(&ops(50), |ops| check_every_cut(&World::run(&ops).journals))
+        .run(&ops(50), |ops| {
+            check_every_cut(&JournalDriver::run(&ops).journals)
+        })
         .unwrap();
 }
 
@@ -84,7 +86,7 @@ fn the_same_holds_for_journals_that_nobody_should_write() {
 fn events_survive_json() {
     TestRunner::new(agentd_testkit::cases(500))
         .run(&ops(40), |ops| {
-            for events in World::run(&ops).journals.agents.values() {
+            for events in JournalDriver::run(&ops).journals.agents.values() {
                 for event in events {
                     let line = serde_json::to_string(event).unwrap();
                     let again: Event = serde_json::from_str(&line).unwrap();
@@ -102,12 +104,12 @@ fn the_journals_hold_stops_rests_and_resets_that_ended_and_that_did_not() {
     let seen = RefCell::new(BTreeMap::<&str, u32>::new());
     TestRunner::new(agentd_testkit::cases(5_000))
         .run(&ops(60), |ops| {
-            let world = World::run(&ops);
-            for event in world.journals.agents.values().flatten() {
+            let driver = JournalDriver::run(&ops);
+            for event in driver.journals.agents.values().flatten() {
                 *seen.borrow_mut().entry(event.kind().name()).or_default() += 1;
             }
-            for (agent, events) in &world.journals.agents {
-                let state = world.journals.state(*agent, events.len());
+            for (agent, events) in &driver.journals.agents {
+                let state = driver.journals.state(*agent, events.len());
                 prop_assert_eq!(state.anomalies, 0);
             }
             Ok(())

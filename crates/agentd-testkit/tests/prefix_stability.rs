@@ -14,8 +14,8 @@ use agentd_core::id::Seq;
 use agentd_core::message::Wire;
 use agentd_core::window::{Entry, Item};
 use agentd_core::wire;
+use agentd_testkit::journal::driver::{JournalDriver, Sent};
 use agentd_testkit::journal::ops::{Op, ops};
-use agentd_testkit::journal::world::{Sent, World};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use serde_json::Value;
@@ -56,8 +56,8 @@ fn may_change(event: &Event) -> bool {
     )
 }
 
-fn check(world: &World, compared: &Cell<u64>) -> Result<(), TestCaseError> {
-    let answers = world.sent.iter();
+fn check(driver: &JournalDriver, compared: &Cell<u64>) -> Result<(), TestCaseError> {
+    let answers = driver.sent.iter();
     let answers: Vec<&Sent> = answers
         .filter(|sent| sent.request.purpose == Purpose::Answer)
         .collect();
@@ -65,7 +65,7 @@ fn check(world: &World, compared: &Cell<u64>) -> Result<(), TestCaseError> {
         for earlier in answers.iter().take(index) {
             let comparable = earlier.agent == later.agent
                 && earlier.conversation == later.conversation
-                && !world.journals.of(later.agent)[earlier.at..later.at]
+                && !driver.journals.of(later.agent)[earlier.at..later.at]
                     .iter()
                     .any(may_change);
             if comparable {
@@ -88,7 +88,7 @@ fn a_later_request_begins_with_the_earlier_one() {
                 .into_iter()
                 .filter(|op| !matches!(op, Op::Window(_) | Op::Switch(_) | Op::Restart { .. }))
                 .collect();
-            check(&World::run(&calm), &compared)
+            check(&JournalDriver::run(&calm), &compared)
         })
         .unwrap();
     assert!(compared.get() > 10_000, "only {} pairs", compared.get());
@@ -99,13 +99,13 @@ fn a_later_request_begins_with_the_earlier_one() {
 fn a_restart_at_rest_leaves_the_request_as_it_was() {
     TestRunner::new(agentd_testkit::cases(1_000))
         .run(&ops(40), |ops| {
-            let mut world = World::run(&ops);
-            world.settle();
-            let (_, before) = world.fold();
-            world.apply(&Op::Restart {
+            let mut driver = JournalDriver::run(&ops);
+            driver.run_until_idle();
+            let (_, before) = driver.fold();
+            driver.apply(&Op::Restart {
                 partial: Default::default(),
             });
-            let (_, after) = world.fold();
+            let (_, after) = driver.fold();
             for wire in Wire::ALL {
                 let context = agentd_testkit::journal::context(wire);
                 let request = |window| agentd_core::request::answer(window, &context);
@@ -123,12 +123,12 @@ fn reset_and_undo_leave_the_next_request_as_it_would_have_been() {
     let compared = Cell::new(0_u64);
     TestRunner::new(agentd_testkit::cases(2_000))
         .run(&ops(40), |ops| {
-            let mut world = World::run(&ops);
-            world.settle();
-            let before = world.fold();
+            let mut driver = JournalDriver::run(&ops);
+            driver.run_until_idle();
+            let before = driver.fold();
             let old = before.0.tree.current();
-            world.apply(&Op::Reset { keep_queue: false });
-            let (_, fresh) = world.fold();
+            driver.apply(&Op::Reset { keep_queue: false });
+            let (_, fresh) = driver.fold();
             // It is told of the tasks that go on, and of nothing else.
             let tasks = usize::from(before.0.tasks.running().len() > 0);
             let told = |item: &Item| matches!(item.entry, Entry::Notice(_));
@@ -136,8 +136,8 @@ fn reset_and_undo_leave_the_next_request_as_it_would_have_been() {
                 fresh.items().len() == tasks && fresh.items().iter().all(told),
                 "an old message in a new conversation"
             );
-            world.apply(&Op::Undo);
-            let after = world.fold();
+            driver.apply(&Op::Undo);
+            let after = driver.fold();
             prop_assert_eq!(after.0.tree.current(), old);
             prop_assert_eq!(before.1.items(), after.1.items());
             prop_assert_eq!(before.1.context(), after.1.context());
@@ -153,17 +153,17 @@ fn reset_and_undo_leave_the_next_request_as_it_would_have_been() {
 fn later_events_never_change_an_earlier_window() {
     TestRunner::new(agentd_testkit::cases(500))
         .run(&ops(40), |ops| {
-            let world = World::run(&ops);
-            for (agent, events) in &world.journals.agents {
-                let state = world.journals.state(*agent, events.len());
+            let driver = JournalDriver::run(&ops);
+            for (agent, events) in &driver.journals.agents {
+                let state = driver.journals.state(*agent, events.len());
                 for len in 1..=events.len() {
-                    let then = world.journals.state(*agent, len);
+                    let then = driver.journals.state(*agent, len);
                     let Some(current) = then.tree.current() else {
                         continue;
                     };
                     let through = Seq(len as u64);
-                    let now = world.journals.window(*agent, &state, current, through);
-                    let then = world.journals.window(*agent, &then, current, through);
+                    let now = driver.journals.window(*agent, &state, current, through);
+                    let then = driver.journals.window(*agent, &then, current, through);
                     prop_assert_eq!(now, then);
                 }
             }

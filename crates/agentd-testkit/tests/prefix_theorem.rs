@@ -10,7 +10,7 @@
 )]
 
 use agentd_core::repair::Repair;
-use agentd_testkit::journal::{adversarial, ops, world::World};
+use agentd_testkit::journal::{adversarial, driver::JournalDriver, ops};
 use agentd_testkit::theorem::{Seen, check_prefixes};
 use proptest::test_runner::{TestCaseError, TestRunner};
 use std::cell::RefCell;
@@ -24,9 +24,9 @@ fn holds_for_journals_that_our_machine_writes() {
     let seen = RefCell::new(Seen::default());
     runner()
         .run(&ops::ops(40), |ops| {
-            let world = World::run(&ops);
-            for agent in world.journals.agents.keys() {
-                check_prefixes(&world.journals, *agent, &mut seen.borrow_mut())
+            let driver = JournalDriver::run(&ops);
+            for agent in driver.journals.agents.keys() {
+                check_prefixes(&driver.journals, *agent, &mut seen.borrow_mut())
                     .map_err(TestCaseError::fail)?;
             }
             Ok(())

@@ -16,7 +16,7 @@ use agentd_core::state::AgentState;
 use agentd_core::time::Timestamp;
 use agentd_core::window::Window;
 use agentd_testkit::journal::ops::{FactOp, Op, PrepareOp, ReplyOp, op, ops, reply};
-use agentd_testkit::journal::{Journals, world::World};
+use agentd_testkit::journal::{Journals, driver::JournalDriver};
 use agentd_testkit::theorem::{Seen, check_prefixes};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -59,14 +59,14 @@ fn after_recovery_repair_is_the_identity() {
     );
     TestRunner::new(agentd_testkit::cases(10_000))
         .run(&(ops(30), reply(), facts), |(ops, partial, facts)| {
-            let mut world = World::run(&ops);
-            let agent = world.agent;
-            for len in 1..=world.journals.of(agent).len() {
-                let mut journals = cut(&world.journals, agent, len);
+            let mut driver = JournalDriver::run(&ops);
+            let agent = driver.agent;
+            for len in 1..=driver.journals.of(agent).len() {
+                let mut journals = cut(&driver.journals, agent, len);
                 let Some((state, window)) = fold(&journals, agent) else {
                     continue;
                 };
-                let facts = world.facts(&state, After::Crash, &partial, &facts);
+                let facts = driver.facts(&state, After::Crash, &partial, &facts);
                 let at = Timestamp::from_millis(0);
                 let recovery = recover(&state, &window, &facts, at);
                 prop_assert!(recovery.running.is_empty());
@@ -121,8 +121,8 @@ fn check_recovered(
 fn nothing_the_machine_sends_needs_a_repair() {
     TestRunner::new(agentd_testkit::cases(10_000))
         .run(&ops(40), |ops| {
-            let world = World::run(&ops);
-            for sent in &world.sent {
+            let driver = JournalDriver::run(&ops);
+            for sent in &driver.sent {
                 prop_assert!(
                     sent.request.repairs.is_empty(),
                     "{:?} at event {}",
@@ -140,13 +140,13 @@ fn nothing_the_machine_sends_needs_a_repair() {
 fn every_turn_ends_once_the_world_calms_down() {
     TestRunner::new(agentd_testkit::cases(10_000))
         .run(&ops(40), |ops| {
-            let mut world = World::run(&ops);
-            world.settle();
-            let agent = world.machine().agent();
+            let mut driver = JournalDriver::run(&ops);
+            driver.run_until_idle();
+            let agent = driver.machine().agent();
             prop_assert!(agent.turn.is_none(), "{:?}", agent.turn);
             prop_assert_eq!(agent.inbox.waiting().len(), 0);
             prop_assert_eq!(agent.anomalies, 0);
-            one_end_for_each_turn(&world.journals)
+            one_end_for_each_turn(&driver.journals)
         })
         .unwrap();
 }
@@ -179,9 +179,9 @@ fn one_end_for_each_turn(journals: &Journals) -> Result<(), TestCaseError> {
 fn each_call_is_started_at_most_once_and_has_one_result() {
     TestRunner::new(agentd_testkit::cases(10_000))
         .run(&ops(40), |ops| {
-            let mut world = World::run(&ops);
-            world.settle();
-            for (agent, events) in &world.journals.agents {
+            let mut driver = JournalDriver::run(&ops);
+            driver.run_until_idle();
+            for (agent, events) in &driver.journals.agents {
                 let mut started = std::collections::BTreeMap::new();
                 let mut results = std::collections::BTreeMap::new();
                 for event in events {
@@ -197,9 +197,9 @@ fn each_call_is_started_at_most_once_and_has_one_result() {
                 }
                 prop_assert!(started.values().all(|n| *n == 1), "{:?}", started);
                 prop_assert!(results.values().all(|n| *n == 1), "{:?}", results);
-                // An agent that the world forked away from is left in the middle of what it did.
+                // An agent that the driver forked away from is left in the middle of what it did.
                 let all = started.keys().all(|call| results.contains_key(call));
-                prop_assert!(all || *agent != world.agent);
+                prop_assert!(all || *agent != driver.agent);
             }
             Ok(())
         })
@@ -209,25 +209,25 @@ fn each_call_is_started_at_most_once_and_has_one_result() {
 /// goose#7827, #7785, #11909: three tools, killed in the third; the first two results stay.
 #[test]
 fn a_crash_in_the_third_of_three_tools_keeps_the_first_two() {
-    let mut world = World::new();
+    let mut driver = JournalDriver::new();
     let three = ReplyOp {
         calls: vec!["x", "y", "z"],
         ..ReplyOp::default()
     };
-    world.apply(&prompt());
-    world.apply(&Op::Reply(three));
+    driver.apply(&prompt());
+    driver.apply(&Op::Reply(three));
     for _ in 0..3 {
-        world.apply(&Op::Prepare(PrepareOp::Run));
+        driver.apply(&Op::Prepare(PrepareOp::Run));
     }
-    world.apply(&finish());
-    world.apply(&finish());
-    world.apply(&Op::Crash {
+    driver.apply(&finish());
+    driver.apply(&finish());
+    driver.apply(&Op::Crash {
         partial: ReplyOp::default(),
         facts: vec![FactOp::Unknown],
     });
-    let outcomes: Vec<_> = world
+    let outcomes: Vec<_> = driver
         .journals
-        .of(world.agent)
+        .of(driver.agent)
         .iter()
         .filter_map(|event| match &event.body {
             Body::ResultAdded(result) => Some(result.outcome),
@@ -236,22 +236,22 @@ fn a_crash_in_the_third_of_three_tools_keeps_the_first_two() {
         .collect();
     use agentd_core::message::CallOutcome::{Ok, Unknown};
     assert_eq!(outcomes, [Ok, Ok, Unknown]);
-    assert!(world.sent.last().unwrap().request.repairs.is_empty());
+    assert!(driver.sent.last().unwrap().request.repairs.is_empty());
 }
 
 /// A turn whose process dies each time is given up after three tries in all.
 #[test]
 fn a_turn_that_crashes_each_time_is_lost_after_three_tries() {
-    let mut world = World::new();
-    world.apply(&prompt());
+    let mut driver = JournalDriver::new();
+    driver.apply(&prompt());
     for _ in 0..5 {
-        world.apply(&Op::Crash {
+        driver.apply(&Op::Crash {
             partial: ReplyOp::default(),
             facts: vec![],
         });
     }
-    assert_eq!(world.sent.len(), 3, "no fourth request");
-    let last = world.machine().agent().last_turn.clone().unwrap();
+    assert_eq!(driver.sent.len(), 3, "no fourth request");
+    let last = driver.machine().agent().last_turn.clone().unwrap();
     assert_eq!(last.status, TurnStatus::Lost);
 }
 
@@ -259,15 +259,15 @@ fn a_turn_that_crashes_each_time_is_lost_after_three_tries() {
 /// and the model sees it, and is told once.
 #[test]
 fn what_was_cut_off_is_kept_marked_and_told_once() {
-    let mut world = World::new();
-    world.apply(&prompt());
+    let mut driver = JournalDriver::new();
+    driver.apply(&prompt());
     let partial = ReplyOp {
         texts: 1,
         ..ReplyOp::default()
     };
     let facts = vec![];
-    world.apply(&Op::Crash { partial, facts });
-    let events = world.journals.of(world.agent);
+    driver.apply(&Op::Crash { partial, facts });
+    let events = driver.journals.of(driver.agent);
     let cut: Vec<_> = events
         .iter()
         .filter(|event| {
@@ -276,13 +276,13 @@ fn what_was_cut_off_is_kept_marked_and_told_once() {
         .collect();
     assert_eq!(cut.len(), 1);
     let words = cut[0].body.words();
-    let sent = &world.sent.last().unwrap().request;
+    let sent = &driver.sent.last().unwrap().request;
     let body = agentd_core::wire::encode(sent).to_string();
     assert!(words.iter().all(|word| body.contains(word.as_str())));
     let notices = events.iter().filter(|e| e.kind() == Kind::Notice).count();
     assert_eq!(notices, 1);
     let mut seen = Seen::default();
-    check_prefixes(&world.journals, world.agent, &mut seen).unwrap();
+    check_prefixes(&driver.journals, driver.agent, &mut seen).unwrap();
 }
 
 /// goose#11996: after an interrupt the next prompt is answered, not the old task resumed.
@@ -290,16 +290,16 @@ fn what_was_cut_off_is_kept_marked_and_told_once() {
 fn after_an_interrupt_the_next_prompt_is_answered() {
     TestRunner::new(agentd_testkit::cases(1_000))
         .run(&prop::collection::vec(op(), 0..20), |ops| {
-            let mut world = World::run(&ops);
-            world.settle();
-            world.apply(&prompt());
-            let asked = world.sent.len();
-            world.apply(&Op::Interrupt);
-            prop_assert!(world.machine().agent().turn.is_none(), "the turn is over");
-            prop_assert_eq!(world.sent.len(), asked, "nothing new was started");
-            world.apply(&prompt());
-            prop_assert_eq!(world.sent.len(), asked + 1);
-            let request = &world.sent.last().unwrap().request;
+            let mut driver = JournalDriver::run(&ops);
+            driver.run_until_idle();
+            driver.apply(&prompt());
+            let asked = driver.sent.len();
+            driver.apply(&Op::Interrupt);
+            prop_assert!(driver.machine().agent().turn.is_none(), "the turn is over");
+            prop_assert_eq!(driver.sent.len(), asked, "nothing new was started");
+            driver.apply(&prompt());
+            prop_assert_eq!(driver.sent.len(), asked + 1);
+            let request = &driver.sent.last().unwrap().request;
             let last = request.messages.last().unwrap();
             let first = last.blocks.first();
             let is_prompt = matches!(first, Some(agentd_core::message::Block::Text { .. }));
@@ -327,20 +327,20 @@ fn finish() -> Op {
 /// goose#9037, goose#9042, claude-code#65360: a queued prompt outlives an interrupt, and is answered.
 #[test]
 fn a_queued_prompt_survives_an_interrupt() {
-    let mut world = World::new();
-    world.apply(&prompt());
-    world.apply(&prompt());
-    assert_eq!(world.machine().agent().inbox.waiting().len(), 1);
-    world.apply(&Op::Interrupt);
-    let last = world.machine().agent().last_turn.clone().unwrap();
+    let mut driver = JournalDriver::new();
+    driver.apply(&prompt());
+    driver.apply(&prompt());
+    assert_eq!(driver.machine().agent().inbox.waiting().len(), 1);
+    driver.apply(&Op::Interrupt);
+    let last = driver.machine().agent().last_turn.clone().unwrap();
     assert_eq!(last.status, TurnStatus::Interrupted);
     assert_eq!(
-        world.sent.len(),
+        driver.sent.len(),
         2,
         "the queued prompt has its own turn now"
     );
-    world.settle();
-    let last = world.machine().agent().last_turn.clone().unwrap();
+    driver.run_until_idle();
+    let last = driver.machine().agent().last_turn.clone().unwrap();
     assert_eq!(last.status, TurnStatus::Completed);
 }
 
@@ -348,27 +348,27 @@ fn a_queued_prompt_survives_an_interrupt() {
 /// counts.
 #[test]
 fn a_pending_approval_survives_crashes_and_is_answered_once() {
-    let mut world = World::new();
-    world.apply(&prompt());
-    world.apply(&Op::Reply(ReplyOp {
+    let mut driver = JournalDriver::new();
+    driver.apply(&prompt());
+    driver.apply(&Op::Reply(ReplyOp {
         calls: vec!["x"],
         ..ReplyOp::default()
     }));
-    world.apply(&Op::Prepare(PrepareOp::Ask));
-    let waiting = |world: &World| world.machine().agent().approvals.waiting().count();
-    assert_eq!(waiting(&world), 1);
+    driver.apply(&Op::Prepare(PrepareOp::Ask));
+    let waiting = |driver: &JournalDriver| driver.machine().agent().approvals.waiting().count();
+    assert_eq!(waiting(&driver), 1);
     for _ in 0..4 {
-        world.apply(&Op::Crash {
+        driver.apply(&Op::Crash {
             partial: ReplyOp::default(),
             facts: vec![],
         });
-        assert_eq!(waiting(&world), 1, "waiting for the user is no failed try");
+        assert_eq!(waiting(&driver), 1, "waiting for the user is no failed try");
     }
-    world.apply(&Op::Approve { allow: true });
-    assert_eq!(waiting(&world), 0);
-    world.settle();
-    let events = world.journals.of(world.agent).iter();
+    driver.apply(&Op::Approve { allow: true });
+    assert_eq!(waiting(&driver), 0);
+    driver.run_until_idle();
+    let events = driver.journals.of(driver.agent).iter();
     let started = events.filter(|e| e.kind() == Kind::ToolStarted).count();
     assert_eq!(started, 1);
-    assert!(world.machine().agent().turn.is_none());
+    assert!(driver.machine().agent().turn.is_none());
 }

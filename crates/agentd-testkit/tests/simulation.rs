@@ -71,12 +71,12 @@ fn tried(cases: u32, op: impl Strategy<Value = Op>) -> Tried {
                 sim.apply(*op);
                 sim.check();
             }
-            sim.settle();
+            sim.run_until_idle();
             sim.check();
             check(&sim)?;
             // What was stopped goes on where it was.
             sim.apply(Op::StartAgent);
-            sim.settle();
+            sim.run_until_idle();
             sim.check();
             check(&sim)?;
             let is_done = sim.kept.state().turn.is_none();
@@ -331,9 +331,9 @@ fn reset_and_undo_of_an_idle_agent_leave_no_trace_in_the_next_request() {
         .run(&schedule, |(ops, first, second)| {
             let idle = || {
                 let mut sim = Sim::run(&ops);
-                sim.settle();
+                sim.run_until_idle();
                 sim.apply(Op::StartAgent);
-                sim.settle();
+                sim.run_until_idle();
                 sim
             };
             let mut plain = idle();
@@ -345,7 +345,7 @@ fn reset_and_undo_of_an_idle_agent_leave_no_trace_in_the_next_request() {
                     force: true,
                 }));
                 trouble.iter().for_each(|op| undone.apply(*op));
-                undone.settle();
+                undone.run_until_idle();
                 undone.check();
             }
             let (plain, undone) = (next_request(&mut plain), next_request(&mut undone));
@@ -361,7 +361,7 @@ fn reset_and_undo_of_an_idle_agent_leave_no_trace_in_the_next_request() {
 fn next_request(sim: &mut Sim) -> Option<String> {
     sim.is_recording = true;
     sim.apply(Op::Prompt(agentd_core::event::PromptMode::Queue));
-    sim.settle();
+    sim.run_until_idle();
     let first = sim.sent.first();
     first.map(|request| wire::encode(request).to_string())
 }

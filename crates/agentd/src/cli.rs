@@ -1,5 +1,6 @@
 //! The command line: which verbs there are. Each verb's arguments and help are in its own file.
 
+mod groups;
 mod mode;
 
 pub use mode::Asked;
@@ -13,13 +14,14 @@ use crate::commands::{
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use mode::Named;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
   agentd demo                              See it keep a conversation through a kill -9
-  agentd run \"What is in this folder?\"     Run an agent for one prompt
+  agentd run \"What is in this directory?\"     Run an agent for one prompt
   agentd create coder                      Make one that stays
   agentd send coder \"Fix the tests\"        Ask it something
   agentd logs -f coder                     Watch it
@@ -38,45 +40,47 @@ pub struct Cli {
     pub verb: Verb,
 }
 
-/// In the order in which one comes to need them.
+/// The arguments of a verb are built when it is asked for: all of them take longer than most verbs.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub enum Verb {
     Run(run::Args),
     Create(create::Args),
-    Send(send::Args),
-    Wait(wait::Args),
-    Interrupt(interrupt::Args),
-    Continue(r#continue::Args),
-    Approve(approve::Args),
-    Deny(deny::Args),
-    Reset(reset::Args),
-    Rewind(rewind::Args),
-    Fork(fork::Args),
-    Compact(compact::Args),
-    Start(start::Args),
-    Stop(stop::Args),
-    Restart(restart::Args),
+    Send(Named<send::Args>),
+    Wait(Named<wait::Args>),
+    Interrupt(Named<interrupt::Args>),
+    Continue(Named<r#continue::Args>),
+    Approve(Named<approve::Args>),
+    Deny(Named<deny::Args>),
+    Reset(Named<reset::Args>),
+    Rewind(Named<rewind::Args>),
+    Fork(Named<fork::Args>),
+    Compact(Named<compact::Args>),
+    Start(Named<start::Args>),
+    Stop(Named<stop::Args>),
+    Restart(Named<restart::Args>),
+    #[command(visible_alias = "ls")]
     List(list::Args),
-    Status(status::Args),
-    Show(show::Args),
-    Logs(logs::Args),
-    Replay(replay::Args),
-    Conversations(conversations::Args),
-    Tasks(tasks::Args),
-    Checkpoint(checkpoint::Args),
-    Edit(edit::Args),
-    Set(set::Args),
-    Apply(apply::Args),
-    Hooks(hooks::Args),
+    Status(Named<status::Args>),
+    Show(Named<show::Args>),
+    Logs(Named<logs::Args>),
+    Replay(Named<replay::Args>),
+    Conversations(Named<conversations::Args>),
+    Tasks(Named<tasks::Args>),
+    Checkpoint(Named<checkpoint::Args>),
+    Edit(Named<edit::Args>),
+    Set(Named<set::Args>),
+    Apply(Named<apply::Args>),
+    Hooks(Named<hooks::Args>),
     Trust(trust::Args),
     Untrust(untrust::Args),
     Secret(secret::Args),
-    Rename(rename::Args),
-    Export(export::Args),
+    Rename(Named<rename::Args>),
+    Export(Named<export::Args>),
     Import(import::Args),
-    Rm(rm::Args),
-    Restore(restore::Args),
-    Purge(purge::Args),
+    Rm(Named<rm::Args>),
+    Restore(Named<restore::Args>),
+    Purge(Named<purge::Args>),
     Daemon(daemon::Args),
     Agent(Box<agent::Args>),
     Config(config::Args),
@@ -101,14 +105,18 @@ impl Verb {
     }
 }
 
-/// The whole command line, with the options that many verbs share.
+/// The whole command line, with the arguments of every verb.
 pub fn command() -> Command {
-    mode::add(Cli::command())
+    let mut command = Cli::command();
+    command.build();
+    groups::list(command)
 }
 
 /// What was asked for, and of which agent it may be asked.
 pub fn parse() -> Result<(Cli, Option<Asked>), clap::Error> {
-    let matches: ArgMatches = command().try_get_matches()?;
+    // A message to the user may be about all verbs.
+    let parsed = Cli::command().try_get_matches();
+    let matches: ArgMatches = parsed.or_else(|_| command().try_get_matches())?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))?;
     Ok((cli, mode::asked(&matches)))
 }

@@ -27,14 +27,14 @@ pub async fn client() -> Result<Client, Error> {
 
 /// For whoever does not want one to be started.
 pub fn client_of_any() -> Result<Client, Error> {
-    Ok(client_at(&home::folder()?))
+    Ok(client_at(&home::dir()?))
 }
 
 pub fn client_at(home: &Path) -> Client {
-    let points = failpoint::folder().map(|_| failpoint::hit_of as agentd_client::Points);
+    let failpoints = failpoint::dir().map(|_| failpoint::hit_of as agentd_client::Failpoints);
     Client::new(socket(home))
-        .with_points(points)
-        .with_any_daemon(failpoint::mutant("owner_unchecked"))
+        .with_failpoints(failpoints)
+        .with_any_daemon(failpoint::injected_bug("owner_unchecked"))
 }
 
 /// The daemon's socket, or in a sandbox the one that its agent's tools have.
@@ -46,34 +46,42 @@ pub fn log(home: &Path) -> PathBuf {
     Layout::new(home).daemon_log()
 }
 
-/// Whether somebody listens there.
+/// Whether a daemon listens at the socket.
 pub fn listens(socket: &Path) -> Result<bool, Error> {
-    match UnixStream::connect(socket) {
-        Ok(_) => Ok(true),
-        Err(error) => {
-            match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(false),
-                io::ErrorKind::InvalidInput => Err(cannot_use(socket, error)
-                    .next("set AGENTD_HOME to a folder with a shorter path")),
-                _ => Err(cannot_use(socket, error)),
-            }
+    Ok(connect(socket)?.is_some())
+}
+
+/// A connection to the daemon; none if no daemon listens.
+pub fn connect(socket: &Path) -> Result<Option<UnixStream>, Error> {
+    let error = match UnixStream::connect(socket) {
+        Ok(stream) => return Ok(Some(stream)),
+        Err(error) => error,
+    };
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
+        io::ErrorKind::InvalidInput => {
+            Err(cannot_use(socket, error)
+                .next("set AGENTD_HOME to a directory with a shorter path"))
         }
+        _ => Err(cannot_use(socket, error)),
     }
 }
 
 impl Connection {
     pub async fn open() -> Result<Self, Error> {
-        Self::at(home::folder()?).await
+        Self::at(home::dir()?).await
     }
 
-    /// To the daemon of this folder.
+    /// To the daemon of this directory.
     pub async fn at(home: PathBuf) -> Result<Self, Error> {
         let client = client_at(&home);
         let starter = Arc::new(Starter::new(home));
-        starter.ensure().await?;
+        let stream = starter.ensure().await?;
         starter.remember_home();
         Ok(Self {
-            client: client.with_retry(Arc::clone(&starter) as _),
+            client: client
+                .with_stream(stream)
+                .with_retry(Arc::clone(&starter) as _),
             starter,
             failing_since: None,
         })
@@ -100,7 +108,7 @@ impl Connection {
 
     /// Starts a daemon where none listens.
     pub async fn ensure(&self) -> Result<(), Error> {
-        self.starter.ensure().await
+        self.starter.ensure().await.map(drop)
     }
 
     /// The daemon, where this process started it.

@@ -24,7 +24,7 @@ pub struct Described {
     /// The system prompt
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// The folder to work in [default: this one]
+    /// The directory to work in [default: this one]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     cwd: Option<PathBuf>,
     /// What its tools may see and write: read-only, workspace-write or full-access [default:
@@ -110,7 +110,7 @@ pub fn settle_defaults(spec: &mut AgentSpec, catalog: &Catalog) {
         .or(of_env.filter(|level| *level == Sandbox::FullAccess));
 }
 
-/// The folder of a new agent: the spec's own, else the one given, else the one we are in.
+/// The directory of a new agent: the spec's own, else the one given, else the one we are in.
 pub fn settle_cwd(spec: &mut AgentSpec, given: Option<&Path>) -> Result<(), Error> {
     let cwd = spec.cwd.as_deref().map(Path::new).or(given);
     spec.cwd = Some(absolute(cwd.unwrap_or_else(|| Path::new(".")))?);
@@ -134,7 +134,7 @@ pub fn settle_provider(spec: &mut AgentSpec, catalog: &Catalog) -> Result<(), Er
 }
 
 fn absolute(path: &Path) -> Result<String, Error> {
-    let what = format!("{} is no folder to work in", path.display());
+    let what = format!("{} is no directory to work in", path.display());
     let found = path
         .canonicalize()
         .map_err(|error| Error::of_file(&what, &error))?;

@@ -24,14 +24,14 @@ pub fn check_no_own_socket() -> Result<(), Error> {
     Err(Error::new(Exit::Unavailable, what).next(next))
 }
 
-/// The folder that `AGENTD_HOME` names, or the usual one.
-pub fn folder() -> Result<PathBuf, Error> {
+/// The directory that `AGENTD_HOME` names, or the usual one.
+pub fn dir() -> Result<PathBuf, Error> {
     choose(|name| std::env::var_os(name))
 }
 
 /// The user's own providers, models and settings.
 pub fn config() -> Result<PathBuf, Error> {
-    Ok(folder()?.join("config.toml"))
+    Ok(dir()?.join("config.toml"))
 }
 
 /// Which variable says where state is kept.
@@ -55,7 +55,7 @@ fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error>
                 .next("set AGENTD_HOME to an absolute path")
         });
     }
-    // Both count only where they are absolute: a relative one would be another folder each time.
+    // Both count only where they are absolute: a relative one would be another directory each time.
     let absolute = |name| {
         named(name)
             .map(PathBuf::from)
@@ -65,9 +65,9 @@ fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error>
         .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
         .map(|state| state.join("agentd"))
         .ok_or_else(|| {
-            Error::new(Exit::Unavailable, "there is no folder to keep state in")
+            Error::new(Exit::Unavailable, "there is no directory to keep state in")
                 .because("neither AGENTD_HOME, XDG_STATE_HOME nor HOME is set")
-                .next("set AGENTD_HOME to the folder that you want")
+                .next("set AGENTD_HOME to the directory that you want")
         })
 }
 
@@ -75,7 +75,7 @@ fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error>
 mod tests {
     use super::*;
 
-    fn folder_with(variables: &[(&str, &str)]) -> Result<PathBuf, Error> {
+    fn dir_with(variables: &[(&str, &str)]) -> Result<PathBuf, Error> {
         choose(|name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| value.into())
@@ -89,27 +89,23 @@ mod tests {
             ("XDG_STATE_HOME", "/x"),
             ("HOME", "/h"),
         ];
-        assert_eq!(folder_with(&all).unwrap(), PathBuf::from("/a"));
-        assert_eq!(folder_with(&all[1..]).unwrap(), PathBuf::from("/x/agentd"));
+        assert_eq!(dir_with(&all).unwrap(), PathBuf::from("/a"));
+        assert_eq!(dir_with(&all[1..]).unwrap(), PathBuf::from("/x/agentd"));
         let usual = PathBuf::from("/h/.local/state/agentd");
-        assert_eq!(folder_with(&all[2..]).unwrap(), usual);
+        assert_eq!(dir_with(&all[2..]).unwrap(), usual);
     }
 
     #[test]
     fn empty_and_relative_values_do_not_count() {
         let odd = [("AGENTD_HOME", ""), ("XDG_STATE_HOME", "x"), ("HOME", "/h")];
         let usual = PathBuf::from("/h/.local/state/agentd");
-        assert_eq!(folder_with(&odd).unwrap(), usual);
-        assert!(
-            folder_with(&[("AGENTD_HOME", "here")])
-                .unwrap()
-                .is_absolute()
-        );
+        assert_eq!(dir_with(&odd).unwrap(), usual);
+        assert!(dir_with(&[("AGENTD_HOME", "here")]).unwrap().is_absolute());
     }
 
     #[test]
     fn without_any_of_them_it_says_what_to_set() {
-        let text = folder_with(&[]).unwrap_err().to_string();
+        let text = dir_with(&[]).unwrap_err().to_string();
         assert!(text.contains("set AGENTD_HOME"), "{text}");
     }
 }

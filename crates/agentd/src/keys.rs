@@ -12,9 +12,9 @@ const GOES_ON: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 
 /// Brings the agent what the caller works with. Whether there is such an agent is for the verb to say.
-pub async fn bring(client: &Client, name: &str) -> Result<(), Error> {
+pub async fn merge_env(client: &Client, name: &str) -> Result<(), Error> {
     let env = providers::env(&providers::catalog()?);
-    match client.bring(name, &Start::with(env)).await {
+    match client.merge_env(name, &Start::with(env)).await {
         Ok(_) => Ok(()),
         Err(agentd_client::Error::Problem(problem)) if problem.kind == Kind::NotFound => Ok(()),
         Err(error) => Err(error.into()),
@@ -22,12 +22,12 @@ pub async fn bring(client: &Client, name: &str) -> Result<(), Error> {
 }
 
 /// The agent, once its turn has gone on, where that waits for a key which the caller has.
-pub async fn go_on(client: &Client, agent: Agent) -> Result<Agent, Error> {
+pub async fn continue_turn(client: &Client, agent: Agent) -> Result<Agent, Error> {
     let waits = |agent: &Agent| agent.paused == Some(PauseReason::MissingKey);
     if !waits(&agent) || !has_key(&agent)? {
         return Ok(agent);
     }
-    bring(client, &agent.name).await?;
+    merge_env(client, &agent.name).await?;
     let deadline = Instant::now() + GOES_ON;
     loop {
         let agent = client.agent(&agent.id.to_string()).await?;

@@ -8,11 +8,11 @@ use std::path::Path;
 
 /// Takes this process into the lab, where it was started in it.
 pub fn enter() -> Result<(), Error> {
-    let Some(folder) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) else {
+    let Some(dir) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) else {
         return Ok(());
     };
     let role = role(std::env::args_os().skip(1));
-    failpoint::enter(Path::new(&folder), &home::folder()?, role).map_err(|refused| {
+    failpoint::enter(Path::new(&dir), &home::dir()?, role).map_err(|refused| {
         Error::new(Exit::Usage, format!("{VARIABLE} is for the lab alone"))
             .because(refused)
             .next(format!("unset {VARIABLE}"))

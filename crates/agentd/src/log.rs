@@ -72,7 +72,7 @@ impl Log {
     }
 
     fn line(&self, line: &[u8]) {
-        if agentd_process::failpoint::mutant("log_panics") {
+        if agentd_process::failpoint::injected_bug("log_panics") {
             write_or_panic(line);
             return;
         }

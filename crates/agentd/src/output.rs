@@ -39,7 +39,7 @@ impl Output {
     }
 
     /// Ends a line of progress; what others print then stands by itself.
-    pub fn rest(&mut self) -> Result<(), Error> {
+    pub fn end_progress(&mut self) -> Result<(), Error> {
         self.clear_progress()
             .and_then(|()| self.stream.flush())
             .map_err(|error| Error::of_output(&error))

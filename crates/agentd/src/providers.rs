@@ -56,7 +56,7 @@ fn by_key(catalog: &Catalog, is_there: impl Fn(&str) -> bool) -> Option<String> 
 
 /// The names of the secrets that the user stored. None where they cannot be read: the daemon says why.
 pub fn stored() -> BTreeSet<String> {
-    let Ok(home) = home::folder() else {
+    let Ok(home) = home::dir() else {
         return BTreeSet::new();
     };
     let stored = agentd_daemon::secrets::read(&Layout::new(home));

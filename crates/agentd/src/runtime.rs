@@ -10,7 +10,7 @@ use agentd_core::event::PauseReason;
 use agentd_core::id::{AgentId, RuntimeId};
 use agentd_core::link::Secret;
 use agentd_daemon::clock;
-use agentd_daemon::layout::{Layout, Seat};
+use agentd_daemon::layout::{Layout, RuntimeLock};
 use agentd_daemon::project;
 use agentd_runtime::driver::{Command, Driver, Folded, JournalError, Parts};
 use agentd_runtime::link::{self, JoinError, Options};
@@ -52,7 +52,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     log::end_at_panic(LOG_CAP);
     let runtime = RuntimeId::new(clock::new_id());
     let secret = secret()?;
-    let _seat = Seat::take(layout, agent).map_err(|error| not_alone(&error))?;
+    let _runtime_lock = RuntimeLock::take(layout, agent).map_err(|error| not_alone(&error))?;
     let options = Options {
         socket: layout.link_socket(),
         agent,
@@ -64,7 +64,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         joined = link::join(options) => joined.map_err(|error| not_joined(&error))?,
         () = terminated(&mut signals) => return Ok(()),
     };
-    let folder = layout.agent_folder(agent);
+    let dir = layout.agent_dir(agent);
     let folded = Folded {
         incarnation: welcome.incarnation,
         state: welcome.state,
@@ -91,15 +91,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     }
     let whose = whose(layout, agent, &folded.state.name)?;
     let asking = Some(asking);
-    let ready = setup::ready(
-        &catalog,
-        &spec,
-        None,
-        &folder,
-        &surroundings,
-        &whose,
-        asking,
-    )?;
+    let ready = setup::ready(&catalog, &spec, None, &dir, &surroundings, &whose, asking)?;
     let has_key = ready.policy.missing_key.is_none();
     let paused = folded.state.turn.as_ref().and_then(|turn| turn.paused);
     let after = folded.state.after();

@@ -25,7 +25,7 @@ const MAX_FAILURES: u32 = 6;
 
 /// Keys are in here: other processes of the same user may not look, those of tools least of all.
 pub fn close_to_others() -> Result<(), Error> {
-    if failpoint::mutant("processes_open") {
+    if failpoint::injected_bug("processes_open") {
         return Ok(());
     }
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| {
@@ -82,10 +82,10 @@ pub struct Whose {
 }
 
 impl Whose {
-    /// An agent without a daemon: it has a folder of its own, and the caller's home.
+    /// An agent without a daemon: it has a directory of its own, and the caller's home.
     pub fn alone(name: &str) -> Result<Self, Error> {
         Ok(Self {
-            home: crate::home::folder().ok(),
+            home: crate::home::dir().ok(),
             name: name.to_owned(),
             boot: boot()?,
             socket: None,
@@ -108,7 +108,7 @@ pub fn ready(
     catalog: &Catalog,
     spec: &AgentSpec,
     base_url: Option<String>,
-    folder: &Path,
+    dir: &Path,
     surroundings: &Surroundings,
     whose: &Whose,
     asking: Option<Asking>,
@@ -128,7 +128,7 @@ pub fn ready(
         base_url,
         ..Overrides::default()
     };
-    let variable = |name: &str| match failpoint::mutant("tool_env_trusted") {
+    let variable = |name: &str| match failpoint::injected_bug("tool_env_trusted") {
         true => spec
             .env
             .get(name)
@@ -151,31 +151,31 @@ pub fn ready(
     if let Some(asking) = &asking {
         asking.tell_keys(secrets.values());
     }
-    let kept_from_tools = match failpoint::mutant("keys_unredacted") {
+    let kept_from_tools = match failpoint::injected_bug("keys_unredacted") {
         true => Secrets::default(),
         false => secrets.clone(),
     };
     let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
     if !cwd.is_dir() {
         return Err(Error::new(Exit::Usage, "the agent has nowhere to work")
-            .because(format_args!("{} is no folder", cwd.display()))
-            .next("say --cwd with a folder that is there"));
+            .because(format_args!("{} is no directory", cwd.display()))
+            .next("say --cwd with a directory that is there"));
     }
-    let place = confine::Place {
+    let dirs = confine::AgentDirs {
         cwd: &cwd,
-        folder,
+        dir,
         state: whose.home.as_deref(),
         home: surroundings.get("HOME").map(PathBuf::from),
         default_level: std::env::var(confine::VARIABLE).ok(),
         socket_dir: whose.socket.as_deref().and_then(Path::parent),
         tool_chains: surroundings.get("RUSTUP_HOME").map(PathBuf::from),
     };
-    let confined = confine::confined(spec, &place).map_err(|error| not_confined(&error))?;
+    let confined = confine::confined(spec, &dirs).map_err(|error| not_confined(&error))?;
     let escalated = confined.as_ref().map(confine::escalated);
     let tmp = confined.as_ref().map(|_| confine::tmp(spec));
     let tools = Toolbox::new(ToolboxOptions {
         cwd: cwd.clone(),
-        state: folder.to_owned(),
+        state: dir.to_owned(),
         env: allowed_env(
             surroundings.env.iter().map(|(n, v)| (n.into(), v.into())),
             &spec.env,
@@ -201,7 +201,7 @@ pub fn ready(
         },
         secrets: kept_from_tools,
         shim: ShimProgram::default(),
-        lab: failpoint::folder().map(Path::to_owned),
+        lab: failpoint::dir().map(Path::to_owned),
         boot: whose.boot,
         subagents: (spec.limits.max_depth > 0).then(|| kinds(spec)),
         asking,
@@ -285,7 +285,7 @@ fn system(spec: &AgentSpec, cwd: &Path) -> String {
         return spec.system.clone();
     }
     format!(
-        "You are an agent that works in the folder {}. Use the tools to look and to act; do what is \
+        "You are an agent that works in the directory {}. Use the tools to look and to act; do what is \
          asked, check that it worked, and say briefly what you did.",
         cwd.display()
     )

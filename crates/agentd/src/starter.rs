@@ -1,6 +1,6 @@
 //! Starts a daemon where none listens, and says whether a request that was not answered is sent again.
 
-use crate::connect::{client_at, listens, log};
+use crate::connect::{client_at, connect, log};
 use crate::error::{Error, Exit};
 use crate::home;
 use crate::outside;
@@ -9,12 +9,13 @@ use agentd_core::environment::is_handed_on;
 use agentd_core::id::OpId;
 use agentd_daemon::layout::{Layout, private};
 use agentd_daemon::stop_mark::StopMark;
-use agentd_process::{Child, Own, Start, failpoint};
+use agentd_process::{Child, Ownership, Start, failpoint};
 use futures_util::future::BoxFuture;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -126,7 +127,7 @@ impl Starter {
         self.check_home()?;
         let mark = StopMark::read(&Layout::new(&self.home));
         let is_stopped = mark.is_some_and(|mark| Some(mark.id) != self.stopped_before);
-        if is_stopped && !failpoint::mutant("stop_undone") {
+        if is_stopped && !failpoint::injected_bug("stop_undone") {
             let what = "the daemon was stopped";
             return Err(Error::new(Exit::Unavailable, what)
                 .because(
@@ -134,13 +135,13 @@ impl Starter {
                 )
                 .next("`agentd daemon start`, or the same command again"));
         }
-        self.ensure().await
+        self.ensure().await.map(drop)
     }
 
-    /// Starts a daemon where none listens.
-    pub async fn ensure(&self) -> Result<(), Error> {
-        if listens(self.client.socket())? {
-            return Ok(());
+    /// Starts a daemon if none listens. Returns the connection that showed that one listens, if there was one.
+    pub async fn ensure(&self) -> Result<Option<UnixStream>, Error> {
+        if let Some(stream) = connect(self.client.socket())? {
+            return Ok(Some(stream));
         }
         outside::check()?;
         home::check_no_own_socket()?;
@@ -150,18 +151,18 @@ impl Starter {
         let deadline = Instant::now() + START;
         // Whoever holds it starts one; the others find it there.
         let Some(_lock) = self.lock(&layout.start_lock(), deadline).await? else {
-            return Ok(());
+            return Ok(None);
         };
         let mut log_from = 0;
         failpoint::hit("after", "lock");
         let mut failures = 0;
         while failures < STARTS && Instant::now() < deadline {
-            if listens(self.client.socket())? {
-                return Ok(());
+            if let Some(stream) = connect(self.client.socket())? {
+                return Ok(Some(stream));
             }
             log_from = self.start()?;
             match self.answers(deadline).await? {
-                Came::Answers => return Ok(()),
+                Came::Answers => return Ok(None),
                 // That is not its own failure: another one may fare better.
                 Came::Killed => {}
                 Came::Failed => failures += 1,
@@ -192,7 +193,7 @@ impl Starter {
                 // tidy: polls for the lock
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(POLL).await,
             }
-            if listens(self.client.socket())? {
+            if connect(self.client.socket())?.is_some() {
                 return Ok(None);
             }
         }
@@ -211,11 +212,11 @@ impl Starter {
         start
             .env
             .push(("AGENTD_HOME".into(), self.home.clone().into()));
-        // It keeps no folder busy, nor does it depend on ours.
+        // It keeps no directory busy, nor does it depend on ours.
         start.cwd = Some(PathBuf::from("/"));
         start.stdout = log.into();
         start.stderr = also.into();
-        start.own = Own::Session;
+        start.own = Ownership::Session;
         let child = start.spawn().map_err(|error| {
             Error::new(Exit::Unavailable, "the daemon cannot be started").because(error)
         })?;
@@ -388,8 +389,8 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_those_of_this_start() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("log");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
         std::fs::write(&path, "before\n1\n2\n\n3\n4\n5\n6\n").unwrap();
         assert_eq!(last_lines(&path, 7), ["2", "3", "4", "5", "6"]);
         assert_eq!(last_lines(&path, 18), ["6"]);

@@ -101,7 +101,7 @@ pub fn uncoloured(text: &str) -> String {
 }
 
 fn shown(text: &str, has_colours: bool) -> String {
-    if RAW.load(Ordering::Relaxed) || failpoint::mutant("terminal_raw") {
+    if RAW.load(Ordering::Relaxed) || failpoint::injected_bug("terminal_raw") {
         return painted(text, has_colours);
     }
     painted(&clean(text), has_colours)
@@ -132,7 +132,7 @@ fn painted(text: &str, has_colours: bool) -> String {
 }
 
 fn escaped(json: &str) -> Cow<'_, str> {
-    if json.chars().all(is_plain) || failpoint::mutant("terminal_raw") {
+    if json.chars().all(is_plain) || failpoint::injected_bug("terminal_raw") {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len() + 16);

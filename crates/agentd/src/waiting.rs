@@ -31,7 +31,7 @@ pub async fn answer(
         let answer = connection.client.answer(name, prompt, wait).await;
         let answer = answer.map_err(|error| Error::from(error).of_prompt(name, prompt))?;
         if answer.status.is_over() || answer.status == Status::Waiting {
-            out.rest()?;
+            out.end_progress()?;
             return Ok(answer);
         }
         let (doing, so_far) = (

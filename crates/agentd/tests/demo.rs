@@ -14,13 +14,13 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::Stdio;
 
-fn is_empty(folder: &Path) -> bool {
-    fs::read_dir(folder).unwrap().next().is_none()
+fn is_empty(dir: &Path) -> bool {
+    fs::read_dir(dir).unwrap().next().is_none()
 }
 
-/// Whoever still has something to do with the folder.
-fn processes(folder: &Path) -> Vec<String> {
-    let folder = folder.display().to_string();
+/// Whoever still has something to do with the directory.
+fn processes(dir: &Path) -> Vec<String> {
+    let dir = dir.display().to_string();
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let pid = entry.file_name().into_string().unwrap_or_default();
@@ -29,26 +29,26 @@ fn processes(folder: &Path) -> Vec<String> {
         }
         let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
         let all = [read("cmdline"), read("environ")].concat();
-        if String::from_utf8_lossy(&all).contains(&folder) {
+        if String::from_utf8_lossy(&all).contains(&dir) {
             found.push(pid);
         }
     }
     found
 }
 
-/// The program, with its output piped and its temporary files in `folder`.
-fn start(folder: &Path, args: &[&str]) -> Start {
+/// The program, with its output piped and its temporary files in `dir`.
+fn start(dir: &Path, args: &[&str]) -> Start {
     let mut start = Start::new(env!("CARGO_BIN_EXE_agentd"));
     start.args = args.iter().map(Into::into).collect();
-    start.env = vec![("TMPDIR".into(), folder.into())];
+    start.env = vec![("TMPDIR".into(), dir.into())];
     start.stdout = Stdio::piped();
     start
 }
 
 #[test]
 fn it_shows_that_nothing_is_lost() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = agentd(folder.path(), &["demo"]);
+    let dir = tempfile::tempdir().unwrap();
+    let output = agentd(dir.path(), &["demo"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(stderr(&output), "");
     for claim in [
@@ -73,7 +73,7 @@ fn it_shows_that_nothing_is_lost() {
         "✓ no process is left behind",
         "✓ every checksum holds: `verify` finds nothing",
         "claims, all true",
-        "agentd run \"What is in this folder?\"",
+        "agentd run \"What is in this directory?\"",
     ] {
         assert!(
             stdout(&output).contains(claim),
@@ -82,14 +82,14 @@ fn it_shows_that_nothing_is_lost() {
     }
     assert!(!stdout(&output).contains('✗'));
     assert!(!stdout(&output).contains('\u{1b}'), "no colours in a pipe");
-    assert!(is_empty(folder.path()), "its folder is removed");
-    assert_eq!(processes(folder.path()), Vec::<String>::new());
+    assert!(is_empty(dir.path()), "its directory is removed");
+    assert_eq!(processes(dir.path()), Vec::<String>::new());
 }
 
 #[test]
-fn it_needs_no_home_and_no_folder_of_its_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut start = start(folder.path(), &["demo"]);
+fn it_needs_no_home_and_no_directory_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut start = start(dir.path(), &["demo"]);
     start.cwd = Some("/proc".into());
     let mut child = start.spawn().unwrap();
     let mut text = String::new();
@@ -97,14 +97,14 @@ fn it_needs_no_home_and_no_folder_of_its_own() {
     stdout.read_to_string(&mut text).unwrap();
     assert_eq!(child.wait().unwrap(), Exit::Code(0), "{text}");
     assert!(text.contains("claims, all true"), "{text}");
-    assert!(is_empty(folder.path()), "its folder is removed");
+    assert!(is_empty(dir.path()), "its directory is removed");
 }
 
 /// A false claim is a failure: here the tool that the claims are about cannot do its work.
 #[test]
 fn a_claim_that_is_not_so_fails_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut start = start(folder.path(), &["demo"]);
+    let dir = tempfile::tempdir().unwrap();
+    let mut start = start(dir.path(), &["demo"]);
     start.env.push(("PATH".into(), "/nowhere".into()));
     let mut child = start.spawn().unwrap();
     let mut text = String::new();
@@ -113,36 +113,36 @@ fn a_claim_that_is_not_so_fails_it() {
     assert_eq!(child.wait().unwrap(), Exit::Code(1), "{text}");
     assert!(text.contains("✗ the file that it wrote is there"), "{text}");
     assert!(!text.contains("all true"), "{text}");
-    assert!(!is_empty(folder.path()), "what it found is kept");
-    assert_eq!(processes(folder.path()), Vec::<String>::new());
+    assert!(!is_empty(dir.path()), "what it found is kept");
+    assert_eq!(processes(dir.path()), Vec::<String>::new());
 }
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut child = start(folder.path(), &["demo"]).spawn().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = start(dir.path(), &["demo"]).spawn().unwrap();
     let mut line = String::new();
     let mut stdout = BufReader::new(child.take_stdout().unwrap());
     stdout.read_line(&mut line).unwrap();
     assert!(line.starts_with("agentd demo"), "{line}");
     drop(stdout);
     assert_eq!(child.wait().unwrap(), Exit::Code(0));
-    assert!(is_empty(folder.path()), "its folder is removed");
+    assert!(is_empty(dir.path()), "its directory is removed");
 }
 
 /// Tells it to end in the middle of the story: with a daemon, an agent and a command at work.
 fn end_in_the_middle(with: Signal) {
-    let folder = tempfile::tempdir().unwrap();
-    let mut child = start(folder.path(), &["demo"]).spawn().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = start(dir.path(), &["demo"]).spawn().unwrap();
     let stdout = BufReader::new(child.take_stdout().unwrap());
     let mut lines = stdout.lines().map(Result::unwrap);
     assert!(lines.any(|line| line.contains("sh build.sh")));
-    assert_ne!(processes(folder.path()), Vec::<String>::new());
+    assert_ne!(processes(dir.path()), Vec::<String>::new());
     let delivery = signal(child.identity(), with).unwrap();
     assert_eq!(delivery, Delivery::Sent);
     assert_eq!(child.wait().unwrap(), Exit::Code(130));
-    assert!(is_empty(folder.path()), "its folder is removed");
-    assert_eq!(processes(folder.path()), Vec::<String>::new());
+    assert!(is_empty(dir.path()), "its directory is removed");
+    assert_eq!(processes(dir.path()), Vec::<String>::new());
 }
 
 #[test]
@@ -158,28 +158,28 @@ fn so_do_the_other_signals_that_end_a_program() {
 
 #[test]
 fn without_a_place_for_its_files_it_says_what_to_do() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = agentd(&folder.path().join("nowhere"), &["demo"]);
+    let dir = tempfile::tempdir().unwrap();
+    let output = agentd(&dir.path().join("nowhere"), &["demo"]);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert!(stderr(&output).contains("next: set TMPDIR"), "{output:?}");
 }
 
 #[test]
 fn a_path_too_long_for_a_socket_says_what_to_do() {
-    let folder = tempfile::tempdir().unwrap();
-    let long = folder.path().join("a".repeat(100));
+    let dir = tempfile::tempdir().unwrap();
+    let long = dir.path().join("a".repeat(100));
     fs::create_dir(&long).unwrap();
     let output = agentd(&long, &["demo"]);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert!(stderr(&output).contains("a shorter path"), "{output:?}");
-    assert!(is_empty(&long), "its folder is removed");
+    assert!(is_empty(&long), "its directory is removed");
 }
 
 /// The first thing that anybody types, on an empty home.
 #[test]
 fn a_run_with_the_built_in_model_works_at_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let (home, work) = (folder.path().join("home"), folder.path().join("work"));
+    let dir = tempfile::tempdir().unwrap();
+    let (home, work) = (dir.path().join("home"), dir.path().join("work"));
     fs::create_dir(&work).unwrap();
     fs::write(work.join("long.txt"), "1\n2\n3\n").unwrap();
     fs::write(work.join("short"), "1\n").unwrap();

@@ -50,20 +50,28 @@ fn help(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The verbs that a help lists.
+/// The verbs that a help lists, in groups or under one heading.
 fn verbs_in(help: &str) -> Vec<String> {
-    let Some(list) = help.split("Commands:\n").nth(1) else {
-        return Vec::new();
-    };
-    let lines = list.lines().take_while(|line| !line.trim().is_empty());
-    // What stands further in goes on with the line before.
-    let verbs = lines.filter_map(|line| line.strip_prefix("  "));
-    let verbs = verbs.filter(|line| !line.starts_with(' '));
-    let verbs = verbs.filter_map(|line| line.split_whitespace().next());
-    verbs
-        .filter(|verb| *verb != "help")
-        .map(str::to_owned)
-        .collect()
+    const HEADINGS: [&str; 6] = [
+        "Talk to agents:",
+        "Watch agents:",
+        "Conversations:",
+        "Manage agents:",
+        "Service:",
+        "Commands:",
+    ];
+    let mut verbs = Vec::new();
+    let mut is_list = false;
+    for line in help.lines() {
+        is_list = HEADINGS.contains(&line) || is_list && !line.trim().is_empty();
+        // A line that is indented further continues the one before.
+        let verb = line
+            .strip_prefix("  ")
+            .filter(|rest| is_list && !rest.starts_with(' '));
+        verbs.extend(verb.and_then(|line| line.split_whitespace().next()));
+    }
+    verbs.retain(|verb| *verb != "help");
+    verbs.into_iter().map(str::to_owned).collect()
 }
 
 /// Every verb there is, with those below it, and its help.

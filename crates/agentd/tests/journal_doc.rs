@@ -57,12 +57,12 @@ fn the_example_is_a_journal() {
 fn the_export_can_be_imported() {
     let export = example(1);
     let packed = zstd::encode_all(export.as_bytes(), 0).unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
     let read = runtime.block_on(async {
-        let store = SqliteStore::open(Options::new(folder.path())).unwrap();
+        let store = SqliteStore::open(Options::new(dir.path())).unwrap();
         let order = Import::at(Timestamp::from_millis(0));
         let imported = store
             .import(Box::new(Cursor::new(packed)), order)
@@ -89,12 +89,12 @@ fn the_export_can_be_imported() {
 fn one_changed_letter_in_the_export_is_found() {
     let changed = example(1).replacen("Made for", "Meant for", 1);
     let packed = zstd::encode_all(changed.as_bytes(), 0).unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
     let refused = runtime.block_on(async {
-        let store = SqliteStore::open(Options::new(folder.path())).unwrap();
+        let store = SqliteStore::open(Options::new(dir.path())).unwrap();
         store
             .import(
                 Box::new(Cursor::new(packed)),

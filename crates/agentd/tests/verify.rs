@@ -15,8 +15,8 @@ use serde_json::Value;
 use std::fs;
 
 /// Changes one byte of the words in the journal's file.
-fn damage(folder: &std::path::Path) {
-    let path = folder.join("journal.db");
+fn damage(dir: &std::path::Path) {
+    let path = dir.join("journal.db");
     let mut bytes = fs::read(&path).unwrap();
     let words = journal::WORDS.as_bytes();
     let at = bytes.windows(words.len()).position(|found| found == words);
@@ -26,11 +26,11 @@ fn damage(folder: &std::path::Path) {
 
 #[test]
 fn a_whole_journal_is_clean() {
-    let folder = tempfile::tempdir().unwrap();
-    create_agent(folder.path());
-    let output = agentd(folder.path(), &["verify"]);
+    let dir = tempfile::tempdir().unwrap();
+    create_agent(dir.path());
+    let output = agentd(dir.path(), &["verify"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let home = folder.path().display();
+    let home = dir.path().display();
     let expected = format!("✓ {home}: 1 agent, 4 events, nothing is damaged\n");
     assert_eq!(stdout(&output), expected);
     assert_eq!(stderr(&output), "");
@@ -38,9 +38,9 @@ fn a_whole_journal_is_clean() {
 
 #[test]
 fn the_report_is_one_json_object() {
-    let folder = tempfile::tempdir().unwrap();
-    create_agent(folder.path());
-    let output = agentd(folder.path(), &["verify", "--json"]);
+    let dir = tempfile::tempdir().unwrap();
+    create_agent(dir.path());
+    let output = agentd(dir.path(), &["verify", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let report: Value = serde_json::from_str(stdout(&output)).unwrap();
     assert_eq!(report["clean"], true);
@@ -52,10 +52,10 @@ fn the_report_is_one_json_object() {
 
 #[test]
 fn damage_is_named_and_exits_with_1() {
-    let folder = tempfile::tempdir().unwrap();
-    let agent = create_agent(folder.path());
-    damage(folder.path());
-    let output = agentd(folder.path(), &["verify"]);
+    let dir = tempfile::tempdir().unwrap();
+    let agent = create_agent(dir.path());
+    damage(dir.path());
+    let output = agentd(dir.path(), &["verify"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let line = format!(
         "agent {agent}: events 4 to 4 cannot be used: its body does not match its checksum"
@@ -66,10 +66,10 @@ fn damage_is_named_and_exits_with_1() {
 
 #[test]
 fn damage_is_in_the_json_report_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let agent = create_agent(folder.path());
-    damage(folder.path());
-    let output = agentd(folder.path(), &["verify", "--json"]);
+    let dir = tempfile::tempdir().unwrap();
+    let agent = create_agent(dir.path());
+    damage(dir.path());
+    let output = agentd(dir.path(), &["verify", "--json"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let report: Value = serde_json::from_str(stdout(&output)).unwrap();
     assert_eq!(report["clean"], false);
@@ -79,8 +79,8 @@ fn damage_is_in_the_json_report_too() {
 
 #[test]
 fn a_home_without_a_journal_is_said_and_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let home = folder.path().join("nothing-here");
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().join("nothing-here");
     let output = agentd(&home, &["verify"]);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert!(
@@ -96,46 +96,46 @@ fn a_home_without_a_journal_is_said_and_left_alone() {
 
 #[test]
 fn a_file_that_is_no_journal_is_not_touched() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("journal.db");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal.db");
     let letter = "Dear diary, this is not a database at all. ".repeat(40);
     fs::write(&path, &letter).unwrap();
-    let output = agentd(folder.path(), &["verify"]);
+    let output = agentd(dir.path(), &["verify"]);
     assert_ne!(output.status.code(), Some(0), "{output:?}");
     assert!(stderr(&output).contains("cannot be checked"), "{output:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), letter);
 }
 
 /// Writes an agent, and cuts the journal's file in half.
-fn cut(folder: &std::path::Path) {
-    create_agent(folder);
-    let path = folder.join("journal.db");
+fn cut(dir: &std::path::Path) {
+    create_agent(dir);
+    let path = dir.join("journal.db");
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
 }
 
 #[test]
 fn repair_recovers_what_is_readable_and_keeps_the_damaged_file() {
-    let folder = tempfile::tempdir().unwrap();
-    cut(folder.path());
-    let damaged = fs::read(folder.path().join("journal.db")).unwrap();
-    let output = agentd(folder.path(), &["verify"]);
+    let dir = tempfile::tempdir().unwrap();
+    cut(dir.path());
+    let damaged = fs::read(dir.path().join("journal.db")).unwrap();
+    let output = agentd(dir.path(), &["verify"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     // It is in the half that is left.
     let found = "1 agent, 4 events, 1 problem";
     assert!(stdout(&output).contains(found), "{output:?}");
     assert!(stderr(&output).contains("verify --repair"), "{output:?}");
 
-    let output = agentd(folder.path(), &["verify", "--repair"]);
+    let output = agentd(dir.path(), &["verify", "--repair"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let kept = folder.path().join("damaged-1");
+    let kept = dir.path().join("damaged-1");
     assert!(
         stdout(&output).contains(&format!("kept in {}", kept.display())),
         "{output:?}"
     );
     assert_eq!(fs::read(kept.join("journal.db")).unwrap(), damaged);
     // The journal is whole, whatever was lost.
-    let output = agentd(folder.path(), &["verify", "--json"]);
+    let output = agentd(dir.path(), &["verify", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let report: Value = serde_json::from_str(stdout(&output)).unwrap();
     assert_eq!(
@@ -143,7 +143,7 @@ fn repair_recovers_what_is_readable_and_keeps_the_damaged_file() {
         (&true.into(), &"good".into())
     );
     // There is nothing left to repair.
-    let output = agentd(folder.path(), &["verify", "--repair", "--json"]);
+    let output = agentd(dir.path(), &["verify", "--repair", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let report: Value = serde_json::from_str(stdout(&output)).unwrap();
     assert_eq!(
@@ -154,18 +154,18 @@ fn repair_recovers_what_is_readable_and_keeps_the_damaged_file() {
 
 #[test]
 fn a_repair_says_as_json_what_was_lost() {
-    let folder = tempfile::tempdir().unwrap();
-    let agent = create_agent(folder.path());
-    fs::remove_file(folder.path().join("journal.db")).unwrap();
-    let output = agentd(folder.path(), &["verify"]);
+    let dir = tempfile::tempdir().unwrap();
+    let agent = create_agent(dir.path());
+    fs::remove_file(dir.path().join("journal.db")).unwrap();
+    let output = agentd(dir.path(), &["verify"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(
         stderr(&output).contains("is missing or empty"),
         "{output:?}"
     );
-    assert!(!folder.path().join("journal.db").exists());
+    assert!(!dir.path().join("journal.db").exists());
 
-    let output = agentd(folder.path(), &["verify", "--repair", "--json"]);
+    let output = agentd(dir.path(), &["verify", "--repair", "--json"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let report: Value = serde_json::from_str(stdout(&output)).unwrap();
     assert_eq!(report["lost"][0]["agent"]["id"], agent.to_string());
@@ -176,22 +176,22 @@ fn a_repair_says_as_json_what_was_lost() {
         ),
         (&0.into(), &4.into())
     );
-    let output = agentd(folder.path(), &["verify"]);
+    let output = agentd(dir.path(), &["verify"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
 
 #[test]
 fn a_repair_is_refused_while_a_daemon_holds_the_home() {
-    let folder = tempfile::tempdir().unwrap();
-    cut(folder.path());
-    let before = fs::read(folder.path().join("journal.db")).unwrap();
-    fs::create_dir_all(folder.path().join("run")).unwrap();
-    let lock = fs::File::create(folder.path().join("run/daemon.lock")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    cut(dir.path());
+    let before = fs::read(dir.path().join("journal.db")).unwrap();
+    fs::create_dir_all(dir.path().join("run")).unwrap();
+    let lock = fs::File::create(dir.path().join("run/daemon.lock")).unwrap();
     lock.try_lock().unwrap();
-    let output = agentd(folder.path(), &["verify", "--repair"]);
+    let output = agentd(dir.path(), &["verify", "--repair"]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert!(stderr(&output).contains("is in use"), "{output:?}");
     assert!(stderr(&output).contains("agentd daemon stop"), "{output:?}");
-    assert_eq!(fs::read(folder.path().join("journal.db")).unwrap(), before);
-    assert!(!folder.path().join("damaged-1").exists());
+    assert_eq!(fs::read(dir.path().join("journal.db")).unwrap(), before);
+    assert!(!dir.path().join("damaged-1").exists());
 }

@@ -34,9 +34,9 @@ pub struct House<'a> {
 impl<'a> House<'a> {
     /// Without a daemon.
     pub fn new(bed: &'a Bed) -> Result<Self> {
-        let root = bed.folder.fresh()?;
-        for folder in ["home", "work"] {
-            std::fs::create_dir(root.path().join(folder))?;
+        let root = bed.bench_dir.fresh()?;
+        for bench_dir in ["home", "work"] {
+            std::fs::create_dir(root.path().join(bench_dir))?;
         }
         Ok(Self {
             bed,

@@ -20,7 +20,7 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use tokio::runtime::Runtime;
 
-use crate::folder::Folder;
+use crate::bench_dir::BenchDir;
 use crate::measure::Samples;
 use crate::report::{self, Aim, Line, Unit};
 use crate::turn::agent;
@@ -33,9 +33,9 @@ pub struct Args {
     /// Print JSON, with every round in it
     #[arg(long)]
     json: bool,
-    /// Keep the homes here, on the disk to be measured [default: the system's temporary folder]
+    /// Keep the homes here, on the disk to be measured [default: the system's temporary directory]
     #[arg(long, value_name = "DIR")]
-    folder: Option<PathBuf>,
+    bench_dir: Option<PathBuf>,
     /// The program to be measured [default: the agentd beside this program]
     #[arg(long, value_name = "PATH")]
     agentd: Option<PathBuf>,
@@ -60,7 +60,7 @@ enum Part {
 
 /// What every part needs.
 pub struct Bed {
-    pub folder: Folder,
+    pub bench_dir: BenchDir,
     pub runtime: Runtime,
     pub long: bool,
     /// `agentd`.
@@ -77,19 +77,19 @@ impl Bed {
 
 pub fn run(args: &Args) -> Result<()> {
     let bed = Bed {
-        folder: Folder::new(args.folder.as_deref())?,
+        bench_dir: BenchDir::new(args.bench_dir.as_deref())?,
         runtime: Runtime::new().context("cannot start the runtime")?,
         long: args.long,
         program: agent::program(args.agentd.as_deref())?,
         model: FakeModel::start().context("cannot start the model server")?,
     };
-    bed.folder.announce();
+    bed.bench_dir.announce();
     let start = Instant::now();
     let lines = measure(&bed, &args.only)?;
     report::Run {
         bench: "daemon",
         long: args.long,
-        file_system: &bed.folder.file_system,
+        file_system: &bed.bench_dir.file_system,
         took: start.elapsed(),
     }
     .print(args.json, &lines);

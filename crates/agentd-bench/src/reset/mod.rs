@@ -13,8 +13,8 @@ use agentd_testkit::model::FakeModel;
 use anyhow::{Context, Result};
 use tokio::runtime::Runtime;
 
+use crate::bench_dir::BenchDir;
 use crate::daemon::{Bed, House, line};
-use crate::folder::Folder;
 use crate::report::{self, Aim, Line, Unit};
 use crate::turn::agent;
 use crate::turn::peer::micros_since;
@@ -27,9 +27,9 @@ pub struct Args {
     /// Print JSON, with every round in it
     #[arg(long)]
     json: bool,
-    /// Keep the homes here, on the disk to be measured [default: the system's temporary folder]
+    /// Keep the homes here, on the disk to be measured [default: the system's temporary directory]
     #[arg(long, value_name = "DIR")]
-    folder: Option<PathBuf>,
+    bench_dir: Option<PathBuf>,
     /// The program to be measured [default: the agentd beside this program]
     #[arg(long, value_name = "PATH")]
     agentd: Option<PathBuf>,
@@ -41,13 +41,13 @@ const AIM: Aim = Aim::AtMost(1.5);
 
 pub fn run(args: &Args) -> Result<()> {
     let bed = Bed {
-        folder: Folder::new(args.folder.as_deref())?,
+        bench_dir: BenchDir::new(args.bench_dir.as_deref())?,
         runtime: Runtime::new().context("cannot start the runtime")?,
         long: args.long,
         program: agent::program(args.agentd.as_deref())?,
         model: FakeModel::start().context("cannot start the model server")?,
     };
-    bed.folder.announce();
+    bed.bench_dir.announce();
     let start = Instant::now();
     eprintln!("Measuring many agents…");
     let mut lines = many::run(&bed)?;
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<()> {
     report::Run {
         bench: "reset",
         long: args.long,
-        file_system: &bed.folder.file_system,
+        file_system: &bed.bench_dir.file_system,
         took: start.elapsed(),
     }
     .print(args.json, &lines);

@@ -43,22 +43,28 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     let mut one_sqlite = Samples::default();
     let mut one_file = Samples::default();
     for _ in 0..rounds {
-        let folder = bed.folder.fresh()?;
-        let round = ours(bed, folder.path(), PRODUCERS, each)?;
-        let rows = Rows::of(folder.path())?;
+        let bench_dir = bed.bench_dir.fresh()?;
+        let round = ours(bed, bench_dir.path(), PRODUCERS, each)?;
+        let rows = Rows::of(bench_dir.path())?;
         let (before, group) = (round.before, round.group.round() as usize);
         many.push(round.rate);
         groups.push(round.group);
         let timed = PRODUCERS * each;
-        let folder = bed.folder.fresh()?;
-        many_sqlite.push(floor::sqlite(folder.path(), &rows, before, timed, group)?);
-        many_file.push(floor::file(folder.path(), &rows, before, timed, group)?);
+        let bench_dir = bed.bench_dir.fresh()?;
+        many_sqlite.push(floor::sqlite(
+            bench_dir.path(),
+            &rows,
+            before,
+            timed,
+            group,
+        )?);
+        many_file.push(floor::file(bench_dir.path(), &rows, before, timed, group)?);
 
-        let folder = bed.folder.fresh()?;
-        one.push(ours(bed, folder.path(), 1, alone)?.rate);
-        let folder = bed.folder.fresh()?;
-        one_sqlite.push(floor::sqlite(folder.path(), &rows, before, alone, 1)?);
-        one_file.push(floor::file(folder.path(), &rows, before, alone, 1)?);
+        let bench_dir = bed.bench_dir.fresh()?;
+        one.push(ours(bed, bench_dir.path(), 1, alone)?.rate);
+        let bench_dir = bed.bench_dir.fresh()?;
+        one_sqlite.push(floor::sqlite(bench_dir.path(), &rows, before, alone, 1)?);
+        one_file.push(floor::file(bench_dir.path(), &rows, before, alone, 1)?);
     }
     let line = |producers: usize, floor_is: String, ours: &Samples, floor: &Samples, aim| Line {
         what: match producers {
@@ -88,9 +94,9 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
 }
 
 /// Each producer appends to an agent of its own. The store is closed when this returns.
-fn ours(bed: &Bed, folder: &Path, producers: usize, each: usize) -> Result<Round> {
-    let store = open(folder)?;
-    let journal = folder.join("journal.db");
+fn ours(bed: &Bed, bench_dir: &Path, producers: usize, each: usize) -> Result<Round> {
+    let store = open(bench_dir)?;
+    let journal = bench_dir.join("journal.db");
     let mut ready = Vec::new();
     let mut begun = 0;
     for number in 0..producers {
@@ -101,7 +107,7 @@ fn ours(bed: &Bed, folder: &Path, producers: usize, each: usize) -> Result<Round
     }
     let (ready, _) = append_all(bed, ready, WARM_UP)?;
     // What the follower has yet to read is not part of what comes next.
-    bed.runtime.block_on(store.settle())?;
+    bed.runtime.block_on(store.wait_caught_up())?;
     let commits = floor::commits(&journal)?;
     let (_, took) = append_all(bed, ready, each)?;
     let commits = floor::commits(&journal)?.wrapping_sub(commits);

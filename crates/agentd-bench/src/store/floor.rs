@@ -24,8 +24,8 @@ pub struct Rows {
 
 impl Rows {
     /// Reads the journal of a store that has been closed.
-    pub fn of(folder: &Path) -> Result<Self> {
-        let journal = Connection::open(folder.join("journal.db"))?;
+    pub fn of(bench_dir: &Path) -> Result<Self> {
+        let journal = Connection::open(bench_dir.join("journal.db"))?;
         let table: String = journal.query_row(
             "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = 'event'",
             [],
@@ -73,14 +73,14 @@ impl Rows {
 
 /// Rows a second in bare SQLite, so many in each transaction. The first `before` are not timed.
 pub fn sqlite(
-    folder: &Path,
+    bench_dir: &Path,
     rows: &Rows,
     before: usize,
     timed: usize,
     group: usize,
 ) -> Result<f64> {
     let (first, timed) = rows.split(before, timed)?;
-    let connection = Connection::open(folder.join("floor.db"))?;
+    let connection = Connection::open(bench_dir.join("floor.db"))?;
     // As the store has it.
     connection.pragma_update(None, "page_size", rows.page_size)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -114,10 +114,16 @@ fn insert_in_groups(
 }
 
 /// Rows a second at the end of a plain file, so many with each `fdatasync`.
-pub fn file(folder: &Path, rows: &Rows, before: usize, timed: usize, group: usize) -> Result<f64> {
+pub fn file(
+    bench_dir: &Path,
+    rows: &Rows,
+    before: usize,
+    timed: usize,
+    group: usize,
+) -> Result<f64> {
     let (_, timed) = rows.split(before, timed)?;
     let bytes: Vec<Vec<u8>> = timed.iter().map(|row| flat(row)).collect();
-    let mut file = File::create(folder.join("floor.log"))?;
+    let mut file = File::create(bench_dir.join("floor.log"))?;
     let mut buffer = Vec::new();
     let start = Instant::now();
     for group in bytes.chunks(group.max(1)) {
@@ -161,8 +167,8 @@ mod tests {
 
     #[test]
     fn commits_are_counted() -> Result<()> {
-        let folder = tempfile::tempdir()?;
-        let path = folder.path().join("a.db");
+        let bench_dir = tempfile::tempdir()?;
+        let path = bench_dir.path().join("a.db");
         let connection = Connection::open(&path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.execute_batch("CREATE TABLE t (a)")?;

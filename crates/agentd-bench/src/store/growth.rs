@@ -17,10 +17,10 @@ const TEXT: usize = 930;
 const TIMED: usize = 100;
 
 pub fn run(bed: &Bed) -> Result<Vec<Line>> {
-    let long_folder = bed.folder.fresh()?;
-    let short_folder = bed.folder.fresh()?;
-    let mut long = Journal::new(bed, open(long_folder.path())?, LONG)?;
-    let short_store = open(short_folder.path())?;
+    let long_dir = bed.bench_dir.fresh()?;
+    let short_dir = bed.bench_dir.fresh()?;
+    let mut long = Journal::new(bed, open(long_dir.path())?, LONG)?;
+    let short_store = open(short_dir.path())?;
     let mut ours = Samples::default();
     let mut floor = Samples::default();
     for _ in 0..bed.size(21, 61) {
@@ -71,7 +71,7 @@ impl Journal {
                 break;
             }
         }
-        bed.runtime.block_on(store.settle())?;
+        bed.runtime.block_on(store.wait_caught_up())?;
         Ok(Self {
             store,
             story,
@@ -91,7 +91,7 @@ impl Journal {
             let append = Append::new(self.fence, vec![event]);
             bed.runtime.block_on(self.store.append(append)).map(drop)
         })?;
-        bed.runtime.block_on(self.store.settle())?;
+        bed.runtime.block_on(self.store.wait_caught_up())?;
         Ok(micros)
     }
 }

@@ -33,14 +33,14 @@ const CALLS: usize = 50;
 
 pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     let size = bed.size(SHORT, LONG);
-    let many_folder = bed.folder.fresh()?;
-    let many = write(bed, many_folder.path(), size)?;
-    let few_folder = bed.folder.fresh()?;
+    let many_dir = bed.bench_dir.fresh()?;
+    let many = write(bed, many_dir.path(), size)?;
+    let few_dir = bed.bench_dir.fresh()?;
     let few = Size {
         agents: FEW,
         ..size
     };
-    let few = write(bed, few_folder.path(), few)?;
+    let few = write(bed, few_dir.path(), few)?;
     let mut ours = Samples::default();
     let mut floor = Samples::default();
     for _ in 0..bed.size(21, 51) {
@@ -61,9 +61,9 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     }])
 }
 
-fn write(bed: &Bed, folder: &Path, size: Size) -> Result<SqliteStore> {
+fn write(bed: &Bed, bench_dir: &Path, size: Size) -> Result<SqliteStore> {
     const SIDE_BY_SIDE: usize = 16;
-    let store = open(folder)?;
+    let store = open(bench_dir)?;
     bed.runtime.block_on(async {
         let mut tasks = JoinSet::new();
         for first in 0..SIDE_BY_SIDE {
@@ -73,7 +73,7 @@ fn write(bed: &Bed, folder: &Path, size: Size) -> Result<SqliteStore> {
         while let Some(done) = tasks.join_next().await {
             done.context("a producer panicked")??;
         }
-        store.settle().await?;
+        store.wait_caught_up().await?;
         anyhow::Ok(())
     })?;
     Ok(store)

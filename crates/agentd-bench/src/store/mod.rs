@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use tokio::runtime::Runtime;
 
-use crate::folder::Folder;
+use crate::bench_dir::BenchDir;
 use crate::report::{self, Line};
 
 #[derive(clap::Args)]
@@ -25,9 +25,9 @@ pub struct Args {
     /// Print JSON, with every round in it
     #[arg(long)]
     json: bool,
-    /// Write here, on the disk to be measured [default: the system's temporary folder]
+    /// Write here, on the disk to be measured [default: the system's temporary directory]
     #[arg(long, value_name = "DIR")]
-    folder: Option<PathBuf>,
+    bench_dir: Option<PathBuf>,
     /// Leave the others out
     #[arg(long, value_name = "PART")]
     only: Vec<Part>,
@@ -47,7 +47,7 @@ enum Part {
 
 /// What every part needs.
 struct Bed {
-    folder: Folder,
+    bench_dir: BenchDir,
     runtime: Runtime,
     long: bool,
 }
@@ -59,23 +59,23 @@ impl Bed {
     }
 }
 
-fn open(folder: &Path) -> Result<SqliteStore> {
-    SqliteStore::open(Options::new(folder)).context("cannot open a store")
+fn open(bench_dir: &Path) -> Result<SqliteStore> {
+    SqliteStore::open(Options::new(bench_dir)).context("cannot open a store")
 }
 
 pub fn run(args: &Args) -> Result<()> {
     let bed = Bed {
-        folder: Folder::new(args.folder.as_deref())?,
+        bench_dir: BenchDir::new(args.bench_dir.as_deref())?,
         runtime: Runtime::new().context("cannot start the runtime")?,
         long: args.long,
     };
-    bed.folder.announce();
+    bed.bench_dir.announce();
     let start = Instant::now();
     let lines = measure(&bed, &args.only)?;
     report::Run {
         bench: "store",
         long: args.long,
-        file_system: &bed.folder.file_system,
+        file_system: &bed.bench_dir.file_system,
         took: start.elapsed(),
     }
     .print(args.json, &lines);

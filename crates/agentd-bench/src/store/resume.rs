@@ -68,7 +68,7 @@ pub(super) fn run(bed: &Bed) -> Result<Vec<Line>> {
 }
 
 struct History {
-    folder: TempDir,
+    bench_dir: TempDir,
     store: SqliteStore,
     agent: AgentId,
     /// Things in its window.
@@ -77,15 +77,15 @@ struct History {
 
 impl History {
     fn write(bed: &Bed, messages: usize) -> Result<Self> {
-        let folder = bed.folder.fresh()?;
-        let store = open(folder.path())?;
+        let bench_dir = bed.bench_dir.fresh()?;
+        let store = open(bench_dir.path())?;
         let (mut story, mut pending) = Story::begin("long-lived", 1);
         let agent = story.agent;
         let claim = bed.runtime.block_on(store.claim(agent, "bench"))?;
         let append = |store: &SqliteStore, events| append(&bed.runtime, store, claim.fence, events);
         story.context(&mut pending);
         // Held back until the rest is written, so that the newest snapshot is where we want it.
-        let snapshot_every = usize::try_from(Options::new(folder.path()).snapshot_every)?;
+        let snapshot_every = usize::try_from(Options::new(bench_dir.path()).snapshot_every)?;
         let last = snapshot_every + TAIL;
         for turn in 1..=messages / 2 {
             match turn % STRETCH == COMPACTS {
@@ -99,18 +99,18 @@ impl History {
         let tail = pending.split_off(pending.len() - TAIL);
         let before = pending.split_off(pending.len() - snapshot_every);
         append(&store, pending)?;
-        bed.runtime.block_on(store.settle())?;
+        bed.runtime.block_on(store.wait_caught_up())?;
         // With these at once a snapshot is due, whatever was before: it is taken right behind them.
         append(&store, before)?;
-        bed.runtime.block_on(store.settle())?;
+        bed.runtime.block_on(store.wait_caught_up())?;
         append(&store, tail)?;
-        bed.runtime.block_on(store.settle())?;
+        bed.runtime.block_on(store.wait_caught_up())?;
 
         let loaded = bed.runtime.block_on(store.load(agent))?;
         ensure!(loaded.damage.is_none(), "the journal is damaged");
         ensure!(loaded.state.anomalies == 0, "the history makes no sense");
         Ok(Self {
-            folder,
+            bench_dir,
             store,
             agent,
             window: loaded.window.items().len(),
@@ -126,7 +126,7 @@ impl History {
 
     /// Lets go of the store, so that a child has it to itself.
     fn close(self) -> (TempDir, AgentId) {
-        (self.folder, self.agent)
+        (self.bench_dir, self.agent)
     }
 }
 
@@ -142,13 +142,13 @@ fn append(
 
 #[derive(clap::Args)]
 pub struct ChildArgs {
-    folder: PathBuf,
+    bench_dir: PathBuf,
     agent: AgentId,
 }
 
 /// What the child does: resumes one agent, and prints its peak memory in MiB.
 pub fn child(args: &ChildArgs) -> Result<()> {
-    let store = open(&args.folder)?;
+    let store = open(&args.bench_dir)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let loaded = runtime.block_on(store.load(args.agent))?;
     println!("{}", proc::memory(std::process::id())?.peak);
@@ -156,16 +156,16 @@ pub fn child(args: &ChildArgs) -> Result<()> {
     Ok(())
 }
 
-fn peak_of_child((folder, agent): &(TempDir, AgentId)) -> Result<f64> {
+fn peak_of_child((bench_dir, agent): &(TempDir, AgentId)) -> Result<f64> {
     let program = std::env::current_exe().context("cannot tell where this program is")?;
-    let output = run_child(&program, folder.path(), *agent)?;
+    let output = run_child(&program, bench_dir.path(), *agent)?;
     output.trim().parse().context("the child said no number")
 }
 
-fn run_child(program: &Path, folder: &Path, agent: AgentId) -> Result<String> {
+fn run_child(program: &Path, bench_dir: &Path, agent: AgentId) -> Result<String> {
     let output = Command::new(program)
         .arg("resume-child")
-        .arg(folder)
+        .arg(bench_dir)
         .arg(agent.to_string())
         .output()
         .context("cannot start a child")?;

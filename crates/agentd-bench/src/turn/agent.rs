@@ -29,7 +29,7 @@ pub fn program(path: Option<&Path>) -> Result<PathBuf> {
 }
 
 /// Where an agent runs.
-pub struct Place<'a> {
+pub struct Setup<'a> {
     pub program: &'a Path,
     /// Its home and its user's, so that nobody's settings count.
     pub home: &'a Path,
@@ -43,7 +43,7 @@ pub enum Begin<'a> {
     Resume(&'a Path),
 }
 
-impl Place<'_> {
+impl Setup<'_> {
     pub fn command(&self, begin: &Begin<'_>) -> Command {
         let mut command = Command::new(self.program);
         command
@@ -58,8 +58,8 @@ impl Place<'_> {
             .arg("--cwd")
             .arg(self.cwd);
         match begin {
-            Begin::New(folder) => command.arg("--checkpoint-dir").arg(folder),
-            Begin::Resume(folder) => command.arg("--resume").arg(folder),
+            Begin::New(bench_dir) => command.arg("--checkpoint-dir").arg(bench_dir),
+            Begin::Resume(bench_dir) => command.arg("--resume").arg(bench_dir),
         };
         command
     }

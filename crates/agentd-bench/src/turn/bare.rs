@@ -45,13 +45,13 @@ pub struct Bare {
 }
 
 impl Bare {
-    pub fn start(url: &str, folder: &Path, cwd: &Path) -> Result<Self> {
+    pub fn start(url: &str, bench_dir: &Path, cwd: &Path) -> Result<Self> {
         let program = std::env::current_exe().context("cannot tell where this program is")?;
         let mut command = Command::new(program);
         command
             .arg("bare-client")
             .arg(format!("{url}/v1/messages"))
-            .arg(folder)
+            .arg(bench_dir)
             .current_dir(cwd);
         let mut peer = Peer::start("the bare client", command)?;
         said(&mut peer, READY)?;
@@ -82,7 +82,7 @@ fn said(peer: &mut Peer, word: &str) -> Result<()> {
 pub struct ChildArgs {
     url: String,
     /// Where it may write
-    folder: PathBuf,
+    bench_dir: PathBuf,
 }
 
 /// What the child does, until its input ends.
@@ -137,7 +137,7 @@ impl Bareness {
         Ok(Self {
             client: Client::builder().no_proxy().build()?,
             url: args.url.clone(),
-            file: File::create(args.folder.join("synced"))?,
+            file: File::create(args.bench_dir.join("synced"))?,
         })
     }
 

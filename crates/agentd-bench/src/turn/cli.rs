@@ -82,7 +82,7 @@ struct Home<'a> {
 
 impl<'a> Home<'a> {
     fn new(bed: &'a Bed, model: &FakeModel) -> Result<Self> {
-        let root = bed.folder.fresh()?;
+        let root = bed.bench_dir.fresh()?;
         let url = model.base_url(Format::Anthropic);
         let log = File::create(root.path().join("log"))?;
         let mut command = program(bed, &home_of(&root), &url);

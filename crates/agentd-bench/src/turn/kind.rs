@@ -5,7 +5,7 @@ use std::path::Path;
 use super::bare::{Step, Turn};
 use crate::words::Words;
 
-/// A file of the agent's folder, for its tools.
+/// A file of the agent's directory, for its tools.
 pub const FILE: &str = "notes.txt";
 pub const FILE_BYTES: usize = 4096;
 const COMMAND: &str = "echo done";

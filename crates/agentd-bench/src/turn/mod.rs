@@ -19,7 +19,7 @@ use clap::ValueEnum;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::folder::Folder;
+use crate::bench_dir::BenchDir;
 use crate::report::{self, Line};
 use crate::words::Words;
 
@@ -31,9 +31,9 @@ pub struct Args {
     /// Print JSON, with every round in it
     #[arg(long)]
     json: bool,
-    /// Keep the agents here, on the disk to be measured [default: the system's temporary folder]
+    /// Keep the agents here, on the disk to be measured [default: the system's temporary directory]
     #[arg(long, value_name = "DIR")]
-    folder: Option<PathBuf>,
+    bench_dir: Option<PathBuf>,
     /// The program to be measured [default: the agentd beside this program]
     #[arg(long, value_name = "PATH")]
     agentd: Option<PathBuf>,
@@ -54,7 +54,7 @@ enum Part {
 
 /// What every part needs.
 struct Bed {
-    folder: Folder,
+    bench_dir: BenchDir,
     runtime: Runtime,
     long: bool,
     /// `agentd`.
@@ -66,17 +66,17 @@ struct Bed {
 
 impl Bed {
     fn new(args: &Args) -> Result<Self> {
-        let folder = Folder::new(args.folder.as_deref())?;
-        let cwd = folder.fresh()?;
+        let bench_dir = BenchDir::new(args.bench_dir.as_deref())?;
+        let cwd = bench_dir.fresh()?;
         let text = Words::new(1).text(kind::FILE_BYTES);
         std::fs::write(cwd.path().join(kind::FILE), text)?;
         Ok(Self {
             program: agent::program(args.agentd.as_deref())?,
             runtime: Runtime::new().context("cannot start the runtime")?,
             long: args.long,
-            home: folder.fresh()?,
+            home: bench_dir.fresh()?,
             cwd,
-            folder,
+            bench_dir,
         })
     }
 
@@ -88,13 +88,13 @@ impl Bed {
 
 pub fn run(args: &Args) -> Result<()> {
     let bed = Bed::new(args)?;
-    bed.folder.announce();
+    bed.bench_dir.announce();
     let start = Instant::now();
     let lines = measure(&bed, &args.only)?;
     report::Run {
         bench: "turn",
         long: args.long,
-        file_system: &bed.folder.file_system,
+        file_system: &bed.bench_dir.file_system,
         took: start.elapsed(),
     }
     .print(args.json, &lines);

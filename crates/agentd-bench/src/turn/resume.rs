@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
 use super::Bed;
-use super::agent::{Agent, Begin, Place};
+use super::agent::{Agent, Begin, Setup};
 use super::kind::Kind;
 use crate::history;
 use crate::measure::Samples;
@@ -27,15 +27,15 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
         few.window
     );
     let model = FakeModel::start().context("cannot start the model server")?;
-    let place = Place {
+    let setup = Setup {
         program: &bed.program,
         home: bed.home.path(),
         cwd: bed.cwd.path(),
         url: model.base_url(Format::Anthropic),
     };
     // The first one finds no session file and sets the model.
-    many.resume(&place)?;
-    few.resume(&place)?;
+    many.resume(&setup)?;
+    few.resume(&setup)?;
     let line = |what: &str, unit, aim| Line {
         what: format!("{what}, {MANY} messages"),
         floor_is: format!("{FEW} messages, same window ({})", many.window),
@@ -48,7 +48,7 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     let mut session = line("resume to the session line", Unit::Microseconds, most);
     let mut answer = line("resume to the answer", Unit::Microseconds, most);
     for _ in 0..bed.size(15, 41) {
-        let (ours, floor) = (many.resume(&place)?, few.resume(&place)?);
+        let (ours, floor) = (many.resume(&setup)?, few.resume(&setup)?);
         session.ours.push(ours.to_session);
         session.floor.push(floor.to_session);
         answer.ours.push(ours.to_answer);
@@ -56,8 +56,8 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     }
     let mut peak = line("peak memory of a resume", Unit::Mebibytes, None);
     for _ in 0..bed.size(3, 7) {
-        peak.ours.push(many.peak(&place)?);
-        peak.floor.push(few.peak(&place)?);
+        peak.ours.push(many.peak(&setup)?);
+        peak.floor.push(few.peak(&setup)?);
     }
     Ok(vec![session, answer, peak])
 }
@@ -68,22 +68,22 @@ struct Resumed {
 }
 
 struct History {
-    folder: TempDir,
+    bench_dir: TempDir,
     /// Things in its window.
     window: usize,
 }
 
 impl History {
     fn write(bed: &Bed, messages: usize) -> Result<Self> {
-        let folder = bed.folder.fresh()?;
-        let store = SqliteStore::open(Options::new(folder.path()))?;
+        let bench_dir = bed.bench_dir.fresh()?;
+        let store = SqliteStore::open(Options::new(bench_dir.path()))?;
         let written = history::write(&store, "long-lived", messages);
         let window = bed.runtime.block_on(written)?;
-        Ok(Self { folder, window })
+        Ok(Self { bench_dir, window })
     }
 
-    fn resume(&self, place: &Place<'_>) -> Result<Resumed> {
-        let mut command = place.command(&Begin::Resume(self.folder.path()));
+    fn resume(&self, setup: &Setup<'_>) -> Result<Resumed> {
+        let mut command = setup.command(&Begin::Resume(self.bench_dir.path()));
         command.arg(prompt());
         let mut agent = Agent::start(command)?;
         let to_answer = agent.first_turn()?;
@@ -96,8 +96,8 @@ impl History {
     }
 
     /// The most memory it took to resume and to answer once. With its input open it stays to be asked.
-    fn peak(&self, place: &Place<'_>) -> Result<f64> {
-        let mut agent = Agent::start(place.command(&Begin::Resume(self.folder.path())))?;
+    fn peak(&self, setup: &Setup<'_>) -> Result<f64> {
+        let mut agent = Agent::start(setup.command(&Begin::Resume(self.bench_dir.path())))?;
         agent.turn(&prompt())?;
         let peak = proc::memory(agent.peer.pid())?.peak;
         agent.peer.finish()?;

@@ -9,7 +9,7 @@ use agentd_testkit::model::{FakeModel, Format};
 use anyhow::{Context, Result, ensure};
 
 use super::Bed;
-use super::agent::{Agent, Begin, Place};
+use super::agent::{Agent, Begin, Setup};
 use super::bare::{Bare, Step, Turn};
 use super::kind::Kind;
 use super::peer::Peer;
@@ -128,7 +128,7 @@ impl Sums {
 
 struct Round<'a> {
     bed: &'a Bed,
-    folder: tempfile::TempDir,
+    bench_dir: tempfile::TempDir,
     model: FakeModel,
     /// Requests that have been looked at.
     seen: usize,
@@ -139,7 +139,7 @@ impl<'a> Round<'a> {
     fn new(bed: &'a Bed, seed: u64) -> Result<Self> {
         Ok(Self {
             bed,
-            folder: bed.folder.fresh()?,
+            bench_dir: bed.bench_dir.fresh()?,
             model: FakeModel::start().context("cannot start the model server")?,
             seen: 0,
             words: Words::new(seed),
@@ -148,18 +148,18 @@ impl<'a> Round<'a> {
 
     fn run(mut self, counts: &[usize], sums: &mut Sums) -> Result<()> {
         let url = self.model.base_url(Format::Anthropic);
-        let place = Place {
+        let setup = Setup {
             program: &self.bed.program,
             home: self.bed.home.path(),
             cwd: self.bed.cwd.path(),
             url: url.clone(),
         };
-        let kept = self.folder.path().join("kept");
-        let mut agent = Agent::start(place.command(&Begin::New(&kept)))?;
+        let kept = self.bench_dir.path().join("kept");
+        let mut agent = Agent::start(setup.command(&Begin::New(&kept)))?;
         agent.turn(&Kind::Plain.prompt(&mut self.words))?;
         let ours_first = agent.peer.micros_since_start();
 
-        let mut bare = Bare::start(&url, self.folder.path(), self.bed.cwd.path())?;
+        let mut bare = Bare::start(&url, self.bench_dir.path(), self.bed.cwd.path())?;
         sums.start.push(agent.to_session, bare.to_ready);
         bare.load(&self.asked(Kind::Plain, 1)?)?;
         bare.turn()?;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 pub struct HooksQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// A project's folder.
+    /// A project's directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
 }

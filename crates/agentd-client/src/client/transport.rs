@@ -14,6 +14,7 @@ use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::sync::PoisonError;
 use std::time::Instant;
 use tokio::net::UnixStream;
 use uuid::Uuid;
@@ -147,11 +148,7 @@ impl Client {
         path: &str,
         content: Option<Content>,
     ) -> Result<Response<Incoming>, Error> {
-        let stream = UnixStream::connect(&self.socket).await;
-        let stream = stream.map_err(|source| Error::NotRunning {
-            path: self.socket.clone(),
-            source,
-        })?;
+        let stream = self.connect().await?;
         self.check_owner(&stream)?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
@@ -185,6 +182,24 @@ impl Client {
 }
 
 impl Client {
+    async fn connect(&self) -> Result<UnixStream, Error> {
+        let connected = self
+            .stream
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let stream = match connected {
+            Some(stream) => stream
+                .set_nonblocking(true)
+                .and_then(|()| UnixStream::from_std(stream)),
+            None => UnixStream::connect(&self.socket).await,
+        };
+        stream.map_err(|source| Error::NotRunning {
+            path: self.socket.clone(),
+            source,
+        })
+    }
+
     /// Requests carry keys: they are for a daemon of the same user, whoever made the socket.
     fn check_owner(&self, stream: &UnixStream) -> Result<(), Error> {
         let path = self.socket.clone();

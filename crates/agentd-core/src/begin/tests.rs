@@ -88,7 +88,7 @@ fn a_rewind_shows_what_came_before_and_nothing_after() {
     let state = journal.state();
     let answered = journal.head();
     let seen = journal.window();
-    let place = Place {
+    let place = BranchPoint {
         conversation: journal.conversation,
         at: answered,
     };
@@ -112,13 +112,13 @@ fn what_cannot_be_is_refused() {
         Err(Refused::NothingToRedo)
     );
     let nowhere = Seq(journal.head().0 + 1);
-    let place = Place {
+    let place = BranchPoint {
         conversation: journal.conversation,
         at: nowhere,
     };
     let refused = rewind(&state, &window, &window, place, new(), Queue::Keep, None);
     assert_eq!(refused, Err(Refused::NotThere(nowhere)));
-    let elsewhere = Place {
+    let elsewhere = BranchPoint {
         conversation: new(),
         at: Seq(1),
     };
@@ -171,7 +171,7 @@ fn a_rewind_is_told_of_the_tasks_that_ended_after_the_place() {
         lines.iter().filter(|(_, body)| is_it(body)).count()
     };
     let back = |journal: &Journal, conversation, at| {
-        let place = Place { conversation, at };
+        let place = BranchPoint { conversation, at };
         let (state, window) = (journal.state(), journal.window());
         let lines = rewind(
             &state,
@@ -334,7 +334,7 @@ fn a_rewind_reaches_into_another_conversation_and_is_undone() {
     let lines = reset(&journal.state(), &seen, new(), Queue::SetAside, None).unwrap();
     append(&mut journal, lines);
     let third = fixture::conversation(51);
-    let place = Place {
+    let place = BranchPoint {
         conversation: first,
         at: answered,
     };
@@ -368,7 +368,7 @@ fn a_fork_gets_the_words_and_nothing_that_is_under_way() {
     let call = crate::id::CallId::new("a");
     journal.push(ApprovalRequested::new(approval, call));
     let (parent, seen) = (journal.state(), journal.window());
-    let place = Place {
+    let place = BranchPoint {
         conversation: journal.conversation,
         at: journal.head(),
     };

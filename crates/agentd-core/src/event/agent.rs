@@ -66,7 +66,7 @@ pub struct AgentFailed {
 pub enum FailCause {
     /// It ended again and again, each time soon.
     CrashLoop,
-    /// It says that it cannot do its work: a folder or a provider is not there.
+    /// It says that it cannot do its work: a directory or a provider is not there.
     CannotRun,
     /// It ended, and the agent's `restart` says to leave it at that.
     NotRestarted,

@@ -1,7 +1,7 @@
 //! Hooks: users' programs that hear of what happens.
 
 use crate::hook::{Decision, HookEvent, Layer};
-use crate::id::{BootId, CallId, FireId, HookId, OpId, PromptId};
+use crate::id::{BootId, CallId, HookId, InvocationId, OpId, PromptId};
 use serde::{Deserialize, Serialize};
 
 /// A handler may run now.
@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct HookStarted {
     pub hook: HookId,
     /// All handlers that hear of the same thing have the same.
-    pub fire: FireId,
+    /// In the journal it is called `fire`.
+    #[serde(rename = "fire")]
+    pub invocation: InvocationId,
     pub event: HookEvent,
     pub layer: Layer,
     /// The handler's name: a digest of what it runs.
@@ -41,7 +43,9 @@ pub enum HookWay {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookEnded {
     pub hook: HookId,
-    pub fire: FireId,
+    /// In the journal it is called `fire`.
+    #[serde(rename = "fire")]
+    pub invocation: InvocationId,
     pub outcome: HookOutcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,

@@ -1,7 +1,7 @@
 //! What one handler says: by its exit status, by what it prints, or by JSON.
 
 use super::event::HookEvent;
-use super::occasion::Occasion;
+use super::hook_input::HookInput;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -93,13 +93,13 @@ impl Answer {
 
 /// Reads what a program left. `fails_closed`: its failure is a no.
 pub fn read(
-    occasion: &Occasion,
+    hook_input: &HookInput,
     ended: Ended<'_>,
     stdout: &str,
     stderr: &str,
     fails_closed: bool,
 ) -> Answer {
-    let event = occasion.event;
+    let event = hook_input.event;
     let said = || first(stderr.trim(), REASON_CHARACTERS);
     let failed = |what: String| {
         let mut answer = Answer::warn(what.clone());
@@ -122,7 +122,7 @@ pub fn read(
             }
         }
         Ended::Code(0) => match object(stdout) {
-            Object::Some(map) => of_json(occasion, &map),
+            Object::Some(map) => of_json(hook_input, &map),
             Object::Bad(why) => Answer::warn(format!("what the hook printed is no JSON: {why}")),
             Object::None => {
                 let plain = stdout.trim();
@@ -134,7 +134,7 @@ pub fn read(
             }
         },
         Ended::Code(code) => match object(stdout) {
-            Object::Some(map) => of_json(occasion, &map),
+            Object::Some(map) => of_json(hook_input, &map),
             _ => failed(match said() {
                 text if text.is_empty() => format!("the hook ended with exit code {code}"),
                 text => format!("the hook ended with exit code {code}: {text}"),
@@ -146,12 +146,12 @@ pub fn read(
 }
 
 /// Reads what a service answered.
-pub fn read_http(occasion: &Occasion, status: u16, body: &str, fails_closed: bool) -> Answer {
+pub fn read_http(hook_input: &HookInput, status: u16, body: &str, fails_closed: bool) -> Answer {
     match status {
-        200..=299 => read(occasion, Ended::Code(0), body, "", fails_closed),
+        200..=299 => read(hook_input, Ended::Code(0), body, "", fails_closed),
         _ => {
             let why = format!("HTTP status {status}");
-            read(occasion, Ended::Failed(&why), body, "", fails_closed)
+            read(hook_input, Ended::Failed(&why), body, "", fails_closed)
         }
     }
 }
@@ -187,8 +187,8 @@ fn object(stdout: &str) -> Object {
     }
 }
 
-fn of_json(occasion: &Occasion, map: &Map<String, Value>) -> Answer {
-    let event = occasion.event;
+fn of_json(hook_input: &HookInput, map: &Map<String, Value>) -> Answer {
+    let event = hook_input.event;
     let text = |map: &Map<String, Value>, key: &str| {
         let text = map.get(key).and_then(Value::as_str);
         text.filter(|text| !text.is_empty()).map(str::to_owned)
@@ -214,19 +214,19 @@ fn of_json(occasion: &Occasion, map: &Map<String, Value>) -> Answer {
                 let what = format!("its `hookSpecificOutput` is about {name}, not {event}");
                 answer.warning = Some(what);
             }
-            _ => of_specific(occasion, specific, &text, &mut answer),
+            _ => of_specific(hook_input, specific, &text, &mut answer),
         }
     }
     answer
 }
 
 fn of_specific(
-    occasion: &Occasion,
+    hook_input: &HookInput,
     specific: &Map<String, Value>,
     text: &impl Fn(&Map<String, Value>, &str) -> Option<String>,
     answer: &mut Answer,
 ) {
-    let event = occasion.event;
+    let event = hook_input.event;
     answer.context = text(specific, "additionalContext");
     if event.is_about_leave() {
         let of_request = specific.get("decision").and_then(Value::as_object);
@@ -253,7 +253,7 @@ fn of_specific(
             Some(other) => Some(other.to_string()),
         };
     }
-    let keeps_title = matches!(occasion.source(), Some("clear" | "compact"));
+    let keeps_title = matches!(hook_input.source(), Some("clear" | "compact"));
     if event == HookEvent::UserPromptSubmit || (event == HookEvent::SessionStart && !keeps_title) {
         answer.title = text(specific, "sessionTitle");
     }

@@ -154,7 +154,7 @@ impl HookEvent {
 
     /// Whether it can happen to an agent that this runs. What an agent of another make does inside a turn
     /// is not seen.
-    pub const fn can_fire_for(self, runtime: Runtime) -> bool {
+    pub const fn can_invoke_for(self, runtime: Runtime) -> bool {
         match runtime {
             Runtime::Native => true,
             Runtime::Acp | Runtime::Command => !matches!(

@@ -2,8 +2,8 @@
 
 use super::config::{Config, Handler, OnFailure};
 use super::event::HookEvent;
-use super::fire::digest;
-use super::occasion::Occasion;
+use super::hook_input::HookInput;
+use super::invocation::digest;
 use serde::{Deserialize, Serialize};
 
 /// Where a handler comes from.
@@ -36,15 +36,15 @@ impl Chosen {
     }
 }
 
-/// The handlers that an occasion calls for, each once, in the order of the layers.
-pub fn chosen(layers: &[(Layer, Config)], occasion: &Occasion) -> Vec<Chosen> {
+/// The handlers that an hook_input calls for, each once, in the order of the layers.
+pub fn chosen(layers: &[(Layer, Config)], hook_input: &HookInput) -> Vec<Chosen> {
     let mut chosen: Vec<Chosen> = Vec::new();
     for (layer, config) in layers {
         let groups = config.groups.iter();
-        for group in groups.filter(|group| group.event == occasion.event) {
-            let subject = occasion.subject();
+        for group in groups.filter(|group| group.event == hook_input.event) {
+            let subject = hook_input.subject();
             let name = match subject {
-                Some(tool) if occasion.event.is_about_a_tool() => group.matcher.name_of(tool),
+                Some(tool) if hook_input.event.is_about_a_tool() => group.matcher.name_of(tool),
                 Some(subject) => group.matcher.matches(subject).then_some(subject),
                 None => Some(""),
             };
@@ -57,7 +57,7 @@ pub fn chosen(layers: &[(Layer, Config)], occasion: &Occasion) -> Vec<Chosen> {
                     layer: *layer,
                     digest: name_of(handler),
                     handler: handler.clone(),
-                    tool_name: occasion.event.is_about_a_tool().then(|| name.to_owned()),
+                    tool_name: hook_input.event.is_about_a_tool().then(|| name.to_owned()),
                 });
             }
         }

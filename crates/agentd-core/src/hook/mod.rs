@@ -2,27 +2,27 @@
 //!
 //! - [`HookEvent`]: what they hear of, and what they may do about it.
 //! - [`Config`]: a hooks file; [`Layer`]: where it comes from; [`chosen`]: which handlers run.
-//! - [`Occasion`]: what happened, and the JSON that a handler reads.
+//! - [`HookInput`]: what happened, and the JSON that a handler reads.
 //! - [`Answer`]: what one handler says by its exit status and output; [`Verdict`]: what all of them say.
-//! - [`Fire`]: the question of whoever wants to know, under an id that follows from what it is about.
+//! - [`HookInvocation`]: the question of whoever wants to know, under an id that follows from what it is about.
 
 mod answer;
 mod config;
 mod event;
-mod fire;
+mod hook_input;
+mod invocation;
 mod layers;
 mod matcher;
-mod occasion;
 mod verdict;
 
 pub use answer::{Answer, CONTEXT_CHARACTERS, Decision, Ended, capped, read, read_http};
 pub use config::{Config, Group, Handler, OnFailure, Problem, Run, Severity};
 pub use event::HookEvent;
-pub(crate) use fire::uuid_of;
-pub use fire::{Fire, digest};
+pub use hook_input::{HookInput, Setting};
+pub(crate) use invocation::uuid_of;
+pub use invocation::{HookInvocation, digest};
 pub use layers::{Chosen, Layer, chosen};
 pub use matcher::{Matcher, tool_names};
-pub use occasion::{Occasion, Setting};
 pub use verdict::Verdict;
 
 #[cfg(test)]

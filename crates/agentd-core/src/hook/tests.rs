@@ -15,8 +15,8 @@ fn one(event: &str, matcher: &str, command: &str) -> Config {
 }
 
 fn answer(event: HookEvent, code: i32, stdout: &str, stderr: &str) -> Answer {
-    let occasion = Occasion::sample(event);
-    read(&occasion, Ended::Code(code), stdout, stderr, false)
+    let hook_input = HookInput::sample(event);
+    read(&hook_input, Ended::Code(code), stdout, stderr, false)
 }
 
 #[test]
@@ -40,10 +40,10 @@ fn matchers_are_lists_of_names_or_regular_expressions() {
 #[test]
 fn a_tool_is_known_by_the_names_that_others_have_for_it() {
     let layers = [(Layer::User, one("PreToolUse", "Bash", "check"))];
-    let chosen = chosen(&layers, &Occasion::sample(HookEvent::PreToolUse));
+    let chosen = chosen(&layers, &HookInput::sample(HookEvent::PreToolUse));
     assert_eq!(chosen.len(), 1);
     assert_eq!(chosen[0].tool_name.as_deref(), Some("Bash"));
-    let input = Occasion::sample(HookEvent::PreToolUse);
+    let input = HookInput::sample(HookEvent::PreToolUse);
     let input = input.input(&Setting::default(), chosen[0].tool_name.as_deref());
     assert_eq!(input["tool_name"], "Bash");
     assert_eq!(input["tool_input"]["command"], "echo hello");
@@ -56,7 +56,7 @@ fn the_same_handler_from_two_layers_runs_once() {
         (Layer::Spec, one("SessionStart", "", "a")),
         (Layer::Project, one("SessionStart", "", "b")),
     ];
-    let chosen = chosen(&layers, &Occasion::session_start("startup", None, None));
+    let chosen = chosen(&layers, &HookInput::session_start("startup", None, None));
     let shown: Vec<_> = chosen
         .iter()
         .map(|one| (one.layer, one.handler.run.shown()))
@@ -138,13 +138,13 @@ fn other_exits_are_warnings_unless_there_is_json() {
         (denied.decision, denied.reason.as_deref()),
         (Decision::Deny, Some("because"))
     );
-    let occasion = Occasion::sample(HookEvent::PreToolUse);
+    let hook_input = HookInput::sample(HookEvent::PreToolUse);
     assert_eq!(
-        read(&occasion, Ended::TimedOut, "", "", false).decision,
+        read(&hook_input, Ended::TimedOut, "", "", false).decision,
         Decision::None
     );
     assert_eq!(
-        read(&occasion, Ended::TimedOut, "", "", true).decision,
+        read(&hook_input, Ended::TimedOut, "", "", true).decision,
         Decision::Deny
     );
 }
@@ -177,7 +177,7 @@ fn json_says_the_rest() {
     assert_eq!(said.context.as_deref(), Some("c"));
     assert_eq!(said.title.as_deref(), Some("t"));
     assert_eq!(said.initial_prompt.as_deref(), Some("go"));
-    let clear = Occasion::session_start("clear", None, None);
+    let clear = HookInput::session_start("clear", None, None);
     let text = r#"{"hookSpecificOutput": {"sessionTitle": "t"}}"#;
     assert_eq!(read(&clear, Ended::Code(0), text, "", false).title, None);
     let other = r#"{"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": "c"}}"#;
@@ -249,14 +249,14 @@ fn an_input_says_where_and_what() {
         session_title: Some("t".into()),
         background_tasks: vec![json!({"id": "t1"})],
     };
-    let input = Occasion::pre_reset("clear", ResetSource::User, Some("why")).input(&setting, None);
+    let input = HookInput::pre_reset("clear", ResetSource::User, Some("why")).input(&setting, None);
     assert_eq!(
         input,
         json!({"session_id": "s", "transcript_path": "/t", "cwd": "/w", "hook_event_name": "PreReset",
             "permission_mode": "plan", "source": "clear", "by": "user", "reason": "why", "op": "op",
             "agentd": {"schema": 1, "agent": "coder", "agent_id": "id", "generation": 3, "turn": null, "op": "op"}})
     );
-    let input = Occasion::session_start("clear", None, Some("p".into())).input(&setting, None);
+    let input = HookInput::session_start("clear", None, Some("p".into())).input(&setting, None);
     assert_eq!(input["background_tasks"][0]["id"], "t1");
     assert_eq!(input["parent_session_id"], "p");
     assert_eq!(input["session_title"], "t");
@@ -264,26 +264,26 @@ fn an_input_says_where_and_what() {
 
 #[test]
 fn an_id_follows_from_what_it_is_about() {
-    use crate::id::{AgentId, ConversationId, FireId, OpId};
+    use crate::id::{AgentId, ConversationId, InvocationId, OpId};
     let (agent, op) = (AgentId::from_bytes([1; 16]), OpId::from_bytes([2; 16]));
-    let first = Fire::of_op(
+    let first = HookInvocation::of_op(
         agent,
         op,
-        Occasion::pre_reset("clear", ResetSource::User, None),
+        HookInput::pre_reset("clear", ResetSource::User, None),
     );
-    let again = Fire::of_op(
+    let again = HookInvocation::of_op(
         agent,
         op,
-        Occasion::pre_reset("clear", ResetSource::User, Some("x")),
+        HookInput::pre_reset("clear", ResetSource::User, Some("x")),
     );
     assert_eq!(first.id, again.id);
     assert_ne!(
         first.id,
-        Fire::of_op(agent, op, Occasion::session_end("clear", None)).id
+        HookInvocation::of_op(agent, op, HookInput::session_end("clear", None)).id
     );
     assert_ne!(
-        FireId::of(HookEvent::Stop, &[b"ab", b"c"]),
-        FireId::of(HookEvent::Stop, &[b"a", b"bc"])
+        InvocationId::of(HookEvent::Stop, &[b"ab", b"c"]),
+        InvocationId::of(HookEvent::Stop, &[b"a", b"bc"])
     );
     let new = ConversationId::of_op(agent, op);
     assert_eq!(new.uuid().get_version_num(), 7);

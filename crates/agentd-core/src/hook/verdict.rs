@@ -1,4 +1,4 @@
-//! What all handlers of an occasion say together.
+//! What all handlers of an hook_input say together.
 
 use super::answer::{Answer, Decision};
 use super::event::HookEvent;

@@ -1,6 +1,6 @@
 //! The daemon's side, one for each agent: who runs it, and what that one has been told.
 
-use super::{Down, Hello, Refusal, VERSION};
+use super::{Down, Hello, OLDEST_VERSION, Refusal, VERSION};
 use crate::event::Event;
 use crate::id::{Incarnation, RuntimeId, Seq};
 use crate::state::AgentState;
@@ -28,9 +28,9 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Somebody has connected. `state` is the agent as it is now.
+    /// A runtime has connected. `state` is the agent's current state.
     pub fn hello(&mut self, hello: &Hello, state: &AgentState) -> Greeting {
-        if hello.v == 0 || hello.v > VERSION {
+        if !(OLDEST_VERSION..=VERSION).contains(&hello.v) {
             return Greeting::Refuse(Refusal::Version);
         }
         if state.is_held() {

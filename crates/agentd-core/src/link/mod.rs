@@ -14,8 +14,8 @@ pub use own_kinds::is_a_runtimes;
 pub use runtime::{Did, Runtime};
 
 use crate::event::{Event, NewEvent, SubagentOutcome};
-use crate::hook::{Fire, Verdict, digest};
-use crate::id::{AgentId, CallId, FireId, Incarnation, RuntimeId, Seq, TryId, TurnId};
+use crate::hook::{HookInvocation, Verdict, digest};
+use crate::id::{AgentId, CallId, Incarnation, InvocationId, RuntimeId, Seq, TryId, TurnId};
 use crate::state::AgentState;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// The version that this build speaks. The second one has hooks, the third [`Order::Leave`], the fourth a [`Secret`],
-/// the fifth [`Up::Keys`]: runtimes of older ones are refused, and others take their place.
-pub const VERSION: u32 = 5;
+/// The version that this build speaks. Version 6 renamed messages.
+pub const VERSION: u32 = 6;
+/// The oldest version that the daemon accepts from a runtime. From version 6 on this is the previous one. The daemon
+/// refuses an older runtime and starts a new one in its place.
+pub const OLDEST_VERSION: u32 = 6;
 /// What one thing that is said may hold: an append with all of a tool's output in it, or an agent's window.
 pub const MAX_FRAME: usize = 256 * 1024 * 1024;
 
@@ -38,7 +40,7 @@ pub enum Up {
     Draft(Draft),
     Ask(Asked),
     /// Something that hooks are to hear of.
-    Fire(Box<Fire>),
+    InvokeHooks(Box<HookInvocation>),
     /// The keys that it works with, wherever they came from: the daemon takes them out of what hooks say.
     Keys(Keys),
 }
@@ -63,7 +65,7 @@ impl Up {
             Self::Append(_) => "append",
             Self::Draft(_) => "draft",
             Self::Ask(_) => "ask",
-            Self::Fire(_) => "fire",
+            Self::InvokeHooks(_) => "invoke-hooks",
             Self::Keys(_) => "keys",
         }
     }
@@ -162,7 +164,7 @@ pub struct Asked {
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Question {
     /// Start it, unless this call has started one.
-    Hire {
+    Spawn {
         call: CallId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<String>,
@@ -172,13 +174,13 @@ pub enum Question {
     /// How does it end?
     Await { call: CallId },
     /// It is to end now. How does it?
-    Dismiss { call: CallId },
+    Cancel { call: CallId },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
-    Hired {
+    Spawned {
         name: String,
     },
     /// In words for the model.
@@ -234,8 +236,8 @@ pub enum Down {
         answer: Answer,
     },
     /// What hooks say. What they had written to the journal has come before.
-    Fired {
-        id: FireId,
+    HooksAnswered {
+        id: InvocationId,
         verdict: Verdict,
     },
     Refused {
@@ -269,7 +271,7 @@ impl Down {
             Self::Events { .. } => "events",
             Self::Order { .. } => "order",
             Self::Answer { .. } => "answer",
-            Self::Fired { .. } => "fired",
+            Self::HooksAnswered { .. } => "hooks-answered",
             Self::Refused { .. } => "refused",
         }
     }

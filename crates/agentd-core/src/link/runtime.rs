@@ -6,8 +6,8 @@ use super::{
     VERSION, Welcome,
 };
 use crate::event::{Event, NewEvent, placed};
-use crate::hook::{Fire, Verdict};
-use crate::id::{AgentId, FireId, Incarnation, RuntimeId, TryId, TurnId};
+use crate::hook::{HookInvocation, Verdict};
+use crate::id::{AgentId, Incarnation, InvocationId, RuntimeId, TryId, TurnId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What comes of something that was said.
@@ -22,7 +22,7 @@ pub enum Did {
     Appended,
     Drafted,
     /// What hooks say.
-    Fired(FireId, Verdict),
+    HooksAnswered(InvocationId, Verdict),
     /// Where it is about a turn, that turn alone is meant.
     Told(Order, Option<TurnId>),
     /// That question is answered.
@@ -50,7 +50,7 @@ pub struct Runtime {
     asks: u64,
     asking: BTreeMap<u64, Question>,
     /// What hooks have not answered yet.
-    firing: BTreeMap<FireId, Fire>,
+    invoked: BTreeMap<InvocationId, HookInvocation>,
     /// Hello was answered on the connection that there is.
     is_greeted: bool,
 }
@@ -70,7 +70,7 @@ impl Runtime {
             drafting: None,
             asks: 0,
             asking: BTreeMap::new(),
-            firing: BTreeMap::new(),
+            invoked: BTreeMap::new(),
             is_greeted: false,
         }
     }
@@ -145,9 +145,9 @@ impl Runtime {
     }
 
     /// As many as there are at a time.
-    pub fn fire(&mut self, fire: Fire) -> Vec<Did> {
-        self.firing.insert(fire.id, fire.clone());
-        self.say(Up::Fire(Box::new(fire)))
+    pub fn invoke(&mut self, invocation: HookInvocation) -> Vec<Did> {
+        self.invoked.insert(invocation.id, invocation.clone());
+        self.say(Up::InvokeHooks(Box::new(invocation)))
     }
 
     /// The keys that are not to be seen in anything that hooks say.
@@ -193,8 +193,19 @@ impl Runtime {
                 }
                 let again = self.appending.clone().map(Up::Append);
                 let draft = self.drafting.clone().map(Up::Draft);
-                let fires = self.firing.values().cloned().map(Box::new).map(Up::Fire);
-                did.extend(again.into_iter().chain(draft).chain(fires).map(Did::Send));
+                let invocations = self
+                    .invoked
+                    .values()
+                    .cloned()
+                    .map(Box::new)
+                    .map(Up::InvokeHooks);
+                did.extend(
+                    again
+                        .into_iter()
+                        .chain(draft)
+                        .chain(invocations)
+                        .map(Did::Send),
+                );
                 let asking = self.asking.iter();
                 let asking = asking.filter_map(|(n, question)| self.asked(*n, question.clone()));
                 did.extend(asking.map(Did::Send));
@@ -223,8 +234,8 @@ impl Runtime {
                     None => Vec::new(),
                 }
             }
-            Down::Fired { id, verdict } => match self.firing.remove(&id) {
-                Some(_) => vec![Did::Fired(id, verdict)],
+            Down::HooksAnswered { id, verdict } => match self.invoked.remove(&id) {
+                Some(_) => vec![Did::HooksAnswered(id, verdict)],
                 None => Vec::new(),
             },
             Down::Events { events } => self.arrived(events),

@@ -171,31 +171,39 @@ fn an_answer_behind_a_gap_comes_again_with_what_was_missed() {
 
 #[test]
 fn what_hooks_are_asked_is_asked_again_until_they_have_answered() {
-    use crate::hook::{Fire, HookEvent, Occasion, Verdict};
-    use crate::id::FireId;
+    use crate::hook::{HookEvent, HookInput, HookInvocation, Verdict};
+    use crate::id::InvocationId;
     let (mut runtime, _) = woken();
-    let id = FireId::from_bytes([3; 16]);
-    let fire = Fire::new(id, Occasion::sample(HookEvent::Stop));
-    let sent = runtime.fire(fire.clone());
-    assert_eq!(sent, [Did::Send(Up::Fire(Box::new(fire)))]);
+    let id = InvocationId::from_bytes([3; 16]);
+    let invocation = HookInvocation::new(id, HookInput::sample(HookEvent::Stop));
+    let sent = runtime.invoke(invocation.clone());
+    assert_eq!(sent, [Did::Send(Up::InvokeHooks(Box::new(invocation)))]);
     runtime.disconnected();
     runtime.connected();
     let (events, appended) = (Vec::new(), 0);
     let again = runtime.received(Down::Resumed { events, appended });
     assert_eq!(again, sent);
     let verdict = Verdict::default();
-    let fired = Down::Fired {
+    let answered = Down::HooksAnswered {
         id,
         verdict: verdict.clone(),
     };
-    assert_eq!(runtime.received(fired.clone()), [Did::Fired(id, verdict)]);
-    assert_eq!(runtime.received(fired), [], "nothing comes twice");
+    assert_eq!(
+        runtime.received(answered.clone()),
+        [Did::HooksAnswered(id, verdict)]
+    );
+    assert_eq!(runtime.received(answered), [], "nothing comes twice");
 }
 
 #[test]
-fn a_runtime_of_the_version_before_is_heard() {
+fn a_runtime_of_an_accepted_version_is_heard() {
     let state = Journal::new().state();
-    for (v, is_heard) in [(0, false), (1, true), (VERSION, true), (VERSION + 1, false)] {
+    for (v, is_heard) in [
+        (OLDEST_VERSION - 1, false),
+        (OLDEST_VERSION, true),
+        (VERSION, true),
+        (VERSION + 1, false),
+    ] {
         let hello = Hello {
             v,
             ..hello(ID, None)

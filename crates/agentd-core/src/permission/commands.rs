@@ -21,7 +21,7 @@ pub(super) fn verdict(rules: &[&Rule], line: &str) -> Option<Verdict> {
     }
     let is_restricting = |rule: &&&Rule| rule.decision != Decision::Allow && rule.pattern.is_some();
     let restricting = rules.iter().filter(is_restricting);
-    if let Some(because) = doubt(restricting, script.as_ref()) {
+    if let Some(because) = uncertainty(restricting, script.as_ref()) {
         return said(Decision::Ask, because);
     }
     let is_allowing = |rule: &&&Rule| rule.decision == Decision::Allow;
@@ -89,7 +89,7 @@ fn pieces(line: &str) -> impl Iterator<Item = String> {
 }
 
 /// Why rules that match nothing in the line may still be meant by it.
-fn doubt<'a>(
+fn uncertainty<'a>(
     rules: impl Iterator<Item = &'a &'a Rule>,
     script: Option<&Script>,
 ) -> Option<Because> {

@@ -90,7 +90,7 @@ fn what_was_under_way_elsewhere_is_not_under_way_here() {
     assert!(journal.state().owes_report());
     journal.push(held());
     let state = journal.state();
-    assert!(!state.owes_report() && state.errand.is_none());
+    assert!(!state.owes_report() && state.parent_link.is_none());
     assert_eq!(state.children.iter().count(), 0);
     assert_eq!(state.compactions.asked(), None);
     assert!(state.resets.under_way().is_none());
@@ -200,7 +200,7 @@ fn a_fork_of_a_held_agent_is_held() {
     let mut journal = Journal::new();
     journal.push(held());
     let state = journal.state();
-    let place = crate::place::Place {
+    let place = crate::branch_point::BranchPoint {
         conversation: state.tree.current().unwrap(),
         at: Seq(state.head.0 - 1),
     };

@@ -44,7 +44,7 @@ pub fn project(window: &Window, wire: Wire) -> (Vec<Message>, Vec<Omission>) {
         match &item.entry {
             Entry::Prompt(blocks) => projection.user(blocks.clone()),
             Entry::Reply { status, blocks } => {
-                let reply = Said {
+                let reply = ReplyStatus {
                     status: *status,
                     is_moved: item.is_moved,
                 };
@@ -63,7 +63,7 @@ pub fn project(window: &Window, wire: Wire) -> (Vec<Message>, Vec<Omission>) {
 
 /// How a reply was said.
 #[derive(Clone, Copy)]
-struct Said {
+struct ReplyStatus {
     status: MessageStatus,
     /// What stands before it has changed since.
     is_moved: bool,
@@ -91,7 +91,7 @@ impl Projection {
         }
     }
 
-    fn reply(&mut self, blocks: &[Block], said: Said, wire: Wire) {
+    fn reply(&mut self, blocks: &[Block], said: ReplyStatus, wire: Wire) {
         self.flush();
         let omissions = &mut self.omissions;
         let sent = blocks
@@ -149,7 +149,12 @@ const fn binds_thinking(wire: Wire) -> bool {
 }
 
 /// The block as this provider may have it back.
-fn sendable(block: &Block, said: Said, wire: Wire, omissions: &mut Vec<Omission>) -> Option<Block> {
+fn sendable(
+    block: &Block,
+    said: ReplyStatus,
+    wire: Wire,
+    omissions: &mut Vec<Omission>,
+) -> Option<Block> {
     let words = || {
         let mut words = Vec::new();
         block.words(&mut words);

@@ -43,7 +43,7 @@ fn start(journal: &mut Journal, order: ResetBegan) {
 }
 
 /// Goes on as far as the machine says, or up to (and without) `until`.
-fn go_on(journal: &mut Journal, until: Next) {
+fn step_until(journal: &mut Journal, until: Next) {
     loop {
         let (state, window) = (journal.state(), journal.window());
         let lines = match next(&state) {
@@ -65,7 +65,7 @@ fn one_reset_at_a_time_and_the_others_are_told_which() {
     let refused = begin(&journal.state(), numbered(2, ResetTo::Fresh));
     let first = OpId::from_bytes([1; 16]);
     assert_eq!(refused, Err(Refused::Resetting(Box::new(first))));
-    go_on(&mut journal, Next::Nothing);
+    step_until(&mut journal, Next::Nothing);
     start(&mut journal, numbered(2, ResetTo::Undo));
 }
 
@@ -104,11 +104,11 @@ fn it_can_be_withdrawn_until_the_hooks_have_heard_that_the_conversation_is_over(
         let mut journal = Journal::new();
         let old = journal.conversation;
         start(&mut journal, order(ResetTo::Fresh));
-        go_on(&mut journal, until);
+        step_until(&mut journal, until);
         let withdrawn = withdraw(&journal.state(), ResetRefusal::StillActive);
         assert_eq!(withdrawn.is_some(), may, "{until:?}");
         place(&mut journal, withdrawn);
-        go_on(&mut journal, Next::Nothing);
+        step_until(&mut journal, Next::Nothing);
         let state = journal.state();
         assert_eq!(state.tree.current(), Some(if may { old } else { NEW }));
         assert_eq!(
@@ -128,9 +128,9 @@ fn an_undo_whose_conversation_was_purged_meanwhile_is_withdrawn_and_not_stuck() 
     let mut journal = Journal::new();
     let old = journal.conversation;
     start(&mut journal, numbered(1, ResetTo::Fresh));
-    go_on(&mut journal, Next::Nothing);
+    step_until(&mut journal, Next::Nothing);
     start(&mut journal, numbered(2, ResetTo::Undo));
-    go_on(&mut journal, Next::Switch);
+    step_until(&mut journal, Next::Switch);
     let events = 0;
     journal.push(Purged {
         conversation: old,
@@ -169,7 +169,7 @@ fn the_receipt_names_what_was_set_aside_and_how_to_take_it_back() {
     start(&mut journal, numbered(1, ResetTo::Fresh));
     let first = OpId::from_bytes([1; 16]);
     assert_eq!(receipt(&journal.state(), first, &journal.events), None);
-    go_on(&mut journal, Next::Nothing);
+    step_until(&mut journal, Next::Nothing);
     let receipt = receipt(&journal.state(), first, &journal.events).unwrap();
     assert_eq!((receipt.old, receipt.new), (old, NEW));
     assert_eq!(receipt.set_aside, [fixture::prompt_id(2)]);
@@ -178,14 +178,14 @@ fn the_receipt_names_what_was_set_aside_and_how_to_take_it_back() {
     let second = OpId::from_bytes([2; 16]);
     let from = journal.events.len();
     start(&mut journal, numbered(2, ResetTo::Undo));
-    go_on(&mut journal, Next::Nothing);
+    step_until(&mut journal, Next::Nothing);
     let state = journal.state();
     assert_eq!(state.tree.current(), Some(old));
     assert_eq!(state.inbox.waiting().len(), 1);
     let receipt = super::receipt(&state, second, &journal.events[from..]).unwrap();
     assert_eq!(receipt.undo, "agentd reset agent --redo");
     start(&mut journal, numbered(3, ResetTo::Redo));
-    go_on(&mut journal, Next::Nothing);
+    step_until(&mut journal, Next::Nothing);
     assert_eq!(journal.state().tree.current(), Some(NEW));
     assert_eq!(journal.state().anomalies, 0);
 }
@@ -240,7 +240,7 @@ fn an_op_that_was_used_for_something_else_is_refused() {
     let op = order(ResetTo::Fresh).op;
     let other = Err(Refused::OtherOp(Box::new(op)));
     assert_eq!(begin(&journal.state(), order(ResetTo::Undo)), other);
-    go_on(&mut journal, Next::Nothing);
+    step_until(&mut journal, Next::Nothing);
     assert_eq!(begin(&journal.state(), order(ResetTo::Undo)), other);
     let state = journal.state();
     assert_eq!(state.resets.asked_for(op), Some(&ResetTo::Fresh));

@@ -67,7 +67,7 @@ fn a_summary_stands_first_and_nothing_is_lost_behind_it() {
     let mut session = Session::of(&state, &window, Timestamp(5)).unwrap();
     let text = "what came before".to_owned();
     let (turn, what) = (None, What::Summary { text: text.clone() });
-    session.window.insert(0, Said { turn, what });
+    session.window.insert(0, SessionItem { turn, what });
     let (_, its_window) = imported(&session);
     assert_eq!(its_window.items()[0].entry, Entry::Summary(text));
     assert_eq!(its_window.items().len(), window.items().len() + 1);

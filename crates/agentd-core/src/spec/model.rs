@@ -32,7 +32,7 @@ pub struct AgentSpec {
     /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Command>,
-    /// The folder the agent works in. Default: the one it was created from.
+    /// The directory the agent works in. Default: the one it was created from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// The names of the tools it has; an empty list means none. Default: the default set.
@@ -50,7 +50,7 @@ pub struct AgentSpec {
     /// What its tools may reach. Default: `on`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
-    /// What its tools may write besides the working folder. Default: nothing.
+    /// What its tools may write besides the working directory. Default: nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writable: Vec<String>,
     /// What its tools may read besides the system and its tool chains. Default: nothing.
@@ -162,7 +162,7 @@ pub struct Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contract {
-    /// The flags of `agentd agent`, with a checkpoint folder for each conversation.
+    /// The flags of `agentd agent`, with a checkpoint directory for each conversation.
     Agent,
 }
 

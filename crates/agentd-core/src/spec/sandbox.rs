@@ -15,7 +15,7 @@ use std::fmt;
 pub enum Sandbox {
     /// They write nothing but their own temporary files.
     ReadOnly,
-    /// They write the working folder, and what `writable` names.
+    /// They write the working directory, and what `writable` names.
     #[default]
     WorkspaceWrite,
     /// They do what their user may do.

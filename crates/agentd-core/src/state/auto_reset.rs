@@ -33,8 +33,8 @@ impl AgentState {
     /// When the conversation will have been silent for long enough, if nothing is said meanwhile.
     pub fn idle_reset_at(&self) -> Option<Timestamp> {
         let idle_ms = self.spec.auto_reset.idle_ms?;
-        let is_quiet = self.inbox.waiting().len() == 0 && self.compactions.asked().is_none();
-        if !is_quiet || !self.is_between_turns() {
+        let is_idle = self.inbox.waiting().len() == 0 && self.compactions.asked().is_none();
+        if !is_idle || !self.is_between_turns() {
             return None;
         }
         let last = self.last_turn.as_ref()?;

@@ -86,7 +86,7 @@ impl AgentState {
         });
         self.stopped = true;
         // Agents, resets, compactions and hooks that it names are those of the place it comes from.
-        self.errand = None;
+        self.parent_link = None;
         self.children.sever();
         self.resets.abandon();
         self.compactions.drop_asked();

@@ -3,7 +3,7 @@
 use super::AgentState;
 use crate::event::{Event, HookEnded, HookOutcome, HookStarted};
 use crate::hook::{Decision, HookEvent};
-use crate::id::{ConversationId, FireId, HookId, Seq, TurnId};
+use crate::id::{ConversationId, HookId, InvocationId, Seq, TurnId};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -12,8 +12,8 @@ const KEPT: usize = 128;
 
 /// One thing that hooks were told of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Firing {
-    pub id: FireId,
+pub struct InvocationState {
+    pub id: InvocationId,
     pub event: HookEvent,
     pub conversation: ConversationId,
     pub turn: Option<TurnId>,
@@ -35,7 +35,7 @@ pub struct Ended {
     pub words: Option<Seq>,
 }
 
-impl Firing {
+impl InvocationState {
     fn is_over(&self) -> bool {
         self.runs.iter().all(|run| run.ended.is_some())
     }
@@ -43,17 +43,20 @@ impl Firing {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hooks {
-    known: VecDeque<Firing>,
+    known: VecDeque<InvocationState>,
 }
 
 impl Hooks {
-    pub fn get(&self, fire: FireId) -> Option<&Firing> {
-        self.known.iter().rev().find(|firing| firing.id == fire)
+    pub fn get(&self, invocation: InvocationId) -> Option<&InvocationState> {
+        self.known
+            .iter()
+            .rev()
+            .find(|invoked| invoked.id == invocation)
     }
 
     /// Those of which something runs, or of which nobody knows yet.
-    pub fn open(&self) -> impl Iterator<Item = &Firing> {
-        self.known.iter().filter(|firing| !firing.is_over())
+    pub fn open(&self) -> impl Iterator<Item = &InvocationState> {
+        self.known.iter().filter(|invoked| !invoked.is_over())
     }
 
     /// What was said of a conversation's beginnings and prompts, newest first: where the words are.
@@ -62,21 +65,21 @@ impl Hooks {
             |event| matches!(event, HookEvent::SessionStart | HookEvent::UserPromptSubmit);
         let known = self.known.iter().rev();
         let known = known.filter(move |it| it.conversation == conversation && is_told(it.event));
-        let runs = known.flat_map(|firing| firing.runs.iter().rev());
+        let runs = known.flat_map(|invoked| invoked.runs.iter().rev());
         runs.filter_map(|run| run.ended?.words)
     }
 
     /// The run of this id, where it has not ended.
-    pub fn running(&self, hook: HookId) -> Option<(&Firing, &Run)> {
-        self.open().find_map(|firing| {
-            let run = firing.runs.iter().find(|run| run.started.hook == hook)?;
-            run.ended.is_none().then_some((firing, run))
+    pub fn running(&self, hook: HookId) -> Option<(&InvocationState, &Run)> {
+        self.open().find_map(|invoked| {
+            let run = invoked.runs.iter().find(|run| run.started.hook == hook)?;
+            run.ended.is_none().then_some((invoked, run))
         })
     }
 
     /// What ran elsewhere is not waited for here.
     pub(super) fn abandon(&mut self) {
-        self.known.retain(Firing::is_over);
+        self.known.retain(InvocationState::is_over);
     }
 
     pub(super) fn start(&mut self, event: &Event, body: &HookStarted) {
@@ -84,10 +87,14 @@ impl Hooks {
             started: body.clone(),
             ended: None,
         };
-        match self.known.iter_mut().find(|firing| firing.id == body.fire) {
-            Some(firing) => firing.runs.push(run),
-            None => self.known.push_back(Firing {
-                id: body.fire,
+        match self
+            .known
+            .iter_mut()
+            .find(|invoked| invoked.id == body.invocation)
+        {
+            Some(invoked) => invoked.runs.push(run),
+            None => self.known.push_back(InvocationState {
+                id: body.invocation,
                 event: body.event,
                 conversation: event.conversation,
                 turn: event.turn,
@@ -95,7 +102,7 @@ impl Hooks {
             }),
         }
         while self.known.len() > KEPT {
-            let Some(at) = self.known.iter().position(Firing::is_over) else {
+            let Some(at) = self.known.iter().position(InvocationState::is_over) else {
                 break;
             };
             self.known.remove(at);
@@ -103,15 +110,15 @@ impl Hooks {
     }
 
     /// None where it is not known, or has ended before. A turn, where it keeps that from ending and no
-    /// other one of the same firing has.
+    /// other one of the same invoked has.
     fn end(&mut self, event: &Event, body: &HookEnded) -> Option<Kept> {
         let mut firings = self.known.iter_mut();
-        let firing = firings.find(|firing| firing.id == body.fire)?;
-        let is_first = !firing.runs.iter().any(|run| {
+        let invoked = firings.find(|invoked| invoked.id == body.invocation)?;
+        let is_first = !invoked.runs.iter().any(|run| {
             let ended = run.ended.as_ref();
             ended.is_some_and(|ended| ended.decision == Decision::Deny)
         });
-        let mut runs = firing.runs.iter_mut();
+        let mut runs = invoked.runs.iter_mut();
         let run = runs.find(|run| run.started.hook == body.hook && run.ended.is_none())?;
         run.ended = Some(Ended {
             outcome: body.outcome,
@@ -119,9 +126,9 @@ impl Hooks {
             words: body.has_words.then(|| Seq(event.seq.0.saturating_sub(1))),
         });
         let says_no = body.decision == Decision::Deny && !run.started.is_async;
-        let keeps_turn = matches!(firing.event, HookEvent::Stop | HookEvent::SubagentStop);
+        let keeps_turn = matches!(invoked.event, HookEvent::Stop | HookEvent::SubagentStop);
         match says_no && is_first && keeps_turn {
-            true => Some(Kept::Turn(firing.turn)),
+            true => Some(Kept::Turn(invoked.turn)),
             false => Some(Kept::Nothing),
         }
     }

@@ -9,25 +9,25 @@ mod compactions;
 mod held;
 mod hooks;
 mod inbox;
-mod kin;
 mod ops;
 mod phase;
 mod process;
 mod reset;
 mod spending;
+mod subagents;
 mod tasks;
 mod tree;
 mod turn;
 
 pub use compactions::{CompactionOutcome, Compactions};
 pub use held::{Held, Hold};
-pub use hooks::{Firing, Hooks, Run};
+pub use hooks::{Hooks, InvocationState, Run};
 pub use inbox::{Inbox, Queued};
-pub use kin::{Child, Children, EndedChild, Errand};
 pub use ops::{Made, Ops};
 pub use phase::Phase;
 pub use reset::{Outcome, Reset, Resets};
 pub use spending::Spending;
+pub use subagents::{Child, Children, EndedChild, ParentLink};
 pub use tasks::{Approval, Approvals, EndedTask, Task, Tasks};
 pub use tree::{Conversation, Lineage, Segment, Tree};
 pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
@@ -39,7 +39,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Goes up whenever the same events would fold to something else; older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 7;
+pub const FOLD_VERSION: u32 = 8;
 
 /// What an event asks of whoever holds a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub struct AgentState {
     pub children: Children,
     /// What it was started for, where it is somebody's subagent.
     #[serde(default)]
-    pub errand: Option<Errand>,
+    pub parent_link: Option<ParentLink>,
     #[serde(default)]
     pub compactions: Compactions,
     #[serde(default)]
@@ -122,7 +122,7 @@ impl AgentState {
             tasks: Tasks::default(),
             approvals: Approvals::default(),
             children: Children::default(),
-            errand: None,
+            parent_link: None,
             compactions: Compactions::default(),
             ops: Ops::default(),
             spending: Spending::default(),
@@ -210,7 +210,7 @@ impl AgentState {
             Body::AgentImported(_) | Body::Quarantined(_) => true,
             Body::AgentArchived(_) => {
                 self.archived = true;
-                self.end_errand(SubagentOutcome::Deleted);
+                self.end_parent_link(SubagentOutcome::Deleted);
                 self.compactions.drop_asked();
                 true
             }
@@ -224,7 +224,7 @@ impl AgentState {
             Body::AgentStopped(_) => {
                 self.stopped = true;
                 self.hold.stop();
-                self.errand_stopped();
+                self.parent_link_stopped();
                 if self.turn.is_none() {
                     self.compactions.drop_asked();
                 }
@@ -232,7 +232,7 @@ impl AgentState {
             }
             Body::AgentFailed(body) => {
                 self.failed = Some(body.cause);
-                self.end_errand(SubagentOutcome::Failed);
+                self.end_parent_link(SubagentOutcome::Failed);
                 self.compactions.drop_asked();
                 true
             }
@@ -315,26 +315,26 @@ impl AgentState {
                 all_known
             }
             Body::PromptsSetAside(body) => {
-                self.errand_set_aside(&body.prompts);
+                self.parent_link_set_aside(&body.prompts);
                 self.inbox.set_aside(&body.prompts)
             }
             Body::PromptsRequeued(body) => self.inbox.requeue(&body.prompts),
             Body::PromptBlocked(body) => {
-                self.errand_blocked(body.prompt);
+                self.parent_link_blocked(body.prompt);
                 self.inbox.take(&[body.prompt])
             }
 
             Body::TurnStarted(body) => {
-                self.ops.gone_on();
+                self.ops.turn_continued();
                 self.start_turn(event, body)
             }
             Body::TurnEnded(body) => {
-                self.ops.gone_on();
+                self.ops.turn_continued();
                 self.end_turn(event, body)
             }
             Body::TurnPaused(body) => self.in_turn(event, |turn| turn.paused = Some(body.reason)),
             Body::TurnContinued(_) => {
-                self.ops.gone_on();
+                self.ops.turn_continued();
                 self.in_turn(event, Turn::continued)
             }
             Body::RequestSent(body) => self.in_turn(event, |turn| turn.request_sent(body)),
@@ -360,7 +360,7 @@ impl AgentState {
             Body::TaskEnded(body) => self.tasks.end(event, body),
             Body::SubagentStarted(body) => self.children.start(event, body),
             Body::SubagentEnded(body) => self.children.end(event, body),
-            Body::SubagentOf(body) => self.begin_errand(body),
+            Body::SubagentOf(body) => self.begin_parent_link(body),
             Body::ParentTold(_) => self.report_made(),
             Body::ApprovalRequested(body) => {
                 self.approvals.request(event, body);

@@ -46,7 +46,7 @@ impl Ops {
         }
     }
 
-    pub(super) fn gone_on(&mut self) {
+    pub(super) fn turn_continued(&mut self) {
         let made = self.made.iter_mut();
         for made in made.filter(|made| made.operation.verb == OpVerb::Continue) {
             made.has_gone_on = true;

@@ -196,7 +196,7 @@ impl AgentState {
             return false;
         };
         self.approvals.end_turn(turn.id);
-        self.errand_answered(&turn.prompts, body.status);
+        self.parent_link_answered(&turn.prompts, body.status);
         let busy_ms = turn.busy_ms(event.at);
         self.spending.work(event.at, busy_ms);
         self.tree.turn_ended(turn.conversation, busy_ms);

@@ -1,13 +1,13 @@
 //! What each input changes.
 
 use super::hooks::Shortened;
-use super::{Backoff, Finished, Input, LiveCall, Machine, Prepared};
+use super::{Backoff, Finished, Hooks, Input, LiveCall, Machine, Prepared};
 use crate::budget::charge_without_usage;
 use crate::draft::Reply;
 use crate::event::{
     ApprovalRequested, Body, Compacted, Event, FailureClass, MessageAdded, MessageStatus, Note,
     Notice, NoticeCause, PromptMode, Purpose, RequestEnded, RequestOutcome, StopReason, Summary,
-    TaskEnded, TaskExit,
+    TaskEnded, TaskExit, TurnEnded, TurnStatus,
 };
 use crate::id::{TaskId, TryId};
 use crate::message::Block;
@@ -100,7 +100,7 @@ impl Machine {
             // One that comes late, from a turn that was interrupted, ends no other wait.
             Input::BackoffOver if self.live.backoff != Backoff::Waiting => {}
             Input::BackoffOver => self.live.backoff = Backoff::None,
-            Input::Fired { id, verdict } => {
+            Input::HooksAnswered { id, verdict } => {
                 if self.live.asked.take_if(|asked| *asked == id).is_some() {
                     self.live.heard = Some((id, verdict));
                 }
@@ -125,7 +125,7 @@ impl Machine {
                     self.want_interrupt();
                 }
             }
-            Input::Continue => self.live.go_on = true,
+            Input::Continue => self.live.continue_asked = true,
             Input::Stop => self.stop(),
             Input::Leave => {
                 self.live.leaving = true;
@@ -233,18 +233,35 @@ impl Machine {
             ended.provider_request = Some(id);
         }
         let blocks = reply.finish(request, self.window.call_ids());
-        match purpose {
-            Some(Purpose::Compact) => self.summarised(request, blocks),
-            _ => self.live.backlog.push(
-                MessageAdded {
-                    request: Some(request),
-                    status: MessageStatus::Complete,
-                    stop: Some(stop),
-                    blocks,
-                }
-                .into(),
-            ),
+        if purpose == Some(Purpose::Compact) {
+            return self.summarised(request, blocks);
         }
+        let ends = self.ends_with(&blocks);
+        let message = MessageAdded {
+            request: Some(request),
+            status: MessageStatus::Complete,
+            stop: Some(stop),
+            blocks,
+        };
+        self.live.backlog.push(message.into());
+        if ends {
+            self.push_end(TurnEnded::with(TurnStatus::Completed));
+        }
+    }
+
+    /// Whether the turn ends with this reply. Where that is known before the reply is durable, the end of the turn is
+    /// in the same commit.
+    fn ends_with(&self, blocks: &[Block]) -> bool {
+        let turn = self.agent.turn.as_ref();
+        let is_alone = self.policy.hooks == Hooks::None
+            && !self.live.interrupting
+            && self.live.ended_tasks.is_empty()
+            && turn.is_some_and(|turn| turn.paused.is_none());
+        let calls = blocks.iter().any(|block| block.as_call().is_some());
+        let joins = self
+            .waiting()
+            .any(|queued| queued.mode == PromptMode::Steer);
+        is_alone && !calls && !joins
     }
 
     /// A summary that came back empty is no summary: it is kept as what it is, and the next plan

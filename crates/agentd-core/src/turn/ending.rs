@@ -13,12 +13,16 @@ impl Machine {
     }
 
     pub(super) fn end_turn(&mut self, ended: TurnEnded) -> Move {
-        let compacts = self.compacts();
-        self.live
-            .backlog
-            .push(TurnEnded { compacts, ..ended }.into());
-        self.live.backlog.push(session_latest());
+        self.push_end(ended);
         Move::Append
+    }
+
+    /// Adds the end of the turn to the next append.
+    pub(super) fn push_end(&mut self, ended: TurnEnded) {
+        let compacts = self.compacts();
+        let ended = TurnEnded { compacts, ..ended };
+        self.live.backlog.push(ended.into());
+        self.live.backlog.push(session_latest());
     }
 
     /// Waits until nothing runs any more, then closes the turn so that the next prompt is answered.

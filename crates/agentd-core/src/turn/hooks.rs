@@ -7,8 +7,8 @@ use crate::event::{
     FailureClass, Note, Notice, NoticeCause, Position, PromptBlocked, PromptsTaken, TurnEnded,
     TurnStarted, TurnStatus,
 };
-use crate::hook::{Fire, HookEvent, Occasion, Verdict};
-use crate::id::{FireId, PromptId, Seq, TurnId};
+use crate::hook::{HookEvent, HookInput, HookInvocation, Verdict};
+use crate::id::{InvocationId, PromptId, Seq, TurnId};
 use crate::state::{AgentState, Queued};
 use crate::window::{Entry, Window};
 
@@ -43,19 +43,19 @@ impl Shortened {
 
 impl Machine {
     /// What the hooks say. Where they have not said it yet: the question, or the wait for its answer.
-    fn hear(&mut self, fire: Fire) -> Result<Verdict, Move> {
+    fn hear(&mut self, invocation: HookInvocation) -> Result<Verdict, Move> {
         if self.policy.hooks == Hooks::None {
             return Ok(Verdict::default());
         }
-        if let Some((_, verdict)) = self.live.heard.take_if(|(id, _)| *id == fire.id) {
+        if let Some((_, verdict)) = self.live.heard.take_if(|(id, _)| *id == invocation.id) {
             return Ok(verdict);
         }
-        if self.live.asked == Some(fire.id) {
+        if self.live.asked == Some(invocation.id) {
             return Err(Move::Wait);
         }
-        self.live.asked = Some(fire.id);
-        let fire = Box::new(fire);
-        Err(Move::Do(vec![Effect::Fire { fire }]))
+        self.live.asked = Some(invocation.id);
+        let invocation = Box::new(invocation);
+        Err(Move::Do(vec![Effect::InvokeHooks { invocation }]))
     }
 
     /// The prompts that this conversation may take: not those that wait for the next one.
@@ -91,7 +91,7 @@ impl Machine {
 
     /// Whether the user has interrupted it while hooks were asked.
     pub(super) fn is_unwanted(&self, prompt: PromptId) -> bool {
-        let asked = FireId::of(HookEvent::UserPromptSubmit, &[prompt.as_bytes()]);
+        let asked = InvocationId::of(HookEvent::UserPromptSubmit, &[prompt.as_bytes()]);
         self.live.unwanted == Some(asked)
     }
 
@@ -121,10 +121,10 @@ impl Machine {
             None if self.policy.hooks == Hooks::Asked => return Err(Move::Wait),
             None => &[],
         };
-        let occasion = Occasion::user_prompt_submit(blocks);
-        self.hear(Fire {
+        let hook_input = HookInput::user_prompt_submit(blocks);
+        self.hear(HookInvocation {
             turn,
-            ..Fire::of_prompt(prompt, occasion)
+            ..HookInvocation::of_prompt(prompt, hook_input)
         })
     }
 
@@ -148,11 +148,11 @@ impl Machine {
         };
         let (id, n, refused) = (turn.id, turn.iterations, turn.stops_refused);
         let (is_active, text) = (refused > 0, self.window.last_text());
-        let occasion = match self.agent.is_on_errand() {
-            true => Occasion::subagent_stop(&self.agent.name, "completed", is_active, &text),
-            false => Occasion::stop(is_active, &text),
+        let hook_input = match self.agent.is_working_for_parent() {
+            true => HookInput::subagent_stop(&self.agent.name, "completed", is_active, &text),
+            false => HookInput::stop(is_active, &text),
         };
-        match self.hear(Fire::of_turn(id, u64::from(n), occasion)) {
+        match self.hear(HookInvocation::of_turn(id, u64::from(n), hook_input)) {
             Err(wait) => wait,
             // What it said now is counted already.
             Ok(verdict)
@@ -175,8 +175,8 @@ impl Machine {
         };
         let at = cut.map_or(0, |cut| cut.seq.0);
         let instruction = self.window.instruction().filter(|_| self.compacts());
-        let occasion = Occasion::pre_compact(self.trigger(), instruction);
-        let verdict = self.hear(Fire::of_turn(turn, at, occasion))?;
+        let hook_input = HookInput::pre_compact(self.trigger(), instruction);
+        let verdict = self.hear(HookInvocation::of_turn(turn, at, hook_input))?;
         if !verdict.is_no() && verdict.stop.is_none() {
             return Ok(None);
         }
@@ -198,8 +198,8 @@ impl Machine {
         let shortened = self.live.shortened.clone()?;
         let at = shortened.at.0;
         if !shortened.is_told {
-            let occasion = Occasion::post_compact(self.trigger(), &shortened.text);
-            if let Err(wait) = self.hear(Fire::of_turn(turn, at, occasion)) {
+            let hook_input = HookInput::post_compact(self.trigger(), &shortened.text);
+            if let Err(wait) = self.hear(HookInvocation::of_turn(turn, at, hook_input)) {
                 return Some(wait);
             }
             let is_told = true;
@@ -210,8 +210,8 @@ impl Machine {
         }
         let shortened = self.live.shortened.clone()?;
         let model = self.policy.context.model.clone();
-        let occasion = Occasion::session_start("compact", Some(&model), None);
-        match self.hear(Fire::of_turn(turn, at, occasion)) {
+        let hook_input = HookInput::session_start("compact", Some(&model), None);
+        match self.hear(HookInvocation::of_turn(turn, at, hook_input)) {
             Err(wait) => Some(wait),
             Ok(verdict) => {
                 self.live.shortened = None;

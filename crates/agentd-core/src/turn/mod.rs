@@ -28,8 +28,8 @@ use crate::event::{
     Body, Context, Event, FailureClass, LimitKind, NewEvent, Position, StopReason, TaskExit,
     TaskStarted, ToolStarted,
 };
-use crate::hook::{Fire, Verdict};
-use crate::id::{CallId, ConversationId, FireId, Seq, TaskId, TryId, TurnId};
+use crate::hook::{HookInvocation, Verdict};
+use crate::id::{CallId, ConversationId, InvocationId, Seq, TaskId, TryId, TurnId};
 use crate::link::Order;
 use crate::message::{Block, CallOutcome, ToolCall};
 use crate::request::Request;
@@ -119,9 +119,9 @@ pub enum Input {
     },
     /// The wait that [`Effect::Backoff`] asked for is over.
     BackoffOver,
-    /// What the hooks say to [`Effect::Fire`].
-    Fired {
-        id: FireId,
+    /// What the hooks say to [`Effect::InvokeHooks`].
+    HooksAnswered {
+        id: InvocationId,
         verdict: Verdict,
     },
     /// A hook of a call wants the turn to end now, for this reason.
@@ -219,8 +219,8 @@ pub enum Effect {
         call: CallId,
     },
     /// Tell the hooks, and wait for what they say. Asked again by another process, it has the same answer.
-    Fire {
-        fire: Box<Fire>,
+    InvokeHooks {
+        invocation: Box<HookInvocation>,
     },
     /// Wait a little (longer with each failure, with jitter) before the next try.
     Backoff {
@@ -284,10 +284,10 @@ struct Live {
     tries: u64,
     backoff: Backoff,
     /// The hooks were asked this.
-    asked: Option<FireId>,
-    heard: Option<(FireId, Verdict)>,
+    asked: Option<InvocationId>,
+    heard: Option<(InvocationId, Verdict)>,
     /// The user does not want the prompt any more that they were asked about.
-    unwanted: Option<FireId>,
+    unwanted: Option<InvocationId>,
     shortened: Option<hooks::Shortened>,
     /// Why a hook has the turn end.
     halted: Option<String>,
@@ -299,7 +299,7 @@ struct Live {
     leaving: bool,
     stopped: bool,
     /// `continue` was asked for.
-    go_on: bool,
+    continue_asked: bool,
     /// The pointer has moved away.
     reloaded: bool,
 }

@@ -5,7 +5,7 @@ use crate::event::{
     Body, NewEvent, PromptMode, PromptsTaken, TurnContinued, TurnStarted, TurnStatus,
 };
 use crate::id::{CallId, TurnId};
-use crate::kin;
+use crate::subagents;
 
 /// What one look at the state came to.
 pub(super) enum Move {
@@ -51,15 +51,19 @@ impl Machine {
 
     fn next_move(&mut self, moment: &mut Moment<'_>) -> Move {
         // Said once, and good for this look at the state alone: a turn that runs needs no leave.
-        let go_on = std::mem::take(&mut self.live.go_on);
+        let continue_asked = std::mem::take(&mut self.live.continue_asked);
         let Some(turn) = &self.agent.turn else {
-            let resumes = if go_on { self.limited_turn() } else { None };
+            let resumes = if continue_asked {
+                self.limited_turn()
+            } else {
+                None
+            };
             return self.between_turns(moment, resumes);
         };
         if self.live.interrupting {
             return self.interrupt();
         }
-        if turn.paused.is_some() && go_on {
+        if turn.paused.is_some() && continue_asked {
             self.live.backlog.push(TurnContinued {}.into());
             return Move::Append;
         }
@@ -217,14 +221,19 @@ impl Machine {
     }
 
     /// Whether a call waits for a subagent: another process waits for it as well.
-    fn is_kin(&self, call: &CallId) -> bool {
+    fn waits_for_subagent(&self, call: &CallId) -> bool {
         let turn = self.agent.turn.as_ref();
         let started = turn.and_then(|turn| turn.calls.get(call));
-        started.is_some_and(|started| started.tool == kin::TOOL)
+        started.is_some_and(|started| started.tool == subagents::TOOL)
     }
 
     fn stopped(&mut self) -> Option<Effect> {
-        let in_hand = self.live.sent.is_some() || self.live.calls.keys().any(|it| !self.is_kin(it));
+        let in_hand = self.live.sent.is_some()
+            || self
+                .live
+                .calls
+                .keys()
+                .any(|it| !self.waits_for_subagent(it));
         if !self.live.stopping || in_hand || self.live.stopped {
             return None;
         }

@@ -1,6 +1,6 @@
 //! What a home knows itself by. A copy of a home holds the same agents with the same open turns and the same running
 //! commands: whoever ran them there would do everything a second time. So a home has an identity, in `home.json`,
-//! with the place where it was made; in another place it is a suspected copy.
+//! with the location where it was made; in another location it is a suspected copy.
 
 use crate::clock;
 use crate::layout::Layout;
@@ -38,7 +38,7 @@ struct SeenDevice {
 
 /// Where a directory is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct Location {
     inode: u64,
     device: u64,
     machine: Option<String>,
@@ -72,7 +72,7 @@ impl fmt::Display for Suspicion {
     }
 }
 
-impl Place {
+impl Location {
     fn of(home: &Path) -> io::Result<Self> {
         let stat = stat(home)?;
         Ok(Self {
@@ -84,7 +84,7 @@ impl Place {
     }
 }
 
-fn suspicion(known: &HomeIdentity, seen: Option<&SeenDevice>, now: &Place) -> Option<Suspicion> {
+fn suspicion(known: &HomeIdentity, seen: Option<&SeenDevice>, now: &Location) -> Option<Suspicion> {
     if known.inode != now.inode {
         return Some(Suspicion::OtherDirectory {
             known: known.inode,
@@ -103,7 +103,7 @@ fn suspicion(known: &HomeIdentity, seen: Option<&SeenDevice>, now: &Place) -> Op
 /// What the home is, and whether it is a copy. One without an identity gets one. Costs no sync: an identity that a
 /// power cut takes away is made again, and nothing else refers to it.
 pub fn look(layout: &Layout) -> io::Result<(HomeIdentity, Option<Suspicion>)> {
-    let now = Place::of(layout.home())?;
+    let now = Location::of(layout.home())?;
     let seen: Option<SeenDevice> = match read(&device_file(layout))? {
         Read::There(seen) => Some(seen),
         Read::Missing | Read::Damaged => None,
@@ -130,7 +130,7 @@ pub fn look(layout: &Layout) -> io::Result<(HomeIdentity, Option<Suspicion>)> {
 
 /// Makes a suspected copy a home of its own. Nobody may have it open meanwhile.
 pub fn adopt(layout: &Layout) -> io::Result<HomeIdentity> {
-    let now = Place::of(layout.home())?;
+    let now = Location::of(layout.home())?;
     let before = match read::<HomeIdentity>(&identity_file(layout))? {
         Read::There(known) => known.id,
         Read::Missing | Read::Damaged => clock::new_id(),
@@ -164,7 +164,7 @@ pub fn boot_of(identity: &HomeIdentity) -> io::Result<BootId> {
     Ok(BootId::from_bytes(bytes))
 }
 
-fn new_identity(now: &Place, copied_from: Option<Uuid>) -> HomeIdentity {
+fn new_identity(now: &Location, copied_from: Option<Uuid>) -> HomeIdentity {
     HomeIdentity {
         id: clock::new_id(),
         inode: now.inode,
@@ -217,8 +217,8 @@ fn write<T: Serialize>(path: &Path, what: &T) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn place() -> Place {
-        Place {
+    fn location() -> Location {
+        Location {
             inode: 12,
             device: 34,
             machine: Some("m".to_owned()),
@@ -235,11 +235,11 @@ mod tests {
 
     #[test]
     fn another_directory_or_machine_is_a_copy() {
-        let known = new_identity(&place(), None);
-        assert_eq!(suspicion(&known, Some(&seen()), &place()), None);
-        let elsewhere = Place {
+        let known = new_identity(&location(), None);
+        assert_eq!(suspicion(&known, Some(&seen()), &location()), None);
+        let elsewhere = Location {
             inode: 13,
-            ..place()
+            ..location()
         };
         let other = Suspicion::OtherDirectory {
             known: 12,
@@ -247,26 +247,29 @@ mod tests {
         };
         assert_eq!(suspicion(&known, None, &elsewhere), Some(other));
         let machine = Some("n".to_owned());
-        let elsewhere = Place { machine, ..place() };
+        let elsewhere = Location {
+            machine,
+            ..location()
+        };
         let other = Suspicion::OtherMachine;
         assert_eq!(suspicion(&known, None, &elsewhere), Some(other));
-        let unnamed = Place {
+        let unnamed = Location {
             machine: None,
-            ..place()
+            ..location()
         };
         assert_eq!(suspicion(&known, None, &unnamed), None);
     }
 
     #[test]
     fn the_device_counts_under_the_same_boot_only() {
-        let known = new_identity(&place(), None);
-        let moved = Place {
+        let known = new_identity(&location(), None);
+        let moved = Location {
             device: 35,
-            ..place()
+            ..location()
         };
         let other = Some(Suspicion::OtherDevice);
         assert_eq!(suspicion(&known, Some(&seen()), &moved), other);
-        let rebooted = Place {
+        let rebooted = Location {
             boot: "c".to_owned(),
             ..moved.clone()
         };
@@ -276,8 +279,8 @@ mod tests {
 
     #[test]
     fn an_adopted_copy_has_its_own_name_for_the_boot() {
-        let original = new_identity(&place(), None);
-        let copy = new_identity(&place(), Some(original.id));
+        let original = new_identity(&location(), None);
+        let copy = new_identity(&location(), Some(original.id));
         let real: BootId = agentd_process::boot_id().unwrap().parse().unwrap();
         assert_eq!(boot_of(&original).unwrap(), real);
         assert_ne!(boot_of(&copy).unwrap(), real);

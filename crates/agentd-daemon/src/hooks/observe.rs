@@ -1,12 +1,12 @@
 //! What hooks hear of without anybody waiting for them: it has happened, and nothing they say changes it.
 
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::daemon::Daemon;
-use crate::desk::{Desk, Guard};
 use crate::spawn::spawn;
-use crate::view::kin;
+use crate::view::subagents;
 use agentd_core::event::{Body, Event, Kind, Mode, Note, TurnEnded, TurnStatus};
-use agentd_core::hook::{Fire, HookEvent, Layer, Occasion, Setting, chosen};
-use agentd_core::id::{FireId, HookId};
+use agentd_core::hook::{HookEvent, HookInput, HookInvocation, Layer, Setting, chosen};
+use agentd_core::id::{HookId, InvocationId};
 use agentd_process::Exit;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -23,35 +23,40 @@ pub const fn is_of_interest(kind: Kind) -> bool {
 }
 
 /// Tells of what was written, with the notes that came with it.
-pub fn written(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &Guard<'_>, events: &[Event]) {
+pub fn written(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    guard: &AgentGuard<'_>,
+    events: &[Event],
+) {
     let mut note = None;
     for event in events {
         if let Body::Note(Note { text, .. }) = &event.body {
             note = Some(text.clone());
         }
         let needs_somebody = matches!(event.kind(), Kind::ApprovalRequested | Kind::TurnPaused);
-        if needs_somebody && guard.state.errand.is_some() {
-            let stirring = kin::stir(Arc::clone(daemon), Arc::clone(desk));
+        if needs_somebody && guard.state.parent_link.is_some() {
+            let stirring = subagents::stir(Arc::clone(daemon), Arc::clone(handle));
             spawn("news for a parent", stirring);
         }
         if let Body::TurnEnded(ended) = &event.body {
             if ended.status == TurnStatus::Limited {
                 end_hooks_of_turn(daemon, guard, event);
             }
-            for fire in of_turn_ended(guard, event, ended, note.as_deref()) {
-                daemon.tell(desk, fire);
+            for invocation in of_turn_ended(guard, event, ended, note.as_deref()) {
+                daemon.tell(handle, invocation);
             }
         }
-        let fires = of_event(guard, event, note.as_deref());
-        for fire in fires.into_iter().chain(of_end(guard, event)) {
-            daemon.tell(desk, fire);
+        let invocations = of_event(guard, event, note.as_deref());
+        for invocation in invocations.into_iter().chain(of_end(guard, event)) {
+            daemon.tell(handle, invocation);
         }
     }
 }
 
 /// A turn that a time limit ended has let go of the hooks that it waited for: they end with it. What is
 /// told of its end, and of calls that were cut off, runs on.
-fn end_hooks_of_turn(daemon: &Arc<Daemon>, guard: &Guard<'_>, event: &Event) {
+fn end_hooks_of_turn(daemon: &Arc<Daemon>, guard: &AgentGuard<'_>, event: &Event) {
     let is_waited_for = |event| {
         matches!(
             event,
@@ -67,10 +72,10 @@ fn end_hooks_of_turn(daemon: &Arc<Daemon>, guard: &Guard<'_>, event: &Event) {
         )
     };
     let open = guard.state.hooks.open();
-    let of_turn = open.filter(|firing| firing.turn == event.turn && is_waited_for(firing.event));
-    let runs = of_turn.flat_map(|firing| &firing.runs);
+    let of_turn = open.filter(|invoked| invoked.turn == event.turn && is_waited_for(invoked.event));
+    let runs = of_turn.flat_map(|invoked| &invoked.runs);
     for run in runs.filter(|run| run.ended.is_none() && !run.started.is_async) {
-        let ending = run::end(daemon.layout.hook_folder(run.started.hook));
+        let ending = run::end(daemon.layout.hook_dir(run.started.hook));
         spawn("the end of a hook", ending);
     }
 }
@@ -78,20 +83,20 @@ fn end_hooks_of_turn(daemon: &Arc<Daemon>, guard: &Guard<'_>, event: &Event) {
 /// What hooks hear of a turn that is over, besides the Stop hooks that a completed one waited for: how
 /// it ended, and a notification.
 fn of_turn_ended(
-    guard: &Guard<'_>,
+    guard: &AgentGuard<'_>,
     event: &Event,
     ended: &TurnEnded,
     note: Option<&str>,
-) -> Vec<Fire> {
+) -> Vec<HookInvocation> {
     // A reset and a stop have hooks of their own.
     if ended.status == TurnStatus::Interrupted && guard.state.ends_turn() {
         return Vec::new();
     }
     let error = why(ended, note);
-    let failure = || Occasion::stop_failure(ended.status, &error);
+    let failure = || HookInput::stop_failure(ended.status, &error);
     let first = match ended.status {
         TurnStatus::Completed => None,
-        TurnStatus::Interrupted => Some(Occasion::new(HookEvent::Interrupt, json!({}))),
+        TurnStatus::Interrupted => Some(HookInput::new(HookEvent::Interrupt, json!({}))),
         TurnStatus::Failed | TurnStatus::Limited | TurnStatus::Lost => Some(failure()),
     };
     // A compaction that was asked for answers no prompt: the user who asked hears how it went.
@@ -104,10 +109,12 @@ fn of_turn_ended(
             TurnStatus::Limited => format!("the turn of {name} was limited: {error}"),
             TurnStatus::Lost => format!("the turn of {name} was lost: {error}"),
         };
-        Occasion::turn_over(ended.status, &text)
+        HookInput::turn_over(ended.status, &text)
     });
-    let occasions = first.into_iter().chain(told);
-    occasions.map(|occasion| of_this(event, occasion)).collect()
+    let hook_inputs = first.into_iter().chain(told);
+    hook_inputs
+        .map(|hook_input| of_this(event, hook_input))
+        .collect()
 }
 
 /// Why a turn ended without an answer.
@@ -140,38 +147,38 @@ fn why(ended: &TurnEnded, note: Option<&str>) -> String {
     }
 }
 
-fn of_this(event: &Event, occasion: Occasion) -> Fire {
+fn of_this(event: &Event, hook_input: HookInput) -> HookInvocation {
     let at = event.seq.0.to_le_bytes();
-    let id = FireId::of(occasion.event, &[event.agent.as_bytes(), &at]);
-    Fire {
+    let id = InvocationId::of(hook_input.event, &[event.agent.as_bytes(), &at]);
+    HookInvocation {
         turn: event.turn,
-        ..Fire::new(id, occasion)
+        ..HookInvocation::new(id, hook_input)
     }
 }
 
-fn of_event(guard: &Guard<'_>, event: &Event, note: Option<&str>) -> Option<Fire> {
+fn of_event(guard: &AgentGuard<'_>, event: &Event, note: Option<&str>) -> Option<HookInvocation> {
     let name = &guard.state.name;
-    let occasion = match &event.body {
+    let hook_input = match &event.body {
         Body::ApprovalRequested(asked) => {
             let text = format!("{name}: the call {} waits for your approval", asked.call);
-            Occasion::notification("permission_prompt", &text)
+            HookInput::notification("permission_prompt", &text)
         }
         Body::TurnPaused(_) => {
             let text = note.map_or_else(|| format!("{name} waits"), str::to_owned);
-            Occasion::notification("waiting", &text)
+            HookInput::notification("waiting", &text)
         }
         Body::AgentFailed(_) => {
             let text = note.map_or_else(|| format!("{name} has failed"), str::to_owned);
-            Occasion::notification("agent_failed", &text)
+            HookInput::notification("agent_failed", &text)
         }
         _ => return None,
     };
-    Some(of_this(event, occasion))
+    Some(of_this(event, hook_input))
 }
 
 /// A one-shot agent has done what it was for, and its conversation is over with it. One that reached a limit may
 /// go on; one that is being stopped has heard why.
-fn of_end(guard: &Guard<'_>, event: &Event) -> Option<Fire> {
+fn of_end(guard: &AgentGuard<'_>, event: &Event) -> Option<HookInvocation> {
     let Body::TurnEnded(ended) = &event.body else {
         return None;
     };
@@ -183,41 +190,41 @@ fn of_end(guard: &Guard<'_>, event: &Event) -> Option<Fire> {
         event.agent.as_bytes().as_slice(),
         &event.seq.0.to_le_bytes(),
     ];
-    let id = FireId::of(HookEvent::SessionEnd, &parts);
-    let fire = Fire::new(id, Occasion::session_end("end", None));
-    Some(Fire {
+    let id = InvocationId::of(HookEvent::SessionEnd, &parts);
+    let invocation = HookInvocation::new(id, HookInput::session_end("end", None));
+    Some(HookInvocation {
         turn: event.turn,
-        ..fire
+        ..invocation
     })
 }
 
 /// A process that ran the agent is gone.
-pub fn exited(daemon: &Arc<Daemon>, desk: &Arc<Desk>, reason: &str, exit: Option<Exit>) {
+pub fn exited(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, reason: &str, exit: Option<Exit>) {
     let (code, signal) = match exit {
         Some(Exit::Code(code)) => (Some(code), None),
         Some(Exit::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
     let fields = json!({"reason": reason, "exit_code": code, "signal": signal});
-    let id = FireId::new(crate::clock::new_id());
+    let id = InvocationId::new(crate::clock::new_id());
     daemon.tell(
-        desk,
-        Fire::new(id, Occasion::new(HookEvent::AgentExit, fields)),
+        handle,
+        HookInvocation::new(id, HookInput::new(HookEvent::AgentExit, fields)),
     );
 }
 
 /// Another one takes its place.
-pub fn restarts(daemon: &Arc<Daemon>, desk: &Arc<Desk>, reason: &str, n: u32) {
+pub fn restarts(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, reason: &str, n: u32) {
     let fields = json!({"reason": reason, "attempt": n});
-    let id = FireId::new(crate::clock::new_id());
-    let occasion = Occasion::new(HookEvent::AgentRestart, fields);
-    daemon.tell(desk, Fire::new(id, occasion));
+    let id = InvocationId::new(crate::clock::new_id());
+    let hook_input = HookInput::new(HookEvent::AgentRestart, fields);
+    daemon.tell(handle, HookInvocation::new(id, hook_input));
 }
 
 /// The daemon itself: only the user's own hooks hear of it, and the log says how they went, for no agent's
 /// journal can. Waits a little for them; they may run on.
 pub async fn of_daemon(daemon: &Arc<Daemon>, event: HookEvent, fields: Value) {
-    let occasion = Occasion::new(event, fields);
+    let hook_input = HookInput::new(event, fields);
     let sources = sources::of_user(daemon).into_iter();
     let layers: Vec<(Layer, _)> = sources.filter_map(sources::Source::usable).collect();
     let cwd = daemon.layout.home().to_owned();
@@ -227,16 +234,16 @@ pub async fn of_daemon(daemon: &Arc<Daemon>, event: HookEvent, fields: Value) {
     };
     let own = daemon.envs.own();
     let mut running = Vec::new();
-    for chosen in chosen(&layers, &occasion) {
+    for chosen in chosen(&layers, &hook_input) {
         let hook = HookId::new(crate::clock::new_id());
         let job = Job {
             hook,
             agent: None,
-            folder: daemon.layout.hook_folder(hook),
-            input: occasion.input(&setting, None).to_string(),
-            occasion: occasion.clone(),
+            dir: daemon.layout.hook_dir(hook),
+            input: hook_input.input(&setting, None).to_string(),
+            hook_input: hook_input.clone(),
             env: run::environment(
-                occasion.event,
+                hook_input.event,
                 &own,
                 &Default::default(),
                 &cwd,
@@ -249,12 +256,12 @@ pub async fn of_daemon(daemon: &Arc<Daemon>, event: HookEvent, fields: Value) {
             confined: Ok(None),
             chosen,
         };
-        job.make_folder(&daemon.layout);
+        job.make_dir(&daemon.layout);
         let daemon = Arc::clone(daemon);
         running.push(spawn("a hook", async move {
             let done = run::run(&daemon, &job).await;
             tracing::info!(%event, outcome = ?done.outcome, exit = ?done.exit, "a hook has run");
-            job.remove_folder();
+            job.remove_dir();
         }));
     }
     let all = async {

@@ -1,36 +1,36 @@
 //! What is written of a hook, and read again.
 
 use super::{Done, session};
+use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use crate::problem::{Result, of_store};
 use agentd_core::event::{Body, HookEnded, HookOutcome, HookOutput};
 use agentd_core::hook::{Answer, Decision, Layer, Verdict, capped};
-use agentd_core::id::{FireId, HookId, Seq};
-use agentd_core::state::{Firing, Run};
+use agentd_core::id::{HookId, InvocationId, Seq};
+use agentd_core::state::{InvocationState, Run};
 use agentd_process::failpoint;
 use agentd_store::ReadQuery;
 use std::sync::Arc;
 
 /// Says how one ended, unless that is on record. The last one of those that open a conversation brings with it
 /// what they all had to say: there is no moment at which they have spoken and it is not there.
-pub async fn end(daemon: &Arc<Daemon>, desk: &Arc<Desk>, hook: HookId, mut done: Done) {
-    shorten(daemon, desk, hook, &mut done.answer);
-    let mut guard = desk.lock().await;
-    let Some((firing, run)) = guard.state.hooks.running(hook) else {
+pub async fn end(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, hook: HookId, mut done: Done) {
+    shorten(daemon, handle, hook, &mut done.answer);
+    let mut guard = handle.lock().await;
+    let Some((invoked, run)) = guard.state.hooks.running(hook) else {
         return;
     };
-    let (firing, run) = (firing.clone(), run.clone());
-    let (conversation, turn, event) = (firing.conversation, firing.turn, firing.event);
-    let fire = run.started.fire;
+    let (invoked, run) = (invoked.clone(), run.clone());
+    let (conversation, turn, event) = (invoked.conversation, invoked.turn, invoked.event);
+    let invocation = run.started.invocation;
     if let Some(warning) = &done.answer.warning {
-        tracing::warn!(agent = %desk.id, %event, %hook, warning, "a hook went wrong");
+        tracing::warn!(agent = %handle.id, %event, %hook, warning, "a hook went wrong");
     }
     let has_words = done.answer.has_words();
     let decision = done.answer.decision;
     let is_current = guard.state.tree.current() == Some(conversation);
-    let opening = match is_current && session::is_opened_by(&firing, &run) {
-        true => opening(daemon, desk, &firing, (hook, &done)).await,
+    let opening = match is_current && session::is_opened_by(&invoked, &run) {
+        true => opening(daemon, handle, &invoked, (hook, &done)).await,
         false => Vec::new(),
     };
     let mut lines = Vec::new();
@@ -40,7 +40,7 @@ pub async fn end(daemon: &Arc<Daemon>, desk: &Arc<Desk>, hook: HookId, mut done:
     }
     let ended = HookEnded {
         hook,
-        fire,
+        invocation,
         outcome: done.outcome,
         exit: done.exit,
         timed_out: done.timed_out,
@@ -54,22 +54,22 @@ pub async fn end(daemon: &Arc<Daemon>, desk: &Arc<Desk>, hook: HookId, mut done:
     let written = guard.append_in(turn, lines).await;
     failpoint::hit("after", "hook_ended");
     if let Err(problem) = written {
-        tracing::error!(agent = %desk.id, %hook, %problem, "how a hook ended is not written");
+        tracing::error!(agent = %handle.id, %hook, %problem, "how a hook ended is not written");
     }
-    daemon.transcripts.touched(desk.id);
+    daemon.transcripts.touched(handle.id);
 }
 
 /// What is too long for the model is in a file.
-fn shorten(daemon: &Daemon, desk: &Desk, hook: HookId, answer: &mut Answer) {
+fn shorten(daemon: &Daemon, handle: &AgentHandle, hook: HookId, answer: &mut Answer) {
     let Some(context) = &answer.context else {
         return;
     };
-    let folder = daemon.layout.agent_folder(desk.id).join("outputs");
-    let path = folder.join(format!("hook-{hook}.txt"));
+    let dir = daemon.layout.agent_dir(handle.id).join("outputs");
+    let path = dir.join(format!("hook-{hook}.txt"));
     let Some(short) = capped(context, &path.display().to_string()) else {
         return;
     };
-    let made = daemon.layout.make_below(&folder);
+    let made = daemon.layout.make_below(&dir);
     if let Err(error) = made.and_then(|()| std::fs::write(&path, context)) {
         tracing::warn!(path = %path.display(), %error, "the rest of a hook's context is lost");
     }
@@ -79,31 +79,32 @@ fn shorten(daemon: &Daemon, desk: &Desk, hook: HookId, answer: &mut Answer) {
 /// What those said that were waited for, in the order in which they were told.
 pub async fn answers(
     daemon: &Daemon,
-    desk: &Desk,
-    fire: FireId,
+    handle: &AgentHandle,
+    invocation: InvocationId,
 ) -> Result<Vec<(HookOutcome, Answer)>> {
-    let firing = desk.lock().await.state.hooks.get(fire).cloned();
-    let runs = firing.map(|firing| firing.runs).unwrap_or_default();
+    let invoked = handle.lock().await.state.hooks.get(invocation).cloned();
+    let runs = invoked.map(|invoked| invoked.runs).unwrap_or_default();
     let mut answers = Vec::new();
     for run in runs.iter().filter(|run| !run.started.is_async) {
-        answers.push(answer(daemon, desk, run).await?);
+        answers.push(answer(daemon, handle, run).await?);
     }
     Ok(answers)
 }
 
-async fn answer(daemon: &Daemon, desk: &Desk, run: &Run) -> Result<(HookOutcome, Answer)> {
+async fn answer(daemon: &Daemon, handle: &AgentHandle, run: &Run) -> Result<(HookOutcome, Answer)> {
     let Some(ended) = run.ended else {
         return Ok((HookOutcome::Unknown, Answer::default()));
     };
     let words = match ended.words {
-        Some(at) => words(daemon, desk, at).await?,
+        Some(at) => words(daemon, handle, at).await?,
         None => None,
     };
     let mut answer = words.unwrap_or(Answer {
         decision: ended.decision,
         ..Answer::default()
     });
-    let may_approve = run.started.layer != Layer::Project || failpoint::mutant("project_approves");
+    let may_approve =
+        run.started.layer != Layer::Project || failpoint::injected_bug("project_approves");
     if !may_approve && answer.decision == Decision::Allow {
         // A project may refuse calls and have the user asked; what the user is asked about is not the project's to allow.
         answer.decision = Decision::None;
@@ -114,29 +115,29 @@ async fn answer(daemon: &Daemon, desk: &Desk, run: &Run) -> Result<(HookOutcome,
 /// What all of them have to say to the conversation that begins, the one that ends now with them.
 async fn opening(
     daemon: &Daemon,
-    desk: &Desk,
-    firing: &Firing,
+    handle: &AgentHandle,
+    invoked: &InvocationState,
     (hook, done): (HookId, &Done),
 ) -> Vec<Body> {
     let mut answers = Vec::new();
-    for run in firing.runs.iter().filter(|run| !run.started.is_async) {
+    for run in invoked.runs.iter().filter(|run| !run.started.is_async) {
         if run.started.hook == hook {
             answers.push((done.outcome, done.answer.clone()));
             continue;
         }
-        match answer(daemon, desk, run).await {
+        match answer(daemon, handle, run).await {
             Ok(answer) => answers.push(answer),
             Err(problem) => {
-                tracing::error!(agent = %desk.id, %problem, "what a hook said is not read");
+                tracing::error!(agent = %handle.id, %problem, "what a hook said is not read");
             }
         }
     }
-    session::words(desk.id, Verdict::of(firing.event, answers))
+    session::words(handle.id, Verdict::of(invoked.event, answers))
 }
 
 /// None where they were purged.
-async fn words(daemon: &Daemon, desk: &Desk, at: Seq) -> Result<Option<Answer>> {
-    let query = ReadQuery::all(desk.id, Seq(at.0.saturating_sub(1)), 1);
+async fn words(daemon: &Daemon, handle: &AgentHandle, at: Seq) -> Result<Option<Answer>> {
+    let query = ReadQuery::all(handle.id, Seq(at.0.saturating_sub(1)), 1);
     let page = daemon.store.read(query).await;
     let page = page.map_err(|error| of_store(&error))?;
     Ok(page.events.into_iter().find_map(|event| match event.body {
@@ -146,9 +147,9 @@ async fn words(daemon: &Daemon, desk: &Desk, at: Seq) -> Result<Option<Answer>> 
 }
 
 /// The reasons that hooks gave for a no, between two events.
-pub async fn reason(daemon: &Daemon, desk: &Desk, from: Seq, to: Seq) -> Option<String> {
+pub async fn reason(daemon: &Daemon, handle: &AgentHandle, from: Seq, to: Seq) -> Option<String> {
     let count = usize::try_from(to.0.saturating_sub(from.0) + 1).unwrap_or(usize::MAX);
-    let query = ReadQuery::all(desk.id, Seq(from.0.saturating_sub(1)), count.min(1_000));
+    let query = ReadQuery::all(handle.id, Seq(from.0.saturating_sub(1)), count.min(1_000));
     let events = daemon.store.read(query).await.ok()?.events;
     let reasons = events.into_iter().filter_map(|event| match event.body {
         Body::HookOutput(output) if output.answer.decision == Decision::Deny => {

@@ -8,7 +8,7 @@ use crate::layout::Layout;
 use agentd_client::api::Env;
 use agentd_core::environment::is_handed_on;
 use agentd_core::event::HookOutcome;
-use agentd_core::hook::{Answer, Chosen, Ended, HookEvent, Occasion, Run, Setting, read};
+use agentd_core::hook::{Answer, Chosen, Ended, HookEvent, HookInput, Run, Setting, read};
 use agentd_core::id::{AgentId, HookId};
 use agentd_core::secrets::Secrets;
 use agentd_process::task::{self, Confined, Exit, Found, Limits, Order, ShimProgram};
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 const GRACE_MS: u64 = 500;
 /// What is kept of each of its streams.
 const KEPT_BYTES: u64 = 1024 * 1024;
-/// In its folder: whose it is.
+/// In its directory: whose it is.
 const OWNER: &str = "agent";
 
 /// One handler that is to run.
@@ -29,8 +29,8 @@ pub struct Job {
     pub hook: HookId,
     /// None where it is about the daemon.
     pub agent: Option<AgentId>,
-    pub folder: PathBuf,
-    pub occasion: Occasion,
+    pub dir: PathBuf,
+    pub hook_input: HookInput,
     pub chosen: Chosen,
     pub input: String,
     pub env: BTreeMap<String, String>,
@@ -43,36 +43,36 @@ pub struct Job {
 
 impl Job {
     /// Whoever comes next finds it there.
-    pub fn make_folder(&self, layout: &Layout) {
+    pub fn make_dir(&self, layout: &Layout) {
         let owner = self
             .agent
             .map(|agent| agent.to_string())
             .unwrap_or_default();
         let made = layout
-            .make_below(&self.folder)
-            .and_then(|()| std::fs::write(self.folder.join(OWNER), owner));
+            .make_below(&self.dir)
+            .and_then(|()| std::fs::write(self.dir.join(OWNER), owner));
         if let Err(error) = made {
-            tracing::warn!(folder = %self.folder.display(), %error, "a hook has no folder");
+            tracing::warn!(dir = %self.dir.display(), %error, "a hook has no directory");
         }
     }
 
-    pub fn remove_folder(&self) {
-        remove(&self.folder);
+    pub fn remove_dir(&self) {
+        remove(&self.dir);
     }
 }
 
-pub fn remove(folder: &Path) {
-    match std::fs::remove_dir_all(folder) {
+pub fn remove(dir: &Path) {
+    match std::fs::remove_dir_all(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(folder = %folder.display(), %error, "what a hook left stays");
+            tracing::warn!(dir = %dir.display(), %error, "what a hook left stays");
         }
         _ => {}
     }
 }
 
-/// Whose hook has this folder.
-pub fn owner(folder: &Path) -> Option<AgentId> {
-    let text = std::fs::read_to_string(folder.join(OWNER)).ok()?;
+/// Whose hook has this directory.
+pub fn owner(dir: &Path) -> Option<AgentId> {
+    let text = std::fs::read_to_string(dir.join(OWNER)).ok()?;
     text.trim().parse().ok()
 }
 
@@ -108,18 +108,18 @@ async fn command_run(job: &Job, command: &str, args: Option<&[String]>) -> Done 
         Ok(confined) => confined.clone().map(Box::new),
         Err(why) => {
             let why = format!("it cannot have its sandbox: {why}");
-            return not_run(&job.occasion, job.chosen.blocks_on_failure(), &why);
+            return not_run(&job.hook_input, job.chosen.blocks_on_failure(), &why);
         }
     };
     let order = order(job, command, args, confined);
-    let found = match task::start(&ShimProgram::default(), &job.folder, &order).await {
+    let found = match task::start(&ShimProgram::default(), &job.dir, &order).await {
         Ok(task) => task.ended().await,
         Err(error) => Err(error),
     };
     let fails_closed = job.chosen.blocks_on_failure();
     let mut done = match found {
-        Ok(found) => of_found(&job.occasion, fails_closed, &job.folder, found),
-        Err(error) => not_run(&job.occasion, fails_closed, &error.to_string()),
+        Ok(found) => of_found(&job.hook_input, fails_closed, &job.dir, found),
+        Err(error) => not_run(&job.hook_input, fails_closed, &error.to_string()),
     };
     if done.duration_ms == 0 {
         done.duration_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -142,14 +142,14 @@ fn order(
         args,
         env: job.env.clone(),
         cwd: job.cwd.clone(),
-        time_limit_ms: Some(job.chosen.time_limit_ms(job.occasion.event)),
+        time_limit_ms: Some(job.chosen.time_limit_ms(job.hook_input.event)),
         grace_ms: GRACE_MS,
         output_limit_bytes: KEPT_BYTES,
         foreground: true,
         errors_apart: true,
         stdin: Some(job.input.clone()),
         redact: job.secrets.values(),
-        lab: agentd_process::failpoint::folder().map(Path::to_owned),
+        lab: agentd_process::failpoint::dir().map(Path::to_owned),
         confined,
         limits: Limits::default(),
     }
@@ -169,14 +169,14 @@ fn find_program(name: &str, job: &Job) -> PathBuf {
         return job.cwd.join(name);
     }
     let path = job.env.get("PATH").map_or("", String::as_str);
-    let mut found = path.split(':').map(|folder| Path::new(folder).join(name));
+    let mut found = path.split(':').map(|dir| Path::new(dir).join(name));
     let found = found.find(|file| file.is_absolute() && file.is_file());
     found.unwrap_or_else(|| Path::new("/").join(name))
 }
 
 /// Ends one that runs, with all that it started: asked first. Whoever waits for it sees how it ended.
-pub async fn end(folder: PathBuf) {
-    let found = tokio::task::spawn_blocking(move || task::find(&folder, None)).await;
+pub async fn end(dir: PathBuf) {
+    let found = tokio::task::spawn_blocking(move || task::find(&dir, None)).await;
     let Ok(Ok(Found::Running(running))) = found else {
         return;
     };
@@ -188,10 +188,10 @@ pub async fn end(folder: PathBuf) {
 }
 
 /// What is known of one that was started, here or by an earlier daemon.
-pub fn of_found(occasion: &Occasion, fails_closed: bool, folder: &Path, found: Found) -> Done {
+pub fn of_found(hook_input: &HookInput, fails_closed: bool, dir: &Path, found: Found) -> Done {
     match found {
-        Found::Ended(exit) => of_exit(occasion, fails_closed, folder, &exit),
-        Found::NeverStarted => not_run(occasion, fails_closed, "it was never started"),
+        Found::Ended(exit) => of_exit(hook_input, fails_closed, dir, &exit),
+        Found::NeverStarted => not_run(hook_input, fails_closed, "it was never started"),
         Found::Running(_) | Found::Unknown => Done {
             outcome: HookOutcome::Unknown,
             exit: None,
@@ -205,22 +205,22 @@ pub fn of_found(occasion: &Occasion, fails_closed: bool, folder: &Path, found: F
     }
 }
 
-pub fn not_run(occasion: &Occasion, fails_closed: bool, why: &str) -> Done {
+pub fn not_run(hook_input: &HookInput, fails_closed: bool, why: &str) -> Done {
     Done {
         outcome: HookOutcome::NotRun,
         exit: None,
         timed_out: false,
-        answer: read(occasion, Ended::Failed(why), "", "", fails_closed),
+        answer: read(hook_input, Ended::Failed(why), "", "", fails_closed),
         duration_ms: 0,
     }
 }
 
-fn of_exit(occasion: &Occasion, fails_closed: bool, folder: &Path, exit: &Exit) -> Done {
+fn of_exit(hook_input: &HookInput, fails_closed: bool, dir: &Path, exit: &Exit) -> Done {
     if let Some(error) = &exit.error {
-        return not_run(occasion, fails_closed, error);
+        return not_run(hook_input, fails_closed, error);
     }
     let text = |name: &str| {
-        let bytes = std::fs::read(folder.join(name)).unwrap_or_default();
+        let bytes = std::fs::read(dir.join(name)).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     };
     let signal = exit
@@ -236,13 +236,13 @@ fn of_exit(occasion: &Occasion, fails_closed: bool, folder: &Path, exit: &Exit) 
         outcome: HookOutcome::Ran,
         exit: exit.code,
         timed_out: exit.timed_out,
-        answer: read(occasion, ended, &stdout, &stderr, fails_closed),
+        answer: read(hook_input, ended, &stdout, &stderr, fails_closed),
         duration_ms: exit.duration_ms,
     }
 }
 
-/// Where it runs: where the agent works, or at home where there is no such folder.
-pub fn work_folder(cwd: Option<&str>, home: &Path) -> PathBuf {
+/// Where it runs: where the agent works, or at home where there is no such directory.
+pub fn work_dir(cwd: Option<&str>, home: &Path) -> PathBuf {
     let cwd = cwd.map(PathBuf::from).filter(|cwd| cwd.is_dir());
     cwd.unwrap_or_else(|| home.to_owned())
 }
@@ -285,8 +285,8 @@ pub fn environment(
         );
     }
     if let Some(file) = env_file {
-        if let Some(folder) = file.parent()
-            && let Err(error) = Layout::new(home).make_below(folder)
+        if let Some(dir) = file.parent()
+            && let Err(error) = Layout::new(home).make_below(dir)
         {
             tracing::warn!(%error, "hooks cannot leave variables");
         }

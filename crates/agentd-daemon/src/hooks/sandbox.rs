@@ -1,6 +1,6 @@
 //! The sandbox of hooks that are not the user's own: that of the agent's tools, with the transcript to read.
 
-use crate::confine::{Place, confined};
+use crate::confine::{AgentDirs, confined};
 use crate::daemon::Daemon;
 use crate::layout::sandboxed_env_name;
 use agentd_client::api::Env;
@@ -21,34 +21,34 @@ pub fn of_agent(
     env: &Env,
     cwd: &Path,
 ) -> Result<Option<Confined>, String> {
-    let folder = daemon.layout.agent_folder(agent);
+    let dir = daemon.layout.agent_dir(agent);
     let socket_dir = daemon.layout.tool_socket_dir(agent);
-    in_folder(daemon, &folder, Some(&socket_dir), spec, env, cwd)
+    in_dir(daemon, &dir, Some(&socket_dir), spec, env, cwd)
 }
 
-/// The same, with its own files in this folder: for a hook that is tried.
-pub fn in_folder(
+/// The same, with its own files in this directory: for a hook that is tried.
+pub fn in_dir(
     daemon: &Daemon,
-    folder: &Path,
+    dir: &Path,
     socket_dir: Option<&Path>,
     spec: &AgentSpec,
     env: &Env,
     cwd: &Path,
 ) -> Result<Option<Confined>, String> {
-    let made = daemon.layout.make_below(folder);
+    let made = daemon.layout.make_below(dir);
     made.map_err(|error| error.to_string())?;
-    let place = Place {
+    let dirs = AgentDirs {
         cwd,
-        folder,
+        dir,
         state: Some(daemon.layout.home()),
         home: env.get("HOME").map(PathBuf::from),
         default_level: daemon.default_level(),
         socket_dir,
         tool_chains: env.get("RUSTUP_HOME").map(PathBuf::from),
     };
-    let confined = confined(spec, &place).map_err(|error| error.to_string())?;
+    let confined = confined(spec, &dirs).map_err(|error| error.to_string())?;
     Ok(confined.map(|mut confined| {
-        confined.policy.kept.push(folder.join("transcripts"));
+        confined.policy.kept.push(dir.join("transcripts"));
         confined
     }))
 }

@@ -1,22 +1,22 @@
 //! Conversations begin and end: what SessionStart hooks say opens one, SessionEnd hooks hear that it is over.
 
 use super::has_any;
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::desk::{Desk, Guard};
 use crate::lifecycle::send;
 use crate::spawn::spawn;
 use agentd_core::event::{BeginSource, Body, Notice, NoticeCause, PromptMode};
-use agentd_core::hook::{Fire, HookEvent, Occasion, Verdict};
-use agentd_core::id::{AgentId, ConversationId, FireId, Incarnation, PromptId, Seq};
-use agentd_core::state::{Firing, Run};
+use agentd_core::hook::{HookEvent, HookInput, HookInvocation, Verdict};
+use agentd_core::id::{AgentId, ConversationId, Incarnation, InvocationId, PromptId, Seq};
+use agentd_core::state::{InvocationState, Run};
 use std::sync::Arc;
 
 /// The first conversation of an agent, its own or a fork's: no process before the hooks have spoken.
 pub fn begins(
     daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
-    guard: &mut Guard<'_>,
+    handle: &Arc<AgentHandle>,
+    guard: &mut AgentGuard<'_>,
     source: &str,
     parent: Option<ConversationId>,
 ) {
@@ -24,18 +24,18 @@ pub fn begins(
         return;
     };
     guard.is_opened = true;
-    let occasion = start(guard, source, parent);
+    let hook_input = start(guard, source, parent);
     open(
         daemon,
-        desk,
+        handle,
         guard,
-        Fire::of_conversation(conversation, occasion),
+        HookInvocation::of_conversation(conversation, hook_input),
     );
 }
 
 /// The same for an agent that another daemon made, and died before it had written down that hooks were
 /// told. Once a process has run the agent, they were.
-pub fn begins_late(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>) {
+pub fn begins_late(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, guard: &mut AgentGuard<'_>) {
     if guard.is_opened || guard.state.incarnation != Incarnation::default() {
         return;
     }
@@ -48,7 +48,7 @@ pub fn begins_late(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>
         BeginSource::Fork => "fork",
         BeginSource::Reset | BeginSource::Rewind | BeginSource::Import => return,
     };
-    let told = FireId::of(HookEvent::SessionStart, &[id.as_bytes()]);
+    let told = InvocationId::of(HookEvent::SessionStart, &[id.as_bytes()]);
     if guard.state.hooks.get(told).is_some() {
         // What became of them is being found out.
         guard.is_opened = true;
@@ -56,7 +56,7 @@ pub fn begins_late(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>
     }
     begins(
         daemon,
-        desk,
+        handle,
         guard,
         source,
         from.map(|from| from.conversation),
@@ -64,58 +64,77 @@ pub fn begins_late(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>
 }
 
 /// An agent that was stopped, or is to have a new process, goes on. `at` is the event that says so.
-pub fn goes_on(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>, at: Option<Seq>) {
-    let occasion = start(guard, "resume", None);
+pub fn goes_on(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    guard: &mut AgentGuard<'_>,
+    at: Option<Seq>,
+) {
+    let hook_input = start(guard, "resume", None);
     let id = match at {
         Some(at) => {
-            let parts = [desk.id.as_bytes().as_slice(), &at.0.to_le_bytes()];
-            FireId::of(HookEvent::SessionStart, &parts)
+            let parts = [handle.id.as_bytes().as_slice(), &at.0.to_le_bytes()];
+            InvocationId::of(HookEvent::SessionStart, &parts)
         }
-        None => FireId::new(clock::new_id()),
+        None => InvocationId::new(clock::new_id()),
     };
-    open(daemon, desk, guard, Fire::new(id, occasion));
+    open(daemon, handle, guard, HookInvocation::new(id, hook_input));
 }
 
-fn start(guard: &Guard<'_>, source: &str, parent: Option<ConversationId>) -> Occasion {
+fn start(guard: &AgentGuard<'_>, source: &str, parent: Option<ConversationId>) -> HookInput {
     let model = guard.state.spec.model.as_deref();
-    Occasion::session_start(source, model, parent.map(|parent| parent.to_string()))
+    HookInput::session_start(source, model, parent.map(|parent| parent.to_string()))
 }
 
 /// Holds the agent until the hooks have spoken. Where there are none, that is now.
-fn open(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>, fire: Fire) {
-    if has_any(daemon, guard, &fire) {
-        hold(daemon, desk, guard, fire);
+fn open(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    guard: &mut AgentGuard<'_>,
+    invocation: HookInvocation,
+) {
+    if has_any(daemon, guard, &invocation) {
+        hold(daemon, handle, guard, invocation);
     }
 }
 
 /// No process before these have spoken; what they say is the first thing that it sees.
-pub fn hold(daemon: &Arc<Daemon>, desk: &Arc<Desk>, guard: &mut Guard<'_>, fire: Fire) {
+pub fn hold(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    guard: &mut AgentGuard<'_>,
+    invocation: HookInvocation,
+) {
     guard.awaiting_hooks += 1;
-    let (daemon, desk) = (Arc::clone(daemon), Arc::clone(desk));
+    let (daemon, handle) = (Arc::clone(daemon), Arc::clone(handle));
     spawn("a session's first hooks", async move {
         // What they said is in the commit that says how the last of them ended.
-        drop(daemon.fire(&desk, fire).await);
-        let mut guard = desk.lock().await;
+        drop(daemon.invoke(&handle, invocation).await);
+        let mut guard = handle.lock().await;
         guard.awaiting_hooks -= 1;
         guard.changed();
-        daemon.mind(&desk, &mut guard);
+        daemon.reconcile(&handle, &mut guard);
     });
 }
 
 /// Whether what these say opens their conversation once this one has ended. A reset, and a turn that went on
 /// after a compaction, have a commit of their own for that.
-pub fn is_opened_by(firing: &Firing, last: &Run) -> bool {
-    let is_own = firing.event == HookEvent::SessionStart && firing.turn.is_none();
+pub fn is_opened_by(invoked: &InvocationState, last: &Run) -> bool {
+    let is_own = invoked.event == HookEvent::SessionStart && invoked.turn.is_none();
     let hook = last.started.hook;
-    let mut others = firing.runs.iter().filter(|run| run.started.hook != hook);
+    let mut others = invoked.runs.iter().filter(|run| run.started.hook != hook);
     let all_spoke = others.all(|run| run.started.is_async || run.ended.is_some());
     is_own && last.started.op.is_none() && !last.started.is_async && all_spoke
 }
 
 /// What hooks have to say to a conversation that a reset begins.
-pub async fn opening(daemon: &Arc<Daemon>, desk: &Arc<Desk>, fire: Fire) -> Vec<Body> {
-    let verdict = daemon.fire(desk, fire).await;
-    words(desk.id, verdict)
+pub async fn opening(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    invocation: HookInvocation,
+) -> Vec<Body> {
+    let verdict = daemon.invoke(handle, invocation).await;
+    words(handle.id, verdict)
 }
 
 /// The same, as it is written.
@@ -136,11 +155,11 @@ pub fn words(agent: AgentId, verdict: Verdict) -> Vec<Body> {
 }
 
 /// A conversation is over for now: waits a little for those that hear of it.
-pub async fn ends(daemon: &Arc<Daemon>, desk: &Arc<Desk>, reason: &str, at: Seq) {
-    let parts = [desk.id.as_bytes().as_slice(), &at.0.to_le_bytes()];
-    let id = FireId::of(HookEvent::SessionEnd, &parts);
-    let fire = Fire::new(id, Occasion::session_end(reason, None));
+pub async fn ends(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, reason: &str, at: Seq) {
+    let parts = [handle.id.as_bytes().as_slice(), &at.0.to_le_bytes()];
+    let id = InvocationId::of(HookEvent::SessionEnd, &parts);
+    let invocation = HookInvocation::new(id, HookInput::session_end(reason, None));
     let _late = daemon
-        .fire_within(desk, fire, daemon.session_end_wait)
+        .invoke_within(handle, invocation, daemon.session_end_wait)
         .await;
 }

@@ -105,7 +105,8 @@ pub fn of_project(daemon: &Daemon, cwd: &Path) -> Option<Source> {
     Some(Source {
         layer: Layer::Project,
         // What nobody can read is not what somebody has trusted.
-        is_trusted: hash.as_ref().is_some_and(is_trusted) || failpoint::mutant("hooks_untrusted"),
+        is_trusted: hash.as_ref().is_some_and(is_trusted)
+            || failpoint::injected_bug("hooks_untrusted"),
         path: Some(path),
         hash,
         config: text.map_or_else(Config::unusable, |text| Config::parse(&text)),

@@ -13,7 +13,7 @@ use agentd_client::api::{
     TestedHooks,
 };
 use agentd_client::{Kind, Problem};
-use agentd_core::hook::{Config, Layer, Occasion, Setting, Verdict, chosen};
+use agentd_core::hook::{Config, HookInput, Layer, Setting, Verdict, chosen};
 use agentd_core::id::HookId;
 use agentd_core::permission;
 use agentd_core::secrets::Secrets;
@@ -35,17 +35,17 @@ async fn whose(daemon: &Daemon, agent: Option<&str>, cwd: Option<&str>) -> Resul
     let Some(name) = agent else {
         return Ok(Whose {
             spec: AgentSpec::default(),
-            cwd: run::work_folder(cwd, home),
+            cwd: run::work_dir(cwd, home),
             agent: None,
             env: daemon.envs.own(),
             secrets: daemon.own_secrets(),
         });
     };
-    let desk = daemon.any(name).await?;
-    let guard = desk.lock().await;
+    let handle = daemon.any(name).await?;
+    let guard = handle.lock().await;
     let spec = (*guard.state.spec).clone();
     Ok(Whose {
-        cwd: run::work_folder(cwd.or(spec.cwd.as_deref()), home),
+        cwd: run::work_dir(cwd.or(spec.cwd.as_deref()), home),
         agent: Some((guard.state.name.clone(), guard.state.id.to_string())),
         env: Arc::clone(&guard.env),
         secrets: daemon.secrets_of(&guard),
@@ -83,7 +83,7 @@ pub async fn list(daemon: &Daemon, query: &HooksQuery) -> Result<HookList> {
                     can_block: group.event.can_block(),
                     runtimes: runtimes
                         .into_iter()
-                        .filter(|runtime| group.event.can_fire_for(*runtime))
+                        .filter(|runtime| group.event.can_invoke_for(*runtime))
                         .collect(),
                 });
             }
@@ -116,12 +116,12 @@ pub fn check(text: &str) -> CheckedHooks {
 /// Runs what would run, and writes nothing.
 pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
     if let Some(name) = &ask.agent {
-        let desk = daemon.any(name).await?;
-        held::check_released(&desk.lock().await.state)?;
+        let handle = daemon.any(name).await?;
+        held::check_released(&handle.lock().await.state)?;
     }
     let whose = whose(daemon, ask.agent.as_deref(), ask.cwd.as_deref()).await?;
-    let mut occasion = Occasion::sample(ask.event);
-    occasion.fields.extend(ask.fields);
+    let mut hook_input = HookInput::sample(ask.event);
+    hook_input.fields.extend(ask.fields);
     let sources = sources::of_agent(daemon, &whose.spec, &whose.cwd);
     if let Some(broken) = sources::broken(&sources) {
         return Err(Problem::new(Kind::Invalid, broken).next("`agentd hooks check` says where"));
@@ -137,35 +137,35 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
     };
     let home = daemon.layout.home();
     let mut running = Vec::new();
-    for chosen in chosen(&layers, &occasion) {
+    for chosen in chosen(&layers, &hook_input) {
         let hook = HookId::new(clock::new_id());
-        let folder = daemon.layout.hook_folder(hook);
+        let dir = daemon.layout.hook_dir(hook);
         let confined = match chosen.layer {
             Layer::User => Ok(None),
             Layer::Spec | Layer::Project => {
-                let own = folder.join("sandbox");
-                sandbox::in_folder(daemon, &own, None, &whose.spec, &whose.env, &whose.cwd)
+                let own = dir.join("sandbox");
+                sandbox::in_dir(daemon, &own, None, &whose.spec, &whose.env, &whose.cwd)
             }
         };
         let job = Job {
             hook,
             agent: None,
-            folder,
+            dir,
             confined,
-            input: occasion
+            input: hook_input
                 .input(&setting, chosen.tool_name.as_deref())
                 .to_string(),
-            occasion: occasion.clone(),
+            hook_input: hook_input.clone(),
             env: run::environment(ask.event, &whose.env, &whose.spec.env, home, &setting, None),
             secrets: whose.secrets.clone(),
             cwd: whose.cwd.clone(),
             chosen,
         };
-        job.make_folder(&daemon.layout);
+        job.make_dir(&daemon.layout);
         let daemon = Arc::clone(daemon);
         running.push(spawn("a hook that is tried", async move {
             let done = run::run(&daemon, &job).await;
-            job.remove_folder();
+            job.remove_dir();
             TestedHook {
                 layer: job.chosen.layer,
                 run: job.chosen.handler.run.shown(),
@@ -186,7 +186,7 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
     }
     let answers = runs.iter().map(|run| (run.outcome, run.answer.clone()));
     Ok(TestedHooks {
-        input: occasion.input(&setting, None),
+        input: hook_input.input(&setting, None),
         verdict: Verdict::of(ask.event, answers),
         runs,
     })

@@ -54,9 +54,9 @@ pub async fn accept(
             continue;
         };
         let is_ours = peer.uid() == rustix::process::getuid().as_raw();
-        if is_ours || failpoint::mutant("strangers_served") {
+        if is_ours || failpoint::injected_bug("strangers_served") {
             let caller = match tools_of {
-                _ if failpoint::mutant("callers_trusted") => Caller::User,
+                _ if failpoint::injected_bug("callers_trusted") => Caller::User,
                 Some(agent) => Caller::Tool { agent: Some(agent) },
                 None => Caller::of(&daemon.layout, &peer),
             };
@@ -119,15 +119,15 @@ async fn is(daemon: &Daemon, name: &str, own: AgentId) -> bool {
 
 /// Whether an agent is a subagent of this one.
 async fn works_for(daemon: &Daemon, name: &str, own: AgentId) -> bool {
-    let Ok(desk) = daemon.named(name).await else {
+    let Ok(handle) = daemon.named(name).await else {
         return false;
     };
-    let guard = desk.lock().await;
+    let guard = handle.lock().await;
     guard
         .state
-        .errand
+        .parent_link
         .as_ref()
-        .is_some_and(|errand| errand.parent == own)
+        .is_some_and(|parent_link| parent_link.parent == own)
 }
 
 fn refused() -> Problem {

@@ -1,6 +1,6 @@
 //! Agents: made, listed, shown, carried in and out.
 
-use super::respond::{Answer, Body, Fault, Path, Query, Said, Under, to_its_end};
+use super::respond::{Answer, Body, Fault, JsonBody, Path, Query, Under, to_its_end};
 use crate::daemon::Daemon;
 use crate::lifecycle::create::canonical;
 use crate::lifecycle::{self, ops::Asked};
@@ -34,11 +34,11 @@ pub async fn create(
             None => None,
         };
         let (agent, prompt) = lifecycle::create::create(&daemon, body, op).await?;
-        let desk = daemon.desk(agent).await?;
-        let agent = view::named(view::agent(&daemon, &desk).await?, displaced);
+        let handle = daemon.handle(agent).await?;
+        let agent = view::named(view::agent(&daemon, &handle).await?, displaced);
         Ok(Created { agent, prompt })
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }
 
 pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -> Answer<Agents> {
@@ -62,16 +62,16 @@ pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -
     };
     let page = daemon.store.agents(query).await;
     let page = page.map_err(|error| of_store(&error))?;
-    let desks = daemon.desks().await;
-    let desks: HashMap<_, _> = desks.iter().map(|desk| (desk.id, desk)).collect();
+    let handles = daemon.handles().await;
+    let handles: HashMap<_, _> = handles.iter().map(|handle| (handle.id, handle)).collect();
     let mut agents = Vec::new();
     for row in page.agents {
-        let desk = desks.get(&row.id).map(|desk| &***desk);
-        agents.push(view::line(&daemon, row, desk).await);
+        let handle = handles.get(&row.id).map(|handle| &***handle);
+        agents.push(view::line(&daemon, row, handle).await);
     }
     let next = page.next.and_then(|next| serde_json::to_string(&next).ok());
     let total = page.total;
-    Ok(Said(Agents {
+    Ok(JsonBody(Agents {
         agents,
         total,
         next,
@@ -79,23 +79,23 @@ pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -
 }
 
 pub async fn show(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Agent> {
-    let desk = daemon.any(&name).await?;
-    Ok(Said(view::agent(&daemon, &desk).await?))
+    let handle = daemon.any(&name).await?;
+    Ok(JsonBody(view::agent(&daemon, &handle).await?))
 }
 
 pub async fn spec(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
 ) -> Answer<AgentSpec> {
-    let desk = daemon.any(&name).await?;
-    let spec = (*desk.lock().await.state.spec).clone();
-    Ok(Said(spec))
+    let handle = daemon.any(&name).await?;
+    let spec = (*handle.lock().await.state.spec).clone();
+    Ok(JsonBody(spec))
 }
 
 /// What an imported agent contains that is held.
 pub async fn held(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Held> {
-    let desk = daemon.any(&name).await?;
-    Ok(Said(lifecycle::held::contents(&daemon, &desk).await?))
+    let handle = daemon.any(&name).await?;
+    Ok(JsonBody(lifecycle::held::contents(&daemon, &handle).await?))
 }
 
 pub async fn set_spec(
@@ -105,12 +105,12 @@ pub async fn set_spec(
     Body(spec): Body<AgentSpec>,
 ) -> Answer<Agent> {
     let done = to_its_end(async move {
-        let desk = daemon.named(&name).await?;
+        let handle = daemon.named(&name).await?;
         let asked = Asked::new(op, OpVerb::SetSpec, &spec)?;
-        lifecycle::set_spec::set_spec(&daemon, &desk, spec, &asked).await?;
-        view::agent(&daemon, &desk).await
+        lifecycle::set_spec::set_spec(&daemon, &handle, spec, &asked).await?;
+        view::agent(&daemon, &handle).await
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }
 
 /// What an export is written into.
@@ -151,12 +151,12 @@ pub async fn import(
 ) -> Answer<Agent> {
     let done = to_its_end(async move {
         let imported = lifecycle::import::import(&daemon, ask, op, body).await?;
-        let desk = daemon.desk(imported.agent).await?;
+        let handle = daemon.handle(imported.agent).await?;
         let displaced = match imported.displaced {
             Some(agent) => Some(daemon.reference(agent).await),
             None => None,
         };
-        Ok(view::named(view::agent(&daemon, &desk).await?, displaced))
+        Ok(view::named(view::agent(&daemon, &handle).await?, displaced))
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }

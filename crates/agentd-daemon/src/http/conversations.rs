@@ -1,8 +1,8 @@
 //! Conversations: the tree of them, one, and all that was said in it.
 
-use super::respond::{Answer, Fault, Path, Said};
+use super::respond::{Answer, Fault, JsonBody, Path};
 use crate::daemon::Daemon;
-use crate::lifecycle::place;
+use crate::lifecycle::branch_point;
 use crate::problem::{Result, of_store};
 use crate::view::conversation::{Title, conversation};
 use agentd_client::api::{Conversations, OneConversation};
@@ -26,8 +26,8 @@ pub async fn list(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
 ) -> Answer<Conversations> {
-    let desk = daemon.any(&name).await?;
-    let state = desk.lock().await.state.clone();
+    let handle = daemon.any(&name).await?;
+    let state = handle.lock().await.state.clone();
     let tree = &state.tree;
     let mut all: Vec<_> = tree.iter().collect();
     all.sort_by_key(|conversation| conversation.ordinal);
@@ -40,7 +40,7 @@ pub async fn list(
         };
         conversations.push(conversation(&daemon, &state, known, with).await);
     }
-    Ok(Said(Conversations {
+    Ok(JsonBody(Conversations {
         current: tree.current(),
         undo: tree.undo_target(),
         redo: tree.redo_target(),
@@ -64,14 +64,14 @@ pub async fn show(
     State(daemon): State<Arc<Daemon>>,
     Path((name, asked)): Path<(String, String)>,
 ) -> Answer<OneConversation> {
-    let desk = daemon.any(&name).await?;
-    let state = desk.lock().await.state.clone();
+    let handle = daemon.any(&name).await?;
+    let state = handle.lock().await.state.clone();
     let known = which(&state, &asked)?;
     let mut conversation = conversation(&daemon, &state, known, Title::LookUp).await;
     // Those of what it branched off, too.
-    conversation.labels = agentd_core::place::labels(&state, conversation.id);
-    let ended = place::ended_turns(&daemon, &state, conversation.id).await?;
-    Ok(Said(OneConversation {
+    conversation.labels = agentd_core::branch_point::labels(&state, conversation.id);
+    let ended = branch_point::ended_turns(&daemon, &state, conversation.id).await?;
+    Ok(JsonBody(OneConversation {
         conversation,
         ended,
     }))
@@ -83,15 +83,15 @@ pub async fn transcript(
     State(daemon): State<Arc<Daemon>>,
     Path((name, asked)): Path<(String, String)>,
 ) -> std::result::Result<Response, Fault> {
-    let desk = daemon.any(&name).await?;
-    let state = desk.lock().await.state.clone();
+    let handle = daemon.any(&name).await?;
+    let state = handle.lock().await.state.clone();
     let conversation = which(&state, &asked)?;
     let through = conversation.head;
     let mut lineage = state.tree.lineage(state.id, conversation.id, through);
     let mut segments = lineage.segments;
     for _ in 0..FORKS {
         let Some(origin) = lineage.beyond else { break };
-        let parent = daemon.desk(origin.agent).await?;
+        let parent = daemon.handle(origin.agent).await?;
         let parent = parent.lock().await;
         let tree = &parent.state.tree;
         lineage = tree.lineage(origin.agent, origin.conversation, origin.seq);

@@ -1,6 +1,6 @@
 //! The daemon itself.
 
-use super::respond::{Answer, Said};
+use super::respond::{Answer, JsonBody};
 use crate::daemon::{Daemon, Ending, Stopped};
 use crate::problem::of_store;
 use agentd_client::{Kind, Problem, api};
@@ -9,7 +9,7 @@ use axum::extract::State;
 use std::sync::Arc;
 
 pub async fn show(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
-    Ok(Said(view(&daemon).await?))
+    Ok(JsonBody(view(&daemon).await?))
 }
 
 /// The agents' processes end, then the daemon.
@@ -23,7 +23,7 @@ pub async fn stop(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
             .into());
     }
     daemon.mark_stopped(Stopped::Accepted);
-    Ok(Said(view))
+    Ok(JsonBody(view))
 }
 
 async fn view(daemon: &Daemon) -> crate::problem::Result<api::Daemon> {
@@ -34,8 +34,8 @@ async fn view(daemon: &Daemon) -> crate::problem::Result<api::Daemon> {
     let agents = daemon.store.agents(query).await;
     let agents = agents.map_err(|error| of_store(&error))?.total;
     let mut awake = 0;
-    for desk in daemon.desks().await {
-        awake += u64::from(desk.lock().await.process.is_some());
+    for handle in daemon.handles().await {
+        awake += u64::from(handle.lock().await.process.is_some());
     }
     Ok(api::Daemon {
         version: env!("CARGO_PKG_VERSION").to_owned(),

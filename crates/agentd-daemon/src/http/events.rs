@@ -5,8 +5,8 @@
 //! cannot be read. A stream that ends without either was cut off, and the client asks for the rest.
 
 use super::respond::{Fault, Path, Query};
+use crate::agent_handle::AgentHandle;
 use crate::daemon::{Daemon, Ending, left};
-use crate::desk::Desk;
 use crate::problem::of_store;
 use agentd_client::api::{AllEventsQuery, EventQuery};
 use agentd_client::{Kind, Problem};
@@ -72,25 +72,25 @@ pub async fn of_agent(
     Query(query): Query<EventQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
-    let desk = daemon.any(&name).await?;
+    let handle = daemon.any(&name).await?;
     let mut after = Seq(last_id(&headers).unwrap_or(query.after));
     // A conversation that was named is shown whole.
     if !query.all && query.conversation.is_none() {
-        let begins = desk.lock().await.state.resets.log_begins();
+        let begins = handle.lock().await.state.resets.log_begins();
         let begins = begins.map_or(0, |begins| begins.0.saturating_sub(1));
         after = after.max(Seq(begins));
     }
     let read = ReadQuery {
         conversation: query.conversation,
         turn: query.turn,
-        ..ReadQuery::all(desk.id, after, PAGE)
+        ..ReadQuery::all(handle.id, after, PAGE)
     };
     if query.follow {
-        return Ok(stream_of(daemon, desk, read));
+        return Ok(stream_of(daemon, handle, read));
     }
     let is_whole = query.conversation.is_none() && query.turn.is_none();
     // Before it is read: what is in memory has been committed.
-    let head = desk.lock().await.state.head;
+    let head = handle.lock().await.state.head;
     let page = daemon.store.read(read).await;
     let page = page.map_err(|error| of_store(&error))?;
     let last = page.events.last().map_or(after, |event| event.seq);
@@ -130,7 +130,7 @@ impl Ready {
 struct Reader {
     daemon: Arc<Daemon>,
     /// Held, so that it stays at hand.
-    _desk: Arc<Desk>,
+    _handle: Arc<AgentHandle>,
     query: ReadQuery,
     changes: watch::Receiver<u64>,
     deltas: broadcast::Receiver<agentd_client::api::Delta>,
@@ -139,13 +139,13 @@ struct Reader {
     is_live: bool,
 }
 
-fn stream_of(daemon: Arc<Daemon>, desk: Arc<Desk>, query: ReadQuery) -> Response {
+fn stream_of(daemon: Arc<Daemon>, handle: Arc<AgentHandle>, query: ReadQuery) -> Response {
     let reader = Reader {
-        changes: desk.changes(),
-        deltas: desk.deltas(),
+        changes: handle.changes(),
+        deltas: handle.deltas(),
         ending: daemon.ending(),
         daemon,
-        _desk: desk,
+        _handle: handle,
         query,
         ready: Ready::default(),
         is_live: false,
@@ -261,7 +261,7 @@ impl AllReader {
                     break;
                 }
             }
-            if failpoint::mutant("short_stream") && !page.events.is_empty() {
+            if failpoint::injected_bug("short_stream") && !page.events.is_empty() {
                 // A mistake of the lab's: a part of the journal is passed off as all of it.
                 self.ready.end_with(end());
             }

@@ -1,6 +1,6 @@
 //! Hooks: which there are, what is wrong with them, and a try.
 
-use super::respond::{Answer, Body, Query, Said, to_its_end};
+use super::respond::{Answer, Body, JsonBody, Query, to_its_end};
 use crate::daemon::Daemon;
 use crate::hooks::trial;
 use agentd_client::api::{CheckHooks, CheckedHooks, HookList, HooksQuery, TestHooks, TestedHooks};
@@ -11,11 +11,11 @@ pub async fn list(
     State(daemon): State<Arc<Daemon>>,
     Query(query): Query<HooksQuery>,
 ) -> Answer<HookList> {
-    Ok(Said(trial::list(&daemon, &query).await?))
+    Ok(JsonBody(trial::list(&daemon, &query).await?))
 }
 
 pub async fn check(Body(body): Body<CheckHooks>) -> Answer<CheckedHooks> {
-    Ok(Said(trial::check(&body.text)))
+    Ok(JsonBody(trial::check(&body.text)))
 }
 
 pub async fn test(
@@ -23,5 +23,5 @@ pub async fn test(
     Body(body): Body<TestHooks>,
 ) -> Answer<TestedHooks> {
     let done = to_its_end(async move { trial::test(&daemon, body).await });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }

@@ -1,6 +1,6 @@
 //! Prompts, and what became of them.
 
-use super::respond::{Answer, Body, Path, Query, Said, to_its_end};
+use super::respond::{Answer, Body, JsonBody, Path, Query, to_its_end};
 use crate::caller::Caller;
 use crate::daemon::Daemon;
 use crate::{answer, lifecycle};
@@ -27,10 +27,10 @@ pub async fn send(
         return Err(problem.next("send the prompt without `env`").into());
     }
     let done = to_its_end(async move {
-        let desk = daemon.named(&name).await?;
-        lifecycle::send::send(&daemon, &desk, body).await
+        let handle = daemon.named(&name).await?;
+        lifecycle::send::send(&daemon, &handle, body).await
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }
 
 #[derive(Deserialize)]
@@ -44,8 +44,8 @@ pub async fn answer(
     Path((name, prompt)): Path<(String, PromptId)>,
     Query(wait): Query<Wait>,
 ) -> Answer<agentd_client::api::Answer> {
-    let desk = daemon.named(&name).await?;
+    let handle = daemon.named(&name).await?;
     let wait = Duration::from_millis(wait.wait_ms).min(LONGEST_WAIT);
-    let answer = answer::answer(&daemon, &desk, prompt, wait).await?;
-    Ok(Said(answer))
+    let answer = answer::answer(&daemon, &handle, prompt, wait).await?;
+    Ok(JsonBody(answer))
 }

@@ -20,7 +20,7 @@ const BODY: Duration = Duration::from_secs(30);
 /// A problem on its way out.
 pub struct Fault(pub Problem);
 
-pub type Answer<T> = Result<Said<T>, Fault>;
+pub type Answer<T> = Result<JsonBody<T>, Fault>;
 
 impl From<Problem> for Fault {
     fn from(problem: Problem) -> Self {
@@ -102,9 +102,9 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
 }
 
 /// JSON out.
-pub struct Said<T>(pub T);
+pub struct JsonBody<T>(pub T);
 
-impl<T: Serialize> IntoResponse for Said<T> {
+impl<T: Serialize> IntoResponse for JsonBody<T> {
     fn into_response(self) -> Response {
         Json(self.0).into_response()
     }

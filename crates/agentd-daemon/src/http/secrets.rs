@@ -1,6 +1,6 @@
 //! Stored secrets. No answer holds a value.
 
-use super::respond::{Answer, Body, Path, Said, to_its_end};
+use super::respond::{Answer, Body, JsonBody, Path, to_its_end};
 use crate::daemon::Daemon;
 use crate::lifecycle::secrets;
 use agentd_client::api::{SetSecret, StoredSecret, StoredSecrets};
@@ -8,7 +8,7 @@ use axum::extract::State;
 use std::sync::Arc;
 
 pub async fn list(State(daemon): State<Arc<Daemon>>) -> Answer<StoredSecrets> {
-    Ok(Said(secrets::list(&daemon).await?))
+    Ok(JsonBody(secrets::list(&daemon).await?))
 }
 
 pub async fn set(
@@ -17,7 +17,7 @@ pub async fn set(
     Body(body): Body<SetSecret>,
 ) -> Answer<StoredSecret> {
     let set = to_its_end(async move { secrets::set(&daemon, &name, &body.value).await });
-    Ok(Said(set.await?))
+    Ok(JsonBody(set.await?))
 }
 
 pub async fn remove(
@@ -25,5 +25,5 @@ pub async fn remove(
     Path(name): Path<String>,
 ) -> Answer<StoredSecret> {
     let removed = to_its_end(async move { secrets::remove(&daemon, &name).await });
-    Ok(Said(removed.await?))
+    Ok(JsonBody(removed.await?))
 }

@@ -1,6 +1,6 @@
 //! Background tasks: listed, looked into, ended.
 
-use super::respond::{Answer, Path, Query, Said, Under, to_its_end};
+use super::respond::{Answer, JsonBody, Path, Query, Under, to_its_end};
 use crate::daemon::Daemon;
 use crate::lifecycle;
 use agentd_client::api::{Output, OutputQuery, Tasks};
@@ -9,15 +9,15 @@ use axum::extract::State;
 use std::sync::Arc;
 
 pub async fn of_all(State(daemon): State<Arc<Daemon>>) -> Answer<Tasks> {
-    Ok(Said(lifecycle::tasks::list_all(&daemon).await?))
+    Ok(JsonBody(lifecycle::tasks::list_all(&daemon).await?))
 }
 
 pub async fn of_agent(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
 ) -> Answer<Tasks> {
-    let desk = daemon.any(&name).await?;
-    Ok(Said(lifecycle::tasks::list(&daemon, &desk).await))
+    let handle = daemon.any(&name).await?;
+    Ok(JsonBody(lifecycle::tasks::list(&daemon, &handle).await))
 }
 
 pub async fn output(
@@ -25,9 +25,9 @@ pub async fn output(
     Path((name, task)): Path<(String, TaskId)>,
     Query(query): Query<OutputQuery>,
 ) -> Answer<Output> {
-    let desk = daemon.any(&name).await?;
-    let output = lifecycle::tasks::output::output(&daemon, &desk, task, query.offset).await?;
-    Ok(Said(output))
+    let handle = daemon.any(&name).await?;
+    let output = lifecycle::tasks::output::output(&daemon, &handle, task, query.offset).await?;
+    Ok(JsonBody(output))
 }
 
 /// One task by its id, or all of an agent's.
@@ -37,5 +37,5 @@ pub async fn stop(
     Query(Under { op }): Query<Under>,
 ) -> Answer<Tasks> {
     let done = to_its_end(async move { lifecycle::tasks::stop(&daemon, &which, op).await });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }

@@ -1,6 +1,6 @@
 //! Which files of projects the user trusts.
 
-use super::respond::{Answer, Body, Query, Said};
+use super::respond::{Answer, Body, JsonBody, Query};
 use crate::daemon::Daemon;
 use crate::trust;
 use agentd_client::api::{ProjectTrust, Trust, TrustQuery};
@@ -11,12 +11,12 @@ pub async fn show(
     State(daemon): State<Arc<Daemon>>,
     Query(query): Query<TrustQuery>,
 ) -> Answer<ProjectTrust> {
-    Ok(Said(trust::show(&daemon, &query.dir)?))
+    Ok(JsonBody(trust::show(&daemon, &query.dir)?))
 }
 
 pub async fn set(
     State(daemon): State<Arc<Daemon>>,
     Body(body): Body<Trust>,
 ) -> Answer<ProjectTrust> {
-    Ok(Said(trust::set(&daemon, &body)?))
+    Ok(JsonBody(trust::set(&daemon, &body)?))
 }

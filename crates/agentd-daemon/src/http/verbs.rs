@@ -1,6 +1,6 @@
 //! What is done to an agent: each with its own file under `lifecycle`.
 
-use super::respond::{Answer, Body, Path, Query, Said, Under, to_its_end};
+use super::respond::{Answer, Body, JsonBody, Path, Query, Under, to_its_end};
 use crate::caller::Caller;
 use crate::daemon::Daemon;
 use crate::lifecycle::{self, ops::Asked};
@@ -47,12 +47,12 @@ macro_rules! verb {
             Body(body): Body<$body>,
         ) -> Answer<Agent> {
             let done = to_its_end(async move {
-                let desk = daemon.named(&name).await?;
+                let handle = daemon.named(&name).await?;
                 let asked = Asked::new(op, $verb, &body.about())?;
-                $run(&daemon, &desk, body, &asked).await?;
-                view::agent(&daemon, &desk).await
+                $run(&daemon, &handle, body, &asked).await?;
+                view::agent(&daemon, &handle).await
             });
-            Ok(Said(done.await?))
+            Ok(JsonBody(done.await?))
         }
     };
 }
@@ -65,7 +65,12 @@ verb!(
     lifecycle::restart::restart,
     OpVerb::Restart
 );
-verb!(go_on, Start, lifecycle::go_on::go_on, OpVerb::Continue);
+verb!(
+    continue_turn,
+    Start,
+    lifecycle::r#continue::continue_turn,
+    OpVerb::Continue
+);
 
 pub async fn archive(
     State(daemon): State<Arc<Daemon>>,
@@ -76,7 +81,7 @@ pub async fn archive(
     let done = to_its_end(async move {
         let asked = Asked::new(op, OpVerb::Archive, &())?;
         // One that this op has put away is not found by its name any more.
-        let desk = match daemon.named(&name).await {
+        let handle = match daemon.named(&name).await {
             Err(problem) if problem.kind == Kind::NotFound && op.is_some() => {
                 let removed = daemon.put_away(&name).await?;
                 match asked.is_made(&removed.lock().await.state) {
@@ -87,11 +92,11 @@ pub async fn archive(
             }
             found => found?,
         };
-        let ended = lifecycle::archive::archive(&daemon, &desk, body, &asked).await?;
-        let agent = view::agent(&daemon, &desk).await?;
+        let ended = lifecycle::archive::archive(&daemon, &handle, body, &asked).await?;
+        let agent = view::agent(&daemon, &handle).await?;
         Ok(Archived { agent, ended })
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }
 
 pub async fn interrupt(
@@ -100,12 +105,12 @@ pub async fn interrupt(
     Query(Under { op }): Query<Under>,
 ) -> Answer<Agent> {
     let done = to_its_end(async move {
-        let desk = daemon.named(&name).await?;
+        let handle = daemon.named(&name).await?;
         let asked = Asked::new(op, OpVerb::Interrupt, &())?;
-        lifecycle::interrupt::interrupt(&daemon, &desk, &asked).await?;
-        view::agent(&daemon, &desk).await
+        lifecycle::interrupt::interrupt(&daemon, &handle, &asked).await?;
+        view::agent(&daemon, &handle).await
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }
 
 pub async fn restore(
@@ -119,23 +124,23 @@ pub async fn restore(
         // One that this op has restored comes before another that was removed under the same name.
         let called = body.name.as_ref().unwrap_or(&name);
         let restored = match daemon.named(called).await {
-            Ok(desk) if asked.is_made(&desk.lock().await.state)? => Some(desk),
+            Ok(handle) if asked.is_made(&handle.lock().await.state)? => Some(handle),
             _ => None,
         };
-        let desk = match restored {
-            Some(desk) => desk,
+        let handle = match restored {
+            Some(handle) => handle,
             None => daemon.put_away(&name).await?,
         };
         let name = match &body.name {
             Some(name) => name.clone(),
-            None => desk.lock().await.state.name.clone(),
+            None => handle.lock().await.state.name.clone(),
         };
         let displaced = daemon.alias_of(&name).await?;
-        lifecycle::restore::restore(&daemon, &desk, body, &asked).await?;
-        let agent = view::agent(&daemon, &desk).await?;
+        lifecycle::restore::restore(&daemon, &handle, body, &asked).await?;
+        let agent = view::agent(&daemon, &handle).await?;
         Ok(view::named(agent, displaced))
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }
 
 pub async fn rename(
@@ -145,14 +150,14 @@ pub async fn rename(
     Body(body): Body<Rename>,
 ) -> Answer<Agent> {
     let done = to_its_end(async move {
-        let desk = daemon.named(&name).await?;
+        let handle = daemon.named(&name).await?;
         let displaced = daemon.alias_of(&body.to).await?;
         let asked = Asked::new(op, OpVerb::Rename, &body)?;
-        lifecycle::rename::rename(&desk, &body.to, &asked).await?;
-        let agent = view::agent(&daemon, &desk).await?;
+        lifecycle::rename::rename(&handle, &body.to, &asked).await?;
+        let agent = view::agent(&daemon, &handle).await?;
         Ok(view::named(agent, displaced))
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }
 
 pub async fn reset(
@@ -163,10 +168,10 @@ pub async fn reset(
 ) -> Answer<Receipt> {
     let done = to_its_end(async move {
         body.op = body.op.or(op);
-        let desk = daemon.named(&name).await?;
-        lifecycle::reset::reset(&daemon, &desk, body).await
+        let handle = daemon.named(&name).await?;
+        lifecycle::reset::reset(&daemon, &handle, body).await
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }
 
 pub async fn rewind(
@@ -177,10 +182,10 @@ pub async fn rewind(
 ) -> Answer<Receipt> {
     let done = to_its_end(async move {
         body.op = body.op.or(op);
-        let desk = daemon.named(&name).await?;
-        lifecycle::rewind::rewind(&daemon, &desk, body).await
+        let handle = daemon.named(&name).await?;
+        lifecycle::rewind::rewind(&daemon, &handle, body).await
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }
 
 /// Of one that was removed, too: nothing of it changes.
@@ -195,8 +200,8 @@ pub async fn fork(
         let parent = daemon.any(&name).await?;
         let displaced = daemon.alias_of(&body.name).await?;
         let made = lifecycle::fork::fork(&daemon, &parent, body).await?;
-        let desk = daemon.desk(made.agent).await?;
-        let agent = view::named(view::without_words(&desk).await, displaced);
+        let handle = daemon.handle(made.agent).await?;
+        let agent = view::named(view::without_words(&handle).await, displaced);
         let from = view::conversation::origin(&daemon, made.from, None).await;
         let repeated = made.repeated;
         Ok(Forked {
@@ -205,7 +210,7 @@ pub async fn fork(
             repeated,
         })
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }
 
 pub async fn compact(
@@ -216,10 +221,10 @@ pub async fn compact(
 ) -> Answer<Compacted> {
     let done = to_its_end(async move {
         body.op = body.op.or(op);
-        let desk = daemon.named(&name).await?;
-        lifecycle::compact::compact(&daemon, &desk, body).await
+        let handle = daemon.named(&name).await?;
+        lifecycle::compact::compact(&daemon, &handle, body).await
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }
 
 pub async fn checkpoint(
@@ -229,11 +234,11 @@ pub async fn checkpoint(
     Body(body): Body<Checkpoint>,
 ) -> Answer<Checkpointed> {
     let done = to_its_end(async move {
-        let desk = daemon.named(&name).await?;
+        let handle = daemon.named(&name).await?;
         let asked = Asked::new(op, OpVerb::Checkpoint, &body)?;
-        lifecycle::checkpoint::checkpoint(&daemon, &desk, body, &asked).await
+        lifecycle::checkpoint::checkpoint(&daemon, &handle, body, &asked).await
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }
 
 pub async fn purge(
@@ -243,11 +248,11 @@ pub async fn purge(
     Body(body): Body<Purge>,
 ) -> Answer<Purged> {
     let done = to_its_end(async move {
-        let desk = daemon.any(&name).await?;
+        let handle = daemon.any(&name).await?;
         let asked = Asked::new(op, OpVerb::Purge, &body.conversation)?;
-        lifecycle::purge::purge(&daemon, &desk, body, &asked).await
+        lifecycle::purge::purge(&daemon, &handle, body, &asked).await
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }
 
 pub async fn decide(
@@ -263,21 +268,21 @@ pub async fn decide(
         .and_then(|client| client.to_str().ok());
     let by = lifecycle::decide::answered_by(caller, client);
     let done = to_its_end(async move {
-        let desk = daemon.named(&name).await?;
+        let handle = daemon.named(&name).await?;
         let asked = Asked::new(op, OpVerb::Decide, &(approval, body.decision))?;
-        lifecycle::decide::decide(&daemon, &desk, approval, (body, by), &asked).await?;
-        view::agent(&daemon, &desk).await
+        lifecycle::decide::decide(&daemon, &handle, approval, (body, by), &asked).await?;
+        view::agent(&daemon, &handle).await
     });
-    Ok(Said(done.await?))
+    Ok(JsonBody(done.await?))
 }
 
 /// What a caller works with, for an agent that may wait for it.
-pub async fn bring(
+pub async fn merge_env(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
     Body(body): Body<Start>,
 ) -> Answer<Agent> {
-    let desk = daemon.named(&name).await?;
-    lifecycle::bring::bring(&daemon, &desk, &body.env).await;
-    Ok(Said(view::agent(&daemon, &desk).await?))
+    let handle = daemon.named(&name).await?;
+    lifecycle::merge_env::merge_env(&daemon, &handle, &body.env).await;
+    Ok(JsonBody(view::agent(&daemon, &handle).await?))
 }

@@ -2,9 +2,9 @@
 //! after any restart, and goes the way of every reset.
 
 use super::reset;
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::clock;
 use crate::daemon::{Daemon, left};
-use crate::desk::{Desk, Guard};
 use agentd_client::api::Reset;
 use agentd_core::event::{Body, ResetSource, ResetTo};
 use agentd_core::id::AgentId;
@@ -22,8 +22,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 const TROUBLE: Duration = Duration::from_secs(30);
 
 /// Makes the reset that is due, if one still is.
-pub async fn make(daemon: &Arc<Daemon>, desk: &Arc<Desk>) {
-    let guard = desk.lock().await;
+pub async fn make(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) {
+    let guard = handle.lock().await;
     let Some(source) = guard.state.auto_reset(clock::now()) else {
         return;
     };
@@ -33,14 +33,14 @@ pub async fn make(daemon: &Arc<Daemon>, desk: &Arc<Desk>) {
         keep_queue: true,
         ..Reset::default()
     };
-    let made = reset::ordered(daemon, desk, guard, (ResetTo::Fresh, source), ask);
+    let made = reset::ordered(daemon, handle, guard, (ResetTo::Fresh, source), ask);
     if let Err(problem) = made.await {
-        tracing::warn!(agent = %desk.id, %problem, "a reset that was due is not made");
+        tracing::warn!(agent = %handle.id, %problem, "a reset that was due is not made");
     }
 }
 
 /// Why, for whoever reads the log.
-async fn reason(daemon: &Daemon, guard: &Guard<'_>, source: ResetSource) -> String {
+async fn reason(daemon: &Daemon, guard: &AgentGuard<'_>, source: ResetSource) -> String {
     let auto = &guard.state.spec.auto_reset;
     match source {
         ResetSource::Idle => {
@@ -59,7 +59,7 @@ async fn reason(daemon: &Daemon, guard: &Guard<'_>, source: ResetSource) -> Stri
 }
 
 /// What the agent gave as its reason: the note of the same append.
-async fn own_words(daemon: &Daemon, guard: &Guard<'_>) -> Option<String> {
+async fn own_words(daemon: &Daemon, guard: &AgentGuard<'_>) -> Option<String> {
     let at = guard.state.resets.scheduled()?;
     let query = ReadQuery::all(guard.state.id, at, 1);
     let events = daemon.store.read(query).await.ok()?.events;
@@ -104,8 +104,8 @@ pub async fn watch(daemon: Arc<Daemon>) {
 }
 
 async fn fire(daemon: &Arc<Daemon>, agent: AgentId) {
-    match daemon.desk(agent).await {
-        Ok(desk) => make(daemon, &desk).await,
+    match daemon.handle(agent).await {
+        Ok(handle) => make(daemon, &handle).await,
         Err(problem) => tracing::warn!(%agent, %problem, "a reset that was due is not made"),
     }
 }

@@ -1,15 +1,15 @@
 //! A label on where the conversation is, and a transcript of it up to there and beyond.
 
 use super::ops::Asked;
+use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use crate::problem::Result;
 use agentd_client::api::{Checkpoint, Checkpointed};
 use agentd_client::{Kind, Problem};
 use agentd_core::begin::INIT;
+use agentd_core::branch_point::TurnName;
 use agentd_core::event::{Body, CheckpointSet, OpReceipt};
 use agentd_core::id::{ConversationId, Seq};
-use agentd_core::place::TurnName;
 use agentd_core::plain::is_plain_line;
 use agentd_core::recover::SESSION_LATEST;
 use agentd_process::failpoint;
@@ -18,18 +18,18 @@ const LONGEST: usize = 64;
 
 pub async fn checkpoint(
     daemon: &Daemon,
-    desk: &Desk,
+    handle: &AgentHandle,
     ask: Checkpoint,
     asked: &Asked,
 ) -> Result<Checkpointed> {
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     if let Some(made) = asked.made(&guard.state)?.cloned() {
         drop(guard);
         let (label, at) = match made.operation.receipt {
             OpReceipt::Checkpoint { label, at } => (label, at),
             _ => (format!("at-{}", made.seq), made.seq),
         };
-        return set(daemon, desk, made.conversation, label, at).await;
+        return set(daemon, handle, made.conversation, label, at).await;
     }
     let Some(current) = guard.state.tree.current_conversation() else {
         return Err(Problem::new(
@@ -43,7 +43,7 @@ pub async fn checkpoint(
         let what = format!("a label has 1 to {LONGEST} bytes");
         return Err(Problem::new(Kind::Invalid, what));
     }
-    if !is_plain_line(&label) && !failpoint::mutant("terminal_raw") {
+    if !is_plain_line(&label) && !failpoint::injected_bug("terminal_raw") {
         let what = "a label has no control characters and is one line";
         return Err(Problem::new(Kind::Invalid, what));
     }
@@ -66,18 +66,18 @@ pub async fn checkpoint(
     let bodies = [Body::from(label_set)].into_iter();
     guard.note(bodies.chain(asked.with(receipt))).await?;
     drop(guard);
-    set(daemon, desk, conversation, label, at).await
+    set(daemon, handle, conversation, label, at).await
 }
 
 /// The label is set; the transcript is there when this returns.
 async fn set(
     daemon: &Daemon,
-    desk: &Desk,
+    handle: &AgentHandle,
     conversation: ConversationId,
     label: String,
     at: Seq,
 ) -> Result<Checkpointed> {
-    let transcript = daemon.transcripts.need(desk.id, conversation).await;
+    let transcript = daemon.transcripts.need(handle.id, conversation).await;
     let transcript = transcript.map_err(|error| {
         let what = "the label is set, and the transcript cannot be written";
         Problem::new(Kind::Unavailable, what).because(error)

@@ -2,9 +2,9 @@
 //! for here.
 
 use super::held;
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::desk::{Desk, Guard};
 use crate::problem::{Result, of_refusal, of_store};
 use crate::view;
 use agentd_client::api::{Compact, Compacted};
@@ -19,10 +19,14 @@ use std::sync::Arc;
 /// What the summary may be told.
 const LONGEST: usize = 16 * 1024;
 
-pub async fn compact(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Compact) -> Result<Compacted> {
+pub async fn compact(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    ask: Compact,
+) -> Result<Compacted> {
     let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
     {
-        let mut guard = desk.lock().await;
+        let mut guard = handle.lock().await;
         let known = guard.state.compactions.outcome(op);
         if known.is_none() && guard.state.compactions.asked() != Some(op) {
             if guard.state.ops.get(op).is_some() || guard.state.resets.asked_for(op).is_some() {
@@ -31,12 +35,12 @@ pub async fn compact(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Compact) -> Re
             held::check_released(&guard.state)?;
             check(&guard)?;
             let bodies = bodies(op, ask.instructions)?;
-            daemon.supply(&mut guard, &ask.env);
+            daemon.merge_env(&mut guard, &ask.env);
             guard.note(bodies).await?;
         }
-        daemon.mind(desk, &mut guard);
+        daemon.reconcile(handle, &mut guard);
     }
-    let outcome = desk.until(|guard| {
+    let outcome = handle.until(|guard| {
         let turn = guard.state.turn.as_ref();
         let paused = turn.filter(|turn| turn.compacts == Some(op));
         let paused = paused.and_then(|turn| turn.paused);
@@ -50,11 +54,11 @@ pub async fn compact(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Compact) -> Re
         let what = "the compaction waits: the provider's key is not there";
         Problem::new(Kind::Unavailable, what).next("`agentd continue` from a shell that has it")
     })?;
-    let loaded = daemon.store.load(desk.id).await;
+    let loaded = daemon.store.load(handle.id).await;
     let loaded = loaded.map_err(|error| of_store(&error))?;
     let current = loaded.state.tree.current();
     let error = match outcome {
-        CompactionOutcome::Failed => view::last_note(daemon, desk.id, loaded.state.head).await,
+        CompactionOutcome::Failed => view::last_note(daemon, handle.id, loaded.state.head).await,
         _ => None,
     };
     Ok(Compacted {
@@ -69,7 +73,7 @@ pub async fn compact(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Compact) -> Re
 }
 
 /// Whether there is somebody to make it.
-fn check(guard: &Guard<'_>) -> Result<()> {
+fn check(guard: &AgentGuard<'_>) -> Result<()> {
     let (state, name) = (&guard.state, &guard.state.name);
     let conflict = |what: String| Problem::new(Kind::Conflict, what);
     if state.stopped || state.failed.is_some() {

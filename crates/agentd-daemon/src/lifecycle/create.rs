@@ -1,9 +1,9 @@
 //! A new agent, and its first prompt with it.
 
 use super::ops::Asked;
+use crate::agent_handle::AgentHandle;
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use crate::hooks::session;
 use crate::lifecycle::send;
 use crate::problem::Result;
@@ -33,9 +33,9 @@ pub async fn create(
     // The op says which agent it makes: asked for again, it is there.
     let id = op.map_or_else(|| AgentId::new(clock::new_id()), AgentId::of_op);
     if op.is_some()
-        && let Ok(desk) = daemon.desk(id).await
+        && let Ok(handle) = daemon.handle(id).await
     {
-        return made_before(daemon, &desk, &create, &asked).await;
+        return made_before(daemon, &handle, &create, &asked).await;
     }
     let again = Create {
         env: create.env.clone(),
@@ -63,12 +63,12 @@ pub async fn create(
         let bodies = send::bodies(prompt, &text, None, PromptMode::Queue)?;
         lines.extend(bodies.map(|body| (conversation, body)));
     }
-    daemon.envs.bring(id, &create.env);
-    let desk = daemon.new_desk(id).await;
-    let mut guard = desk.lock().await;
+    daemon.envs.merge(id, &create.env);
+    let handle = daemon.new_handle(id).await;
+    let mut guard = handle.lock().await;
     if guard.state.tree.current().is_some() {
         drop(guard);
-        return made_before(daemon, &desk, &again, &asked).await;
+        return made_before(daemon, &handle, &again, &asked).await;
     }
     let events = match guard.append(lines).await {
         Ok(events) => events,
@@ -84,35 +84,35 @@ pub async fn create(
     if let (Some(prompt), Some(accepted)) = (prompt, accepted) {
         daemon.remember(prompt, accepted.seq);
     }
-    session::begins(daemon, &desk, &mut guard, "startup", None);
-    daemon.mind(&desk, &mut guard);
+    session::begins(daemon, &handle, &mut guard, "startup", None);
+    daemon.reconcile(&handle, &mut guard);
     Ok((id, prompt))
 }
 
 /// The agent that this op has made, and its first prompt.
 async fn made_before(
     daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
+    handle: &Arc<AgentHandle>,
     create: &Create,
     asked: &Asked,
 ) -> Result<(AgentId, Option<PromptId>)> {
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     let Some(made) = asked.made(&guard.state)?.cloned() else {
         let op = asked.op().map(|op| op.to_string()).unwrap_or_default();
         let what = format!("the op `{op}` belongs to an agent that it did not create");
         return Err(Problem::new(Kind::Conflict, what).next("use another op"));
     };
-    daemon.supply(&mut guard, &create.env);
-    daemon.mind(desk, &mut guard);
+    daemon.merge_env(&mut guard, &create.env);
+    daemon.reconcile(handle, &mut guard);
     let prompt = match made.operation.receipt {
         OpReceipt::Created { prompt } => Some(prompt),
         _ => None,
     };
     drop(guard);
     if let (Some(prompt), Some(text)) = (prompt, &create.prompt) {
-        send::check_text(daemon, desk.id, (prompt, made.seq), text, "op").await?;
+        send::check_text(daemon, handle.id, (prompt, made.seq), text, "op").await?;
     }
-    Ok((desk.id, prompt))
+    Ok((handle.id, prompt))
 }
 
 /// A one-shot agent is called after the end of its id.

@@ -5,10 +5,10 @@ use super::create::check_spec;
 use super::held;
 use super::ops::Asked;
 use super::send;
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::caller::Caller;
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::desk::{Desk, Guard};
 use crate::problem::Result;
 use crate::supervisor::end_process;
 use crate::view;
@@ -36,16 +36,16 @@ pub fn answered_by(caller: Caller, client: Option<&str>) -> AnsweredBy {
 
 pub async fn decide(
     daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
+    handle: &Arc<AgentHandle>,
     approval: ApprovalId,
     (answer, by): (Answered, AnsweredBy),
     asked: &Asked,
 ) -> Result<()> {
-    let mut asker = Arc::clone(desk);
+    let mut asker = Arc::clone(handle);
     if !is_asked(&asker.lock().await, approval) {
         // Whoever works for the agent asks the same user.
-        let below = view::kin::below(daemon, desk).await;
-        for answered in below.iter().chain([desk]) {
+        let below = view::subagents::below(daemon, handle).await;
+        for answered in below.iter().chain([handle]) {
             if asked.is_made(&answered.lock().await.state)? {
                 return Ok(());
             }
@@ -57,8 +57,8 @@ pub async fn decide(
             }
         }
     }
-    let desk = &asker;
-    let mut guard = desk.lock().await;
+    let handle = &asker;
+    let mut guard = handle.lock().await;
     held::check_released(&guard.state)?;
     if !is_asked(&guard, approval) {
         let what = format!("no call waits for approval as {approval}");
@@ -95,11 +95,11 @@ pub async fn decide(
     if changes_spec {
         end_process(&mut guard);
     }
-    daemon.mind(desk, &mut guard);
+    daemon.reconcile(handle, &mut guard);
     Ok(())
 }
 
-fn is_asked(guard: &Guard<'_>, approval: ApprovalId) -> bool {
+fn is_asked(guard: &AgentGuard<'_>, approval: ApprovalId) -> bool {
     let mut waiting = guard.state.approvals.waiting();
     waiting.any(|(id, _)| *id == approval)
 }

@@ -1,19 +1,19 @@
-//! A new agent that goes on from a place of another one's, which does not notice. One append to the new one's
+//! A new agent that goes on from a branch_point of another one's, which does not notice. One append to the new one's
 //! journal: it is there whole, or not at all.
 
 use super::ops::Asked;
-use super::{create, place};
+use super::{branch_point, create};
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::desk::{Desk, Guard};
 use crate::hooks::session;
 use crate::problem::{Result, of_refusal};
 use agentd_client::api::Fork;
 use agentd_client::{Kind, Problem};
 use agentd_core::begin::{self, Refused};
+use agentd_core::branch_point::BranchPoint;
 use agentd_core::event::{BeginSource, OpVerb, Origin};
 use agentd_core::id::{AgentId, ConversationId, OpId};
-use agentd_core::place::Place;
 use agentd_core::state::AgentState;
 use std::sync::Arc;
 
@@ -24,22 +24,22 @@ pub struct Made {
     pub repeated: bool,
 }
 
-pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<Desk>, ask: Fork) -> Result<Made> {
+pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<AgentHandle>, ask: Fork) -> Result<Made> {
     // Whoever asks again under the same op asks for the same agent: the op is its id.
     let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
     let id = AgentId::of_op(op);
     let about = (parent.id, &ask.name, &ask.at, ask.conversation);
     let asked = Asked::new(Some(op), OpVerb::Fork, &about)?;
     if ask.op.is_some()
-        && let Ok(desk) = daemon.desk(id).await
+        && let Ok(handle) = daemon.handle(id).await
     {
-        return made_before(&desk.lock().await.state, &asked, op);
+        return made_before(&handle.lock().await.state, &asked, op);
     }
     let name = create::checked_name(&ask.name)?;
     let guard = parent.lock().await;
     super::check_generation(&guard, ask.if_generation)?;
     let place = find(daemon, &guard, &ask).await?;
-    let seen = place::seen(daemon, &guard.state, place).await?;
+    let seen = branch_point::seen(daemon, &guard.state, place).await?;
     let new = ConversationId::new(clock::new_id());
     let lines = begin::fork(&guard.state, &seen, place, &name, new, Some(op));
     let mut lines = lines.map_err(|refused| of_refusal(&refused))?;
@@ -50,13 +50,13 @@ pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<Desk>, ask: Fork) -> Result
         seq: place.at,
     };
     match ask.env.is_empty() {
-        true => daemon.envs.bring(id, &daemon.envs.brought(guard.state.id)),
-        false => daemon.envs.bring(id, &ask.env),
+        true => daemon.envs.merge(id, &daemon.envs.brought(guard.state.id)),
+        false => daemon.envs.merge(id, &ask.env),
     };
     // From here on the parent may do what it likes: events do not change.
     drop(guard);
-    let desk = daemon.new_desk(id).await;
-    let mut guard = desk.lock().await;
+    let handle = daemon.new_handle(id).await;
+    let mut guard = handle.lock().await;
     if guard.state.tree.current().is_some() {
         return made_before(&guard.state, &asked, op);
     }
@@ -66,8 +66,8 @@ pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<Desk>, ask: Fork) -> Result
         return Err(problem);
     }
     let begun_from = Some(place.conversation);
-    session::begins(daemon, &desk, &mut guard, "fork", begun_from);
-    daemon.mind(&desk, &mut guard);
+    session::begins(daemon, &handle, &mut guard, "fork", begun_from);
+    daemon.reconcile(&handle, &mut guard);
     Ok(Made {
         agent: id,
         from,
@@ -75,17 +75,17 @@ pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<Desk>, ask: Fork) -> Result
     })
 }
 
-async fn find(daemon: &Daemon, parent: &Guard<'_>, ask: &Fork) -> Result<Place> {
+async fn find(daemon: &Daemon, parent: &AgentGuard<'_>, ask: &Fork) -> Result<BranchPoint> {
     let state = &parent.state;
     let conversation = ask.conversation.or(state.tree.current());
     let conversation = conversation.ok_or_else(|| of_refusal(&Refused::NoConversation))?;
     match &ask.at {
-        Some(called) => place::find(daemon, state, conversation, called).await,
+        Some(called) => branch_point::find(daemon, state, conversation, called).await,
         None => {
             let known = state.tree.get(conversation);
             let refused = || of_refusal(&Refused::NoSuchConversation(conversation));
             let at = known.ok_or_else(refused)?.head;
-            Ok(Place { conversation, at })
+            Ok(BranchPoint { conversation, at })
         }
     }
 }

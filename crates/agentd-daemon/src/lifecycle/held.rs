@@ -1,7 +1,7 @@
 //! Agents that were imported and that the user has not released: what they contain, and what they refuse.
 
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::daemon::Daemon;
-use crate::desk::{Desk, Guard};
 use crate::problem::{Result, of_store};
 use crate::view;
 use agentd_client::api::{AgentRef, Held, HeldPrompt, HeldSettings, Release};
@@ -46,7 +46,7 @@ fn is_held(state: &AgentState) -> Problem {
 }
 
 /// What releases it, in one append; refused where the user has seen something else than what is there.
-pub fn release(guard: &Guard<'_>, ask: Option<&Release>) -> Result<Vec<Body>> {
+pub fn release(guard: &AgentGuard<'_>, ask: Option<&Release>) -> Result<Vec<Body>> {
     let ask = ask.ok_or_else(|| is_held(&guard.state))?;
     let head = guard.state.head;
     if ask.head.is_some_and(|seen| seen != head) {
@@ -57,8 +57,8 @@ pub fn release(guard: &Guard<'_>, ask: Option<&Release>) -> Result<Vec<Body>> {
 }
 
 /// What a held agent contains.
-pub async fn contents(daemon: &Daemon, desk: &Desk) -> Result<Held> {
-    let guard = desk.lock().await;
+pub async fn contents(daemon: &Daemon, handle: &AgentHandle) -> Result<Held> {
+    let guard = handle.lock().await;
     let state = &guard.state;
     let Some(held) = state.held().copied() else {
         let what = format!("`{}` is not held", state.name);
@@ -70,14 +70,14 @@ pub async fn contents(daemon: &Daemon, desk: &Desk) -> Result<Held> {
         queue.push(HeldPrompt {
             prompt: queued.prompt,
             at: queued.at,
-            text: words(daemon, desk.id, queued.prompt, queued.seq).await?,
+            text: words(daemon, handle.id, queued.prompt, queued.seq).await?,
         });
     }
     let from = origin(daemon, state, &held).await?;
     let turns = state.tree.iter().map(|known| u64::from(known.turns));
     let contents = Held {
         agent: AgentRef {
-            id: desk.id,
+            id: handle.id,
             name: Some(state.name.clone()),
         },
         reason: held.reason,

@@ -42,16 +42,16 @@ pub async fn import(
     failpoint::hit("after", "import");
     let imported = imported.map_err(|error| of_store(&error))?;
     // It may be at hand as another agent's ancestor, from before it was held.
-    let desk = daemon.desk(imported.agent).await?;
-    desk.lock().await.written_elsewhere();
-    if failpoint::mutant("imports_released") {
+    let handle = daemon.handle(imported.agent).await?;
+    handle.lock().await.written_elsewhere();
+    if failpoint::injected_bug("imports_released") {
         let keep = vec![HeldPart::Hooks, HeldPart::Queue, HeldPart::Sandbox];
         let release = Some(api::Release { keep, head: None });
         let released = api::Start {
             release,
             ..api::Start::default()
         };
-        start(daemon, &desk, released, &Asked::by_daemon(OpVerb::Start)).await?;
+        start(daemon, &handle, released, &Asked::by_daemon(OpVerb::Start)).await?;
     }
     Ok(imported)
 }

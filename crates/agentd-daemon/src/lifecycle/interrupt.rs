@@ -3,14 +3,14 @@
 
 use super::ops::Asked;
 use super::{GRACE, held};
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::daemon::Daemon;
-use crate::desk::{Desk, Guard};
 use crate::hooks::run;
 use crate::problem::Result;
 use agentd_client::{Kind, Problem};
 use agentd_core::event::OpReceipt;
 use agentd_core::hook::HookEvent;
-use agentd_core::id::{FireId, HookId, PromptId, TurnId};
+use agentd_core::id::{HookId, InvocationId, PromptId, TurnId};
 use agentd_core::link::Order;
 use std::sync::Arc;
 
@@ -21,9 +21,13 @@ enum Target {
     Prompt(PromptId, Vec<HookId>),
 }
 
-pub async fn interrupt(daemon: &Arc<Daemon>, desk: &Arc<Desk>, asked: &Asked) -> Result<()> {
+pub async fn interrupt(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    asked: &Asked,
+) -> Result<()> {
     let target = {
-        let mut guard = desk.lock().await;
+        let mut guard = handle.lock().await;
         held::check_released(&guard.state)?;
         let made = asked
             .made(&guard.state)?
@@ -45,11 +49,11 @@ pub async fn interrupt(daemon: &Arc<Daemon>, desk: &Arc<Desk>, asked: &Asked) ->
         };
         // A turn that waits may have no process; only one can end it as it should.
         guard.wanted = true;
-        daemon.mind(desk, &mut guard);
+        daemon.reconcile(handle, &mut guard);
         target
     };
     let mut told = None;
-    let over = desk.within(GRACE, |guard| {
+    let over = handle.within(GRACE, |guard| {
         let turn = turn_of(guard, &target);
         let is_queued = is_queued(guard, &target);
         let connection = guard.down.as_ref().map(|it| it.number);
@@ -71,7 +75,7 @@ pub async fn interrupt(daemon: &Arc<Daemon>, desk: &Arc<Desk>, asked: &Asked) ->
     })?;
     if let Target::Prompt(_, hooks) = target {
         for hook in hooks {
-            run::end(daemon.layout.hook_folder(hook)).await;
+            run::end(daemon.layout.hook_dir(hook)).await;
         }
     }
     Ok(())
@@ -103,23 +107,26 @@ fn of_receipt(receipt: &OpReceipt, now: Option<Target>) -> Option<Target> {
     }
 }
 
-fn target(guard: &Guard<'_>) -> Option<Target> {
+fn target(guard: &AgentGuard<'_>) -> Option<Target> {
     let state = &guard.state;
     if let Some(turn) = &state.turn {
         return Some(Target::Turn(turn.id));
     }
     state.inbox.waiting().find_map(|queued| {
         let parts = [queued.prompt.as_bytes().as_slice()];
-        let fire = FireId::of(HookEvent::UserPromptSubmit, &parts);
-        let firing = state.hooks.open().find(|firing| firing.id == fire)?;
-        let open = firing.runs.iter().filter(|run| run.ended.is_none());
+        let invocation = InvocationId::of(HookEvent::UserPromptSubmit, &parts);
+        let invoked = state
+            .hooks
+            .open()
+            .find(|invoked| invoked.id == invocation)?;
+        let open = invoked.runs.iter().filter(|run| run.ended.is_none());
         let hooks = open.map(|run| run.started.hook);
         Some(Target::Prompt(queued.prompt, hooks.collect()))
     })
 }
 
 /// The turn that is to end, where there is one: a prompt's may have begun meanwhile.
-fn turn_of(guard: &Guard<'_>, target: &Target) -> Option<TurnId> {
+fn turn_of(guard: &AgentGuard<'_>, target: &Target) -> Option<TurnId> {
     let turn = guard.state.turn.as_ref()?;
     let is_it = match target {
         Target::Turn(id) => turn.id == *id,
@@ -128,7 +135,7 @@ fn turn_of(guard: &Guard<'_>, target: &Target) -> Option<TurnId> {
     is_it.then_some(turn.id)
 }
 
-fn is_queued(guard: &Guard<'_>, target: &Target) -> bool {
+fn is_queued(guard: &AgentGuard<'_>, target: &Target) -> bool {
     let mut waiting = guard.state.inbox.waiting();
     match target {
         Target::Turn(_) => false,

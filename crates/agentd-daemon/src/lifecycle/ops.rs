@@ -44,7 +44,7 @@ impl Asked {
     /// What was made under this op before; a conflict where that was something else.
     pub fn made<'a>(&self, state: &'a AgentState) -> Result<Option<&'a Made>> {
         let Some(op) = self.op else { return Ok(None) };
-        if failpoint::mutant("op_forgotten") {
+        if failpoint::injected_bug("op_forgotten") {
             // A mistake of the lab's: what was made is made again.
             return Ok(None);
         }

@@ -4,9 +4,9 @@ mod files;
 
 use super::ops::Asked;
 use super::stretch;
+use crate::agent_handle::AgentHandle;
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use crate::problem::{Result, of_store};
 use agentd_client::api::{Purge, Purged};
 use agentd_client::{Kind, Problem};
@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 pub async fn purge(
     daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
+    handle: &Arc<AgentHandle>,
     ask: Purge,
     asked: &Asked,
 ) -> Result<Purged> {
     // Held to the end: nobody decides anything by what is being taken away.
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     let made = asked.made(&guard.state)?.cloned();
     let (fence, running, conversations) = {
         let tree = &guard.state.tree;
@@ -58,7 +58,7 @@ pub async fn purge(
         ..Purged::default()
     };
     if ask.dry_run {
-        let would_go = daemon.store.would_purge(desk.id, conversations).await;
+        let would_go = daemon.store.would_purge(handle.id, conversations).await;
         let would_go = would_go.map_err(|error| of_store(&error))?;
         (purged.events, purged.blobs) = (would_go.events, would_go.blobs);
         return Ok(purged);
@@ -87,22 +87,22 @@ pub async fn purge(
             purged.events += done.events;
             purged.blobs += done.blobs;
         }
-        let forgotten = daemon.transcripts.forget(desk.id, id).await;
+        let forgotten = daemon.transcripts.forget(handle.id, id).await;
         forgotten.map_err(|error| left(&error))?;
-        let removed = files::remove(daemon, desk.id, id, &running).await;
+        let removed = files::remove(daemon, handle.id, id, &running).await;
         removed.map_err(|error| left(&error))?;
     }
     let is_gone = guard.state.archived && ask.conversation.is_none();
     let removed = match is_gone && running.is_empty() {
-        true => files::remove_all(daemon, desk.id),
-        false => files::remove_empty(daemon, desk.id),
+        true => files::remove_all(daemon, handle.id),
+        false => files::remove_empty(daemon, handle.id),
     };
     removed.map_err(|error| left(&error))?;
     drop(guard);
-    desk.changed();
+    handle.changed();
     if let Some(began) = began {
-        let head = desk.lock().await.state.head;
-        let events = stretch(daemon, desk.id, (began, head)).await?;
+        let head = handle.lock().await.state.head;
+        let events = stretch(daemon, handle.id, (began, head)).await?;
         let counts = events.iter().filter_map(|event| match &event.body {
             Body::Purged(done) if purged.conversations.contains(&done.conversation) => {
                 Some(done.events)

@@ -3,18 +3,20 @@
 
 mod hooks;
 
-use super::{GRACE, check_generation, end_background, held, kill, place, quiet, stretch};
+use super::{
+    GRACE, branch_point, check_generation, end_background, held, kill, stretch, wait_idle,
+};
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::desk::{Desk, Guard};
 use crate::problem::{Result, of_refusal, of_store};
 use agentd_client::api::{Receipt, Reset};
 use agentd_client::{Kind, Problem};
+use agentd_core::branch_point::BranchPoint;
 use agentd_core::event::{
     Direction, Mode, Note, ResetBegan, ResetRefusal, ResetSource, ResetStep, ResetTo,
 };
 use agentd_core::id::{ConversationId, OpId, Seq};
-use agentd_core::place::Place;
 use agentd_core::reset::{self, Begin, Next};
 use agentd_core::state::Outcome;
 use agentd_core::window::Window;
@@ -25,22 +27,22 @@ use std::time::Duration;
 /// How long a forced reset waits for what was killed to be found out.
 const FORCED: Duration = Duration::from_secs(60);
 
-pub async fn reset(daemon: &Arc<Daemon>, desk: &Arc<Desk>, ask: Reset) -> Result<Receipt> {
+pub async fn reset(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, ask: Reset) -> Result<Receipt> {
     let to = match ask.step {
         None => ResetTo::Fresh,
         Some(Direction::Undo) => ResetTo::Undo,
         Some(Direction::Redo) => ResetTo::Redo,
     };
-    let guard = desk.lock().await;
-    ordered(daemon, desk, guard, (to, ResetSource::User), ask).await
+    let guard = handle.lock().await;
+    ordered(daemon, handle, guard, (to, ResetSource::User), ask).await
 }
 
 /// Begins it, unless this very one has begun before, and waits for its end. The one way in: whoever wants
 /// another conversation to be the current one comes here.
 pub async fn ordered(
     daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
-    mut guard: Guard<'_>,
+    handle: &Arc<AgentHandle>,
+    mut guard: AgentGuard<'_>,
     (to, source): (ResetTo, ResetSource),
     ask: Reset,
 ) -> Result<Receipt> {
@@ -72,25 +74,25 @@ pub async fn ordered(
         }
         guard.append(lines).await?;
     }
-    daemon.mind(desk, &mut guard);
+    daemon.reconcile(handle, &mut guard);
     drop(guard);
-    over(daemon, desk, op).await
+    over(daemon, handle, op).await
 }
 
 /// Waits for the end of one that has begun.
-pub async fn over(daemon: &Daemon, desk: &Desk, op: OpId) -> Result<Receipt> {
-    let outcome = desk.until(|guard| guard.state.resets.outcome(op)).await;
+pub async fn over(daemon: &Daemon, handle: &AgentHandle, op: OpId) -> Result<Receipt> {
+    let outcome = handle.until(|guard| guard.state.resets.outcome(op)).await;
     match outcome {
-        Outcome::Ended { began, ended, .. } => receipt(daemon, desk, op, (began, ended)).await,
+        Outcome::Ended { began, ended, .. } => receipt(daemon, handle, op, (began, ended)).await,
         Outcome::Withdrawn { why, began, ended } => {
-            let reason = hooks::reason(daemon, desk, began, ended).await;
-            Err(withdrawn(desk, why, reason).await)
+            let reason = hooks::reason(daemon, handle, began, ended).await;
+            Err(withdrawn(handle, why, reason).await)
         }
     }
 }
 
-async fn withdrawn(desk: &Desk, why: ResetRefusal, reason: Option<String>) -> Problem {
-    let name = desk.lock().await.state.name.clone();
+async fn withdrawn(handle: &AgentHandle, why: ResetRefusal, reason: Option<String>) -> Problem {
+    let name = handle.lock().await.state.name.clone();
     match why {
         ResetRefusal::StillActive => {
             let what = format!("{name} is still active");
@@ -113,13 +115,13 @@ async fn withdrawn(desk: &Desk, why: ResetRefusal, reason: Option<String>) -> Pr
 
 async fn receipt(
     daemon: &Daemon,
-    desk: &Desk,
+    handle: &AgentHandle,
     op: OpId,
     (began, ended): (Seq, Seq),
 ) -> Result<Receipt> {
     let before = Seq(began.0.saturating_sub(1));
-    let events = stretch(daemon, desk.id, (before, ended)).await?;
-    let guard = desk.lock().await;
+    let events = stretch(daemon, handle.id, (before, ended)).await?;
+    let guard = handle.lock().await;
     reset::receipt(&guard.state, op, &events).ok_or_else(|| {
         Problem::new(
             Kind::Internal,
@@ -129,35 +131,35 @@ async fn receipt(
 }
 
 /// Does what is left of the reset under way.
-pub async fn carry_on(daemon: Arc<Daemon>, desk: Arc<Desk>) {
-    if let Err(problem) = carry_out(&daemon, &desk).await {
+pub async fn carry_on(daemon: Arc<Daemon>, handle: Arc<AgentHandle>) {
+    if let Err(problem) = carry_out(&daemon, &handle).await {
         // It stays on record, and is taken up again in a moment: a disk may be full for a while.
-        tracing::error!(agent = %desk.id, %problem, "a reset cannot go on");
-        daemon.look_again(&desk);
+        tracing::error!(agent = %handle.id, %problem, "a reset cannot go on");
+        daemon.look_again(&handle);
     }
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     guard.resetting = false;
     if guard.state.resets.under_way().is_none() {
-        daemon.mind(&desk, &mut guard);
+        daemon.reconcile(&handle, &mut guard);
     }
 }
 
-async fn carry_out(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
+async fn carry_out(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
     loop {
-        let mut guard = desk.lock().await;
+        let mut guard = handle.lock().await;
         match reset::next(&guard.state) {
             Next::Nothing => return Ok(()),
             Next::Hooks(step) => {
                 drop(guard);
-                hooks::step(daemon, desk, step).await?;
+                hooks::step(daemon, handle, step).await?;
             }
             Next::Stop => {
                 drop(guard);
-                stop(daemon, desk).await?;
+                stop(daemon, handle).await?;
             }
             Next::Switch => {
                 drop(guard);
-                switch(daemon, desk).await?;
+                switch(daemon, handle).await?;
             }
             Next::End => {
                 let was_awake = guard.state.resets.under_way();
@@ -170,49 +172,49 @@ async fn carry_out(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
     }
 }
 
-pub async fn step_done(guard: &mut Guard<'_>, step: ResetStep) -> Result<()> {
+pub async fn step_done(guard: &mut AgentGuard<'_>, step: ResetStep) -> Result<()> {
     let line = reset::stepped(&guard.state, step);
     guard.append(line.into_iter().collect()).await.map(drop)
 }
 
-pub async fn withdraw(desk: &Desk, why: ResetRefusal) -> Result<()> {
-    let mut guard = desk.lock().await;
+pub async fn withdraw(handle: &AgentHandle, why: ResetRefusal) -> Result<()> {
+    let mut guard = handle.lock().await;
     let line = reset::withdraw(&guard.state, why);
     guard.append(line.into_iter().collect()).await.map(drop)
 }
 
 /// Step 2: nothing runs in the foreground, and no process has the agent.
-async fn stop(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
+async fn stop(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
     let order = {
-        let guard = desk.lock().await;
+        let guard = handle.lock().await;
         let reset = guard.state.resets.under_way();
         reset.map(|reset| reset.order.clone())
     };
     let Some(order) = order else { return Ok(()) };
     let grace = Duration::from_millis(order.grace_ms);
-    if quiet(daemon, desk, grace).await.is_err() {
+    if wait_idle(daemon, handle, grace).await.is_err() {
         if !order.force {
-            return withdraw(desk, ResetRefusal::StillActive).await;
+            return withdraw(handle, ResetRefusal::StillActive).await;
         }
-        kill(desk).await;
-        if quiet(daemon, desk, FORCED).await.is_err() {
-            return withdraw(desk, ResetRefusal::StillActive).await;
+        kill(handle).await;
+        if wait_idle(daemon, handle, FORCED).await.is_err() {
+            return withdraw(handle, ResetRefusal::StillActive).await;
         }
     }
     if order.kill_background {
-        end_background(daemon, desk).await?;
+        end_background(daemon, handle).await?;
     }
-    step_done(&mut desk.lock().await, ResetStep::Stop).await
+    step_done(&mut handle.lock().await, ResetStep::Stop).await
 }
 
 /// Step 4: one transaction.
-async fn switch(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
-    let mut guard = desk.lock().await;
+async fn switch(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
+    let mut guard = handle.lock().await;
     // Its words are needed for prompts that go along, and cost what the conversation has grown to.
     let window = match guard.state.inbox.waiting().len() {
         0 => Window::default(),
         _ => {
-            let loaded = daemon.store.load(desk.id).await;
+            let loaded = daemon.store.load(handle.id).await;
             loaded.map_err(|error| of_store(&error))?.window
         }
     };
@@ -220,14 +222,14 @@ async fn switch(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
     let seen = match (to, guard.state.tree.current()) {
         (Some(ResetTo::Rewind { at, conversation }), Some(current)) => {
             let conversation = conversation.unwrap_or(current);
-            place::seen(daemon, &guard.state, Place { conversation, at }).await?
+            branch_point::seen(daemon, &guard.state, BranchPoint { conversation, at }).await?
         }
         _ => Window::default(),
     };
     let new = reset::target(&guard.state);
     let new = new.unwrap_or_else(|| ConversationId::new(clock::new_id()));
     match reset::switch(&guard.state, &window, &seen, new) {
-        Ok(lines) if failpoint::mutant("reset_in_two") => {
+        Ok(lines) if failpoint::injected_bug("reset_in_two") => {
             // A mistake of the lab's: what should be one transaction is one for each event.
             for line in lines {
                 guard.append(vec![line]).await?;
@@ -236,9 +238,9 @@ async fn switch(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
         }
         Ok(lines) => guard.append(lines).await.map(drop),
         Err(refused) => {
-            tracing::error!(agent = %desk.id, %refused, "a reset has nowhere to go");
+            tracing::error!(agent = %handle.id, %refused, "a reset has nowhere to go");
             drop(guard);
-            withdraw(desk, ResetRefusal::NoTarget).await
+            withdraw(handle, ResetRefusal::NoTarget).await
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::ops::Asked;
 use super::{GRACE, held, kill};
+use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use crate::hooks::{observe, session};
 use crate::problem::Result;
 use crate::supervisor::end_process;
@@ -14,13 +14,13 @@ use std::time::Duration;
 
 pub async fn restart(
     daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
+    handle: &Arc<AgentHandle>,
     ask: Restart,
     asked: &Asked,
 ) -> Result<()> {
     let grace = ask.grace_ms.map_or(GRACE, Duration::from_millis);
     let before = {
-        let mut guard = desk.lock().await;
+        let mut guard = handle.lock().await;
         held::check_released(&guard.state)?;
         let made = asked.made(&guard.state)?.map(|made| made.incarnation);
         match made {
@@ -34,29 +34,29 @@ pub async fn restart(
             }
         }
         guard.starts.forgive();
-        daemon.supply(&mut guard, &ask.env);
+        daemon.merge_env(&mut guard, &ask.env);
         // They are told when the process is gone.
         guard.awaiting_hooks += 1;
         end_process(&mut guard);
         let before = guard.process.as_ref().and_then(|process| process.identity);
         // Before it is gone: whoever sees it go starts the next one.
         guard.wanted = true;
-        daemon.mind(desk, &mut guard);
+        daemon.reconcile(handle, &mut guard);
         before
     };
     if let Some(before) = before {
-        let gone = desk.within(grace, |guard| {
+        let gone = handle.within(grace, |guard| {
             let now = guard.process.as_ref().and_then(|process| process.identity);
             (now != Some(before)).then_some(())
         });
         if gone.await.is_none() {
-            kill(desk).await;
+            kill(handle).await;
         }
     }
-    let mut guard = desk.lock().await;
-    observe::restarts(daemon, desk, "restart", 0);
-    session::goes_on(daemon, desk, &mut guard, None);
+    let mut guard = handle.lock().await;
+    observe::restarts(daemon, handle, "restart", 0);
+    session::goes_on(daemon, handle, &mut guard, None);
     guard.awaiting_hooks -= 1;
-    daemon.mind(desk, &mut guard);
+    daemon.reconcile(handle, &mut guard);
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Restores an archived agent, under its own name or another one.
 
 use super::ops::Asked;
+use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use crate::hooks::session;
 use crate::lifecycle::create::checked_name;
 use crate::problem::Result;
@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 pub async fn restore(
     daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
+    handle: &Arc<AgentHandle>,
     ask: Restore,
     asked: &Asked,
 ) -> Result<()> {
     let name = ask.name.as_deref().map(checked_name).transpose()?;
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     if asked.is_made(&guard.state)? || !guard.state.archived {
         return Ok(());
     }
@@ -35,6 +35,6 @@ pub async fn restore(
     let bodies = renamed.into_iter().chain(restored).chain(asked.line());
     let events = guard.note(bodies).await?;
     let at = events.first().map(|event| event.seq);
-    session::goes_on(daemon, desk, &mut guard, at);
+    session::goes_on(daemon, handle, &mut guard, at);
     Ok(())
 }

@@ -17,24 +17,24 @@ pub async fn revive(daemon: &Arc<Daemon>) -> Result<()> {
     }
     for phase in phases {
         for agent in all_that_are(daemon, phase).await? {
-            mind(daemon, agent).await;
+            reconcile(daemon, agent).await;
         }
     }
     // Somebody has to see how they end.
     let with_tasks = daemon.store.with_tasks().await;
     for agent in with_tasks.map_err(|error| of_store(&error))? {
-        if let Ok(desk) = daemon.desk(agent).await {
-            let mut guard = desk.lock().await;
+        if let Ok(handle) = daemon.handle(agent).await {
+            let mut guard = handle.lock().await;
             guard.wanted |= guard.process.is_none() && !guard.state.archived;
-            daemon.mind(&desk, &mut guard);
+            daemon.reconcile(&handle, &mut guard);
         }
     }
     Ok(())
 }
 
-async fn mind(daemon: &Arc<Daemon>, agent: AgentId) {
-    match daemon.desk(agent).await {
-        Ok(desk) => daemon.mind(&desk, &mut desk.lock().await),
+async fn reconcile(daemon: &Arc<Daemon>, agent: AgentId) {
+    match daemon.handle(agent).await {
+        Ok(handle) => daemon.reconcile(&handle, &mut handle.lock().await),
         Err(problem) => tracing::error!(%agent, %problem, "cannot be taken over"),
     }
 }

@@ -81,16 +81,16 @@ pub fn values(stored: &Stored) -> Env {
 
 /// Every agent that is at hand gets them with its next process; one that waits for its key goes on with it.
 async fn give_to_all(daemon: &Arc<Daemon>) -> Result<()> {
-    let at_hand = daemon.desks().await.into_iter().map(|desk| desk.id);
+    let at_hand = daemon.handles().await.into_iter().map(|handle| handle.id);
     let mut agents: BTreeSet<AgentId> = at_hand.collect();
     agents.extend(all_that_are(daemon, Phase::Waiting).await?);
     for agent in agents {
-        let Ok(desk) = daemon.desk(agent).await else {
+        let Ok(handle) = daemon.handle(agent).await else {
             continue;
         };
-        let mut guard = desk.lock().await;
+        let mut guard = handle.lock().await;
         guard.env = daemon.envs.of(agent);
-        daemon.mind(&desk, &mut guard);
+        daemon.reconcile(&handle, &mut guard);
     }
     Ok(())
 }

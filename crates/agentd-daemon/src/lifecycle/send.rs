@@ -1,8 +1,8 @@
 //! The inbox: a prompt is on disk before whoever sent it hears so; sent twice, it is delivered once.
 
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::desk::{Desk, Guard};
 use crate::problem::{Result, of_store};
 use agentd_client::api::{AgentRef, Send, Sent};
 use agentd_client::{Kind, Problem};
@@ -19,16 +19,16 @@ const LONGEST_KEY: usize = 256;
 /// How far from the event that accepted a prompt its words are, at most.
 const NEAR: usize = 8;
 
-pub async fn send(daemon: &Arc<Daemon>, desk: &Arc<Desk>, send: Send) -> Result<Sent> {
-    let mut guard = desk.lock().await;
+pub async fn send(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, send: Send) -> Result<Sent> {
+    let mut guard = handle.lock().await;
     let known = send
         .key
         .as_ref()
         .and_then(|key| guard.state.inbox.by_key(key));
     if let Some((prompt, seq)) = known {
-        let (agent, phase) = (of(desk, &guard), guard.state.phase());
+        let (agent, phase) = (of(handle, &guard), guard.state.phase());
         drop(guard);
-        check_text(daemon, desk.id, (prompt, seq), &send.text, "key").await?;
+        check_text(daemon, handle.id, (prompt, seq), &send.text, "key").await?;
         daemon.remember(prompt, seq);
         return Ok(Sent {
             agent,
@@ -55,15 +55,15 @@ pub async fn send(daemon: &Arc<Daemon>, desk: &Arc<Desk>, send: Send) -> Result<
     }
     let prompt = PromptId::new(clock::new_id());
     let bodies = bodies(prompt, &send.text, send.key, send.mode)?;
-    daemon.supply(&mut guard, &send.env);
+    daemon.merge_env(&mut guard, &send.env);
     let events = guard.note(bodies).await?;
     // It is durable before whoever sent it hears so.
     failpoint::hit("at", "barrier.1");
     let seq = events.first().map(|event| event.seq).unwrap_or_default();
     daemon.remember(prompt, seq);
-    daemon.mind(desk, &mut guard);
+    daemon.reconcile(handle, &mut guard);
     Ok(Sent {
-        agent: of(desk, &guard),
+        agent: of(handle, &guard),
         prompt,
         phase: guard.state.phase(),
         repeated: false,
@@ -71,9 +71,9 @@ pub async fn send(daemon: &Arc<Daemon>, desk: &Arc<Desk>, send: Send) -> Result<
     })
 }
 
-fn of(desk: &Desk, guard: &Guard<'_>) -> AgentRef {
+fn of(handle: &AgentHandle, guard: &AgentGuard<'_>) -> AgentRef {
     AgentRef {
-        id: desk.id,
+        id: handle.id,
         name: Some(guard.state.name.clone()),
     }
 }

@@ -2,8 +2,8 @@
 
 use super::create::check_spec;
 use super::ops::Asked;
+use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use crate::problem::Result;
 use crate::supervisor::end_process;
 use agentd_core::event::{Body, SpecSet};
@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 pub async fn set_spec(
     daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
+    handle: &Arc<AgentHandle>,
     spec: AgentSpec,
     asked: &Asked,
 ) -> Result<()> {
     check_spec(&spec)?;
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     if asked.is_made(&guard.state)? || *guard.state.spec == spec {
         return Ok(());
     }
@@ -26,6 +26,6 @@ pub async fn set_spec(
     guard.note(bodies.chain(asked.line())).await?;
     // A turn that runs goes on in the new process.
     end_process(&mut guard);
-    daemon.mind(desk, &mut guard);
+    daemon.reconcile(handle, &mut guard);
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! From now on the agent runs whenever there is something to do. One that is held is released first.
 
 use super::ops::Asked;
-use super::{GRACE, held, quiet};
+use super::{GRACE, held, wait_idle};
+use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use crate::hooks::session;
 use crate::problem::Result;
 use agentd_client::api::{Release, Start};
@@ -15,13 +15,13 @@ use std::sync::Arc;
 
 pub async fn start(
     daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
+    handle: &Arc<AgentHandle>,
     start: Start,
     asked: &Asked,
 ) -> Result<()> {
-    release(daemon, desk, start.release.as_ref(), asked).await?;
+    release(daemon, handle, start.release.as_ref(), asked).await?;
     let is_stopping = {
-        let guard = desk.lock().await;
+        let guard = handle.lock().await;
         let is_made = asked.is_made(&guard.state)?;
         if is_made && guard.state.stopped && guard.state.hold == Hold::No {
             // It was started, and stopped again since.
@@ -31,13 +31,13 @@ pub async fn start(
     };
     if is_stopping {
         // The turn that was to end does so first.
-        quiet(daemon, desk, GRACE).await.map_err(|_| {
+        wait_idle(daemon, handle, GRACE).await.map_err(|_| {
             let what = "the agent is still being stopped";
             Problem::new(Kind::Unavailable, what).next("try again in a moment")
         })?;
     }
-    let mut guard = desk.lock().await;
-    daemon.supply(&mut guard, &start.env);
+    let mut guard = handle.lock().await;
+    daemon.merge_env(&mut guard, &start.env);
     guard.starts.forgive();
     let is_made = asked.is_made(&guard.state)?;
     let is_down = guard.state.stopped || guard.state.failed.is_some();
@@ -46,21 +46,21 @@ pub async fn start(
         let bodies = [Body::from(AgentStarted {})].into_iter();
         let events = guard.note(bodies.chain(op)).await?;
         let at = events.first().map(|event| event.seq);
-        session::goes_on(daemon, desk, &mut guard, at);
+        session::goes_on(daemon, handle, &mut guard, at);
     }
     guard.wanted = true;
-    daemon.mind(desk, &mut guard);
+    daemon.reconcile(handle, &mut guard);
     Ok(())
 }
 
 /// Releases an agent that is held: the op, what is dropped and the release are one append.
 async fn release(
     daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
+    handle: &Arc<AgentHandle>,
     ask: Option<&Release>,
     asked: &Asked,
 ) -> Result<()> {
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     if !guard.state.is_held() || asked.is_made(&guard.state)? {
         return Ok(());
     }
@@ -69,7 +69,7 @@ async fn release(
     failpoint::hit("after", "agent_released");
     if !guard.state.stopped {
         let at = events.first().map(|event| event.seq);
-        session::goes_on(daemon, desk, &mut guard, at);
+        session::goes_on(daemon, handle, &mut guard, at);
     }
     Ok(())
 }

@@ -2,9 +2,9 @@
 //! in the background goes on, unless that is to end too.
 
 use super::ops::Asked;
-use super::{GRACE, end_background, kill, quiet};
+use super::{GRACE, end_background, kill, wait_idle};
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::daemon::Daemon;
-use crate::desk::{Desk, Guard};
 use crate::hooks::session;
 use crate::problem::Result;
 use agentd_client::api::{Ended, Stop};
@@ -16,12 +16,12 @@ use std::time::Duration;
 
 pub async fn stop(
     daemon: &Arc<Daemon>,
-    desk: &Arc<Desk>,
+    handle: &Arc<AgentHandle>,
     stop: Stop,
     asked: &Asked,
 ) -> Result<Ended> {
     let stopped = {
-        let mut guard = desk.lock().await;
+        let mut guard = handle.lock().await;
         if guard.state.is_held() {
             // It does not run.
             return Ok(Ended::default());
@@ -40,30 +40,30 @@ pub async fn stop(
                 guard.note(bodies.chain(asked.line())).await?
             }
         };
-        daemon.mind(desk, &mut guard);
+        daemon.reconcile(handle, &mut guard);
         // That its conversation is over was told when it was.
         let at = events.first().map(|event| event.seq);
         at.filter(|_| !is_over)
     };
     let grace = stop.grace_ms.map_or(GRACE, Duration::from_millis);
-    if quiet(daemon, desk, grace).await.is_err() {
-        kill(desk).await;
-        quiet(daemon, desk, GRACE).await.map_err(|_| {
+    if wait_idle(daemon, handle, grace).await.is_err() {
+        kill(handle).await;
+        wait_idle(daemon, handle, GRACE).await.map_err(|_| {
             let what = "the agent does not run any more, but its turn has not ended";
             Problem::new(Kind::Unavailable, what).next("try again in a moment")
         })?;
     }
     if let Some(at) = stopped {
-        session::ends(daemon, desk, "stop", at).await;
+        session::ends(daemon, handle, "stop", at).await;
     }
     match stop.kill_background {
-        true => end_background(daemon, desk).await,
+        true => end_background(daemon, handle).await,
         false => Ok(Ended::default()),
     }
 }
 
 /// Whether it was there for one turn, which has ended.
-fn is_over(guard: &Guard<'_>) -> bool {
+fn is_over(guard: &AgentGuard<'_>) -> bool {
     let last = guard.state.last_turn.as_ref().map(|turn| turn.status);
     let has_ended = last.is_some_and(|last| last != TurnStatus::Limited);
     guard.state.mode == Mode::Oneshot && guard.state.turn.is_none() && has_ended

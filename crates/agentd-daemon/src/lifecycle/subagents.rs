@@ -1,4 +1,4 @@
-//! Agents that agents start: hired for a call, waited for, dismissed, and reported on.
+//! Subagents: spawned for a call, waited for, cancelled, and reported to their parent.
 //!
 //! Each step is on record before the next: the parent's journal has the subagent before there is anything of
 //! it, and how it ended before its own journal says that the parent knows. So whoever is killed in between,
@@ -12,51 +12,55 @@ pub use report::{deleted, report};
 
 use super::ops::Asked;
 use super::{archive, stop};
+use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::desk::{Desk, Guard};
 use crate::hooks::session;
 use crate::problem::Result;
 use agentd_client::api::{Archive, Env, Stop};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{OpVerb, SubagentOf, SubagentOutcome};
-use agentd_core::hook::{Fire, Occasion};
-use agentd_core::id::{AgentId, CallId, ConversationId, FireId, PromptId};
-use agentd_core::kin::{self, Hire, Report};
+use agentd_core::hook::{HookInput, HookInvocation};
+use agentd_core::id::{AgentId, CallId, ConversationId, InvocationId, PromptId};
 use agentd_core::link::{Answer, Question};
+use agentd_core::subagents::{self, Report, SpawnPlan};
 use agentd_core::usage::Spent;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 /// Answers what a process asks about the subagent of one of its calls. None where it cannot be answered now:
 /// the process asks again on its next connection.
-pub async fn answer(daemon: &Arc<Daemon>, desk: &Arc<Desk>, question: Question) -> Option<Answer> {
+pub async fn answer(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    question: Question,
+) -> Option<Answer> {
     let answered = match question {
-        Question::Hire {
+        Question::Spawn {
             call,
             kind,
             prompt,
             background,
         } => {
-            let errand = Order {
+            let parent_link = Order {
                 call,
                 kind,
                 prompt,
                 background,
             };
-            hire(daemon, desk, errand).await
+            spawn_subagent(daemon, handle, parent_link).await
         }
-        Question::Await { call } => match of_call(desk, &call).await {
-            Some(child) => ended(daemon, desk, child).await,
+        Question::Await { call } => match of_call(handle, &call).await {
+            Some(child) => ended(daemon, handle, child).await,
             None => Ok(Answer::NotThere),
         },
-        Question::Dismiss { call } => match of_call(desk, &call).await {
-            Some(child) => dismiss(daemon, desk, child).await,
+        Question::Cancel { call } => match of_call(handle, &call).await {
+            Some(child) => cancel(daemon, handle, child).await,
             None => Ok(Answer::NotThere),
         },
     };
     answered
-        .inspect_err(|problem| tracing::error!(agent = %desk.id, %problem, "a subagent"))
+        .inspect_err(|problem| tracing::error!(agent = %handle.id, %problem, "a subagent"))
         .ok()
 }
 
@@ -67,43 +71,49 @@ struct Order {
     background: bool,
 }
 
-async fn of_call(desk: &Desk, call: &CallId) -> Option<AgentId> {
-    let guard = desk.lock().await;
+async fn of_call(handle: &AgentHandle, call: &CallId) -> Option<AgentId> {
+    let guard = handle.lock().await;
     let turn = guard.state.turn.as_ref()?.id;
     let (child, _) = guard.state.children.of_call(turn, call)?;
     Some(child)
 }
 
 /// The subagent of a call: the one that is on record, or a new one.
-async fn hire(daemon: &Arc<Daemon>, desk: &Arc<Desk>, order: Order) -> Result<Answer> {
+async fn spawn_subagent(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    order: Order,
+) -> Result<Answer> {
     // Held to the end: asked twice at the same time, there is still one.
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     let Some(turn) = guard.state.turn.as_ref().map(|turn| turn.id) else {
         return Ok(Answer::NotThere);
     };
     let known = guard.state.children.of_call(turn, &order.call);
     let known = known.map(|(agent, child)| (agent, child.clone()));
-    let (child, hire) = match known {
-        Some((_, child)) if child.ended.is_some() => return Ok(Answer::Hired { name: child.name }),
-        Some((agent, child)) => match kin::again(&guard.state, &child) {
-            Ok(hire) => (agent, hire),
+    let (child, plan) = match known {
+        Some((_, child)) if child.ended.is_some() => {
+            return Ok(Answer::Spawned { name: child.name });
+        }
+        Some((agent, child)) => match subagents::again(&guard.state, &child) {
+            Ok(plan) => (agent, plan),
             Err(refused) => return Ok(refuse(&refused)),
         },
         None => {
             if guard.state.ends_turn() {
                 return Ok(Answer::NotThere);
             }
-            let mut hire = match kin::hire(&guard.state, order.kind.as_deref()) {
-                Ok(hire) => hire,
+            let mut plan = match subagents::plan_spawn(&guard.state, order.kind.as_deref()) {
+                Ok(plan) => plan,
                 Err(refused) => return Ok(refuse(&refused)),
             };
             let agent = AgentId::new(clock::new_id());
-            if !matches!(daemon.store.find(&hire.name).await, Ok(None)) {
-                hire.name = another_name(&hire.name, agent);
+            if !matches!(daemon.store.find(&plan.name).await, Ok(None)) {
+                plan.name = another_name(&plan.name, agent);
             }
-            let started = kin::started(
+            let started = subagents::started(
                 agent,
-                &hire,
+                &plan,
                 &order.call,
                 order.kind.clone(),
                 order.background,
@@ -112,27 +122,27 @@ async fn hire(daemon: &Arc<Daemon>, desk: &Arc<Desk>, order: Order) -> Result<An
             guard
                 .append_in(Some(turn), vec![(current, started)])
                 .await?;
-            (agent, hire)
+            (agent, plan)
         }
     };
     let kind = order.kind.clone();
-    let occasion = Occasion::subagent_start(&hire.name, kind.as_deref(), order.background);
-    make(daemon, &guard, child, &hire, order).await?;
-    let id = FireId::of(occasion.event, &[child.as_bytes()]);
-    let fire = Fire {
+    let hook_input = HookInput::subagent_start(&plan.name, kind.as_deref(), order.background);
+    make(daemon, &guard, child, &plan, order).await?;
+    let id = InvocationId::of(hook_input.event, &[child.as_bytes()]);
+    let invocation = HookInvocation {
         turn: Some(turn),
-        ..Fire::new(id, occasion)
+        ..HookInvocation::new(id, hook_input)
     };
-    daemon.tell(desk, fire);
-    Ok(Answer::Hired { name: hire.name })
+    daemon.tell(handle, invocation);
+    Ok(Answer::Spawned { name: plan.name })
 }
 
-fn refuse(refused: &kin::Refused) -> Answer {
+fn refuse(refused: &subagents::Refused) -> Answer {
     let why = refused.to_string();
     Answer::Refused { why }
 }
 
-fn current(guard: &Guard<'_>) -> Result<ConversationId> {
+fn current(guard: &AgentGuard<'_>) -> Result<ConversationId> {
     let current = guard.state.tree.current();
     current.ok_or_else(|| Problem::new(Kind::Conflict, "the agent has no conversation"))
 }
@@ -148,12 +158,12 @@ fn another_name(name: &str, agent: AgentId) -> String {
 /// Its own journal, unless it has one.
 async fn make(
     daemon: &Arc<Daemon>,
-    parent: &Guard<'_>,
+    parent: &AgentGuard<'_>,
     child: AgentId,
-    hire: &Hire,
+    plan: &SpawnPlan,
     order: Order,
 ) -> Result<()> {
-    if daemon.desk(child).await.is_ok() {
+    if daemon.handle(child).await.is_ok() {
         return Ok(());
     }
     let prompt = PromptId::new(clock::new_id());
@@ -164,33 +174,33 @@ async fn make(
         background: order.background,
     };
     let conversation = ConversationId::new(clock::new_id());
-    let lines = kin::create(hire, of, &order.prompt, conversation);
+    let lines = subagents::create(plan, of, &order.prompt, conversation);
     // Without stored secrets: what the parent has of those, it has as long as they are stored.
     let brought = daemon.envs.brought(parent.state.id);
-    daemon.envs.bring(child, &brought);
-    let desk = daemon.new_desk(child).await;
-    let mut guard = desk.lock().await;
+    daemon.envs.merge(child, &brought);
+    let handle = daemon.new_handle(child).await;
+    let mut guard = handle.lock().await;
     if let Err(problem) = guard.append(lines).await {
         drop(guard);
         daemon.forget(child).await;
         return Err(problem);
     }
     let began_from = parent.state.tree.current();
-    session::begins(daemon, &desk, &mut guard, "startup", began_from);
-    daemon.mind(&desk, &mut guard);
+    session::begins(daemon, &handle, &mut guard, "startup", began_from);
+    daemon.reconcile(&handle, &mut guard);
     Ok(())
 }
 
 /// Waits until the parent knows how it ended.
-async fn ended(daemon: &Arc<Daemon>, desk: &Arc<Desk>, child: AgentId) -> Result<Answer> {
-    let (name, outcome) = desk
+async fn ended(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, child: AgentId) -> Result<Answer> {
+    let (name, outcome) = handle
         .until(|guard| {
             let known = guard.state.children.get(child)?;
             Some((known.name.clone(), known.ended?.outcome))
         })
         .await;
     // What it said is in its own journal, and stays there.
-    let (text, error) = match daemon.desk(child).await {
+    let (text, error) = match daemon.handle(child).await {
         Ok(child) => report::last_words(daemon, &child).await,
         Err(_) => (String::new(), None),
     };
@@ -203,27 +213,27 @@ async fn ended(daemon: &Arc<Daemon>, desk: &Arc<Desk>, child: AgentId) -> Result
 }
 
 /// Ends a subagent in the foreground, and says how it ended.
-async fn dismiss(daemon: &Arc<Daemon>, desk: &Arc<Desk>, child: AgentId) -> Result<Answer> {
-    end(daemon, desk, child, Stop::default()).await?;
-    ended(daemon, desk, child).await
+async fn cancel(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, child: AgentId) -> Result<Answer> {
+    end(daemon, handle, child, Stop::default()).await?;
+    ended(daemon, handle, child).await
 }
 
 /// Ends a subagent, so that its parent knows. A box: who ends a subagent ends its subagents.
 fn end<'a>(
     daemon: &'a Arc<Daemon>,
-    desk: &'a Arc<Desk>,
+    handle: &'a Arc<AgentHandle>,
     child: AgentId,
     how: Stop,
 ) -> BoxFuture<'a, Result<()>> {
-    let is_over = move |guard: &Guard<'_>| {
+    let is_over = move |guard: &AgentGuard<'_>| {
         let known = guard.state.children.get(child);
         known.is_none_or(|known| known.ended.is_some())
     };
     Box::pin(async move {
-        if is_over(&desk.lock().await) {
+        if is_over(&handle.lock().await) {
             return Ok(());
         }
-        let Ok(child_desk) = daemon.desk(child).await else {
+        let Ok(child_handle) = daemon.handle(child).await else {
             // It was on record, and there is nothing of it: nor will there be.
             let report = Report {
                 outcome: SubagentOutcome::Interrupted,
@@ -231,19 +241,19 @@ fn end<'a>(
                 text: String::new(),
                 error: None,
             };
-            return report::note(daemon, desk, child, &report).await;
+            return report::note(daemon, handle, child, &report).await;
         };
         let asked = Asked::by_daemon(OpVerb::Stop);
-        stop::stop(daemon, &child_desk, how, &asked).await?;
-        desk.until(|guard| is_over(guard).then_some(())).await;
+        stop::stop(daemon, &child_handle, how, &asked).await?;
+        handle.until(|guard| is_over(guard).then_some(())).await;
         Ok(())
     })
 }
 
 /// Ends all that work, with all that they have left running; their names.
-pub async fn end_all(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<Vec<String>> {
+pub async fn end_all(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<Vec<String>> {
     let working: Vec<(AgentId, String)> = {
-        let guard = desk.lock().await;
+        let guard = handle.lock().await;
         let running = guard.state.children.running();
         running
             .map(|(agent, child)| (*agent, child.name.clone()))
@@ -255,22 +265,25 @@ pub async fn end_all(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<Vec<Strin
             kill_background: true,
             ..Stop::default()
         };
-        end(daemon, desk, child, everything).await?;
+        end(daemon, handle, child, everything).await?;
         names.push(name);
     }
     Ok(names)
 }
 
 /// Puts an agent's subagents away with it, and theirs with them.
-pub fn archive_all<'a>(daemon: &'a Arc<Daemon>, desk: &'a Arc<Desk>) -> BoxFuture<'a, Result<()>> {
+pub fn archive_all<'a>(
+    daemon: &'a Arc<Daemon>,
+    handle: &'a Arc<AgentHandle>,
+) -> BoxFuture<'a, Result<()>> {
     Box::pin(async move {
         let children: Vec<AgentId> = {
-            let guard = desk.lock().await;
+            let guard = handle.lock().await;
             let children = guard.state.children.iter();
             children.map(|(agent, _)| *agent).collect()
         };
         for child in children {
-            if let Ok(child) = daemon.desk(child).await {
+            if let Ok(child) = daemon.handle(child).await {
                 let asked = Asked::by_daemon(OpVerb::Archive);
                 archive::archive(daemon, &child, Archive::default(), &asked).await?;
             }
@@ -281,7 +294,7 @@ pub fn archive_all<'a>(daemon: &'a Arc<Daemon>, desk: &'a Arc<Desk>) -> BoxFutur
 
 /// Those that work for an agent get what it was given, where they have nothing: their process and the daemon
 /// may have died, and its own may not.
-pub async fn supply(daemon: &Arc<Daemon>, parent: &Guard<'_>, env: &Env) {
+pub async fn merge_env(daemon: &Arc<Daemon>, parent: &AgentGuard<'_>, env: &Env) {
     let working: Vec<AgentId> = {
         let running = parent.state.children.running();
         running.map(|(agent, _)| *agent).collect()
@@ -290,10 +303,10 @@ pub async fn supply(daemon: &Arc<Daemon>, parent: &Guard<'_>, env: &Env) {
         if daemon.envs.has_brought(agent) {
             continue;
         }
-        if let Ok(desk) = daemon.desk(agent).await {
-            let mut guard = desk.lock().await;
-            daemon.supply(&mut guard, env);
-            daemon.mind(&desk, &mut guard);
+        if let Ok(handle) = daemon.handle(agent).await {
+            let mut guard = handle.lock().await;
+            daemon.merge_env(&mut guard, env);
+            daemon.reconcile(&handle, &mut guard);
         }
     }
 }

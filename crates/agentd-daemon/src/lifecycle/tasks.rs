@@ -5,8 +5,8 @@ pub mod output;
 
 pub use end::{kill_all, stop};
 
+use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use crate::problem::{Result, of_store};
 use agentd_client::api::{AgentRef, Task, TaskState, Tasks};
 use agentd_core::event::{Body, TaskExit};
@@ -20,15 +20,15 @@ use std::path::{Path, PathBuf};
 /// How far back, event by event, the call is looked for that started a task.
 const BACK: u64 = 500;
 
-pub async fn list(daemon: &Daemon, desk: &Desk) -> Tasks {
+pub async fn list(daemon: &Daemon, handle: &AgentHandle) -> Tasks {
     let known: Vec<(Task, CallId, Seq)> = {
-        let guard = desk.lock().await;
+        let guard = handle.lock().await;
         let state = &guard.state;
         let tasks = state.tasks.running().map(|(id, known)| {
             let task = Task {
                 id: *id,
                 agent: AgentRef {
-                    id: desk.id,
+                    id: handle.id,
                     name: Some(state.name.clone()),
                 },
                 conversation: known.conversation,
@@ -48,10 +48,10 @@ pub async fn list(daemon: &Daemon, desk: &Desk) -> Tasks {
     };
     let mut tasks = Vec::new();
     for (mut task, call, seq) in known {
-        let folder = daemon.layout.task_folder(desk.id, task.id);
-        task.command = command(daemon, desk.id, &call, seq).await;
-        task.output_bytes = fs::metadata(folder.join("output")).map_or(0, |it| it.len());
-        (task.state, task.exit) = state(&folder).await;
+        let dir = daemon.layout.task_dir(handle.id, task.id);
+        task.command = command(daemon, handle.id, &call, seq).await;
+        task.output_bytes = fs::metadata(dir.join("output")).map_or(0, |it| it.len());
+        (task.state, task.exit) = state(&dir).await;
         task.running = matches!(task.state, TaskState::Starting | TaskState::Running);
         tasks.push(task);
     }
@@ -63,19 +63,19 @@ pub async fn list_all(daemon: &Daemon) -> Result<Tasks> {
     let agents = agents.map_err(|error| of_store(&error))?;
     let mut all = Tasks::default();
     for agent in agents {
-        let desk = daemon.desk(agent).await?;
-        all.tasks.extend(list(daemon, &desk).await.tasks);
+        let handle = daemon.handle(agent).await?;
+        all.tasks.extend(list(daemon, &handle).await.tasks);
     }
     all.tasks.sort_by_key(|task| task.started_at);
     Ok(all)
 }
 
 /// What is known of a task. Where it has not begun it is not looked for: that would keep it from it.
-async fn state(folder: &Path) -> (TaskState, Option<TaskExit>) {
-    if !folder.join("claim").exists() && !folder.join("exit").exists() {
+async fn state(dir: &Path) -> (TaskState, Option<TaskExit>) {
+    if !dir.join("claim").exists() && !dir.join("exit").exists() {
         return (TaskState::Starting, None);
     }
-    match find(folder.to_owned()).await {
+    match find(dir.to_owned()).await {
         Some(Found::Running(_)) => (TaskState::Running, None),
         Some(Found::Ended(exit)) => {
             let seen = TaskExit::seen(exit.code, exit.signal);
@@ -85,8 +85,8 @@ async fn state(folder: &Path) -> (TaskState, Option<TaskExit>) {
     }
 }
 
-async fn find(folder: PathBuf) -> Option<Found> {
-    let find = move || task::find(&folder, None);
+async fn find(dir: PathBuf) -> Option<Found> {
+    let find = move || task::find(&dir, None);
     tokio::task::spawn_blocking(find).await.ok()?.ok()
 }
 

@@ -1,7 +1,7 @@
 //! Pieces of a reply that still streams.
 
+use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use agentd_client::api;
 use agentd_core::draft::Change;
 use agentd_core::link::{Down, Draft};
@@ -12,11 +12,11 @@ use tokio::sync::mpsc;
 /// Keeps a piece. False where the connection is to end: the runtime comes again, and says it again.
 pub async fn keep(
     daemon: &Daemon,
-    desk: &Desk,
+    handle: &AgentHandle,
     draft: Draft,
     down: &mpsc::UnboundedSender<Down>,
 ) -> bool {
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     if !guard.link.may_write(draft.request.incarnation) {
         return false;
     }
@@ -26,7 +26,7 @@ pub async fn keep(
         bytes: draft.text.clone().into_bytes(),
     };
     let kept = match guard.fence().await {
-        Ok(_) if failpoint::mutant("draft_not_flushed") => Ok(DraftAck::Kept),
+        Ok(_) if failpoint::injected_bug("draft_not_flushed") => Ok(DraftAck::Kept),
         Ok(fence) => daemon.store.write_draft(fence, chunk).await,
         Err(error) => Err(error),
     };
@@ -35,21 +35,21 @@ pub async fn keep(
             // It is durable before anybody sees it.
             failpoint::hit("at", "barrier.4");
             if ack == DraftAck::Kept {
-                show(desk, &draft);
+                show(handle, &draft);
             }
             let (request, offset) = (draft.request, draft.offset);
             let _broken = down.send(Down::Drafted { request, offset });
             true
         }
         Err(error) => {
-            tracing::warn!(agent = %desk.id, %error, "a piece of a reply is not kept");
+            tracing::warn!(agent = %handle.id, %error, "a piece of a reply is not kept");
             false
         }
     }
 }
 
 /// What is on disk may be seen.
-fn show(desk: &Desk, draft: &Draft) {
+fn show(handle: &AgentHandle, draft: &Draft) {
     let mut text = String::new();
     for line in draft.text.lines() {
         if let Ok(delta) = serde_json::from_str::<agentd_core::draft::Delta>(line)
@@ -60,6 +60,6 @@ fn show(desk: &Desk, draft: &Draft) {
     }
     if !text.is_empty() {
         let request = draft.request.to_string();
-        desk.say(api::Delta { request, text });
+        handle.say(api::Delta { request, text });
     }
 }

@@ -1,7 +1,7 @@
 //! The program that runs an agent: how it is started, and its log.
 
+use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use agentd_core::link::Secret;
 use agentd_process::{Child, Identity, Start};
 use std::fs::File;
@@ -19,10 +19,10 @@ const LAST_WORDS: u64 = 2048;
 /// A new process; or the one that still lives. `proof` is set to what a new one will have to show.
 pub fn spawn(
     daemon: &Daemon,
-    desk: &Desk,
+    handle: &AgentHandle,
     proof: &mut Option<String>,
 ) -> io::Result<(Identity, Option<Child>)> {
-    if let Some(identity) = daemon.layout.holder(desk.id)? {
+    if let Some(identity) = daemon.layout.holder(handle.id)? {
         return Ok((identity, None));
     }
     let orphan = daemon.orphan.as_millis().to_string();
@@ -30,7 +30,7 @@ pub fn spawn(
     start.args = vec![
         "runtime".into(),
         "--agent".into(),
-        desk.id.to_string().into(),
+        handle.id.to_string().into(),
         "--orphan-ms".into(),
         orphan.into(),
     ];
@@ -38,15 +38,15 @@ pub fn spawn(
     start
         .env
         .push(("AGENTD_HOME".into(), daemon.layout.home().into()));
-    let mark = desk.id.to_string();
+    let mark = handle.id.to_string();
     start.env.push((MARK.into(), mark.into()));
     start.cwd = Some(daemon.layout.home().to_owned());
-    start.stderr = log(daemon, desk);
+    start.stderr = log(daemon, handle);
     let secret = new_secret()?;
     let digest = secret.digest();
-    if let Err(error) = daemon.layout.write_proof(desk.id, &digest) {
+    if let Err(error) = daemon.layout.write_proof(handle.id, &digest) {
         // This daemon knows it; the next one would refuse the process, and start another one.
-        tracing::warn!(agent = %desk.id, %error, "the proof of a process is not written");
+        tracing::warn!(agent = %handle.id, %error, "the proof of a process is not written");
     }
     *proof = Some(digest);
     start.stdin = given(&secret)?;
@@ -71,10 +71,10 @@ fn given(secret: &Secret) -> io::Result<Stdio> {
 
 /// A new log. The one before is kept as `.1`, where it says anything. An agent runs without a log, too: a disk that
 /// is full is no reason for it not to.
-fn log(daemon: &Daemon, desk: &Desk) -> Stdio {
+fn log(daemon: &Daemon, handle: &AgentHandle) -> Stdio {
     let open = || -> io::Result<File> {
-        daemon.layout.make_agent_dir(desk.id)?;
-        let path = daemon.layout.runtime_log(desk.id);
+        daemon.layout.make_agent_dir(handle.id)?;
+        let path = daemon.layout.runtime_log(handle.id);
         if path.metadata().is_ok_and(|log| log.len() > 0) {
             std::fs::rename(&path, path.with_extension("log.1"))?;
         }
@@ -83,7 +83,7 @@ fn log(daemon: &Daemon, desk: &Desk) -> Stdio {
     match open() {
         Ok(file) => Stdio::from(file),
         Err(error) => {
-            tracing::warn!(agent = %desk.id, %error, "a process has no log");
+            tracing::warn!(agent = %handle.id, %error, "a process has no log");
             Stdio::null()
         }
     }
@@ -98,9 +98,9 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// The end of what the process had to say.
-pub fn last_words(daemon: &Daemon, desk: &Desk) -> String {
+pub fn last_words(daemon: &Daemon, handle: &AgentHandle) -> String {
     let read = || -> io::Result<String> {
-        let mut log = File::open(daemon.layout.runtime_log(desk.id))?;
+        let mut log = File::open(daemon.layout.runtime_log(handle.id))?;
         let length = log.metadata()?.len();
         log.seek(io::SeekFrom::Start(length.saturating_sub(LAST_WORDS)))?;
         let mut bytes = Vec::new();

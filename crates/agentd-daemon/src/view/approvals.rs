@@ -1,8 +1,8 @@
 //! The calls that wait for the user's approval, as a whole: what would run, where, and with which rights.
 
+use crate::agent_handle::AgentGuard;
 use crate::confine;
 use crate::daemon::Daemon;
-use crate::desk::Guard;
 use agentd_client::api::{AgentRef, Approval, Call};
 use agentd_core::approval::digest;
 use agentd_core::event::{Body, Event};
@@ -20,7 +20,11 @@ const PAGE: u64 = 64;
 const PAGES: u64 = 64;
 
 /// Those of one agent; `of` names it where it is a subagent of the one that is shown.
-pub async fn waiting(daemon: &Daemon, guard: &Guard<'_>, of: Option<AgentRef>) -> Vec<Approval> {
+pub async fn waiting(
+    daemon: &Daemon,
+    guard: &AgentGuard<'_>,
+    of: Option<AgentRef>,
+) -> Vec<Approval> {
     let mut approvals = Vec::new();
     for (id, asked) in guard.state.approvals.waiting() {
         approvals.push(Approval {
@@ -36,13 +40,13 @@ pub async fn waiting(daemon: &Daemon, guard: &Guard<'_>, of: Option<AgentRef>) -
 }
 
 /// The call that a question is about; none where it was purged, or cannot be read.
-pub async fn call(daemon: &Daemon, guard: &Guard<'_>, approval: ApprovalId) -> Option<Call> {
+pub async fn call(daemon: &Daemon, guard: &AgentGuard<'_>, approval: ApprovalId) -> Option<Call> {
     let mut waiting = guard.state.approvals.waiting();
     let (_, asked) = waiting.find(|(id, _)| **id == approval)?;
     whole(daemon, guard, asked).await
 }
 
-async fn whole(daemon: &Daemon, guard: &Guard<'_>, asked: &state::Approval) -> Option<Call> {
+async fn whole(daemon: &Daemon, guard: &AgentGuard<'_>, asked: &state::Approval) -> Option<Call> {
     let (tool, input) = written(daemon, guard.state.id, asked).await?;
     let spec = &guard.state.spec;
     let mut call = Call {

@@ -1,45 +1,45 @@
-//! Who may be taken into the lab: nobody but those whose files are all in a folder that the lab has marked.
+//! Who may be taken into the lab: nobody but those whose files are all in a directory that the lab has marked.
 
 use std::fmt::Display;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Names the lab's folder in the environment of a process, and of all that it starts.
+/// Names the lab's directory in the environment of a process, and of all that it starts.
 pub const VARIABLE: &str = "AGENTD_LAB";
 /// The mark: a file of this name that holds [`TOKEN`].
 pub const TOKEN_FILE: &str = "token";
-pub const TOKEN: &str = "Everything in this folder may be killed at any moment.\n";
+pub const TOKEN: &str = "Everything in this directory may be killed at any moment.\n";
 
 /// The lab's switches were set for a process that is not in the lab.
 #[derive(Debug, thiserror::Error)]
-#[error("{} is no lab for this process: {why}", .folder.display())]
+#[error("{} is no lab for this process: {why}", .dir.display())]
 pub struct Refused {
-    folder: PathBuf,
+    dir: PathBuf,
     why: String,
 }
 
-pub(super) fn refused(folder: &Path, why: impl Display) -> Refused {
+pub(super) fn refused(dir: &Path, why: impl Display) -> Refused {
     Refused {
-        folder: folder.to_owned(),
+        dir: dir.to_owned(),
         why: why.to_string(),
     }
 }
 
-/// The lab's folder as it is really called, where it is one and `inside` is in it.
-pub(super) fn open(folder: &Path, inside: &Path) -> Result<PathBuf, Refused> {
-    let real = folder.canonicalize();
-    let real = real.map_err(|error| refused(folder, error))?;
+/// The lab's directory as it is really called, where it is one and `inside` is in it.
+pub(super) fn open(dir: &Path, inside: &Path) -> Result<PathBuf, Refused> {
+    let real = dir.canonicalize();
+    let real = real.map_err(|error| refused(dir, error))?;
     match std::fs::read_to_string(real.join(TOKEN_FILE)) {
         Ok(text) if text == TOKEN => {}
-        Ok(_) => return Err(refused(folder, "its token is not the lab's")),
-        Err(error) => return Err(refused(folder, format_args!("no token: {error}"))),
+        Ok(_) => return Err(refused(dir, "its token is not the lab's")),
+        Err(error) => return Err(refused(dir, format_args!("no token: {error}"))),
     }
-    let inside = real_path(inside).map_err(|error| refused(folder, error))?;
+    let inside = real_path(inside).map_err(|error| refused(dir, error))?;
     match inside.starts_with(&real) {
         true => Ok(real),
         false => {
             let why = format!("{} is not inside of it", inside.display());
-            Err(refused(folder, why))
+            Err(refused(dir, why))
         }
     }
 }

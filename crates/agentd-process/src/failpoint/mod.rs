@@ -1,8 +1,8 @@
 //! Points: places that the lab can see a process pass, hold it at, or end it at.
 //!
 //! A switch at run time of the same build. A process that nobody took into the lab pays for one look at a
-//! flag; and only a process whose files are all inside a folder that the lab has marked as its own can be
-//! taken in ([`enter`]). In that folder, [`plan`] says what is to happen where, and what was passed or has
+//! flag; and only a process whose files are all inside a directory that the lab has marked as its own can be
+//! taken in ([`enter`]). In that directory, [`plan`] says what is to happen where, and what was passed or has
 //! happened is written down beside it.
 
 mod door;
@@ -28,7 +28,7 @@ static LAB: OnceLock<Lab> = OnceLock::new();
 
 #[derive(Debug)]
 struct Lab {
-    folder: PathBuf,
+    dir: PathBuf,
     /// What the process works on.
     inside: PathBuf,
     role: Role,
@@ -36,21 +36,21 @@ struct Lab {
     process: u32,
     plan: Plan,
     record: record::Record,
-    /// How often each point was passed.
+    /// How often each failpoint was passed.
     passed: Mutex<HashMap<String, u32>>,
 }
 
-/// From now on this process does what the plan in the lab's folder says. Everything that it works on must
-/// be `inside` that folder. The first call counts.
-pub fn enter(folder: &Path, inside: &Path, role: Role) -> Result<(), Refused> {
-    let folder = door::open(folder, inside)?;
-    let plan = Plan::read(&folder).map_err(|error| door::refused(&folder, error))?;
-    let record = record::Record::open(&folder, plan.trace);
-    let record = record.map_err(|error| door::refused(&folder, error))?;
-    let process = record::number(&folder, role);
-    let process = process.map_err(|error| door::refused(&folder, error))?;
+/// From now on this process does what the plan in the lab's directory says. Everything that it works on must
+/// be `inside` that directory. The first call counts.
+pub fn enter(dir: &Path, inside: &Path, role: Role) -> Result<(), Refused> {
+    let dir = door::open(dir, inside)?;
+    let plan = Plan::read(&dir).map_err(|error| door::refused(&dir, error))?;
+    let record = record::Record::open(&dir, plan.trace);
+    let record = record.map_err(|error| door::refused(&dir, error))?;
+    let process = record::number(&dir, role);
+    let process = process.map_err(|error| door::refused(&dir, error))?;
     let _entered_before = LAB.set(Lab {
-        folder,
+        dir,
         inside: inside.to_owned(),
         role,
         process,
@@ -61,19 +61,19 @@ pub fn enter(folder: &Path, inside: &Path, role: Role) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The lab's folder, where this process is in the lab: for those that it starts.
-pub fn folder() -> Option<&'static Path> {
-    LAB.get().map(|lab| lab.folder.as_path())
+/// The lab's directory, where this process is in the lab: for those that it starts.
+pub fn dir() -> Option<&'static Path> {
+    LAB.get().map(|lab| lab.dir.as_path())
 }
 
-/// This is the point `when-what`.
+/// This is the failpoint `when-what`.
 pub fn hit(when: &str, what: &str) {
     if let Some(lab) = LAB.get() {
         lab.pass(format!("{when}-{what}"));
     }
 }
 
-/// This is the point `when-what.which`.
+/// This is the failpoint `when-what.which`.
 pub fn hit_of(when: &str, what: &str, which: &str) {
     if let Some(lab) = LAB.get() {
         lab.pass(format!("{when}-{what}.{which}"));
@@ -81,26 +81,26 @@ pub fn hit_of(when: &str, what: &str, which: &str) {
 }
 
 /// Whether this process is to make that mistake on purpose, for the lab to find.
-pub fn mutant(name: &str) -> bool {
+pub fn injected_bug(name: &str) -> bool {
     let lab = LAB.get();
-    lab.is_some_and(|lab| lab.plan.mutants.iter().any(|known| known == name))
+    lab.is_some_and(|lab| lab.plan.injected_bugs.iter().any(|known| known == name))
 }
 
 /// By how many milliseconds the lab has set the clock of this process off: what the file
-/// [`CLOCK_FILE`] in its folder says.
+/// [`CLOCK_FILE`] in its directory says.
 pub fn clock_off_ms() -> i64 {
     let off = LAB.get().and_then(|lab| {
-        let text = std::fs::read_to_string(lab.folder.join(CLOCK_FILE)).ok()?;
+        let text = std::fs::read_to_string(lab.dir.join(CLOCK_FILE)).ok()?;
         text.trim().parse().ok()
     });
     off.unwrap_or(0)
 }
 
 impl Lab {
-    fn pass(&self, point: String) {
+    fn pass(&self, failpoint: String) {
         let nth = {
             let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
-            let nth = passed.entry(point.clone()).or_default();
+            let nth = passed.entry(failpoint.clone()).or_default();
             *nth += 1;
             *nth
         };
@@ -109,7 +109,7 @@ impl Lab {
             role: self.role,
             process: self.process,
             pid: std::process::id(),
-            point,
+            failpoint,
             nth,
         };
         self.record.passed(&passed);
@@ -123,7 +123,7 @@ impl Lab {
     fn act(&self, rule: &Rule, passed: &Passed) {
         // Where it cannot be said that it happened, it does not.
         if !matches!(
-            record::fire(&self.folder, &self.inside, rule, passed),
+            record::fire(&self.dir, &self.inside, rule, passed),
             Ok(Fired::Now)
         ) {
             return;
@@ -139,8 +139,8 @@ impl Lab {
     }
 
     fn hold(&self, rule: &Rule) {
-        let go = record::go(&self.folder, &rule.name);
-        while !go.exists() && self.folder.exists() {
+        let go = record::go(&self.dir, &rule.name);
+        while !go.exists() && self.dir.exists() {
             // tidy: polls for the file that lets it go on
             std::thread::sleep(POLL);
         }
@@ -149,7 +149,7 @@ impl Lab {
 
 #[expect(clippy::panic, reason = "the lab asks for it")]
 fn panic_at(rule: &Rule) {
-    panic!("the lab's, at {}", rule.point);
+    panic!("the lab's, at {}", rule.failpoint);
 }
 
 fn to_itself(signal: Signal) {

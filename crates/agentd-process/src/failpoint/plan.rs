@@ -1,4 +1,4 @@
-//! What is to happen at which point: the file `plan.json` in the lab's folder.
+//! What is to happen at which failpoint: the file `plan.json` in the lab's directory.
 
 use super::record::Passed;
 use serde::{Deserialize, Serialize};
@@ -10,10 +10,10 @@ pub const FILE: &str = "plan.json";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Plan {
-    /// Every point that is passed is written down.
+    /// Every failpoint that is passed is written down.
     pub trace: bool,
     /// Mistakes to make on purpose.
-    pub mutants: Vec<String>,
+    pub injected_bugs: Vec<String>,
     pub rules: Vec<Rule>,
 }
 
@@ -26,8 +26,8 @@ pub struct Rule {
     /// Which one of that role, in the order in which they came; none for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
-    pub point: String,
-    /// At which time that a process passes the point; none for any.
+    pub failpoint: String,
+    /// At which time that a process passes the failpoint; none for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nth: Option<u32>,
     pub action: Action,
@@ -59,7 +59,7 @@ pub enum Action {
     Stop,
     /// It waits until it is told to go on.
     Hold,
-    /// The task that is at the point panics; the process goes on.
+    /// The task that is at the failpoint panics; the process goes on.
     Panic,
 }
 
@@ -90,32 +90,32 @@ impl Action {
 }
 
 impl Plan {
-    /// The plan of this folder; one that says nothing, where there is none.
-    pub fn read(folder: &Path) -> io::Result<Self> {
-        match std::fs::read(folder.join(FILE)) {
+    /// The plan of this directory; one that says nothing, where there is none.
+    pub fn read(dir: &Path) -> io::Result<Self> {
+        match std::fs::read(dir.join(FILE)) {
             Ok(text) => Ok(serde_json::from_slice(&text)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(error),
         }
     }
 
-    /// Makes the folder a lab, with this plan for those that come from now on.
-    pub fn write(&self, folder: &Path) -> io::Result<()> {
-        std::fs::write(folder.join(super::TOKEN_FILE), super::TOKEN)?;
-        let unready = folder.join(".plan.json");
+    /// Makes the directory a lab, with this plan for those that come from now on.
+    pub fn write(&self, dir: &Path) -> io::Result<()> {
+        std::fs::write(dir.join(super::TOKEN_FILE), super::TOKEN)?;
+        let unready = dir.join(".plan.json");
         std::fs::write(&unready, serde_json::to_vec(self)?)?;
-        std::fs::rename(unready, folder.join(FILE))
+        std::fs::rename(unready, dir.join(FILE))
     }
 }
 
 impl Rule {
-    /// Holds whoever of that role comes to the point, once in all.
-    pub fn hold(name: impl Into<String>, role: Role, point: impl Into<String>) -> Self {
+    /// Holds whoever of that role comes to the failpoint, once in all.
+    pub fn hold(name: impl Into<String>, role: Role, failpoint: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             role,
             process: None,
-            point: point.into(),
+            failpoint: failpoint.into(),
             nth: None,
             action: Action::Hold,
             each: false,
@@ -124,7 +124,7 @@ impl Rule {
 
     pub(super) fn is_for(&self, passed: &Passed) -> bool {
         self.role == passed.role
-            && self.point == passed.point
+            && self.failpoint == passed.failpoint
             && self.process.is_none_or(|process| process == passed.process)
             && self.nth.is_none_or(|nth| nth == passed.nth)
     }

@@ -12,7 +12,7 @@ const FIRED: &str = "fired";
 const FIRED_LOG: &str = "fired.jsonl";
 const PROCESSES: &str = "processes";
 
-/// A point that was passed: a line of `trace.jsonl`, or the content of `fired/NAME`.
+/// A failpoint that was passed: a line of `trace.jsonl`, or the content of `fired/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passed {
     /// Microseconds since 1970.
@@ -20,7 +20,7 @@ pub struct Passed {
     pub role: Role,
     pub process: u32,
     pub pid: u32,
-    pub point: String,
+    pub failpoint: String,
     pub nth: u32,
 }
 
@@ -32,9 +32,9 @@ pub enum Fired {
 }
 
 impl Passed {
-    /// All points that were passed in this folder.
-    pub fn read_all(folder: &Path) -> io::Result<Vec<Self>> {
-        let text = match fs::read_to_string(folder.join(TRACE)) {
+    /// All points that were passed in this directory.
+    pub fn read_all(dir: &Path) -> io::Result<Vec<Self>> {
+        let text = match fs::read_to_string(dir.join(TRACE)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(error),
@@ -44,8 +44,8 @@ impl Passed {
     }
 
     /// Where the rule of this name was carried out, if it was. One that holds each time: the first.
-    pub fn of_rule(folder: &Path, name: &str) -> io::Result<Option<Self>> {
-        match fs::read(folder.join(FIRED).join(name)) {
+    pub fn of_rule(dir: &Path, name: &str) -> io::Result<Option<Self>> {
+        match fs::read(dir.join(FIRED).join(name)) {
             Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -53,8 +53,8 @@ impl Passed {
     }
 
     /// Lets whoever a rule holds go on.
-    pub fn release(folder: &Path, name: &str) -> io::Result<()> {
-        fs::write(go(folder, name), "")
+    pub fn release(dir: &Path, name: &str) -> io::Result<()> {
+        fs::write(go(dir, name), "")
     }
 }
 
@@ -64,11 +64,11 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub fn open(folder: &Path, trace: bool) -> io::Result<Self> {
-        fs::create_dir_all(folder.join(FIRED))?;
+    pub fn open(dir: &Path, trace: bool) -> io::Result<Self> {
+        fs::create_dir_all(dir.join(FIRED))?;
         // A tool in a sandbox may add to it, and not make it.
-        append(folder.join(FIRED_LOG))?;
-        let trace = trace.then(|| append(folder.join(TRACE))).transpose()?;
+        append(dir.join(FIRED_LOG))?;
+        let trace = trace.then(|| append(dir.join(TRACE))).transpose()?;
         Ok(Self { trace })
     }
 
@@ -84,12 +84,12 @@ impl Record {
 }
 
 /// The how manyth of its role this process is.
-pub(super) fn number(folder: &Path, role: Role) -> io::Result<u32> {
-    let folder = folder.join(PROCESSES);
-    fs::create_dir_all(&folder)?;
+pub(super) fn number(dir: &Path, role: Role) -> io::Result<u32> {
+    let dir = dir.join(PROCESSES);
+    fs::create_dir_all(&dir)?;
     let mut number = 1;
     loop {
-        let own = folder.join(format!("{}.{number}", role.name()));
+        let own = dir.join(format!("{}.{number}", role.name()));
         match File::create_new(own) {
             Ok(mut file) => {
                 write!(file, "{}", std::process::id())?;
@@ -103,20 +103,15 @@ pub(super) fn number(folder: &Path, role: Role) -> io::Result<u32> {
 
 /// Says that the rule is carried out; of several that want to, one does, unless each is to.
 /// The process is the one that works on what is `inside` there.
-pub(super) fn fire(
-    folder: &Path,
-    inside: &Path,
-    rule: &Rule,
-    passed: &Passed,
-) -> io::Result<Fired> {
-    let fired = mark(&folder.join(FIRED), rule, passed)?;
+pub(super) fn fire(dir: &Path, inside: &Path, rule: &Rule, passed: &Passed) -> io::Result<Fired> {
+    let fired = mark(&dir.join(FIRED), rule, passed)?;
     if fired == Fired::Now {
         let mut line = serde_json::to_value(passed)?;
         line["pid_ns"] = pid_namespace().into();
         line["inside"] = inside.display().to_string().into();
         line["rule"] = rule.name.clone().into();
         line["action"] = rule.action.name().into();
-        append(folder.join(FIRED_LOG))?.write_all(format!("{line}\n").as_bytes())?;
+        append(dir.join(FIRED_LOG))?.write_all(format!("{line}\n").as_bytes())?;
     }
     Ok(fired)
 }
@@ -131,10 +126,10 @@ fn append(path: PathBuf) -> io::Result<File> {
     File::options().create(true).append(true).open(path)
 }
 
-fn mark(folder: &Path, rule: &Rule, passed: &Passed) -> io::Result<Fired> {
-    let unready = folder.join(format!(".{}.{}", rule.name, passed.pid));
+fn mark(dir: &Path, rule: &Rule, passed: &Passed) -> io::Result<Fired> {
+    let unready = dir.join(format!(".{}.{}", rule.name, passed.pid));
     fs::write(&unready, serde_json::to_vec(passed)?)?;
-    let linked = fs::hard_link(&unready, folder.join(&rule.name));
+    let linked = fs::hard_link(&unready, dir.join(&rule.name));
     fs::remove_file(&unready)?;
     match linked {
         Ok(()) => Ok(Fired::Now),
@@ -146,8 +141,8 @@ fn mark(folder: &Path, rule: &Rule, passed: &Passed) -> io::Result<Fired> {
     }
 }
 
-pub(super) fn go(folder: &Path, name: &str) -> PathBuf {
-    folder.join(FIRED).join(format!("{name}.go"))
+pub(super) fn go(dir: &Path, name: &str) -> PathBuf {
+    dir.join(FIRED).join(format!("{name}.go"))
 }
 
 pub(super) fn now() -> u64 {

@@ -4,19 +4,19 @@ use super::plan::{Action, Plan, Role, Rule};
 use super::{Fired, Passed, door, record};
 use std::fs;
 
-fn passed(point: &str, nth: u32) -> Passed {
+fn passed(failpoint: &str, nth: u32) -> Passed {
     Passed {
         at: 1,
         role: Role::Runtime,
         process: 2,
         pid: 3,
-        point: point.to_owned(),
+        failpoint: failpoint.to_owned(),
         nth,
     }
 }
 
 #[test]
-fn only_what_is_inside_a_marked_folder_is_let_in() {
+fn only_what_is_inside_a_marked_directory_is_let_in() {
     let temp = tempfile::tempdir().unwrap();
     let lab = temp.path().join("lab");
     fs::create_dir(&lab).unwrap();
@@ -88,7 +88,7 @@ fn a_plan_is_read_as_it_was_written_and_a_strange_one_is_refused() {
     assert_eq!(Plan::read(lab.path()).unwrap(), Plan::default());
     let plan = Plan {
         trace: true,
-        mutants: vec!["m".to_owned()],
+        injected_bugs: vec!["m".to_owned()],
         rules: vec![Rule {
             action: Action::Kill,
             ..Rule::hold("a", Role::Tool, "x-y")
@@ -103,6 +103,6 @@ fn a_plan_is_read_as_it_was_written_and_a_strange_one_is_refused() {
 #[test]
 fn outside_the_lab_nothing_is_switched_on() {
     super::hit("before", "anything");
-    assert!(!super::mutant("anything"));
-    assert_eq!(super::folder(), None);
+    assert!(!super::injected_bug("anything"));
+    assert_eq!(super::dir(), None);
 }

@@ -6,7 +6,7 @@ use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
 use crate::failpoint;
 use crate::identity::Identity;
-use crate::task::{Confined, Folder, Order};
+use crate::task::{Confined, Order, TaskDir};
 use agentd_sandbox::{Network, Program, Started};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -36,13 +36,13 @@ struct Streams {
 
 /// Starts it. Its two streams are one pipe, so that what they hold stays in order, unless they are to be
 /// kept apart.
-pub fn start(order: &Order, folder: &Folder, cgroup: Option<&Cgroup>) -> Result<Leader> {
+pub fn start(order: &Order, task_dir: &TaskDir, cgroup: Option<&Cgroup>) -> Result<Leader> {
     let (reader, writer) = io::pipe().map_err(no_streams)?;
-    let mut pumps = vec![Pump::new(reader, &folder.output(), order)?];
+    let mut pumps = vec![Pump::new(reader, &task_dir.output(), order)?];
     let errors = match order.errors_apart {
         true => {
             let (reader, writer) = io::pipe().map_err(no_streams)?;
-            pumps.push(Pump::new(reader, &folder.errors(), order)?);
+            pumps.push(Pump::new(reader, &task_dir.errors(), order)?);
             writer
         }
         false => writer.try_clone().map_err(no_streams)?,
@@ -54,7 +54,7 @@ pub fn start(order: &Order, folder: &Folder, cgroup: Option<&Cgroup>) -> Result<
     };
     let bounds = Bounds::of(order, cgroup);
     let confined = order.confined.as_deref();
-    let confined = confined.filter(|_| !failpoint::mutant("commands_unconfined"));
+    let confined = confined.filter(|_| !failpoint::injected_bug("commands_unconfined"));
     let (identity, mut sandbox) = match confined {
         None => (plain(order, streams, bounds)?, None),
         Some(confined) => {
@@ -126,7 +126,7 @@ fn sandboxed(
         hosts,
     } = confined;
     let mut policy = policy.clone();
-    if failpoint::mutant("hosts_unlisted") && matches!(policy.network, Network::Gate { .. }) {
+    if failpoint::injected_bug("hosts_unlisted") && matches!(policy.network, Network::Gate { .. }) {
         policy.network = Network::On;
     }
     let mut env = order.env.clone();

@@ -8,7 +8,7 @@ use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
 use crate::failpoint::{self, plan::Role};
 use crate::identity::Identity;
-use crate::task::{By, Exit, Folder, Order, Running, take, write, write_for_good};
+use crate::task::{By, Exit, Order, Running, TaskDir, take, write, write_for_good};
 use rustix::io::Errno;
 use rustix::process::{
     DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior, setsid,
@@ -20,19 +20,19 @@ use std::time::{Duration, Instant};
 /// Between two tries to write to a full disk.
 const FULL: Duration = Duration::from_millis(100);
 
-/// What the shim returns. Nobody needs to know: the task's folder tells it all.
+/// What the shim returns. Nobody needs to know: the task's directory tells it all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The task has ended, or somebody else had the claim.
     Done = 0,
-    /// Something was in the way; how far it came shows in the folder.
+    /// Something was in the way; how far it came shows in the directory.
     Failed = 1,
     /// It was not told what to do.
     Nothing = 2,
 }
 
 pub fn live(dir: &Path) -> Outcome {
-    // Nobody listens to a shim: an error shows in what is not in the folder.
+    // Nobody listens to a shim: an error shows in what is not in the directory.
     run(dir).unwrap_or(Outcome::Failed)
 }
 
@@ -45,13 +45,13 @@ fn run(dir: &Path) -> Result<Outcome> {
     let Some(order) = order() else {
         return Ok(Outcome::Nothing);
     };
-    let folder = Folder::make(dir)?;
+    let task_dir = TaskDir::make(dir)?;
     if let Some(lab) = &order.lab
-        && failpoint::enter(lab, folder.path(), Role::Shim).is_err()
+        && failpoint::enter(lab, task_dir.path(), Role::Shim).is_err()
     {
         return Ok(Outcome::Nothing);
     }
-    if failpoint::mutant("processes_open") {
+    if failpoint::injected_bug("processes_open") {
         let _bug = set_dumpable_behavior(DumpableBehavior::Dumpable);
     }
     failpoint::hit("after", "order");
@@ -60,24 +60,24 @@ fn run(dir: &Path) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     // Held for as long as this process lives: it is never dropped before.
-    let Some(_claim) = take(&folder, By::Shim)? else {
+    let Some(_claim) = take(&task_dir, By::Shim)? else {
         return Ok(Outcome::Done);
     };
     let me = Identity::current()?;
     let cgroup = Cgroup::make(me);
-    let exit = task(&order, &folder, me, &mut signals, cgroup.as_ref())?;
+    let exit = task(&order, &task_dir, me, &mut signals, cgroup.as_ref())?;
     if let Some(cgroup) = &cgroup {
         cgroup.remove();
     }
-    write_exit(&folder, &exit)?;
+    write_exit(&task_dir, &exit)?;
     Ok(Outcome::Done)
 }
 
 /// Writes down how the task ended. On a full disk it waits for room: until then the task counts as one that runs, and
 /// afterwards it is known how it ended.
-fn write_exit(folder: &Folder, exit: &Exit) -> Result<()> {
+fn write_exit(task_dir: &TaskDir, exit: &Exit) -> Result<()> {
     loop {
-        match write_for_good(&folder.exit(), exit) {
+        match write_for_good(&task_dir.exit(), exit) {
             Err(Error::CannotUse { source, .. }) if is_full(&source) => {
                 // tidy: polls until there is room
                 std::thread::sleep(FULL);
@@ -113,7 +113,7 @@ fn order() -> Option<Order> {
 
 fn task(
     order: &Order,
-    folder: &Folder,
+    task_dir: &TaskDir,
     me: Identity,
     signals: &mut Signals,
     cgroup: Option<&Cgroup>,
@@ -126,7 +126,7 @@ fn task(
         });
     }
     let begin = Instant::now();
-    let leader = match start(order, folder, me, cgroup) {
+    let leader = match start(order, task_dir, me, cgroup) {
         Ok(started) => started,
         Err(error) => {
             return Ok(Exit {
@@ -148,7 +148,12 @@ fn task(
 }
 
 /// An error means that nothing was started.
-fn start(order: &Order, folder: &Folder, me: Identity, cgroup: Option<&Cgroup>) -> Result<Leader> {
+fn start(
+    order: &Order,
+    task_dir: &TaskDir,
+    me: Identity,
+    cgroup: Option<&Cgroup>,
+) -> Result<Leader> {
     let mut running = Running {
         shim: me,
         leader: None,
@@ -156,10 +161,10 @@ fn start(order: &Order, folder: &Folder, me: Identity, cgroup: Option<&Cgroup>) 
         cgroup: cgroup.map(|cgroup| cgroup.path().to_owned()),
     };
     // Before the program runs: should we be killed right after, the cgroup is known.
-    write(&folder.running(), &running)?;
-    let leader = leader::start(order, folder, cgroup)?;
+    write(&task_dir.running(), &running)?;
+    let leader = leader::start(order, task_dir, cgroup)?;
     running.leader = Some(leader.identity);
     // It runs, so there is no way back: without this it is found by our session.
-    drop(write(&folder.running(), &running));
+    drop(write(&task_dir.running(), &running));
     Ok(leader)
 }

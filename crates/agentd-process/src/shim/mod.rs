@@ -20,7 +20,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-/// What makes a program a shim, as its first argument; the second one is the task's folder.
+/// What makes a program a shim, as its first argument; the second one is the task's directory.
 pub const ARGUMENT: &str = "--agentd-shim";
 
 /// Asks a shim to end its task; a second one, to do so without grace.
@@ -43,14 +43,14 @@ pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
 
 /// Whether the process is a shim, as its arguments tell.
 pub(crate) fn is_shim(pid: u32) -> bool {
-    folder_of(pid).is_some()
+    dir_of(pid).is_some()
 }
 
-/// The folder of its task, where the process is a shim.
-pub(crate) fn folder_of(pid: u32) -> Option<PathBuf> {
+/// The directory of its task, where the process is a shim.
+pub(crate) fn dir_of(pid: u32) -> Option<PathBuf> {
     let args = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let mut args = args.split(|byte| *byte == 0);
     args.find(|arg| *arg == ARGUMENT.as_bytes())?;
-    let folder = args.next().unwrap_or_default();
-    Some(PathBuf::from(OsStr::from_bytes(folder)))
+    let task_dir = args.next().unwrap_or_default();
+    Some(PathBuf::from(OsStr::from_bytes(task_dir)))
 }

@@ -61,7 +61,7 @@ impl<'a> Ending<'a> {
     }
 
     /// Does what is due, and says when to come again.
-    pub fn go_on(&mut self, now: Instant) -> Instant {
+    pub fn step(&mut self, now: Instant) -> Instant {
         if now < self.next {
             return self.next;
         }

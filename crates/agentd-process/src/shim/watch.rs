@@ -50,7 +50,7 @@ impl Watch<'_> {
             if status.is_some() {
                 self.leader.gate = None;
             }
-            if status.is_some() && failpoint::mutant("kill_misses_group") {
+            if status.is_some() && failpoint::injected_bug("kill_misses_group") {
                 break;
             }
             let now = Instant::now();
@@ -73,7 +73,7 @@ impl Watch<'_> {
                 if heard.kills > 0 || (heard.stops > 0 && stops > 1) {
                     ending.hurry();
                 }
-                until = Some(ending.go_on(now));
+                until = Some(ending.step(now));
             }
             self.wait(until)?;
             for pump in &mut self.leader.pumps {

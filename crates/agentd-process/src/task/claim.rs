@@ -1,6 +1,6 @@
 //! The claim on a task: whoever wins it decides whether the task runs.
 
-use super::folder::{self, Folder, cannot};
+use super::task_dir::{self, TaskDir, cannot};
 use crate::boot::boot_id;
 use crate::error::Result;
 use crate::failpoint;
@@ -99,22 +99,24 @@ pub struct Held {
 /// None where somebody else has it, or had.
 ///
 /// The file is locked and written before it has its name, so nobody ever sees one that is not.
-pub fn take(folder: &Folder, by: By) -> Result<Option<Held>> {
-    let path = folder.claim();
-    if failpoint::mutant("claim_not_taken") {
+pub fn take(task_dir: &TaskDir, by: By) -> Result<Option<Held>> {
+    let path = task_dir.claim();
+    if failpoint::injected_bug("claim_not_taken") {
         match by {
             By::Shim => late(),
             By::Recovery | By::Interrupt => {
-                let file = File::open(folder.path()).map_err(|source| cannot(&path, source))?;
+                let file = File::open(task_dir.path()).map_err(|source| cannot(&path, source))?;
                 return Ok(Some(Held { _file: file }));
             }
         }
     }
     let record = Record::new(by)?;
     failpoint::hit_of("before", "claim", by.name());
-    let outcome = match unnamed(folder, &path, &record) {
+    let outcome = match unnamed(task_dir, &path, &record) {
         // Not every file system has files without a name.
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => named(folder, &path, &record),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            named(task_dir, &path, &record)
+        }
         outcome => outcome,
     };
     failpoint::hit_of("after", "claim", by.name());
@@ -131,21 +133,21 @@ fn late() {
     std::thread::sleep(std::time::Duration::from_millis(1000));
 }
 
-fn unnamed(folder: &Folder, path: &Path, record: &Record) -> io::Result<File> {
+fn unnamed(task_dir: &TaskDir, path: &Path, record: &Record) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let file = File::from(open(folder.path(), flags, Mode::RUSR | Mode::WUSR)?);
+    let file = File::from(open(task_dir.path(), flags, Mode::RUSR | Mode::WUSR)?);
     fill(&file, record)?;
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     linkat(CWD, link, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
     Ok(file)
 }
 
-fn named(folder: &Folder, path: &Path, record: &Record) -> io::Result<File> {
+fn named(task_dir: &TaskDir, path: &Path, record: &Record) -> io::Result<File> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = format!(".claim-{}-{number}", std::process::id());
-    let own = folder.path().join(name);
-    let file = folder::create(&own)?;
+    let own = task_dir.path().join(name);
+    let file = task_dir::create(&own)?;
     let outcome = fill(&file, record).and_then(|()| fs::hard_link(&own, path));
     let removed = fs::remove_file(&own);
     outcome?;
@@ -180,8 +182,8 @@ pub enum Origin {
 }
 
 /// What the claim says. None where it is not there, or says nothing: the system went down before that was kept.
-pub fn look(folder: &Folder) -> Result<Option<Claimed>> {
-    let path = folder.claim();
+pub fn look(task_dir: &TaskDir) -> Result<Option<Claimed>> {
+    let path = task_dir.claim();
     let mut file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -193,7 +195,7 @@ pub fn look(folder: &Folder) -> Result<Option<Claimed>> {
     if text.iter().all(|byte| *byte == 0) {
         return Ok(None);
     }
-    let record: Record = folder::parse(&path, &text)?;
+    let record: Record = task_dir::parse(&path, &text)?;
     let own = FileId::of(&file).map_err(|source| cannot(&path, source))?;
     let origin = match record.file == Some(own) {
         true => Origin::Original,
@@ -219,21 +221,21 @@ pub enum IsHeld {
 
 #[cfg(test)]
 mod tests {
-    use super::{By, Folder, IsHeld, Origin, Record, look, named, take};
+    use super::{By, IsHeld, Origin, Record, TaskDir, look, named, take};
     use std::sync::Barrier;
 
     #[test]
     fn the_first_one_has_it_and_holds_it() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Folder::make(dir.path()).unwrap();
-        assert!(look(&folder).unwrap().is_none());
-        let held = take(&folder, By::Shim).unwrap().unwrap();
-        assert!(take(&folder, By::Interrupt).unwrap().is_none());
-        let seen = look(&folder).unwrap().unwrap();
+        let task_dir = TaskDir::make(dir.path()).unwrap();
+        assert!(look(&task_dir).unwrap().is_none());
+        let held = take(&task_dir, By::Shim).unwrap().unwrap();
+        assert!(take(&task_dir, By::Interrupt).unwrap().is_none());
+        let seen = look(&task_dir).unwrap().unwrap();
         assert_eq!((seen.record.by, seen.held), (By::Shim, IsHeld::Yes));
         drop(held);
-        assert!(take(&folder, By::Recovery).unwrap().is_none());
-        let seen = look(&folder).unwrap().unwrap();
+        assert!(take(&task_dir, By::Recovery).unwrap().is_none());
+        let seen = look(&task_dir).unwrap().unwrap();
         assert_eq!((seen.record.by, seen.held), (By::Shim, IsHeld::No));
         assert_eq!(seen.origin, Origin::Original);
     }
@@ -241,10 +243,10 @@ mod tests {
     #[test]
     fn a_copy_is_told_from_the_file_that_was_claimed() {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let folder = Folder::make(one.path()).unwrap();
-        let copy = Folder::make(other.path()).unwrap();
-        let held = take(&folder, By::Shim).unwrap();
-        std::fs::copy(folder.claim(), copy.claim()).unwrap();
+        let task_dir = TaskDir::make(one.path()).unwrap();
+        let copy = TaskDir::make(other.path()).unwrap();
+        let held = take(&task_dir, By::Shim).unwrap();
+        std::fs::copy(task_dir.claim(), copy.claim()).unwrap();
         let seen = look(&copy).unwrap().unwrap();
         assert_eq!((seen.held, seen.origin), (IsHeld::No, Origin::Copy));
         drop(held);
@@ -254,12 +256,12 @@ mod tests {
     fn of_many_at_once_one_has_it() {
         for _ in 0..200 {
             let dir = tempfile::tempdir().unwrap();
-            let folder = Folder::make(dir.path()).unwrap();
+            let task_dir = TaskDir::make(dir.path()).unwrap();
             let ready = Barrier::new(4);
             let one = |by| {
                 ready.wait();
-                let held = take(&folder, by).unwrap();
-                let seen = look(&folder).unwrap().unwrap();
+                let held = take(&task_dir, by).unwrap();
+                let seen = look(&task_dir).unwrap().unwrap();
                 assert!(held.is_none() || seen.held == IsHeld::Yes);
                 (held.is_some().then_some(by), seen.record.by)
             };
@@ -278,10 +280,10 @@ mod tests {
     #[test]
     fn it_works_without_files_that_have_no_name() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Folder::make(dir.path()).unwrap();
+        let task_dir = TaskDir::make(dir.path()).unwrap();
         let record = Record::new(By::Shim).unwrap();
-        let held = named(&folder, &folder.claim(), &record).unwrap();
-        let again = named(&folder, &folder.claim(), &record).unwrap_err();
+        let held = named(&task_dir, &task_dir.claim(), &record).unwrap();
+        let again = named(&task_dir, &task_dir.claim(), &record).unwrap_err();
         assert_eq!(again.kind(), std::io::ErrorKind::AlreadyExists);
         let names = std::fs::read_dir(dir.path()).unwrap().count();
         assert_eq!(names, 1, "nothing else is left behind");

@@ -1,6 +1,6 @@
 //! Tasks: process trees that outlive whoever had them started, each under a [`shim`](crate::shim).
 //!
-//! All that is known about a task is in its folder, which the caller chooses:
+//! All that is known about a task is in its directory, which the caller chooses:
 //!
 //! - `claim`: whoever wins it decides whether the task runs. The shim holds it locked for its life.
 //! - `running`: who the shim and the program are.
@@ -10,11 +10,11 @@
 
 mod claim;
 mod find;
-mod folder;
 mod order;
 mod record;
 mod start;
 mod sweep;
+mod task_dir;
 mod wait;
 
 pub use find::{Found, find, find_ended, withdraw};
@@ -25,8 +25,8 @@ pub use wait::ended;
 
 pub(crate) use claim::{By, take};
 pub(crate) use find::is_shim_of;
-pub(crate) use folder::{Folder, cannot, create, write, write_for_good};
 pub(crate) use record::Running;
+pub(crate) use task_dir::{TaskDir, cannot, create, write, write_for_good};
 
 use crate::error::Result;
 use crate::identity::Identity;
@@ -37,13 +37,13 @@ use std::path::{Path, PathBuf};
 /// A task with a shim that runs, or did when this was made. Let go of, it runs on.
 #[derive(Clone, Debug)]
 pub struct Task {
-    folder: Folder,
+    task_dir: TaskDir,
     shim: Identity,
 }
 
 impl Task {
-    const fn new(folder: Folder, shim: Identity) -> Self {
-        Self { folder, shim }
+    const fn new(task_dir: TaskDir, shim: Identity) -> Self {
+        Self { task_dir, shim }
     }
 
     /// Asks everything that it started to end, and kills it after the order's grace. Asked once more,
@@ -65,7 +65,7 @@ impl Task {
             wait::ended(shim).await?;
             // Not in a thread of its own: to start one can fail, just when a task has run wild. It
             // blocks for a moment only if the shim was killed.
-            match find(self.folder.path(), None)? {
+            match find(self.task_dir.path(), None)? {
                 // Another shim had the claim before this one.
                 Found::Running(task) => shim = task.shim,
                 found => return Ok(found),
@@ -74,17 +74,17 @@ impl Task {
     }
 
     pub fn dir(&self) -> &Path {
-        self.folder.path()
+        self.task_dir.path()
     }
 
     /// Where its output is; nothing is there before it is started.
     pub fn output_path(&self) -> PathBuf {
-        self.folder.output()
+        self.task_dir.output()
     }
 
     /// Where its standard error is, if that is kept apart.
     pub fn errors_path(&self) -> PathBuf {
-        self.folder.errors()
+        self.task_dir.errors()
     }
 
     pub const fn shim(&self) -> Identity {

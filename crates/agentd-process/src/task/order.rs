@@ -35,7 +35,7 @@ pub struct Order {
     /// Secrets: wherever one is in the output, a mark is written instead. One of less than 8 bytes is
     /// not looked for: it would hit too much else.
     pub redact: Vec<String>,
-    /// The lab's folder, where whoever orders it is in the lab: see [`failpoint`](crate::failpoint).
+    /// The lab's directory, where whoever orders it is in the lab: see [`failpoint`](crate::failpoint).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<PathBuf>,
     pub limits: Limits,

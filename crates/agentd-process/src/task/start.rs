@@ -1,9 +1,9 @@
 //! Starting a task: its shim is, and gets the order.
 
-use super::folder::Folder;
 use super::order::Order;
+use super::task_dir::TaskDir;
 use super::{Task, wait};
-use crate::births;
+use crate::children;
 use crate::error::{Error, Result};
 use crate::failpoint;
 use crate::identity::Identity;
@@ -17,7 +17,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::Sender;
 
 /// What to run as a shim: something that calls [`run_if_asked`](crate::shim::run_if_asked). The
-/// task's folder is added as the last argument.
+/// task's directory is added as the last argument.
 #[derive(Clone, Debug)]
 pub struct ShimProgram {
     pub program: PathBuf,
@@ -34,7 +34,7 @@ impl Default for ShimProgram {
     }
 }
 
-/// Starts a shim in a task's folder and hands it the order. Does not wait for what comes of it.
+/// Starts a shim in a task's directory and hands it the order. Does not wait for what comes of it.
 ///
 /// The shim inherits nothing, and outlives us. It is reaped if it ends before we do; that needs a
 /// tokio runtime with IO. After an error, or when this is let go of half way, nothing has been
@@ -44,17 +44,17 @@ pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task
     let order = serde_json::to_vec(order).map_err(|error| Error::BadOrder {
         why: error.to_string(),
     })?;
-    let folder = Folder::make(dir)?;
+    let task_dir = TaskDir::make(dir)?;
     let (theirs, ours) = io::pipe().map_err(no_pipe)?;
     let mut ours = Sender::from_owned_fd(OwnedFd::from(ours)).map_err(no_pipe)?;
-    let identity = spawn(shim, &folder, theirs)?;
+    let identity = spawn(shim, &task_dir, theirs)?;
     wait::reap(identity)?;
     // Without its end the order is not whole, and the shim does nothing with it.
     let handed = ours.write_all(&order).await;
     drop(ours);
     failpoint::hit("after", "hand");
     match handed {
-        Ok(()) => Ok(Task::new(folder, identity)),
+        Ok(()) => Ok(Task::new(task_dir, identity)),
         Err(source) => Err(Error::CannotHand {
             shim: identity,
             source,
@@ -63,17 +63,17 @@ pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task
 }
 
 /// Not as [`Start`](crate::Start) does it: it would lead a group, and so could not make a session.
-fn spawn(shim: &ShimProgram, folder: &Folder, stdin: io::PipeReader) -> Result<Identity> {
+fn spawn(shim: &ShimProgram, task_dir: &TaskDir, stdin: io::PipeReader) -> Result<Identity> {
     let mut command = Command::new(&shim.program);
     command
         .args(&shim.args)
-        .arg(folder.path())
+        .arg(task_dir.path())
         .env_clear()
         .current_dir("/")
         .stdin(stdin)
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let mut child = births::spawn(&mut command).map_err(|source| Error::CannotStart {
+    let mut child = children::spawn(&mut command).map_err(|source| Error::CannotStart {
         program: shim.program.clone(),
         source,
     })?;
@@ -81,7 +81,7 @@ fn spawn(shim: &ShimProgram, folder: &Folder, stdin: io::PipeReader) -> Result<I
     Identity::of(child.id()).inspect_err(|_| {
         // It never gets its order, and is not left as a zombie.
         drop(child.kill());
-        drop(births::bury(child.id(), || child.wait()));
+        drop(children::on_exit(child.id(), || child.wait()));
     })
 }
 

@@ -1,8 +1,8 @@
 //! Ending what is left of a task whose shim was killed.
 
 use super::claim::{self, IsHeld};
-use super::folder::{self, Folder};
 use super::record::Running;
+use super::task_dir::{self, TaskDir};
 use crate::cgroup::Cgroup;
 use crate::error::Result;
 use crate::identity::Identity;
@@ -17,9 +17,9 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Kills whoever is in the task's cgroup, in the session of its shim or in the group of its program,
 /// and everybody below. What left all of these before the shim was killed is not found: where no
 /// cgroup can be made, a program that makes its own session and gives up its parents can do that.
-pub fn sweep(folder: &Folder, shim: Identity) -> Result<()> {
-    wait_for_the_lock(folder)?;
-    let running: Option<Running> = folder::read(&folder.running())?;
+pub fn sweep(task_dir: &TaskDir, shim: Identity) -> Result<()> {
+    wait_for_the_lock(task_dir)?;
+    let running: Option<Running> = task_dir::read(&task_dir.running())?;
     let running = running.filter(|running| running.shim == shim);
     let path = running
         .as_ref()
@@ -36,10 +36,10 @@ pub fn sweep(folder: &Folder, shim: Identity) -> Result<()> {
     Ok(())
 }
 
-fn wait_for_the_lock(folder: &Folder) -> Result<()> {
+fn wait_for_the_lock(task_dir: &TaskDir) -> Result<()> {
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
-        let claimed = claim::look(folder)?;
+        let claimed = claim::look(task_dir)?;
         if claimed.is_none_or(|claimed| claimed.held == IsHeld::No) {
             break;
         }

@@ -1,6 +1,6 @@
 //! Waiting for a process, as its parent or not.
 
-use crate::births;
+use crate::children;
 use crate::error::{Error, Result};
 use crate::identity::Identity;
 use crate::signal;
@@ -29,7 +29,7 @@ pub fn reap(child: Identity) -> Result<()> {
         if readable(child, &handle).await.is_ok() {
             // Whoever reaped it before us has done our work.
             let shim = WaitId::PidFd(handle.get_ref().as_fd());
-            let _ = births::bury(child.pid, || waitid(shim, WaitIdOptions::EXITED));
+            let _ = children::on_exit(child.pid, || waitid(shim, WaitIdOptions::EXITED));
         }
     });
     Ok(())

@@ -1,6 +1,6 @@
 //! A task outlives whoever had it started, and is found by the next one.
 
-use crate::stage::{Stage, script, shim_program};
+use crate::fixture::{Fixture, script, shim_program};
 use agentd_process::task::{self, Found};
 use agentd_process::{Child, Delivery, Signal, Start, kill_tree, signal};
 use std::ffi::OsString;
@@ -10,68 +10,68 @@ use std::time::Duration;
 pub const ARGUMENT: &str = "--start-a-task";
 const SCRIPT: &str = "echo $$; : >ready; while ! [ -e go ]; do sleep 0.01; done; exit 8";
 
-/// Starts a task in the folder it is told, and waits to be killed.
+/// Starts a task in the directory it is told, and waits to be killed.
 pub fn start_if_asked(args: Vec<OsString>) {
     let [_, _, dir, cwd] = args.as_slice() else {
         return;
     };
     let (dir, cwd) = (PathBuf::from(dir), PathBuf::from(cwd));
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let order = script(SCRIPT, &cwd);
     let program = shim_program();
     let start = task::start(&program, &dir, &order);
-    stage.runtime.block_on(start).unwrap();
+    fixture.runtime.block_on(start).unwrap();
     loop {
         std::thread::park();
     }
 }
 
-fn starter(stage: &Stage) -> Child {
+fn starter(fixture: &Fixture) -> Child {
     let mut starter = Start::new(std::env::current_exe().unwrap());
     let args = ["--exact", "starter_child", "--nocapture", "--", ARGUMENT];
     starter.args = args.map(Into::into).into();
-    starter.args.push(stage.dir().into());
-    starter.args.push(stage.cwd().into());
+    starter.args.push(fixture.dir().into());
+    starter.args.push(fixture.cwd().into());
     let starter = starter.spawn().unwrap();
-    stage.knows(starter.identity());
-    stage.wait_for("ready");
+    fixture.knows(starter.identity());
+    fixture.wait_for("ready");
     starter
 }
 
 /// The task goes on, and its end is told to us who did not start it.
-fn adopt(stage: &Stage) {
-    let Found::Running(task) = task::find(&stage.dir(), None).unwrap() else {
+fn adopt(fixture: &Fixture) {
+    let Found::Running(task) = task::find(&fixture.dir(), None).unwrap() else {
         panic!("it runs");
     };
-    stage.knows(task.shim());
-    assert!(!stage.alive().is_empty());
-    std::fs::write(stage.cwd().join("go"), "").unwrap();
-    let exit = stage.exit(&task);
+    fixture.knows(task.shim());
+    assert!(!fixture.alive().is_empty());
+    std::fs::write(fixture.cwd().join("go"), "").unwrap();
+    let exit = fixture.exit(&task);
     assert_eq!((exit.code, exit.stopped), (Some(8), false));
-    stage.assert_nobody_is_left();
+    fixture.assert_nobody_is_left();
 }
 
 #[test]
 fn a_task_whose_starter_was_killed_is_adopted() {
-    let stage = Stage::new();
-    let mut starter = starter(&stage);
+    let fixture = Fixture::new();
+    let mut starter = starter(&fixture);
     let delivery = signal(starter.identity(), Signal::KILL).unwrap();
     assert_eq!(delivery, Delivery::Sent);
     starter.wait().unwrap();
-    adopt(&stage);
+    adopt(&fixture);
 }
 
 #[test]
 fn a_task_is_not_ended_with_the_tree_of_its_starter() {
-    let stage = Stage::new();
-    let mut starter = starter(&stage);
+    let fixture = Fixture::new();
+    let mut starter = starter(&fixture);
     kill_tree(starter.identity(), Duration::ZERO).unwrap();
     starter.wait().unwrap();
-    let Found::Running(task) = task::find(&stage.dir(), None).unwrap() else {
+    let Found::Running(task) = task::find(&fixture.dir(), None).unwrap() else {
         panic!("it runs");
     };
-    let alive = stage.alive();
+    let alive = fixture.alive();
     kill_tree(task.shim(), Duration::ZERO).unwrap();
     assert!(alive.iter().any(|one| one.is_alive().unwrap()));
-    adopt(&stage);
+    adopt(&fixture);
 }

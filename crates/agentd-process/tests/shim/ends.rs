@@ -1,6 +1,6 @@
 //! How tasks end, and what is told about it.
 
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 use agentd_process::task::{self, Exit, Found, Limits};
 use agentd_process::{Delivery, Error, Identity, Signal, boot_id};
 use std::fs;
@@ -19,8 +19,8 @@ fn plain(exit: Exit) -> Exit {
 #[test]
 fn a_code_is_told() {
     for code in [0, 1, 7, 255] {
-        let stage = Stage::new();
-        let (exit, output) = stage.run(&stage.script(&format!("echo hi; exit {code}")));
+        let fixture = Fixture::new();
+        let (exit, output) = fixture.run(&fixture.script(&format!("echo hi; exit {code}")));
         let expected = Exit {
             code: Some(code),
             output_bytes: 3,
@@ -32,8 +32,8 @@ fn a_code_is_told() {
 
 #[test]
 fn a_signal_is_told() {
-    let stage = Stage::new();
-    let (exit, _) = stage.run(&stage.script("kill -9 $$"));
+    let fixture = Fixture::new();
+    let (exit, _) = fixture.run(&fixture.script("kill -9 $$"));
     let expected = Exit {
         signal: Some(9),
         ..Exit::default()
@@ -43,11 +43,11 @@ fn a_signal_is_told() {
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
-    let stage = Stage::new();
-    let mut order = stage.script("");
+    let fixture = Fixture::new();
+    let mut order = fixture.script("");
     order.program = "/nowhere/at/all".into();
-    let task = stage.start(&order);
-    let exit = stage.exit(&task);
+    let task = fixture.start(&order);
+    let exit = fixture.exit(&task);
     assert_eq!((exit.code, exit.signal), (None, None));
     let error = exit.error.unwrap();
     assert!(
@@ -58,71 +58,71 @@ fn a_program_that_is_not_there_is_named() {
 
 #[test]
 fn an_order_with_a_relative_path_is_refused() {
-    let stage = Stage::new();
-    let mut order = stage.script("");
+    let fixture = Fixture::new();
+    let mut order = fixture.script("");
     order.program = "sh".into();
-    let (program, dir) = (crate::stage::shim_program(), stage.dir());
+    let (program, dir) = (crate::fixture::shim_program(), fixture.dir());
     let start = task::start(&program, &dir, &order);
-    let error = stage.runtime.block_on(start).unwrap_err();
+    let error = fixture.runtime.block_on(start).unwrap_err();
     assert!(matches!(error, Error::BadOrder { .. }), "{error}");
-    assert!(!stage.dir().exists());
+    assert!(!fixture.dir().exists());
 }
 
 #[test]
 fn the_time_is_limited() {
-    let stage = Stage::new();
-    let mut order = stage.script("echo begun; exec sleep 1000");
+    let fixture = Fixture::new();
+    let mut order = fixture.script("echo begun; exec sleep 1000");
     order.time_limit_ms = Some(100);
-    let (exit, output) = stage.run(&order);
+    let (exit, output) = fixture.run(&order);
     assert!(exit.timed_out && !exit.stopped);
     assert_eq!((exit.signal, output.as_str()), (Some(15), "begun\n"));
     assert!((100..20_000).contains(&exit.duration_ms), "{exit:?}");
-    stage.assert_nobody_is_left();
+    fixture.assert_nobody_is_left();
 }
 
 #[test]
 fn a_stop_is_told_and_the_program_may_end_in_its_own_way() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let order =
-        stage.script("trap 'echo bye; exit 3' TERM; : >ready; while :; do sleep 0.01; done");
-    let task = stage.start(&order);
-    stage.wait_for("ready");
+        fixture.script("trap 'echo bye; exit 3' TERM; : >ready; while :; do sleep 0.01; done");
+    let task = fixture.start(&order);
+    fixture.wait_for("ready");
     assert!(matches!(
-        task::find(&stage.dir(), None).unwrap(),
+        task::find(&fixture.dir(), None).unwrap(),
         Found::Running(_)
     ));
     assert_eq!(task.stop().unwrap(), Delivery::Sent);
-    let exit = stage.exit(&task);
+    let exit = fixture.exit(&task);
     assert!(exit.stopped && !exit.timed_out);
     assert_eq!(exit.code, Some(3));
     let output = fs::read_to_string(task.output_path()).unwrap();
     assert!(output.ends_with("bye\n"), "{output}");
-    stage.assert_nobody_is_left();
+    fixture.assert_nobody_is_left();
 }
 
 #[test]
 fn one_stop_does_not_cut_the_grace_short() {
-    let stage = Stage::new();
-    let mut order = stage.script(
+    let fixture = Fixture::new();
+    let mut order = fixture.script(
         "trap ': >asked; while ! [ -e go ]; do sleep 0.01; done; exit 3' TERM; \
          while :; do sleep 0.01; done",
     );
     order.time_limit_ms = Some(50);
-    let task = stage.start(&order);
-    stage.wait_for("asked");
+    let task = fixture.start(&order);
+    fixture.wait_for("asked");
     assert_eq!(task.stop().unwrap(), Delivery::Sent);
-    fs::write(stage.cwd().join("go"), "").unwrap();
-    let exit = stage.exit(&task);
+    fs::write(fixture.cwd().join("go"), "").unwrap();
+    let exit = fixture.exit(&task);
     assert_eq!((exit.code, exit.timed_out), (Some(3), true));
 }
 
 #[test]
 fn the_environment_and_the_input_are_what_was_ordered() {
-    let stage = Stage::new();
-    let mut order = stage.script("");
+    let fixture = Fixture::new();
+    let mut order = fixture.script("");
     order.program = "/usr/bin/env".into();
     order.args = vec![];
-    let (_, output) = stage.run(&order);
+    let (_, output) = fixture.run(&order);
     let mut lines: Vec<&str> = output.lines().collect();
     lines.sort_unstable();
     let expected: Vec<String> = order
@@ -132,24 +132,24 @@ fn the_environment_and_the_input_are_what_was_ordered() {
         .collect();
     assert_eq!(lines, expected);
 
-    let stage = Stage::new();
-    let mut order = stage.script("cat; pwd");
+    let fixture = Fixture::new();
+    let mut order = fixture.script("cat; pwd");
     order.stdin = Some("line\n".repeat(50_000));
-    let (exit, output) = stage.run(&order);
+    let (exit, output) = fixture.run(&order);
     assert_eq!(exit.code, Some(0));
-    let expected = format!("{}{}\n", "line\n".repeat(50_000), stage.cwd().display());
+    let expected = format!("{}{}\n", "line\n".repeat(50_000), fixture.cwd().display());
     assert!(output == expected, "{}", output.len());
 
-    let stage = Stage::new();
-    let (exit, output) = stage.run(&stage.script("cat"));
+    let fixture = Fixture::new();
+    let (exit, output) = fixture.run(&fixture.script("cat"));
     assert_eq!((exit.code, output.as_str()), (Some(0), ""));
 }
 
 #[test]
 fn signals_are_not_inherited_as_ignored() {
-    let stage = Stage::new();
-    let order = stage.script("grep -E '^Sig(Ign|Blk)' /proc/self/status");
-    let (_, output) = stage.run(&order);
+    let fixture = Fixture::new();
+    let order = fixture.script("grep -E '^Sig(Ign|Blk)' /proc/self/status");
+    let (_, output) = fixture.run(&order);
     for line in output.lines() {
         let (_, mask) = line.split_once(':').unwrap();
         let mask = u64::from_str_radix(mask.trim(), 16).unwrap();
@@ -169,27 +169,27 @@ fn signals_are_not_inherited_as_ignored() {
 
 #[test]
 fn open_files_are_limited() {
-    let stage = Stage::new();
-    let mut order = stage.script("ulimit -n");
+    let fixture = Fixture::new();
+    let mut order = fixture.script("ulimit -n");
     order.limits = Limits {
         open_files: Some(37),
         ..Limits::default()
     };
-    let (_, output) = stage.run(&order);
+    let (_, output) = fixture.run(&order);
     assert_eq!(output, "37\n");
 }
 
 #[test]
 fn memory_is_limited() {
-    let stage = Stage::new();
-    let mut order = stage.script("ulimit -d; : >ready; while ! [ -e go ]; do sleep 0.01; done");
+    let fixture = Fixture::new();
+    let mut order = fixture.script("ulimit -d; : >ready; while ! [ -e go ]; do sleep 0.01; done");
     order.limits.memory_bytes = Some(64 << 20);
-    let task = stage.start(&order);
-    stage.wait_for("ready");
-    let cgroup = stage.running()["cgroup"].as_str().map(PathBuf::from);
+    let task = fixture.start(&order);
+    fixture.wait_for("ready");
+    let cgroup = fixture.running()["cgroup"].as_str().map(PathBuf::from);
     let together = cgroup.and_then(|path| fs::read_to_string(path.join("memory.max")).ok());
-    fs::write(stage.cwd().join("go"), "").unwrap();
-    stage.exit(&task);
+    fs::write(fixture.cwd().join("go"), "").unwrap();
+    fixture.exit(&task);
     match together {
         Some(limit) => assert_eq!(limit.trim(), (64 << 20).to_string()),
         None => assert_eq!(fs::read_to_string(task.output_path()).unwrap(), "65536\n"),
@@ -198,105 +198,105 @@ fn memory_is_limited() {
 
 #[test]
 fn numbers_that_no_clock_can_hold_are_no_limit() {
-    let stage = Stage::new();
-    let mut order = stage.script("(sleep 1000 &); exit 1");
+    let fixture = Fixture::new();
+    let mut order = fixture.script("(sleep 1000 &); exit 1");
     (order.time_limit_ms, order.grace_ms) = (Some(u64::MAX), u64::MAX);
     order.output_limit_bytes = u64::MAX;
-    let (exit, _) = stage.run(&order);
+    let (exit, _) = fixture.run(&order);
     assert_eq!((exit.code, exit.timed_out), (Some(1), false));
 }
 
 #[test]
-fn no_zombie_is_left_and_the_folder_is_for_us_alone() {
-    let stage = Stage::new();
-    let task = stage.start(&stage.script("sleep 0 & exit 0"));
-    stage.exit(&task);
+fn no_zombie_is_left_and_the_directory_is_for_us_alone() {
+    let fixture = Fixture::new();
+    let task = fixture.start(&fixture.script("sleep 0 & exit 0"));
+    fixture.exit(&task);
     let shim = task.shim();
-    crate::stage::wait_until("the shim is reaped", || {
+    crate::fixture::wait_until("the shim is reaped", || {
         matches!(Identity::of(shim.pid), Err(Error::NoSuchProcess { .. }))
     });
     let mode = |name| {
-        let path = stage.dir().join(name);
+        let path = fixture.dir().join(name);
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     };
     assert_eq!(mode(""), 0o700);
     for name in ["claim", "running", "output", "exit"] {
         assert_eq!(mode(name), 0o600, "{name}");
     }
-    assert_eq!(fs::read_dir(stage.dir()).unwrap().count(), 4);
+    assert_eq!(fs::read_dir(fixture.dir()).unwrap().count(), 4);
 }
 
 #[test]
 fn a_task_of_another_boot_is_unknown_unless_it_says_how_it_ended() {
-    let stage = Stage::new();
-    let found = task::find(&stage.dir(), Some("another")).unwrap();
+    let fixture = Fixture::new();
+    let found = task::find(&fixture.dir(), Some("another")).unwrap();
     assert!(matches!(found, Found::Unknown), "{found:?}");
 
-    let stage = Stage::new();
-    let task = stage.start(&stage.script(": >ready; sleep 1000"));
-    stage.wait_for("ready");
+    let fixture = Fixture::new();
+    let task = fixture.start(&fixture.script(": >ready; sleep 1000"));
+    fixture.wait_for("ready");
     let boot = boot_id().unwrap();
-    let found = task::find(&stage.dir(), Some(&boot)).unwrap();
+    let found = task::find(&fixture.dir(), Some(&boot)).unwrap();
     assert!(matches!(found, Found::Running(_)), "{found:?}");
-    let found = task::find(&stage.dir(), Some("another")).unwrap();
+    let found = task::find(&fixture.dir(), Some("another")).unwrap();
     assert!(matches!(found, Found::Unknown), "{found:?}");
     assert!(
         task.shim().is_alive().unwrap(),
         "nobody is ended by a pid of another boot"
     );
     assert_eq!(task.kill().unwrap(), Delivery::Sent);
-    stage.exit(&task);
-    let found = task::find(&stage.dir(), Some("another")).unwrap();
+    fixture.exit(&task);
+    let found = task::find(&fixture.dir(), Some("another")).unwrap();
     assert!(matches!(found, Found::Ended(_)), "{found:?}");
 }
 
 #[test]
 fn a_claim_that_was_lost_with_the_system_is_unknown() {
-    let stage = Stage::new();
-    fs::create_dir(stage.dir()).unwrap();
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.dir()).unwrap();
     for text in ["", "\0\0\0"] {
-        fs::write(stage.dir().join("claim"), text).unwrap();
-        let found = task::find(&stage.dir(), None).unwrap();
+        fs::write(fixture.dir().join("claim"), text).unwrap();
+        let found = task::find(&fixture.dir(), None).unwrap();
         assert!(matches!(found, Found::Unknown), "{found:?}");
     }
-    fs::write(stage.dir().join("claim"), "{").unwrap();
-    let error = task::find(&stage.dir(), None).unwrap_err();
+    fs::write(fixture.dir().join("claim"), "{").unwrap();
+    let error = task::find(&fixture.dir(), None).unwrap_err();
     assert!(matches!(error, Error::BadRecord { .. }), "{error}");
 }
 
 #[test]
 fn a_claim_of_another_boot_is_not_taken_for_a_living_one() {
-    let stage = Stage::new();
-    fs::create_dir(stage.dir()).unwrap();
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.dir()).unwrap();
     let me = Identity::current().unwrap();
     let claim = format!(
         r#"{{"by":"shim","pid":{},"start_ticks":{},"boot":"another"}}"#,
         me.pid, me.start_ticks
     );
-    fs::write(stage.dir().join("claim"), claim).unwrap();
-    let found = task::find(&stage.dir(), None).unwrap();
+    fs::write(fixture.dir().join("claim"), claim).unwrap();
+    let found = task::find(&fixture.dir(), None).unwrap();
     assert!(matches!(found, Found::Unknown), "{found:?}");
 }
 
 #[test]
 fn a_task_that_cannot_stop_in_time_is_killed_and_a_second_stop_does_not_wait() {
     for hurry in [false, true] {
-        let stage = Stage::new();
-        let mut order = stage.script("trap '' TERM; : >ready; while :; do sleep 0.01; done");
+        let fixture = Fixture::new();
+        let mut order = fixture.script("trap '' TERM; : >ready; while :; do sleep 0.01; done");
         order.grace_ms = if hurry { 600_000 } else { 50 };
-        let task = stage.start(&order);
-        stage.wait_for("ready");
+        let task = fixture.start(&order);
+        fixture.wait_for("ready");
         assert_eq!(task.stop().unwrap(), Delivery::Sent);
         if hurry {
             // Two that come at once may be one: until it is over.
-            crate::stage::wait_until("the second stop", || {
+            crate::fixture::wait_until("the second stop", || {
                 let _ = task.stop().unwrap();
-                stage.dir().join("exit").exists()
+                fixture.dir().join("exit").exists()
             });
         }
-        let exit = stage.exit(&task);
+        let exit = fixture.exit(&task);
         assert_eq!((exit.stopped, exit.signal), (true, Some(9)));
-        assert!(Duration::from_millis(exit.duration_ms) < crate::stage::PATIENCE);
-        stage.assert_nobody_is_left();
+        assert!(Duration::from_millis(exit.duration_ms) < crate::fixture::PATIENCE);
+        fixture.assert_nobody_is_left();
     }
 }

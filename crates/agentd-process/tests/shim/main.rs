@@ -8,11 +8,11 @@
 
 mod adoption;
 mod ends;
+mod fixture;
 mod output;
 mod phases;
 mod race;
 mod secrets;
-mod stage;
 mod trees;
 
 use std::ffi::OsString;

@@ -1,12 +1,12 @@
 //! What a task writes, and how much of it is kept.
 
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
 #[test]
 fn both_streams_are_kept_in_order() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let text = "i=0; while [ $i -lt 200 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done";
-    let (exit, output) = stage.run(&stage.script(text));
+    let (exit, output) = fixture.run(&fixture.script(text));
     let expected: String = (0..200).map(|i| format!("out {i}\nerr {i}\n")).collect();
     assert_eq!(output, expected);
     assert_eq!(exit.output_bytes, expected.len() as u64);
@@ -15,10 +15,10 @@ fn both_streams_are_kept_in_order() {
 
 #[test]
 fn what_is_too_much_is_counted_and_dropped() {
-    let stage = Stage::new();
-    let mut order = stage.script("head -c 3000000 /dev/zero | tr '\\0' x; echo end >&2; exit 5");
+    let fixture = Fixture::new();
+    let mut order = fixture.script("head -c 3000000 /dev/zero | tr '\\0' x; echo end >&2; exit 5");
     order.output_limit_bytes = 1000;
-    let (exit, output) = stage.run(&order);
+    let (exit, output) = fixture.run(&order);
     assert_eq!(output, "x".repeat(1000));
     assert_eq!(exit.code, Some(5), "it was neither blocked nor broken");
     assert_eq!(exit.output_bytes, 1000);
@@ -27,10 +27,10 @@ fn what_is_too_much_is_counted_and_dropped() {
 
 #[test]
 fn nothing_is_kept_where_nothing_may_be() {
-    let stage = Stage::new();
-    let mut order = stage.script("echo hello");
+    let fixture = Fixture::new();
+    let mut order = fixture.script("echo hello");
     order.output_limit_bytes = 0;
-    let (exit, output) = stage.run(&order);
+    let (exit, output) = fixture.run(&order);
     assert_eq!(
         (output.as_str(), exit.output_bytes, exit.dropped_bytes),
         ("", 0, 6)
@@ -39,36 +39,36 @@ fn nothing_is_kept_where_nothing_may_be() {
 
 #[test]
 fn output_can_be_read_while_the_task_runs() {
-    let stage = Stage::new();
-    let mut order = stage.script("printf 'Continue? '; while ! [ -e go ]; do sleep 0.01; done");
+    let fixture = Fixture::new();
+    let mut order = fixture.script("printf 'Continue? '; while ! [ -e go ]; do sleep 0.01; done");
     order.redact = vec!["hunter2hunter2".into()];
-    let task = stage.start(&order);
-    crate::stage::wait_until("the question", || {
+    let task = fixture.start(&order);
+    crate::fixture::wait_until("the question", || {
         std::fs::read(task.output_path()).is_ok_and(|it| it == b"Continue? ")
     });
-    std::fs::write(stage.cwd().join("go"), "").unwrap();
-    assert_eq!(stage.exit(&task).code, Some(0));
+    std::fs::write(fixture.cwd().join("go"), "").unwrap();
+    assert_eq!(fixture.exit(&task).code, Some(0));
 }
 
 #[test]
 fn closed_streams_do_not_end_a_task() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let order =
-        stage.script("exec >&- 2>&-; : >ready; while ! [ -e go ]; do sleep 0.01; done; exit 4");
-    let task = stage.start(&order);
-    stage.wait_for("ready");
-    std::fs::write(stage.cwd().join("go"), "").unwrap();
-    assert_eq!(stage.exit(&task).code, Some(4));
+        fixture.script("exec >&- 2>&-; : >ready; while ! [ -e go ]; do sleep 0.01; done; exit 4");
+    let task = fixture.start(&order);
+    fixture.wait_for("ready");
+    std::fs::write(fixture.cwd().join("go"), "").unwrap();
+    assert_eq!(fixture.exit(&task).code, Some(4));
 }
 
 #[test]
 fn the_streams_are_kept_apart_where_the_order_says_so() {
-    let stage = Stage::new();
-    let mut order = stage.script("echo out; echo err >&2; echo more");
+    let fixture = Fixture::new();
+    let mut order = fixture.script("echo out; echo err >&2; echo more");
     order.errors_apart = true;
-    let (exit, output) = stage.run(&order);
+    let (exit, output) = fixture.run(&order);
     assert_eq!(output, "out\nmore\n");
     assert_eq!(exit.output_bytes, output.len() as u64);
-    let errors = std::fs::read_to_string(stage.dir().join("errors")).unwrap();
+    let errors = std::fs::read_to_string(fixture.dir().join("errors")).unwrap();
     assert_eq!(errors, "err\n");
 }

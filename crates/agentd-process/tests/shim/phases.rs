@@ -1,83 +1,86 @@
 //! A shim that is killed in each phase of its life, and what can be said about its task then.
 
-use crate::stage::{Stage, wait_until};
+use crate::fixture::{Fixture, wait_until};
 use agentd_process::task::{self, Found, Task};
 use agentd_process::{Delivery, Signal, signal};
 
 /// Runs a task up to that place in its shim's life, and kills the shim there.
-fn killed_at(stage: &Stage, place: &str, text: &str) -> Task {
-    let task = stage.start(&stage.held(place, stage.script(text)));
-    stage.wait_for_hold();
+fn killed_at(fixture: &Fixture, place: &str, text: &str) -> Task {
+    let task = fixture.start(&fixture.held(place, fixture.script(text)));
+    fixture.wait_for_hold();
     assert_eq!(signal(task.shim(), Signal::KILL).unwrap(), Delivery::Sent);
     task
 }
 
 #[test]
 fn before_the_claim_it_was_never_started() {
-    let stage = Stage::new();
-    let task = killed_at(&stage, "after-order", ": >ran");
-    let found = stage.found(&task);
+    let fixture = Fixture::new();
+    let task = killed_at(&fixture, "after-order", ": >ran");
+    let found = fixture.found(&task);
     assert!(matches!(found, Found::NeverStarted), "{found:?}");
-    let again = task::find(&stage.dir(), None).unwrap();
+    let again = task::find(&fixture.dir(), None).unwrap();
     assert!(matches!(again, Found::NeverStarted), "{again:?}");
-    assert!(!stage.cwd().join("ran").exists());
+    assert!(!fixture.cwd().join("ran").exists());
 }
 
 #[test]
 fn after_the_claim_nobody_knows() {
-    let stage = Stage::new();
-    let task = killed_at(&stage, "after-claim.shim", ": >ran");
-    for found in [stage.found(&task), task::find(&stage.dir(), None).unwrap()] {
+    let fixture = Fixture::new();
+    let task = killed_at(&fixture, "after-claim.shim", ": >ran");
+    for found in [
+        fixture.found(&task),
+        task::find(&fixture.dir(), None).unwrap(),
+    ] {
         assert!(matches!(found, Found::Unknown), "{found:?}");
     }
-    assert!(!stage.cwd().join("ran").exists());
+    assert!(!fixture.cwd().join("ran").exists());
 }
 
 #[test]
 fn after_the_start_what_is_left_is_ended() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let text = "trap '' TERM; sleep 1000 & setsid sleep 1000 & : >ready; sleep 1000";
-    let task = stage.start(&stage.held("after-start", stage.script(text)));
-    stage.wait_for("ready");
-    stage.wait_for_hold();
+    let task = fixture.start(&fixture.held("after-start", fixture.script(text)));
+    fixture.wait_for("ready");
+    fixture.wait_for_hold();
     assert_eq!(signal(task.shim(), Signal::KILL).unwrap(), Delivery::Sent);
-    let found = stage.found(&task);
+    let found = fixture.found(&task);
     assert!(matches!(found, Found::Unknown), "{found:?}");
-    stage.assert_nobody_is_left();
-    let again = task::find(&stage.dir(), None).unwrap();
+    fixture.assert_nobody_is_left();
+    let again = task::find(&fixture.dir(), None).unwrap();
     assert!(matches!(again, Found::Unknown), "{again:?}");
 }
 
 #[test]
 fn after_the_start_a_cgroup_finds_even_those_who_left_all_else() {
-    let stage = Stage::new();
-    let order = stage.script("(setsid sh -c '(sleep 1000 &)' &); : >ready; sleep 1000");
-    let task = stage.start(&stage.held("after-start", order));
-    stage.wait_for("ready");
-    stage.wait_for_hold();
-    let has_cgroup = stage.running()["cgroup"].is_string();
+    let fixture = Fixture::new();
+    let order = fixture.script("(setsid sh -c '(sleep 1000 &)' &); : >ready; sleep 1000");
+    let task = fixture.start(&fixture.held("after-start", order));
+    fixture.wait_for("ready");
+    fixture.wait_for_hold();
+    let has_cgroup = fixture.running()["cgroup"].is_string();
     assert_eq!(signal(task.shim(), Signal::KILL).unwrap(), Delivery::Sent);
-    let found = stage.found(&task);
+    let found = fixture.found(&task);
     assert!(matches!(found, Found::Unknown), "{found:?}");
     if has_cgroup {
-        stage.assert_nobody_is_left();
+        fixture.assert_nobody_is_left();
     }
 }
 
 #[test]
 fn before_the_exit_file_nobody_knows() {
-    let stage = Stage::new();
-    let task = killed_at(&stage, "before-write-task.exit", ": >ran");
-    let found = stage.found(&task);
+    let fixture = Fixture::new();
+    let task = killed_at(&fixture, "before-write-task.exit", ": >ran");
+    let found = fixture.found(&task);
     assert!(matches!(found, Found::Unknown), "{found:?}");
-    assert!(stage.cwd().join("ran").exists());
+    assert!(fixture.cwd().join("ran").exists());
 }
 
 #[test]
 fn after_the_exit_file_all_is_known() {
-    let stage = Stage::new();
-    let task = killed_at(&stage, "after-rename-task.exit", "exit 9");
-    let exit = stage.exit(&task);
+    let fixture = Fixture::new();
+    let task = killed_at(&fixture, "after-rename-task.exit", "exit 9");
+    let exit = fixture.exit(&task);
     assert_eq!(exit.code, Some(9));
 }
 
@@ -93,11 +96,11 @@ fn a_shim_goes_on_when_it_is_told_to() {
         "before-rename-task.exit",
         "after-rename-task.exit",
     ] {
-        let stage = Stage::new();
-        let task = stage.start(&stage.held(place, stage.script("exit 4")));
-        stage.wait_for_hold();
-        stage.release();
-        assert_eq!(stage.exit(&task).code, Some(4), "{place}");
+        let fixture = Fixture::new();
+        let task = fixture.start(&fixture.held(place, fixture.script("exit 4")));
+        fixture.wait_for_hold();
+        fixture.release();
+        assert_eq!(fixture.exit(&task).code, Some(4), "{place}");
     }
 }
 
@@ -122,55 +125,55 @@ fn wait_until_heard(task: &Task) {
 #[test]
 fn a_stop_before_the_start_is_heeded() {
     for (place, claimed) in [("after-order", false), ("after-claim.shim", true)] {
-        let stage = Stage::new();
-        let task = stage.start(&stage.held(place, stage.script(": >ran")));
-        stage.wait_for_hold();
+        let fixture = Fixture::new();
+        let task = fixture.start(&fixture.held(place, fixture.script(": >ran")));
+        fixture.wait_for_hold();
         assert_eq!(task.stop().unwrap(), Delivery::Sent);
         wait_until_heard(&task);
-        stage.release();
-        match stage.found(&task) {
+        fixture.release();
+        match fixture.found(&task) {
             Found::NeverStarted => assert!(!claimed),
             Found::Ended(exit) => assert!(claimed && exit.stopped && exit.code.is_none()),
             other => panic!("{other:?}"),
         }
-        assert!(!stage.cwd().join("ran").exists());
+        assert!(!fixture.cwd().join("ran").exists());
     }
 }
 
 #[test]
 fn half_an_order_starts_nothing() {
-    let stage = Stage::new();
-    let order = serde_json::to_string(&stage.script(": >ran")).unwrap();
-    let program = crate::stage::shim_program();
+    let fixture = Fixture::new();
+    let order = serde_json::to_string(&fixture.script(": >ran")).unwrap();
+    let program = crate::fixture::shim_program();
     for text in [&order[..order.len() - 1], ""] {
-        let input = stage.cwd().join("half");
+        let input = fixture.cwd().join("half");
         std::fs::write(&input, text).unwrap();
         let status = std::process::Command::new(&program.program)
             .args(&program.args)
-            .arg(stage.dir())
+            .arg(fixture.dir())
             .stdin(std::fs::File::open(&input).unwrap())
             .stdout(std::process::Stdio::null())
             .status()
             .unwrap();
         assert_eq!(status.code(), Some(2));
     }
-    let found = task::find(&stage.dir(), None).unwrap();
+    let found = task::find(&fixture.dir(), None).unwrap();
     assert!(matches!(found, Found::NeverStarted), "{found:?}");
-    assert!(!stage.cwd().join("ran").exists());
+    assert!(!fixture.cwd().join("ran").exists());
 }
 
 /// The lab's switches are refused where the task is not the lab's.
 #[test]
 fn outside_the_lab_a_shim_with_a_plan_starts_nothing() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let elsewhere = tempfile::tempdir().unwrap();
     agentd_process::failpoint::plan::Plan::default()
         .write(elsewhere.path())
         .unwrap();
-    let mut order = stage.script(": >ran");
+    let mut order = fixture.script(": >ran");
     order.lab = Some(elsewhere.path().to_owned());
-    let task = stage.start(&order);
-    let found = stage.found(&task);
+    let task = fixture.start(&order);
+    let found = fixture.found(&task);
     assert!(matches!(found, Found::NeverStarted), "{found:?}");
-    assert!(!stage.cwd().join("ran").exists());
+    assert!(!fixture.cwd().join("ran").exists());
 }

@@ -1,6 +1,6 @@
 //! Start against recovery and interrupt: exactly one of them wins.
 
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 use agentd_process::task::{self, Found};
 use std::fs;
 use std::time::Instant;
@@ -9,24 +9,24 @@ const ROUNDS: u32 = 300;
 
 #[test]
 fn either_it_runs_or_it_is_said_not_to() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     // About how long a shim takes to have the claim.
     let begin = Instant::now();
-    let task = stage.start_in(&stage.cwd().join("first"), &stage.script(""));
-    crate::stage::wait_until("the claim", || task.dir().join("claim").exists());
+    let task = fixture.start_in(&fixture.cwd().join("first"), &fixture.script(""));
+    crate::fixture::wait_until("the claim", || task.dir().join("claim").exists());
     let usual = begin.elapsed();
-    stage.exit(&task);
+    fixture.exit(&task);
 
     // Longer after each time that it was not started, shorter after each time that it was: so it
     // stays around the moment that matters.
     let (mut wait, step) = (usual, usual / 20);
     let (mut won, mut lost) = (0, 0);
     for round in 0..ROUNDS {
-        let dir = stage.cwd().join(round.to_string());
-        let ran = stage.cwd().join(format!("ran-{round}"));
-        let order = stage.script(&format!("echo once >>ran-{round}"));
+        let dir = fixture.cwd().join(round.to_string());
+        let ran = fixture.cwd().join(format!("ran-{round}"));
+        let order = fixture.script(&format!("echo once >>ran-{round}"));
         let begin = Instant::now();
-        let task = stage.start_in(&dir, &order);
+        let task = fixture.start_in(&dir, &order);
         while begin.elapsed() < wait {
             std::hint::spin_loop();
         }
@@ -38,14 +38,14 @@ fn either_it_runs_or_it_is_said_not_to() {
             Found::NeverStarted => {
                 lost += 1;
                 wait += step;
-                let ended = stage.found(&task);
+                let ended = fixture.found(&task);
                 assert!(matches!(ended, Found::NeverStarted), "{ended:?}");
                 assert!(!ran.exists(), "round {round}: it ran");
             }
             Found::Running(_) | Found::Ended(_) => {
                 won += 1;
                 wait = wait.saturating_sub(step);
-                assert_eq!(stage.exit(&task).code, Some(0));
+                assert_eq!(fixture.exit(&task).code, Some(0));
                 assert_eq!(fs::read_to_string(&ran).unwrap(), "once\n");
             }
             Found::Unknown => panic!("round {round}: unknown"),
@@ -56,26 +56,26 @@ fn either_it_runs_or_it_is_said_not_to() {
 }
 
 #[test]
-fn of_two_starts_in_one_folder_one_runs() {
-    let stage = Stage::new();
-    let order = stage.script("echo once >>ran");
-    let tasks = [stage.start(&order), stage.start(&order)];
+fn of_two_starts_in_one_directory_one_runs() {
+    let fixture = Fixture::new();
+    let order = fixture.script("echo once >>ran");
+    let tasks = [fixture.start(&order), fixture.start(&order)];
     for task in &tasks {
-        assert_eq!(stage.exit(task).code, Some(0));
+        assert_eq!(fixture.exit(task).code, Some(0));
     }
     assert_eq!(
-        fs::read_to_string(stage.cwd().join("ran")).unwrap(),
+        fs::read_to_string(fixture.cwd().join("ran")).unwrap(),
         "once\n"
     );
 }
 
 #[test]
 fn what_was_taken_back_is_never_started() {
-    let stage = Stage::new();
-    let found = task::withdraw(&stage.dir()).unwrap();
+    let fixture = Fixture::new();
+    let found = task::withdraw(&fixture.dir()).unwrap();
     assert!(matches!(found, Found::NeverStarted), "{found:?}");
-    let task = stage.start(&stage.script(": >ran"));
-    let found = stage.found(&task);
+    let task = fixture.start(&fixture.script(": >ran"));
+    let found = fixture.found(&task);
     assert!(matches!(found, Found::NeverStarted), "{found:?}");
-    assert!(!stage.cwd().join("ran").exists());
+    assert!(!fixture.cwd().join("ran").exists());
 }

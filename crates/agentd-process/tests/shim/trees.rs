@@ -1,40 +1,40 @@
 //! Everything that a task started ends with it.
 
-use crate::stage::{Stage, script, wait_until};
+use crate::fixture::{Fixture, script, wait_until};
 use agentd_process::task::{self, Order};
 use agentd_process::{Delivery, Exit, Identity, Signal, Start, kill_tree};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Stops it once it is ready, with a grace that only the stubborn feel.
-fn stopped(stage: &Stage, text: &str) -> task::Exit {
+fn stopped(fixture: &Fixture, text: &str) -> task::Exit {
     let order = Order {
         grace_ms: 200,
-        ..stage.script(text)
+        ..fixture.script(text)
     };
-    let task = stage.start(&order);
-    stage.wait_for("ready");
-    assert!(!stage.alive().is_empty());
+    let task = fixture.start(&order);
+    fixture.wait_for("ready");
+    assert!(!fixture.alive().is_empty());
     assert_eq!(task.stop().unwrap(), Delivery::Sent);
-    let exit = stage.exit(&task);
+    let exit = fixture.exit(&task);
     assert!(exit.stopped, "{exit:?}");
-    stage.assert_nobody_is_left();
+    fixture.assert_nobody_is_left();
     exit
 }
 
 #[test]
 fn those_who_do_not_listen_are_killed() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let deaf = "trap '' TERM HUP INT; while :; do sleep 0.05; done";
-    let exit = stopped(&stage, &format!("({deaf}) & ({deaf}) & : >ready; {deaf}"));
+    let exit = stopped(&fixture, &format!("({deaf}) & ({deaf}) & : >ready; {deaf}"));
     assert_eq!(exit.signal, Some(9));
 }
 
 #[test]
 fn those_who_leave_group_session_and_parents_are_found() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     stopped(
-        &stage,
+        &fixture,
         "setsid sleep 1000 & (setsid sh -c 'sleep 1000 & sleep 1000 &' &) ; \
          (trap '' TERM; setsid sh -c 'trap \"\" TERM; : >ready; while :; do sleep 0.05; done' &); \
          sleep 1000",
@@ -43,9 +43,9 @@ fn those_who_leave_group_session_and_parents_are_found() {
 
 #[test]
 fn those_who_are_stopped_are_found() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     stopped(
-        &stage,
+        &fixture,
         "sleep 1000 & kill -STOP $!; \
          sh -c 'trap \"\" TERM; : >deaf; while :; do kill -STOP $$; done' & \
          while ! [ -e deaf ]; do sleep 0.01; done; : >ready; sleep 1000",
@@ -53,98 +53,98 @@ fn those_who_are_stopped_are_found() {
 }
 
 /// Kills it once it is ready.
-fn killed(stage: &Stage, order: &Order) {
-    let task = stage.start(order);
-    stage.wait_for("ready");
+fn killed(fixture: &Fixture, order: &Order) {
+    let task = fixture.start(order);
+    fixture.wait_for("ready");
     assert_eq!(task.kill().unwrap(), Delivery::Sent);
-    assert!(stage.exit(&task).stopped);
-    stage.assert_nobody_is_left();
+    assert!(fixture.exit(&task).stopped);
+    fixture.assert_nobody_is_left();
 }
 
 #[test]
 fn those_who_hand_on_to_others_all_the_time_are_found() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     // Each one is deaf, starts the next one in another session, and ends; 60 times at most.
     let text = "trap '' TERM; [ $N -gt 60 ] && exit; [ $N -eq 3 ] && : >ready; \
                 N=$((N+1)) setsid sh -c \"$SELF\" & sleep 0.02";
-    let mut order = stage.script(r#"sh -c "$SELF" & sh -c "$SELF" & sleep 1000"#);
+    let mut order = fixture.script(r#"sh -c "$SELF" & sh -c "$SELF" & sleep 1000"#);
     order.env.insert("SELF".into(), text.into());
     order.env.insert("N".into(), "0".into());
-    killed(&stage, &order);
+    killed(&fixture, &order);
 }
 
 #[test]
 fn those_who_become_more_and_more_are_found() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     // Each one starts two more, at most 127 in all; the program itself ends.
     let text = "trap '' TERM; [ $N -eq 4 ] && : >ready; [ $N -eq 6 ] && exec sleep 1000; \
                 N=$((N+1)) sh -c \"$SELF\" & N=$((N+1)) sh -c \"$SELF\" & exit 0";
-    let mut order = stage.script(r#"sh -c "$SELF" & exit 0"#);
+    let mut order = fixture.script(r#"sh -c "$SELF" & exit 0"#);
     order.env.insert("SELF".into(), text.into());
     order.env.insert("N".into(), "0".into());
     order.foreground = false;
-    killed(&stage, &order);
+    killed(&fixture, &order);
 }
 
 #[test]
 fn what_a_foreground_task_leaves_behind_is_ended_at_once() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let (exit, output) =
-        stage.run(&stage.script("setsid sleep 1000 & sleep 1000 & echo done; exit 2"));
+        fixture.run(&fixture.script("setsid sleep 1000 & sleep 1000 & echo done; exit 2"));
     assert_eq!((exit.code, output.as_str()), (Some(2), "done\n"));
     assert!(!exit.stopped && !exit.timed_out, "{exit:?}");
     assert!(exit.duration_ms < 20_000, "far below the grace: {exit:?}");
-    stage.assert_nobody_is_left();
+    fixture.assert_nobody_is_left();
 }
 
 #[test]
 fn a_background_task_is_over_when_all_of_it_is() {
-    let stage = Stage::new();
-    let mut order = stage.script(
+    let fixture = Fixture::new();
+    let mut order = fixture.script(
         "(setsid sh -c ': >ready; while ! [ -e go ]; do sleep 0.01; done; echo late' &); \
          echo early; exit 6",
     );
     order.foreground = false;
-    let task = stage.start(&order);
-    stage.wait_for("ready");
+    let task = fixture.start(&order);
+    fixture.wait_for("ready");
     wait_until("the program ends", || {
-        let leader = serde_json::from_value::<Identity>(stage.running()["leader"].clone());
+        let leader = serde_json::from_value::<Identity>(fixture.running()["leader"].clone());
         leader.is_ok_and(|leader| !leader.is_alive().unwrap())
     });
     assert!(task.shim().is_alive().unwrap());
-    assert!(!stage.alive().is_empty());
-    std::fs::write(stage.cwd().join("go"), "").unwrap();
-    let exit = stage.exit(&task);
+    assert!(!fixture.alive().is_empty());
+    std::fs::write(fixture.cwd().join("go"), "").unwrap();
+    let exit = fixture.exit(&task);
     assert_eq!((exit.code, exit.stopped), (Some(6), false));
     assert_eq!(
         std::fs::read_to_string(task.output_path()).unwrap(),
         "early\nlate\n"
     );
-    stage.assert_nobody_is_left();
+    fixture.assert_nobody_is_left();
 }
 
 #[test]
 fn a_background_task_can_be_stopped_after_its_program_ended() {
-    let stage = Stage::new();
-    let mut order = stage.script("(setsid sleep 1000 &); : >ready");
+    let fixture = Fixture::new();
+    let mut order = fixture.script("(setsid sleep 1000 &); : >ready");
     order.foreground = false;
-    let task = stage.start(&order);
-    stage.wait_for("ready");
+    let task = fixture.start(&order);
+    fixture.wait_for("ready");
     assert_eq!(task.stop().unwrap(), Delivery::Sent);
-    let exit = stage.exit(&task);
+    let exit = fixture.exit(&task);
     assert!(exit.stopped, "{exit:?}");
-    stage.assert_nobody_is_left();
+    fixture.assert_nobody_is_left();
 }
 
 #[test]
 fn a_task_within_a_task_ends_with_it() {
-    let stage = Stage::new();
-    let inner = stage.cwd().join("inner");
+    let fixture = Fixture::new();
+    let inner = fixture.cwd().join("inner");
     std::fs::create_dir(&inner).unwrap();
     // It has the outer one's mark, so that it is looked for too.
-    let order = script(": >ready; sleep 1000", stage.cwd());
+    let order = script(": >ready; sleep 1000", fixture.cwd());
     std::fs::write(
-        stage.cwd().join("order"),
+        fixture.cwd().join("order"),
         serde_json::to_vec(&order).unwrap(),
     )
     .unwrap();
@@ -154,13 +154,13 @@ fn a_task_within_a_task_ends_with_it() {
         exe.display(),
         inner.display()
     );
-    stopped(&stage, &text);
+    stopped(&fixture, &text);
 }
 
 #[test]
 fn a_tree_without_a_shim_is_ended() {
-    let stage = Stage::new();
-    let order = stage.script(
+    let fixture = Fixture::new();
+    let order = fixture.script(
         "trap '' TERM; setsid sleep 1000 & sleep 1000 & (trap '' TERM; sleep 1000; sleep 1000) & \
          (setsid sh -c 'sleep 1000; :') & : >ready; while :; do sleep 0.05; done",
     );
@@ -170,12 +170,12 @@ fn a_tree_without_a_shim_is_ended() {
     start.env = env.map(|(name, it)| (name.into(), it.into())).collect();
     start.cwd = Some(order.cwd);
     let mut root = start.spawn().unwrap();
-    stage.wait_for("ready");
+    fixture.wait_for("ready");
     let grace = Duration::from_millis(100);
     let begin = Instant::now();
     kill_tree(root.identity(), grace).unwrap();
     assert!(begin.elapsed() >= grace, "it had its grace");
-    stage.assert_nobody_is_left();
+    fixture.assert_nobody_is_left();
     assert_eq!(root.wait().unwrap(), Exit::Signal(Signal::KILL.as_raw()));
     // Nobody is there any more.
     kill_tree(root.identity(), Duration::MAX).unwrap();
@@ -183,15 +183,15 @@ fn a_tree_without_a_shim_is_ended() {
 
 #[test]
 fn the_cgroup_of_a_task_goes_with_it() {
-    let stage = Stage::new();
-    let task = stage.start(&stage.script(": >ready; sleep 1000 & sleep 1000"));
-    stage.wait_for("ready");
-    wait_until("the program", || stage.running()["leader"].is_object());
-    let running = stage.running();
+    let fixture = Fixture::new();
+    let task = fixture.start(&fixture.script(": >ready; sleep 1000 & sleep 1000"));
+    fixture.wait_for("ready");
+    wait_until("the program", || fixture.running()["leader"].is_object());
+    let running = fixture.running();
     // Not every system lets us make one.
     let path = running["cgroup"].as_str().map(PathBuf::from);
     assert!(path.as_ref().is_none_or(|path| path.is_dir()));
     assert_eq!(task.kill().unwrap(), Delivery::Sent);
-    stage.exit(&task);
+    fixture.exit(&task);
     assert!(!path.is_some_and(|path| path.exists()));
 }

@@ -1,7 +1,7 @@
 //! Hooks around a call: asked before it is prepared, and heard when it has ended.
 
 use super::{Driver, Happening, Hooks, Tools};
-use agentd_core::hook::{Decision, Fire, HookEvent, Occasion, Verdict};
+use agentd_core::hook::{Decision, HookEvent, HookInput, HookInvocation, Verdict};
 use agentd_core::id::TurnId;
 use agentd_core::message::{Arguments, Block, CallOutcome, ToolCall};
 use agentd_core::turn::{Consent, Finished, Prepared};
@@ -18,15 +18,15 @@ impl Driver {
         Some((Arc::clone(self.hooks.as_ref()?), turn))
     }
 
-    pub(super) fn fire(&self, fire: Fire) {
+    pub(super) fn invoke(&self, invocation: HookInvocation) {
         let Some(hooks) = self.hooks.clone() else {
             return;
         };
         let happened = self.happened.clone();
         tokio::spawn(async move {
-            let id = fire.id;
-            let verdict = hooks.fire(fire).await;
-            let _gone = happened.send(Happening::Fired(id, verdict));
+            let id = invocation.id;
+            let verdict = hooks.invoke(invocation).await;
+            let _gone = happened.send(Happening::HooksAnswered(id, verdict));
         });
     }
 }
@@ -42,11 +42,11 @@ pub(super) async fn prepare(
     let Some((hooks, turn)) = around.filter(|_| consent == Consent::NotAsked) else {
         return (tools.prepare(&call, consent).await, None);
     };
-    let fire = |event, call: &ToolCall| {
-        let occasion = Occasion::before_call(event, call);
-        Fire::of_call(turn, &call.id, occasion)
+    let invocation = |event, call: &ToolCall| {
+        let hook_input = HookInput::before_call(event, call);
+        HookInvocation::of_call(turn, &call.id, hook_input)
     };
-    let before = hooks.fire(fire(HookEvent::PreToolUse, &call)).await;
+    let before = hooks.invoke(invocation(HookEvent::PreToolUse, &call)).await;
     if before.is_no() || before.stop.is_some() {
         return (refused(&before), before.stop);
     }
@@ -67,7 +67,9 @@ pub(super) async fn prepare(
         Prepared::Ask(why) => why,
         _ => "a hook asks".to_owned(),
     };
-    let asked = hooks.fire(fire(HookEvent::PermissionRequest, &call)).await;
+    let asked = hooks
+        .invoke(invocation(HookEvent::PermissionRequest, &call))
+        .await;
     revise(&mut call, &asked);
     match asked.decision {
         Decision::Deny => (refused(&asked), asked.stop),
@@ -107,14 +109,14 @@ pub(super) async fn finish(
     let mut halt = None;
     if let Some((hooks, turn)) = around {
         let ms = begin.map(|begin| u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX));
-        let occasion = Occasion::after_call(&call, finished.outcome, &finished.blocks, ms);
-        let fire = Fire::of_call(turn, &call.id, occasion);
+        let hook_input = HookInput::after_call(&call, finished.outcome, &finished.blocks, ms);
+        let invocation = HookInvocation::of_call(turn, &call.id, hook_input);
         if finished.outcome == CallOutcome::Interrupted {
-            tokio::spawn(async move { hooks.fire(fire).await });
+            tokio::spawn(async move { hooks.invoke(invocation).await });
         } else {
             tokio::select! {
                 biased;
-                verdict = hooks.fire(fire) => halt = heard(&mut finished, verdict),
+                verdict = hooks.invoke(invocation) => halt = heard(&mut finished, verdict),
                 _ = cancelled.wait_for(|cancelled| *cancelled) => {}
             }
         }

@@ -3,7 +3,7 @@
 
 mod backoff;
 mod hooks;
-mod mutants;
+mod injected_bugs;
 mod request;
 mod seams;
 mod tools;
@@ -18,7 +18,7 @@ use crate::provider::Provider;
 use agentd_core::draft::Delta;
 use agentd_core::event::{Body, Event, IncarnationEnded, NewEvent, TaskExit};
 use agentd_core::hook::Verdict;
-use agentd_core::id::{CallId, FireId, TaskId, TryId};
+use agentd_core::id::{CallId, InvocationId, TaskId, TryId};
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
 use agentd_core::wire::stream::End;
@@ -66,7 +66,7 @@ enum Happening {
     Finished(CallId, Finished),
     TaskEnded(TaskId, TaskExit, String),
     BackoffOver,
-    Fired(FireId, Verdict),
+    HooksAnswered(InvocationId, Verdict),
     /// A hook wants the turn to end, for this reason.
     Halt(String),
 }
@@ -136,8 +136,8 @@ impl Driver {
             if let Some(ended) = self.ended {
                 return Ok(ended);
             }
-            if self.draining && self.is_quiet() {
-                self.rest().await?;
+            if self.draining && self.is_idle() {
+                self.end_incarnation().await?;
                 return Ok(Ended::Idle);
             }
             let flush_at = self.in_flight.as_ref().and_then(InFlight::flush_at);
@@ -171,7 +171,7 @@ impl Driver {
         )
     }
 
-    fn is_quiet(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.in_flight.is_none()
             && self.preparing == 0
             && self.calls.is_empty()
@@ -221,7 +221,9 @@ impl Driver {
             Happening::TaskEnded(task, exit, text) => {
                 self.step(Input::TaskEnded { task, exit, text });
             }
-            Happening::Fired(id, verdict) => self.step(Input::Fired { id, verdict }),
+            Happening::HooksAnswered(id, verdict) => {
+                self.step(Input::HooksAnswered { id, verdict })
+            }
             Happening::Halt(reason) => self.step(Input::Halt(reason)),
             Happening::BackoffOver => {
                 self.waiting = None;
@@ -261,7 +263,7 @@ impl Driver {
                 self.run_tool(call, started);
             }
             Effect::CancelTool { call } => self.cancel_tool(&call),
-            Effect::Fire { fire } => self.fire(*fire),
+            Effect::InvokeHooks { invocation } => self.invoke(*invocation),
             Effect::Backoff {
                 failures,
                 at_least_ms,
@@ -275,7 +277,7 @@ impl Driver {
             }
             Effect::Reload { .. } => self.ended = Some(Ended::Reload),
             Effect::Stopped => {
-                self.rest().await?;
+                self.end_incarnation().await?;
                 self.ended = Some(Ended::Stopped);
             }
         }
@@ -283,7 +285,7 @@ impl Driver {
     }
 
     /// Says that this process ends by itself: whoever comes next comes after no crash.
-    async fn rest(&mut self) -> Result<(), JournalError> {
+    async fn end_incarnation(&mut self) -> Result<(), JournalError> {
         let agent = self.machine.agent();
         let Some(conversation) = agent.tree.current() else {
             return Ok(());
@@ -296,13 +298,13 @@ impl Driver {
             body: IncarnationEnded { incarnation }.into(),
         };
         self.append(vec![ended], None).await?;
-        self.settled();
+        self.checkpoint();
         Ok(())
     }
 
-    fn settled(&mut self) {
+    fn checkpoint(&mut self) {
         let (agent, window) = (self.machine.agent(), self.machine.window());
-        (self.observer)(Observed::Settled(agent, window));
+        (self.observer)(Observed::Checkpoint(agent, window));
     }
 
     /// Makes the events durable; then they are shown and fed back.
@@ -311,15 +313,15 @@ impl Driver {
         events: Vec<NewEvent>,
         ends: Option<TryId>,
     ) -> Result<Vec<Event>, JournalError> {
-        let (events, unkept) = mutants::of(events);
+        let (events, unkept) = injected_bugs::of(events);
         let mut events = self.journal.append(events, ends).await?;
-        mutants::pretend(&mut events, unkept);
+        injected_bugs::pretend(&mut events, unkept);
         for event in &events {
             (self.observer)(Observed::Event(event));
         }
         self.feed(events.clone());
         if events.iter().any(ends_turn) {
-            self.settled();
+            self.checkpoint();
         }
         Ok(events)
     }

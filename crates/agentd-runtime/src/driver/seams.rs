@@ -2,7 +2,7 @@
 
 use agentd_core::draft::Delta;
 use agentd_core::event::{Event, NewEvent, TaskExit};
-use agentd_core::hook::{Fire, Verdict};
+use agentd_core::hook::{HookInvocation, Verdict};
 use agentd_core::id::{BootId, ConversationId, TaskId, TryId, TurnId};
 use agentd_core::link::Order;
 use agentd_core::message::ToolCall;
@@ -101,7 +101,7 @@ pub trait Tools: Send + Sync + 'static {
 #[async_trait]
 pub trait Hooks: Send + Sync + 'static {
     /// What they have written to the journal has arrived before this returns.
-    async fn fire(&self, fire: Fire) -> Verdict;
+    async fn invoke(&self, invocation: HookInvocation) -> Verdict;
 }
 
 /// Something that is on disk by now.
@@ -110,7 +110,7 @@ pub enum Observed<'a> {
     Delta(TryId, &'a Delta),
     /// The agent with all events folded that were observed so far: after the end of each turn, and when the
     /// driver ends.
-    Settled(&'a AgentState, &'a Window),
+    Checkpoint(&'a AgentState, &'a Window),
 }
 
 /// Is shown everything once it is durable.

@@ -1,7 +1,7 @@
 //! Calls and tasks that are under way.
 
 use super::{Driver, Happening, hooks};
-use agentd_core::hook::{Fire, Occasion};
+use agentd_core::hook::{HookInput, HookInvocation};
 use agentd_core::id::{BootId, CallId, TaskId};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover;
@@ -70,9 +70,9 @@ impl Driver {
             return;
         };
         let blocks = [Block::text(recover::UNKNOWN)];
-        let occasion = Occasion::after_call(call, CallOutcome::Unknown, &blocks, None);
-        let fire = Fire::of_call(turn, &call.id, occasion);
-        tokio::spawn(async move { hooks.fire(fire).await });
+        let hook_input = HookInput::after_call(call, CallOutcome::Unknown, &blocks, None);
+        let invocation = HookInvocation::of_call(turn, &call.id, hook_input);
+        tokio::spawn(async move { hooks.invoke(invocation).await });
     }
 
     pub(super) fn cancel_tool(&self, call: &CallId) {

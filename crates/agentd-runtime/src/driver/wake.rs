@@ -111,7 +111,7 @@ impl Driver {
             (parts.observer)(Observed::Event(event));
         }
         if events.iter().any(super::ends_turn) {
-            (parts.observer)(Observed::Settled(&folded.state, &folded.window));
+            (parts.observer)(Observed::Checkpoint(&folded.state, &folded.window));
         }
         let tasks: Vec<_> = folded
             .state

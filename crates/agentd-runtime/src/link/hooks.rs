@@ -2,7 +2,7 @@
 
 use super::Ask;
 use crate::driver::Hooks;
-use agentd_core::hook::{Fire, Verdict};
+use agentd_core::hook::{HookInvocation, Verdict};
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
@@ -18,10 +18,10 @@ impl LinkHooks {
 
 #[async_trait]
 impl Hooks for LinkHooks {
-    async fn fire(&self, fire: Fire) -> Verdict {
-        let event = fire.occasion.event;
+    async fn invoke(&self, invocation: HookInvocation) -> Verdict {
+        let event = invocation.hook_input.event;
         let (tell, told) = oneshot::channel();
-        let asked = self.asks.send(Ask::Fire(Box::new(fire), tell));
+        let asked = self.asks.send(Ask::InvokeHooks(Box::new(invocation), tell));
         match (asked, told.await) {
             (Ok(()), Ok(verdict)) => verdict,
             // The link has ended, and this process with it.

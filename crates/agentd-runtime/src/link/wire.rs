@@ -2,7 +2,7 @@
 
 use super::{Ask, Heard, Options};
 use agentd_core::hook::Verdict;
-use agentd_core::id::FireId;
+use agentd_core::id::InvocationId;
 use agentd_core::link::{Answer, Did, Down, MAX_FRAME, Runtime, Up};
 use agentd_process::failpoint;
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -31,7 +31,7 @@ struct Wire {
     /// Who waits for which answer.
     asking: BTreeMap<u64, oneshot::Sender<Answer>>,
     /// Who waits for what hooks say.
-    firing: HashMap<FireId, Vec<oneshot::Sender<Verdict>>>,
+    invoked: HashMap<InvocationId, Vec<oneshot::Sender<Verdict>>>,
 }
 
 pub async fn run(
@@ -40,12 +40,12 @@ pub async fn run(
     heard: mpsc::UnboundedSender<Heard>,
 ) {
     let link = Runtime::new(options.agent, options.runtime, options.secret.clone());
-    let (asking, firing) = (BTreeMap::new(), HashMap::new());
+    let (asking, invoked) = (BTreeMap::new(), HashMap::new());
     let mut wire = Wire {
         link,
         heard,
         asking,
-        firing,
+        invoked,
     };
     let mut alone_since = Instant::now();
     loop {
@@ -61,7 +61,7 @@ pub async fn run(
         }
         let home = options.socket.parent();
         let why = if home.is_some_and(|home| !home.is_dir()) {
-            "the folder that the agent lives in is gone"
+            "the directory that the agent lives in is gone"
         } else if alone_since.elapsed() > options.orphan {
             "no daemon has come for too long"
         } else {
@@ -118,9 +118,9 @@ impl Wire {
                         self.asking.insert(n, reply);
                         did
                     }
-                    Some(Ask::Fire(fire, tell)) => {
-                        self.firing.entry(fire.id).or_default().push(tell);
-                        self.link.fire(*fire)
+                    Some(Ask::InvokeHooks(invocation, tell)) => {
+                        self.invoked.entry(invocation.id).or_default().push(tell);
+                        self.link.invoke(*invocation)
                     }
                     Some(Ask::Keys(keys)) => self.link.keys(keys),
                     None => return Over::Done,
@@ -145,8 +145,8 @@ impl Wire {
                 Did::Arrived(events) => Heard::Arrived(events),
                 Did::Appended => Heard::Appended,
                 Did::Drafted => Heard::Drafted,
-                Did::Fired(id, verdict) => {
-                    for tell in self.firing.remove(&id).unwrap_or_default() {
+                Did::HooksAnswered(id, verdict) => {
+                    for tell in self.invoked.remove(&id).unwrap_or_default() {
                         let _nobody_waits = tell.send(verdict.clone());
                     }
                     continue;

@@ -47,7 +47,7 @@ impl Http {
             .read_timeout(options.silence)
             .default_headers(address::headers(&options)?)
             // A key must not follow a redirect to somebody else.
-            .redirect(match failpoint::mutant("provider_redirects") {
+            .redirect(match failpoint::injected_bug("provider_redirects") {
                 true => reqwest::redirect::Policy::limited(5),
                 false => reqwest::redirect::Policy::none(),
             })
@@ -72,7 +72,7 @@ impl Http {
     }
 
     pub fn redact(&mut self, secrets: &Secrets) {
-        if failpoint::mutant("errors_unredacted") {
+        if failpoint::injected_bug("errors_unredacted") {
             self.options.secrets = Secrets::default();
             return;
         }

@@ -5,17 +5,17 @@
 
 use super::arguments;
 use super::blocking::Cancelled;
-use super::desk::{CallOf, Desk};
+use super::context::{CallOf, ToolContext};
 use super::failure::{Failure, said};
 use super::tool::{AnyTool, Traits, Work};
 use agentd_core::approval::Ruling;
 use agentd_core::event::{SubagentOutcome, ToolStarted};
 use agentd_core::id::CallId;
-use agentd_core::kin::{self, Report};
 use agentd_core::link::{Answer, Question};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::permission::Subject;
 use agentd_core::recover::CallFact;
+use agentd_core::subagents::{self, Report};
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::usage::Spent;
 use async_trait::async_trait;
@@ -31,7 +31,7 @@ const TRAITS: Traits = Traits {
 };
 
 /// How long a subagent may take to end once it was told to. It is on record, and ends in any case.
-const DISMISSAL: Duration = Duration::from_secs(10);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The kinds of subagents that the agent may start, and what they are for.
 #[derive(Clone, Debug, Default)]
@@ -91,22 +91,22 @@ impl Agent {
     }
 
     fn read(&self, call: &ToolCall) -> Result<Arguments, Failure> {
-        arguments::read(kin::TOOL, &self.parameters(), &call.arguments)
+        arguments::read(subagents::TOOL, &self.parameters(), &call.arguments)
     }
 
-    fn check(&self, desk: &Desk, call: &ToolCall) -> Result<Ruling, Failure> {
+    fn check(&self, context: &ToolContext, call: &ToolCall) -> Result<Ruling, Failure> {
         let arguments = self.read(call)?;
         if arguments.prompt.trim().is_empty() {
             return Err(Failure::new("`prompt` must say what it is to do."));
         }
-        if desk.asking.is_none() {
+        if context.asking.is_none() {
             return Err(Failure::new(
                 "Subagents need the agentd daemon, and this agent runs without one.",
             ));
         }
         let subject = Subject::name(arguments.kind.unwrap_or_default());
-        Ok(desk.rule(&CallOf {
-            tool: kin::TOOL,
+        Ok(context.rule(&CallOf {
+            tool: subagents::TOOL,
             traits: TRAITS,
             subjects: &[subject],
             leaves_sandbox: false,
@@ -117,7 +117,7 @@ impl Agent {
 #[async_trait]
 impl AnyTool for Agent {
     fn name(&self) -> &'static str {
-        kin::TOOL
+        subagents::TOOL
     }
 
     fn traits(&self) -> Traits {
@@ -126,8 +126,8 @@ impl AnyTool for Agent {
 
     fn declaration(&self) -> agentd_core::event::Tool {
         agentd_core::event::Tool {
-            name: kin::TOOL.to_owned(),
-            description: "Starts another agent that works on a task by itself, with the same folder and a \
+            name: subagents::TOOL.to_owned(),
+            description: "Starts another agent that works on a task by itself, with the same directory and a \
                           conversation of its own, and returns its last answer. Several calls in one reply \
                           work side by side."
                 .to_owned(),
@@ -135,8 +135,13 @@ impl AnyTool for Agent {
         }
     }
 
-    async fn prepare(&self, desk: &Arc<Desk>, call: &ToolCall, consent: Consent) -> Prepared {
-        match (self.check(desk, call), consent) {
+    async fn prepare(
+        &self,
+        context: &Arc<ToolContext>,
+        call: &ToolCall,
+        consent: Consent,
+    ) -> Prepared {
+        match (self.check(context, call), consent) {
             (Ok(Ruling::Refuse(text)), _) => Prepared::Refuse {
                 outcome: CallOutcome::Denied,
                 blocks: vec![Block::text(text)],
@@ -144,7 +149,7 @@ impl AnyTool for Agent {
             (Ok(Ruling::Ask(why)), Consent::NotAsked) => Prepared::Ask(why),
             (Ok(_), _) => Prepared::Run(ToolStarted {
                 call: call.id.clone(),
-                tool: kin::TOOL.to_owned(),
+                tool: subagents::TOOL.to_owned(),
                 task: None,
                 boot: None,
                 change: None,
@@ -159,22 +164,22 @@ impl AnyTool for Agent {
             Err(failure) => return failure.into(),
         };
         let ask = Ask {
-            desk: &work.desk,
+            context: &work.context,
             call: &work.call.id,
         };
         if cancelled.now() {
-            return ask.dismiss().await;
+            return ask.cancel().await;
         }
         tokio::select! {
             biased;
             finished = ask.work(arguments) => finished,
-            () = cancelled.wait() => ask.dismiss().await,
+            () = cancelled.wait() => ask.cancel().await,
         }
     }
 
     /// Whatever became of it, to make the call again finds out.
     async fn find(&self, work: Work) -> CallFact {
-        match work.desk.asking {
+        match work.context.asking {
             Some(_) => CallFact::Running,
             None => CallFact::Unknown,
         }
@@ -187,33 +192,33 @@ impl AnyTool for Agent {
 
 /// What is asked of the daemon for one call.
 struct Ask<'a> {
-    desk: &'a Desk,
+    context: &'a ToolContext,
     call: &'a CallId,
 }
 
 impl Ask<'_> {
     async fn ask(&self, question: Question) -> Option<Answer> {
-        self.desk.asking.as_ref()?.ask(question).await
+        self.context.asking.as_ref()?.ask(question).await
     }
 
     async fn work(&self, arguments: Arguments) -> Finished {
         let background = arguments.run_in_background.unwrap_or_default();
         let call = self.call.clone();
-        let hire = Question::Hire {
+        let spawn = Question::Spawn {
             call: call.clone(),
             kind: arguments.kind,
             prompt: arguments.prompt,
             background,
         };
-        match self.ask(hire).await {
-            Some(Answer::Hired { name }) if background => said(
+        match self.ask(spawn).await {
+            Some(Answer::Spawned { name }) if background => said(
                 CallOutcome::Ok,
                 format!(
                     "The subagent {name} works in the background. Its answer comes as a message when it \
                      has ended."
                 ),
             ),
-            Some(Answer::Hired { .. }) => match self.ask(Question::Await { call }).await {
+            Some(Answer::Spawned { .. }) => match self.ask(Question::Await { call }).await {
                 Some(answer) => ended(answer),
                 None => unknown(),
             },
@@ -225,10 +230,10 @@ impl Ask<'_> {
         }
     }
 
-    async fn dismiss(&self) -> Finished {
+    async fn cancel(&self) -> Finished {
         let call = self.call.clone();
-        let asked = self.ask(Question::Dismiss { call });
-        let answer = tokio::time::timeout(DISMISSAL, asked).await;
+        let asked = self.ask(Question::Cancel { call });
+        let answer = tokio::time::timeout(CANCEL_TIMEOUT, asked).await;
         let text = match answer {
             Ok(Some(Answer::Ended { name, text, .. })) => match text.trim() {
                 "" => format!("interrupted: the subagent {name} was stopped"),
@@ -262,7 +267,7 @@ fn ended(answer: Answer) -> Finished {
             return said(CallOutcome::Interrupted, "interrupted: nobody was started");
         }
         Answer::Refused { why } => return said(CallOutcome::Error, why),
-        Answer::Hired { .. } => return unknown(),
+        Answer::Spawned { .. } => return unknown(),
     };
     match report.outcome {
         SubagentOutcome::Completed if !report.text.trim().is_empty() => {
@@ -270,7 +275,7 @@ fn ended(answer: Answer) -> Finished {
         }
         SubagentOutcome::Completed => said(CallOutcome::Ok, "It has ended, and said nothing."),
         _ => {
-            let how = kin::how(&report);
+            let how = subagents::how(&report);
             said(CallOutcome::Error, format!("The subagent {name} {how}"))
         }
     }

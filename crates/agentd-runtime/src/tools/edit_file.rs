@@ -3,7 +3,7 @@
 mod find_text;
 
 use super::blocking::{self, Cancelled};
-use super::desk::Desk;
+use super::context::ToolContext;
 use super::escalate::{ESCALATE, escalation};
 use super::failure::{Failure, done};
 use super::output::number;
@@ -64,7 +64,7 @@ impl Tool for EditFile {
             "properties": {
                 "file_path": {
                     "type": "string",
-                    "description": "The file, from the working folder or from the root."
+                    "description": "The file, from the working directory or from the root."
                 },
                 "old_string": {"type": "string", "description": "The text that is there now."},
                 "new_string": {"type": "string", "description": "The text to put in its place."},
@@ -79,8 +79,8 @@ impl Tool for EditFile {
         })
     }
 
-    fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        paths::named(&desk.cwd, &arguments.file_path)
+    fn subjects(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        paths::named(&context.cwd, &arguments.file_path)
     }
 
     fn escalation(arguments: &Arguments) -> Option<&str> {
@@ -88,7 +88,7 @@ impl Tool for EditFile {
     }
 
     async fn prepare(
-        desk: &Arc<Desk>,
+        context: &Arc<ToolContext>,
         _call: &CallId,
         arguments: Arguments,
     ) -> Result<Start, Failure> {
@@ -99,11 +99,11 @@ impl Tool for EditFile {
                  has something else there. Take a text beside it."
             )));
         }
-        let desk = Arc::clone(desk);
+        let context = Arc::clone(context);
         let change = blocking::whole(move || {
             let leave = escalation(arguments.escalate.as_deref());
-            desk.within_of(leave, || {
-                let target = Target::of(&desk, &arguments.file_path)?;
+            context.within_of(leave, || {
+                let target = Target::of(&context, &arguments.file_path)?;
                 let content = content(&target)?;
                 let edited = arguments.edit().apply(&target.name, &content)?;
                 Ok(FileChange {
@@ -124,7 +124,7 @@ impl Tool for EditFile {
         }
         // Once begun it is done in a moment, and half of it cannot be left.
         let leave = escalation(job.arguments.escalate.as_deref());
-        match blocking::whole(move || job.desk.within_of(leave, || edit(&job))).await {
+        match blocking::whole(move || job.context.within_of(leave, || edit(&job))).await {
             Ok(result) => done(result),
             Err(failure) => failure.into(),
         }
@@ -136,7 +136,7 @@ impl Tool for EditFile {
             leave: escalation(job.arguments.escalate.as_deref()),
             path: job.arguments.file_path,
         };
-        replace::fact(job.desk, file, job.call, job.started.change, said).await
+        replace::fact(job.context, file, job.call, job.started.change, said).await
     }
 }
 
@@ -156,7 +156,7 @@ fn edit(job: &Job<Arguments>) -> Result<String, Failure> {
             "Its start was not recorded; nothing was written.",
         ));
     };
-    let target = Target::of(&job.desk, &job.arguments.file_path)?;
+    let target = Target::of(&job.context, &job.arguments.file_path)?;
     let content = content(&target)?;
     if Some(hash::of(content.as_bytes())) != change.before {
         return Err(target.changed());

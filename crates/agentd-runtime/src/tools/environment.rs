@@ -14,7 +14,7 @@ pub fn allowed_env(
     let mut all = BTreeMap::new();
     for (name, value) in own {
         if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
-            && (is_handed_on(name) || failpoint::mutant("env_handed_on"))
+            && (is_handed_on(name) || failpoint::injected_bug("env_handed_on"))
         {
             all.insert(name.to_owned(), value.to_owned());
         }

@@ -1,6 +1,6 @@
 //! Leaving the sandbox for one call, which the user is asked about.
 
-use super::desk::Escalation;
+use super::context::Escalation;
 
 /// The description of the argument, for the model.
 pub(super) const ESCALATE: &str = "Only if the call failed, or will fail, because of the sandbox: why it must write \

@@ -3,7 +3,7 @@
 mod reach;
 
 use super::blocking::{self, Cancelled};
-use super::desk::{CallOf, Desk};
+use super::context::{CallOf, ToolContext};
 use super::failure::{Failure, said};
 use super::output::{self, number};
 use super::tool::{Job, Tool, Traits};
@@ -62,7 +62,7 @@ impl Tool for FetchUrl {
         })
     }
 
-    fn subjects(_desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+    fn subjects(_desk: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         Ok(vec![subject(&arguments.address()?)])
     }
 
@@ -94,14 +94,14 @@ fn subject(url: &Url) -> Subject {
 }
 
 async fn fetch(job: &Job<Arguments>) -> Result<Finished, Failure> {
-    if job.desk.has_no_network() && !failpoint::mutant("fetch_anywhere") {
+    if job.context.has_no_network() && !failpoint::injected_bug("fetch_anywhere") {
         let text = "This agent's network is off; nothing was fetched.";
         return Err(Failure::new(text));
     }
     let url = job.arguments.address()?;
-    let reach = Reach::of(&job.desk);
+    let reach = Reach::of(&job.context);
     reach.check(&url)?;
-    let response = client(&job.desk)?.get(url).send().await;
+    let response = client(&job.context)?.get(url).send().await;
     let response = response.map_err(|error| cannot(&error))?;
     let status = response.status();
     let kind = kind(&response);
@@ -116,8 +116,8 @@ async fn fetch(job: &Job<Arguments>) -> Result<Finished, Failure> {
         head.push_str(&format!("\n[only the first {most} bytes were fetched]"));
     }
     let text = String::from_utf8_lossy(&body).into_owned();
-    let (desk, call) = (Arc::clone(&job.desk), job.call.clone());
-    let text = blocking::whole(move || output::capped(&desk, &call, &text)).await?;
+    let (context, call) = (Arc::clone(&job.context), job.call.clone());
+    let text = blocking::whole(move || output::capped(&context, &call, &text)).await?;
     let outcome = match status.is_success() {
         true => CallOutcome::Ok,
         false => CallOutcome::Error,
@@ -125,15 +125,15 @@ async fn fetch(job: &Job<Arguments>) -> Result<Finished, Failure> {
     Ok(said(outcome, format!("{head}\n{text}")))
 }
 
-fn client(desk: &Arc<Desk>) -> Result<Client, Failure> {
+fn client(context: &Arc<ToolContext>) -> Result<Client, Failure> {
     let tls = tls::config();
     let tls = tls.map_err(|error| Failure::new(format!("TLS cannot be set up: {error}.")))?;
-    let desk = Arc::clone(desk);
-    let reach = Reach::of(&desk);
+    let context = Arc::clone(context);
+    let reach = Reach::of(&context);
     let client = Client::builder()
         .tls_backend_preconfigured(tls)
         .timeout(PATIENCE)
-        .redirect(Policy::custom(move |attempt| follow(&desk, attempt)));
+        .redirect(Policy::custom(move |attempt| follow(&context, attempt)));
     let client = match reach {
         Reach::Everything => client,
         reach => client.dns_resolver(Arc::new(Resolver(reach))),
@@ -142,18 +142,18 @@ fn client(desk: &Arc<Desk>) -> Result<Client, Failure> {
 }
 
 /// An address that is led to needs leave as much as the one that was given.
-fn follow(desk: &Desk, attempt: Attempt<'_>) -> reqwest::redirect::Action {
+fn follow(context: &ToolContext, attempt: Attempt<'_>) -> reqwest::redirect::Action {
     if attempt.previous().len() > MAX_REDIRECTS {
         return attempt.error(format!("more than {MAX_REDIRECTS} redirects"));
     }
-    if let Err(refused) = Reach::of(desk).check(attempt.url()) {
+    if let Err(refused) = Reach::of(context).check(attempt.url()) {
         return attempt.error(refused.text().to_owned());
     }
-    if failpoint::mutant("redirects_unruled") {
+    if failpoint::injected_bug("redirects_unruled") {
         return attempt.follow();
     }
     let ruling = |url: &Url| {
-        desk.rule(&CallOf {
+        context.rule(&CallOf {
             tool: FetchUrl::NAME,
             traits: FetchUrl::TRAITS,
             subjects: &[subject(url)],

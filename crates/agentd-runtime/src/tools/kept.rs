@@ -13,7 +13,7 @@ const LEAST: u64 = 64 * 1024;
 const FRESH: Duration = Duration::from_secs(60);
 
 pub(super) struct Kept {
-    /// The agent's folder, with `outputs` and `tasks` in it.
+    /// The agent's directory, with `outputs` and `tasks` in it.
     state: PathBuf,
     quota: u64,
     /// What there is at most; none until it was looked at.

@@ -1,8 +1,8 @@
-//! `list_files`: what is in a folder.
+//! `list_files`: what is in a directory.
 
 use super::arguments::whole;
 use super::blocking::{self, Cancelled, Stop};
-use super::desk::Desk;
+use super::context::ToolContext;
 use super::failure::{Failure, done};
 use super::output::{self, number};
 use super::paths;
@@ -42,7 +42,7 @@ impl Tool for ListFiles {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Lists the files and folders below a folder, without what .gitignore leaves out. Folders \
+        "Lists the files and directories below a directory, without what .gitignore leaves out. Directories \
          end with `/`."
             .into()
     }
@@ -53,7 +53,7 @@ impl Tool for ListFiles {
             "properties": {
                 "path": {
                     "type": "string",
-                    "description": "The folder. Default: the working folder."
+                    "description": "The directory. Default: the working directory."
                 },
                 "pattern": {
                     "type": "string",
@@ -61,15 +61,15 @@ impl Tool for ListFiles {
                 },
                 "depth": {
                     "type": "integer",
-                    "description": "How deep to go; 1 is the folder alone. Default: all the way."
+                    "description": "How deep to go; 1 is the directory alone. Default: all the way."
                 }
             },
             "additionalProperties": false
         })
     }
 
-    fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        paths::named(&desk.cwd, arguments.path.as_deref().unwrap_or("."))
+    fn subjects(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        paths::named(&context.cwd, arguments.path.as_deref().unwrap_or("."))
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
@@ -81,26 +81,26 @@ impl Tool for ListFiles {
 }
 
 fn list(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
-    let (desk, arguments) = (&*job.desk, &job.arguments);
+    let (context, arguments) = (&*job.context, &job.arguments);
     let pattern = arguments.pattern.as_deref();
     let walk = Walk {
-        desk,
+        context,
         tool: ListFiles::NAME,
         traits: ListFiles::TRAITS,
-        root: walk::root(desk, arguments.path.as_deref())?,
+        root: walk::root(context, arguments.path.as_deref())?,
         glob: pattern.map(|it| walk::glob("pattern", it)).transpose()?,
         depth: arguments.depth.map(|depth| depth.max(1) as usize),
         stop,
     };
     let mut text = String::new();
     let mut count = 0;
-    let way = desk.within(|| {
+    let way = context.within(|| {
         Ok(walk.each(|entry, _| {
             count += 1;
             if count <= SHOWN {
-                text.push_str(&paths::shown(&desk.cwd, entry.path()));
-                let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-                text.push_str(if is_folder { "/\n" } else { "\n" });
+                text.push_str(&paths::shown(&context.cwd, entry.path()));
+                let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+                text.push_str(if is_dir { "/\n" } else { "\n" });
             }
             match count < COUNTED {
                 true => ControlFlow::Continue(()),
@@ -111,7 +111,7 @@ fn list(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
     if count == 0 {
         text.push_str("Nothing was found.");
     }
-    let mut text = output::capped(desk, &job.call, text.trim_end());
+    let mut text = output::capped(context, &job.call, text.trim_end());
     if count > SHOWN {
         let at_least = if count < COUNTED { "" } else { "at least " };
         text.push_str(&format!(

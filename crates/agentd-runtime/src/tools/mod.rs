@@ -2,7 +2,7 @@
 //!
 //! - [`Toolbox`]: the tools of one agent, as the driver wants them.
 //! - `tool`: what a tool is; each one has a file of its name.
-//! - `desk`: what every tool has at hand.
+//! - `context`: what every tool has at hand.
 //!
 //! Every text that a tool returns or keeps is without agentd's own [`Secrets`], and within the limit
 //! for output. Processes are started through `agentd-process` alone.
@@ -10,8 +10,8 @@
 mod agent;
 mod arguments;
 mod blocking;
+mod context;
 mod denied;
-mod desk;
 mod edit_file;
 mod environment;
 mod escalate;
@@ -47,17 +47,17 @@ use crate::driver::Tools;
 use crate::link::Asking;
 use agentd_core::event::TaskExit;
 use agentd_core::id::{BootId, ConversationId, TaskId, TurnId};
-use agentd_core::kin;
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover::CallFact;
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_core::state::StartedCall;
+use agentd_core::subagents;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_process::failpoint;
 use agentd_process::task::{Confined, Limits, ShimProgram};
 use async_trait::async_trait;
 use blocking::Cancelled;
-use desk::Desk;
+use context::ToolContext;
 use failure::{Failure, said};
 use std::collections::BTreeSet;
 use std::fs;
@@ -101,7 +101,7 @@ pub struct ToolboxOptions {
     pub task_limits: Limits,
     pub secrets: Secrets,
     pub shim: ShimProgram,
-    /// The lab's folder, where this process is in the lab: so are the shims of its tasks.
+    /// The lab's directory, where this process is in the lab: so are the shims of its tasks.
     pub lab: Option<PathBuf>,
     /// The start of the system under which this process runs.
     pub boot: BootId,
@@ -124,8 +124,8 @@ pub enum Error {
         known: String,
     },
     #[error("`{}` is no place to work from; give an absolute path", .path.display())]
-    BadFolder { path: PathBuf },
-    #[error("cannot make the folder {}: {source}", .path.display())]
+    BadDirectory { path: PathBuf },
+    #[error("cannot make the directory {}: {source}", .path.display())]
     CannotMake {
         path: PathBuf,
         #[source]
@@ -135,7 +135,7 @@ pub enum Error {
 
 /// The tools of one agent, under its rules.
 pub struct Toolbox {
-    desk: Arc<Desk>,
+    context: Arc<ToolContext>,
     /// In a fixed order: the list is part of every request.
     tools: Vec<Box<dyn AnyTool>>,
     kinds: Option<Kinds>,
@@ -145,7 +145,7 @@ impl Toolbox {
     pub fn new(options: ToolboxOptions) -> Result<Self, Error> {
         for path in [&options.cwd, &options.state] {
             if !path.is_absolute() {
-                return Err(Error::BadFolder { path: path.clone() });
+                return Err(Error::BadDirectory { path: path.clone() });
             }
         }
         let kinds = options.subagents.clone();
@@ -165,7 +165,7 @@ impl Toolbox {
                 source,
             })?;
         Ok(Self {
-            desk: Arc::new(Desk::new(options)),
+            context: Arc::new(ToolContext::new(options)),
             tools,
             kinds,
         })
@@ -201,7 +201,7 @@ impl Toolbox {
 
     fn work(&self, call: ToolCall, started: StartedCall) -> Work {
         Work {
-            desk: Arc::clone(&self.desk),
+            context: Arc::clone(&self.context),
             call,
             started,
         }
@@ -209,7 +209,7 @@ impl Toolbox {
 
     /// Whatever a tool says: no secret gets out.
     fn clean(&self, mut finished: Finished) -> Finished {
-        self.desk.redact(&mut finished.blocks);
+        self.context.redact(&mut finished.blocks);
         finished
     }
 }
@@ -217,16 +217,16 @@ impl Toolbox {
 #[async_trait]
 impl Tools for Toolbox {
     fn is_confined(&self) -> bool {
-        self.desk.is_confined()
+        self.context.is_confined()
     }
 
     fn in_turn(&self, conversation: Option<ConversationId>, turn: TurnId) {
-        self.desk.enter_turn(conversation, turn);
+        self.context.enter_turn(conversation, turn);
     }
 
     async fn prepare(&self, call: &ToolCall, consent: Consent) -> Prepared {
         let prepared = match self.tool(&call.name) {
-            Some(tool) => tool.prepare(&self.desk, call, consent).await,
+            Some(tool) => tool.prepare(&self.context, call, consent).await,
             None => self.no_such_tool(&call.name).into(),
         };
         match prepared {
@@ -234,7 +234,7 @@ impl Tools for Toolbox {
                 outcome,
                 mut blocks,
             } => {
-                self.desk.redact(&mut blocks);
+                self.context.redact(&mut blocks);
                 Prepared::Refuse { outcome, blocks }
             }
             other => other,
@@ -261,7 +261,7 @@ impl Tools for Toolbox {
         let Some(tool) = tool else {
             return CallFact::Unknown;
         };
-        if failpoint::mutant("tool_run_again") {
+        if failpoint::injected_bug("tool_run_again") {
             let task = Some(TaskId::new(uuid::Uuid::now_v7()));
             let again = StartedCall {
                 task,
@@ -292,9 +292,9 @@ impl Tools for Toolbox {
     }
 
     async fn task_ended(&self, task: TaskId, boot: BootId) -> (TaskExit, String) {
-        let (exit, text) = tasks::until_ended(&self.desk, task, boot).await;
+        let (exit, text) = tasks::until_ended(&self.context, task, boot).await;
         let mut blocks = [Block::text(text)];
-        self.desk.redact(&mut blocks);
+        self.context.redact(&mut blocks);
         let [block] = blocks;
         match block {
             Block::Text { text } => (exit, text),
@@ -326,8 +326,8 @@ fn is_wanted(name: &str, options: &ToolboxOptions) -> bool {
     let names = options.tools.as_ref();
     let is_named = names.is_some_and(|names| names.iter().any(|named| named == name));
     match (name, &options.subagents) {
-        (kin::TOOL, None) => false,
-        (kin::TOOL, Some(kinds)) => is_named || !kinds.0.is_empty(),
+        (subagents::TOOL, None) => false,
+        (subagents::TOOL, Some(kinds)) => is_named || !kinds.0.is_empty(),
         (fetch_url::FetchUrl::NAME, _) => is_named,
         (reset_conversation::ResetConversation::NAME, _) => options.may_reset,
         _ => is_named || names.is_none(),

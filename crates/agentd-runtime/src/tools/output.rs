@@ -1,6 +1,6 @@
 //! Output that is too long is kept in a file; its head and tail are shown, and where the rest is.
 
-use super::desk::Desk;
+use super::context::ToolContext;
 use agentd_core::id::CallId;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -8,20 +8,20 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// A text without secrets, within the limit. A longer one is kept whole in a file of its call.
-pub(super) fn capped(desk: &Desk, call: &CallId, text: &str) -> String {
-    let text = desk.secrets.redact(text);
-    if text.len() <= desk.output_bytes {
+pub(super) fn capped(context: &ToolContext, call: &CallId, text: &str) -> String {
+    let text = context.secrets.redact(text);
+    if text.len() <= context.output_bytes {
         return text;
     }
-    let path = kept_at(&desk.state, call);
+    let path = kept_at(&context.state, call);
     let length = text.len() as u64;
-    let kept = match desk.kept.allow(length) < length {
+    let kept = match context.kept.allow(length) < length {
         true => Err(io::Error::other("the quota for kept output is used up")),
         false => keep(&path, &text),
     };
     match kept {
-        Ok(()) => cut(&text, desk.output_bytes, &Whole::In(&path)),
-        Err(error) => cut(&text, desk.output_bytes, &Whole::Lost(&error)),
+        Ok(()) => cut(&text, context.output_bytes, &Whole::In(&path)),
+        Err(error) => cut(&text, context.output_bytes, &Whole::Lost(&error)),
     }
 }
 

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_on_the_way_to_the_folder_makes_no_other_file() {
+    fn a_link_on_the_way_to_the_directory_makes_no_other_file() {
         let dir = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(dir.path()).unwrap();
         fs::create_dir(base.join("real")).unwrap();

@@ -2,7 +2,7 @@
 
 use super::arguments::whole;
 use super::blocking::{self, Cancelled, Stop};
-use super::desk::Desk;
+use super::context::ToolContext;
 use super::failure::Failure;
 use super::lines::{self, Lines};
 use super::output::number;
@@ -61,7 +61,7 @@ impl Tool for ReadFile {
             "properties": {
                 "file_path": {
                     "type": "string",
-                    "description": "The file, from the working folder or from the root."
+                    "description": "The file, from the working directory or from the root."
                 },
                 "offset": {
                     "type": "integer",
@@ -77,14 +77,15 @@ impl Tool for ReadFile {
         })
     }
 
-    fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        paths::named(&desk.cwd, &arguments.file_path)
+    fn subjects(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        paths::named(&context.cwd, &arguments.file_path)
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
         let work = move |stop: &Stop| {
             let stop = stop.within(PATIENCE);
-            job.desk.within(|| show(&job.desk, &job.arguments, &stop))
+            job.context
+                .within(|| show(&job.context, &job.arguments, &stop))
         };
         match blocking::read(cancelled, work).await {
             Ok(Ok(block)) => Finished::new(CallOutcome::Ok, vec![block]),
@@ -94,18 +95,18 @@ impl Tool for ReadFile {
     }
 }
 
-fn show(desk: &Desk, arguments: &Arguments, stop: &Stop) -> Result<Block, Failure> {
-    let path = paths::locate(&desk.cwd, &arguments.file_path)?;
-    let name = paths::shown(&desk.cwd, &path);
+fn show(context: &ToolContext, arguments: &Arguments, stop: &Stop) -> Result<Block, Failure> {
+    let path = paths::locate(&context.cwd, &arguments.file_path)?;
+    let name = paths::shown(&context.cwd, &path);
     let cannot = |error: io::Error| Failure::io("read", &name, &error);
     // Looked at before it is opened: to open a pipe is to wait for somebody.
     let metadata = fs::metadata(&path).map_err(cannot)?;
     if metadata.is_dir() {
-        let text = format!("{name} is a folder; list_files shows what is in it.");
+        let text = format!("{name} is a directory; list_files shows what is in it.");
         return Err(Failure::new(text));
     }
     if !metadata.is_file() {
-        let text = format!("{name} is neither a file nor a folder; it is not read.");
+        let text = format!("{name} is neither a file nor a directory; it is not read.");
         return Err(Failure::new(text));
     }
     let mut file = File::open(&path).map_err(cannot)?;
@@ -134,7 +135,7 @@ fn show(desk: &Desk, arguments: &Arguments, stop: &Stop) -> Result<Block, Failur
         let text = format!("{name} is {} of {} bytes.", kind(&beginning), number(size));
         return Ok(Block::text(text));
     }
-    let shown = text(desk, arguments, BufReader::new(file), size, stop).map_err(cannot)?;
+    let shown = text(context, arguments, BufReader::new(file), size, stop).map_err(cannot)?;
     shown.said(&name, size)
 }
 
@@ -151,7 +152,7 @@ struct Shown {
 }
 
 fn text(
-    desk: &Desk,
+    context: &ToolContext,
     arguments: &Arguments,
     from: BufReader<File>,
     size: u64,
@@ -171,7 +172,7 @@ fn text(
     let mut full = false;
     let mut at = 0;
     // Enough to see a secret whole that begins within the limit.
-    let keep = desk.output_bytes + desk.secrets.longest();
+    let keep = context.output_bytes + context.secrets.longest();
     loop {
         let wanted = at + 1 >= first && !full && shown.last + 1 - first < most;
         if at + 1 > first && !wanted && size > COUNTED_BYTES {
@@ -186,7 +187,7 @@ fn text(
         if !wanted {
             continue;
         }
-        if bytes.len() as u64 + length <= desk.output_bytes as u64 {
+        if bytes.len() as u64 + length <= context.output_bytes as u64 {
             bytes.extend_from_slice(&lines.kept);
             // The last line may have no end.
             if length > lines.kept.len() as u64 {
@@ -198,15 +199,15 @@ fn text(
         full = true;
         if bytes.is_empty() {
             let line = String::from_utf8_lossy(&lines.kept);
-            let line = desk.secrets.redact_cut(&line);
-            let end = line.floor_char_boundary(desk.output_bytes);
+            let line = context.secrets.redact_cut(&line);
+            let end = line.floor_char_boundary(context.output_bytes);
             shown.text.push_str(&line[..end]);
             shown.cut = Some(length);
             shown.last = at;
         }
     }
     if shown.cut.is_none() {
-        shown.text = desk.secrets.redact(&String::from_utf8_lossy(&bytes));
+        shown.text = context.secrets.redact(&String::from_utf8_lossy(&bytes));
     }
     Ok(shown)
 }

@@ -1,9 +1,9 @@
 //! A file's content is replaced at once: whoever reads it sees all of the old or all of the new.
 
-mod folder;
+mod held_dir;
 
 use super::blocking;
-use super::desk::{Desk, Escalation};
+use super::context::{Escalation, ToolContext};
 use super::failure::{Failure, said};
 use super::{hash, paths};
 use agentd_core::event::FileChange;
@@ -11,7 +11,7 @@ use agentd_core::id::CallId;
 use agentd_core::message::CallOutcome;
 use agentd_core::recover::CallFact;
 use agentd_process::failpoint;
-use folder::Folder;
+use held_dir::HeldDir;
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
@@ -33,11 +33,11 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub fn of(desk: &Desk, given: &str) -> Result<Self, Failure> {
-        let path = paths::locate(&desk.cwd, given)?;
-        let name = paths::shown(&desk.cwd, &path);
+    pub fn of(context: &ToolContext, given: &str) -> Result<Self, Failure> {
+        let path = paths::locate(&context.cwd, given)?;
+        let name = paths::shown(&context.cwd, &path);
         let path = paths::real(&path);
-        let is_open = desk.confined.is_none() || failpoint::mutant("files_unconfined");
+        let is_open = context.confined.is_none() || failpoint::injected_bug("files_unconfined");
         if !is_open && agentd_sandbox::is_protected(&path) {
             return Err(Failure::new(format!(
                 "{name} is in a git directory, which the sandbox keeps from being changed; use git."
@@ -50,7 +50,7 @@ impl Target {
     pub fn check(&self) -> Result<(), Failure> {
         let text = match fs::metadata(&self.path) {
             Ok(metadata) if metadata.is_file() => return Ok(()),
-            Ok(metadata) if metadata.is_dir() => format!("{} is a folder.", self.name),
+            Ok(metadata) if metadata.is_dir() => format!("{} is a directory.", self.name),
             Ok(_) => format!("{} is no regular file; it is left alone.", self.name),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(self.cannot("look at", &error)),
@@ -107,16 +107,16 @@ fn unready(target: &Path, call: &CallId) -> PathBuf {
 }
 
 fn write(target: &Path, unready: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = Folder::of(target)?;
+    let held_dir = HeldDir::of(target)?;
     let (name, unready) = (name(target)?, self::name(unready)?);
-    let old = folder.look(name)?;
+    let old = held_dir.look(name)?;
     if old.is_some() {
-        folder.check_writable(name)?;
+        held_dir.check_writable(name)?;
     }
     // One of this very call, left behind by a process before this one.
-    folder.remove(unready)?;
+    held_dir.remove(unready)?;
     let mode = if old.is_some() { 0o600 } else { 0o666 };
-    let mut file = folder.create(unready, mode)?;
+    let mut file = held_dir.create(unready, mode)?;
     failpoint::hit_of("before", "write", "file");
     file.write_all(content)?;
     if let Some(old) = old {
@@ -129,16 +129,16 @@ fn write(target: &Path, unready: &Path, content: &[u8]) -> io::Result<()> {
     }
     file.sync_all()?;
     failpoint::hit_of("before", "rename", "file");
-    folder.rename(unready, name)?;
+    held_dir.rename(unready, name)?;
     failpoint::hit_of("after", "rename", "file");
-    folder.sync()
+    held_dir.sync()
 }
 
 fn name(path: &Path) -> io::Result<&OsStr> {
     path.file_name().ok_or_else(|| Errno::ISDIR.into())
 }
 
-/// Makes the folders on the way to a file.
+/// Makes the directories on the way to a file.
 pub(super) fn make_parents(target: &Path) -> io::Result<()> {
     let Some(parent) = target.parent() else {
         return Ok(());
@@ -151,12 +151,12 @@ pub(super) fn make_parents(target: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    sync_folder(parent)
+    sync_dir(parent)
 }
 
-fn sync_folder(of: &Path) -> io::Result<()> {
+fn sync_dir(of: &Path) -> io::Result<()> {
     match of.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
+        Some(held_dir) => File::open(held_dir)?.sync_all(),
         None => Ok(()),
     }
 }
@@ -169,7 +169,7 @@ pub(super) struct Given {
 
 /// What became of a replacement that another process began; `said_of` is what it would have said.
 pub(super) async fn fact(
-    desk: Arc<Desk>,
+    context: Arc<ToolContext>,
     given: Given,
     call: CallId,
     change: Option<FileChange>,
@@ -179,8 +179,8 @@ pub(super) async fn fact(
         return CallFact::Unknown;
     };
     let looked = blocking::whole(move || {
-        desk.within_of(given.leave, || {
-            let target = Target::of(&desk, &given.path)?;
+        context.within_of(given.leave, || {
+            let target = Target::of(&context, &given.path)?;
             // Whether it was ever made or not, nobody needs it any more.
             drop(fs::remove_file(unready(&target.path, &call)));
             let now = target.hash()?;

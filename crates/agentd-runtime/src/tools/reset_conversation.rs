@@ -2,7 +2,7 @@
 //! when the turn has ended.
 
 use super::blocking::Cancelled;
-use super::desk::Desk;
+use super::context::ToolContext;
 use super::failure::{Failure, said};
 use super::tool::{Job, Tool, Traits};
 use agentd_core::event::{Note, ResetScheduled};
@@ -48,7 +48,7 @@ impl Tool for ResetConversation {
         })
     }
 
-    fn subjects(_desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+    fn subjects(_desk: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         Ok(vec![Subject::name(arguments.reason.trim())])
     }
 
@@ -56,7 +56,7 @@ impl Tool for ResetConversation {
         let text = "A fresh conversation begins when this turn has ended.";
         let mut finished = said(CallOutcome::Ok, text);
         finished.also.push(ResetScheduled {}.into());
-        let reason = job.desk.secrets.redact(job.arguments.reason.trim());
+        let reason = job.context.secrets.redact(job.arguments.reason.trim());
         if !reason.is_empty() {
             let (about, text) = (None, reason);
             finished.also.push(Note { about, text }.into());

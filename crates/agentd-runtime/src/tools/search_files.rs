@@ -2,7 +2,7 @@
 
 use super::arguments::whole;
 use super::blocking::{self, Cancelled, Stop};
-use super::desk::Desk;
+use super::context::ToolContext;
 use super::failure::{Failure, done};
 use super::lines::{self, Lines};
 use super::output::{self, number};
@@ -68,7 +68,7 @@ impl Tool for SearchFiles {
                 },
                 "path": {
                     "type": "string",
-                    "description": "A folder or a file. Default: the working folder."
+                    "description": "A directory or a file. Default: the working directory."
                 },
                 "glob": {
                     "type": "string",
@@ -85,8 +85,8 @@ impl Tool for SearchFiles {
         })
     }
 
-    fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        paths::named(&desk.cwd, arguments.path.as_deref().unwrap_or("."))
+    fn subjects(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        paths::named(&context.cwd, arguments.path.as_deref().unwrap_or("."))
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
@@ -98,7 +98,7 @@ impl Tool for SearchFiles {
 }
 
 fn search(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
-    let (desk, arguments) = (&*job.desk, &job.arguments);
+    let (context, arguments) = (&*job.context, &job.arguments);
     let ignore_case = arguments.ignore_case.unwrap_or_default();
     let regex = RegexBuilder::new(&arguments.pattern)
         .case_insensitive(ignore_case)
@@ -107,23 +107,23 @@ fn search(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
         .map_err(|error| Failure::new(format!("`pattern` is not a regular expression: {error}")))?;
     let glob = arguments.glob.as_deref();
     let walk = Walk {
-        desk,
+        context,
         tool: SearchFiles::NAME,
         traits: SearchFiles::TRAITS,
-        root: walk::root(desk, arguments.path.as_deref())?,
+        root: walk::root(context, arguments.path.as_deref())?,
         glob: glob.map(|it| walk::glob("glob", it)).transpose()?,
         depth: None,
         stop,
     };
     let mut found = Found {
-        desk,
+        context,
         regex,
         most: arguments.max.unwrap_or(SHOWN).clamp(1, MOST_SHOWN),
         text: String::new(),
         matches: 0,
         files: 0,
     };
-    let mut way = desk.within(|| {
+    let mut way = context.within(|| {
         Ok(walk.each(|entry, stop| {
             let path = entry.path();
             // A link to a file is looked at only where it was asked for by name.
@@ -140,7 +140,7 @@ fn search(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
     })?;
     if walk.root.is_file() {
         way.unreadable = way.unreadable.or_else(|| {
-            let opened = desk.within(|| Ok(File::open(&walk.root).err()));
+            let opened = context.within(|| Ok(File::open(&walk.root).err()));
             let error = opened.ok()??;
             Some(error.to_string())
         });
@@ -149,7 +149,7 @@ fn search(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
     if matches == 0 {
         return Ok(format!("Nothing matches.{}", way.notes()));
     }
-    let mut text = output::capped(desk, &job.call, found.text.trim_end());
+    let mut text = output::capped(context, &job.call, found.text.trim_end());
     if matches > found.most {
         text.push_str(&format!(
             "\n[the first {} of {} matches in {} files; give a narrower `pattern`, `path` or `glob`]",
@@ -162,7 +162,7 @@ fn search(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
 }
 
 struct Found<'a> {
-    desk: &'a Desk,
+    context: &'a ToolContext,
     regex: Regex,
     most: u64,
     text: String,
@@ -177,7 +177,7 @@ impl Found<'_> {
         if lines::is_binary(file.fill_buf()?) {
             return Ok(());
         }
-        let name = paths::shown(&self.desk.cwd, path);
+        let name = paths::shown(&self.context.cwd, path);
         let mut lines = Lines::new(file, stop);
         let (mut number, before) = (0, self.matches);
         while let Some(length) = lines.next(LINE_BYTES)? {
@@ -203,8 +203,8 @@ impl Found<'_> {
     fn shown(&self, line: &[u8], is_cut: bool) -> String {
         let line = String::from_utf8_lossy(line);
         let line = match is_cut {
-            true => self.desk.secrets.redact_cut(&line),
-            false => self.desk.secrets.redact(&line),
+            true => self.context.secrets.redact_cut(&line),
+            false => self.context.secrets.redact(&line),
         };
         if line.len() <= SHOWN_BYTES {
             return line;

@@ -4,8 +4,8 @@ mod result;
 
 use super::arguments::whole;
 use super::blocking::Cancelled;
+use super::context::ToolContext;
 use super::denied::Actor;
-use super::desk::Desk;
 use super::escalate::{ESCALATE, escalation};
 use super::failure::{Failure, said};
 use super::tool::{Job, Start, Tool, Traits};
@@ -87,7 +87,7 @@ impl Tool for Shell {
                 },
                 "cwd": {
                     "type": "string",
-                    "description": "The folder to run it in. Default: the working folder."
+                    "description": "The directory to run it in. Default: the working directory."
                 },
                 "escalate": {
                     "type": "string",
@@ -103,7 +103,7 @@ impl Tool for Shell {
         })
     }
 
-    fn subjects(_desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+    fn subjects(_desk: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         Ok(vec![Subject::Command(arguments.command.clone())])
     }
 
@@ -112,21 +112,21 @@ impl Tool for Shell {
     }
 
     async fn prepare(
-        desk: &Arc<Desk>,
+        context: &Arc<ToolContext>,
         _call: &CallId,
         arguments: Arguments,
     ) -> Result<Start, Failure> {
         arguments.check()?;
-        arguments.folder(desk)?;
+        arguments.dir(context)?;
         if arguments.is_background() {
-            let running = tasks::running(desk).await?;
-            if running.len() >= desk.max_tasks {
+            let running = tasks::running(context).await?;
+            if running.len() >= context.max_tasks {
                 return Err(too_many(&running));
             }
         }
         Ok(Start {
             task: Some(TaskId::new(Uuid::now_v7())),
-            boot: Some(desk.boot),
+            boot: Some(context.boot),
             change: None,
         })
     }
@@ -138,12 +138,12 @@ impl Tool for Shell {
         if cancelled.now() {
             return interrupted_with("", "it was not started");
         }
-        let order = match job.arguments.order(&job.desk, &job.call) {
+        let order = match job.arguments.order(&job.context, &job.call) {
             Ok(order) => order,
             Err(failure) => return failure.into(),
         };
-        let dir = job.desk.task_dir(id);
-        let task = match task::start(&job.desk.shim, &dir, &order).await {
+        let dir = job.context.task_dir(id);
+        let task = match task::start(&job.context.shim, &dir, &order).await {
             Ok(task) => task,
             Err(error) => return Failure::new(format!("It could not be started: {error}.")).into(),
         };
@@ -160,7 +160,7 @@ impl Tool for Shell {
         let Some(id) = job.started.task else {
             return CallFact::Unknown;
         };
-        match tasks::find(&job.desk, id, job.started.boot).await {
+        match tasks::find(&job.context, id, job.started.boot).await {
             Ok(Found::NeverStarted) => CallFact::NotStarted,
             Ok(Found::Running(_)) if !job.arguments.is_background() => CallFact::Running,
             Ok(found @ (Found::Running(_) | Found::Ended(_))) => {
@@ -174,7 +174,7 @@ impl Tool for Shell {
         let Some(id) = job.started.task else {
             return said(CallOutcome::Unknown, "Its start was not recorded.");
         };
-        match tasks::find(&job.desk, id, job.started.boot).await {
+        match tasks::find(&job.context, id, job.started.boot).await {
             Ok(Found::Running(task)) if !job.arguments.is_background() => {
                 wait(&job, id, &task, cancelled).await
             }
@@ -211,45 +211,45 @@ impl Arguments {
         }
     }
 
-    fn folder(&self, desk: &Desk) -> Result<PathBuf, Failure> {
-        let folder = match &self.cwd {
-            Some(cwd) => paths::locate(&desk.cwd, cwd)?,
-            None => desk.cwd.clone(),
+    fn dir(&self, context: &ToolContext) -> Result<PathBuf, Failure> {
+        let dir = match &self.cwd {
+            Some(cwd) => paths::locate(&context.cwd, cwd)?,
+            None => context.cwd.clone(),
         };
-        let is_there = match desk.reach(&folder) {
+        let is_there = match context.reach(&dir) {
             // Only the sandbox knows: commands have another home and another /tmp than this process.
             Some(Reach::Own) => true,
             Some(Reach::Hidden) => false,
-            Some(Reach::Read | Reach::Write) | None => folder.is_dir(),
+            Some(Reach::Read | Reach::Write) | None => dir.is_dir(),
         };
         if is_there {
-            return Ok(folder);
+            return Ok(dir);
         }
-        let name = paths::shown(&desk.cwd, &folder);
-        let text = format!("`cwd`: {name} is not a folder; nothing was run.");
-        let missing = format!("{}: No such file or directory", folder.display());
-        Err(match desk.denied(Actor::Command, &missing) {
+        let name = paths::shown(&context.cwd, &dir);
+        let text = format!("`cwd`: {name} is not a directory; nothing was run.");
+        let missing = format!("{}: No such file or directory", dir.display());
+        Err(match context.denied(Actor::Command, &missing) {
             Some(note) => Failure::new(format!("{text}\n{note}")),
             None => Failure::new(text),
         })
     }
 
-    fn order(&self, desk: &Desk, call: &CallId) -> Result<Order, Failure> {
+    fn order(&self, context: &ToolContext, call: &CallId) -> Result<Order, Failure> {
         Ok(Order {
             program: program(),
             args: vec!["-c".to_owned(), self.command.clone()],
-            env: desk.env_of(call),
-            cwd: self.folder(desk)?,
+            env: context.env_of(call),
+            cwd: self.dir(context)?,
             time_limit_ms: self.time_limit_ms(),
             grace_ms: GRACE_MS,
-            output_limit_bytes: desk.kept.allow(desk.kept_bytes),
+            output_limit_bytes: context.kept.allow(context.kept_bytes),
             foreground: !self.is_background(),
             errors_apart: false,
             stdin: None,
-            redact: desk.secrets.values(),
-            lab: desk.lab.clone(),
-            limits: desk.task_limits,
-            confined: desk.confined(!self.is_background(), escalation(self.escalate.as_deref())),
+            redact: context.secrets.values(),
+            lab: context.lab.clone(),
+            limits: context.task_limits,
+            confined: context.confined(!self.is_background(), escalation(self.escalate.as_deref())),
         })
     }
 }
@@ -290,7 +290,7 @@ async fn wait(job: &Job<Arguments>, id: TaskId, task: &Task, mut cancelled: Canc
 }
 
 async fn interrupt(job: &Job<Arguments>, id: TaskId) -> Finished {
-    let found = match tasks::withdraw(&job.desk, id).await {
+    let found = match tasks::withdraw(&job.context, id).await {
         Ok(Found::Running(task)) => tasks::end(&task, INTERRUPT_GRACE, INTERRUPT_PATIENCE).await,
         Ok(found) => Some(found),
         Err(failure) => return said(CallOutcome::Unknown, failure.text()),
@@ -318,7 +318,7 @@ async fn ended(job: &Job<Arguments>, id: TaskId, found: Found) -> Finished {
 
 /// A background command that was started: it goes on, unless it never began.
 async fn leave(job: &Job<Arguments>, id: TaskId, cancelled: &Cancelled) -> Finished {
-    match tasks::withdraw(&job.desk, id).await {
+    match tasks::withdraw(&job.context, id).await {
         Ok(Found::NeverStarted) if cancelled.now() => interrupted_with("", "it was not started"),
         Ok(found) => ended(job, id, found).await,
         Err(failure) => said(CallOutcome::Unknown, failure.text()),

@@ -2,8 +2,8 @@
 
 use super::arguments::whole;
 use super::blocking::{self, Cancelled};
+use super::context::ToolContext;
 use super::denied::Actor;
-use super::desk::Desk;
 use super::failure::{Failure, done};
 use super::output::{self, number};
 use super::tasks::{self, span};
@@ -58,7 +58,7 @@ impl Tool for TaskOutput {
         })
     }
 
-    fn subjects(_desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+    fn subjects(_desk: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         Ok(vec![Subject::name(arguments.task.trim())])
     }
 
@@ -68,9 +68,9 @@ impl Tool for TaskOutput {
 }
 
 async fn show(job: &Job<Arguments>) -> Result<String, Failure> {
-    let task = tasks::named(&job.desk, &job.arguments.task)?;
+    let task = tasks::named(&job.context, &job.arguments.task)?;
     let mut has_failed = false;
-    let state = match tasks::look(&job.desk, task).await? {
+    let state = match tasks::look(&job.context, task).await? {
         None => "is about to start".to_owned(),
         Some(Found::Running(_)) => "is running".to_owned(),
         Some(Found::Ended(exit)) => {
@@ -81,8 +81,8 @@ async fn show(job: &Job<Arguments>) -> Result<String, Failure> {
         Some(Found::NeverStarted) => "was never started".to_owned(),
         Some(Found::Unknown) => "is gone, and nobody saw how it ended".to_owned(),
     };
-    let path = tasks::output_of(&job.desk, task);
-    let (offset, limit) = (job.arguments.offset, job.desk.output_bytes);
+    let path = tasks::output_of(&job.context, task);
+    let (offset, limit) = (job.arguments.offset, job.context.output_bytes);
     let read = blocking::whole(move || {
         let written = fs::metadata(&path).map_or(0, |metadata| metadata.len());
         let shown = match offset {
@@ -101,10 +101,10 @@ async fn show(job: &Job<Arguments>) -> Result<String, Failure> {
         "Task {task} {state}; it has written {} bytes.",
         number(written)
     );
-    if written >= job.desk.kept_bytes {
+    if written >= job.context.kept_bytes {
         head.push_str(" That is the limit (`task_output_bytes`): what it writes now is not kept.");
     }
-    let denied = job.desk.denied(Actor::Command, &shown);
+    let denied = job.context.denied(Actor::Command, &shown);
     let denied = denied.filter(|_| has_failed);
     let parts = [head, shown].into_iter().chain(denied);
     let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();

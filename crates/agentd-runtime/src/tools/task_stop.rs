@@ -1,7 +1,7 @@
 //! `task_stop`: ends a background task and all that it started.
 
 use super::blocking::Cancelled;
-use super::desk::Desk;
+use super::context::ToolContext;
 use super::failure::{Failure, done};
 use super::tasks;
 use super::tool::{Job, Tool, Traits};
@@ -51,7 +51,7 @@ impl Tool for TaskStop {
         })
     }
 
-    fn subjects(_desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+    fn subjects(_desk: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         Ok(vec![Subject::name(arguments.task.trim())])
     }
 
@@ -61,8 +61,8 @@ impl Tool for TaskStop {
 }
 
 async fn stop(job: &Job<Arguments>, cancelled: Cancelled) -> Result<String, Failure> {
-    let id = tasks::named(&job.desk, &job.arguments.task)?;
-    let (found, was_running) = match tasks::withdraw(&job.desk, id).await? {
+    let id = tasks::named(&job.context, &job.arguments.task)?;
+    let (found, was_running) = match tasks::withdraw(&job.context, id).await? {
         Found::Running(task) => (end(&task, cancelled).await, true),
         found => (Some(found), false),
     };

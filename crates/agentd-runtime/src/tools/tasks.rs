@@ -1,8 +1,8 @@
 //! The processes that tools started: looked for, waited for, ended, and told of.
 
 use super::blocking;
+use super::context::ToolContext;
 use super::denied::Actor;
-use super::desk::Desk;
 use super::failure::Failure;
 use super::output;
 use agentd_core::event::TaskExit;
@@ -17,9 +17,9 @@ use std::time::Duration;
 const LAST_BYTES: u64 = 1024;
 
 /// The task of an id that the model gave. Only those of this agent are to be found.
-pub(super) fn named(desk: &Desk, text: &str) -> Result<TaskId, Failure> {
+pub(super) fn named(context: &ToolContext, text: &str) -> Result<TaskId, Failure> {
     let id = text.trim().parse::<TaskId>();
-    let known = id.ok().filter(|task| desk.task_dir(*task).is_dir());
+    let known = id.ok().filter(|task| context.task_dir(*task).is_dir());
     known.ok_or_else(|| {
         Failure::new(format!(
             "There is no task `{text}`; `task` is an id that shell returned for a background command."
@@ -29,13 +29,13 @@ pub(super) fn named(desk: &Desk, text: &str) -> Result<TaskId, Failure> {
 
 /// What became of a task. One that has not begun by now never will.
 pub(super) async fn find(
-    desk: &Desk,
+    context: &ToolContext,
     task: TaskId,
     boot: Option<BootId>,
 ) -> Result<Found, Failure> {
-    let dir = desk.task_dir(task);
+    let dir = context.task_dir(task);
     // Before the machine was last started, or in a home that this one is a copy of.
-    let is_of_now = boot.is_none_or(|boot| boot == desk.boot);
+    let is_of_now = boot.is_none_or(|boot| boot == context.boot);
     let found = blocking::whole(move || match is_of_now {
         true => task::find(&dir, None),
         false => task::find_ended(&dir),
@@ -44,16 +44,16 @@ pub(super) async fn find(
 }
 
 /// Takes a task back where it has not begun; otherwise says what became of it.
-pub(super) async fn withdraw(desk: &Desk, task: TaskId) -> Result<Found, Failure> {
-    let dir = desk.task_dir(task);
+pub(super) async fn withdraw(context: &ToolContext, task: TaskId) -> Result<Found, Failure> {
+    let dir = context.task_dir(task);
     let found = blocking::whole(move || task::withdraw(&dir));
     found.await?.map_err(|error| cannot_tell(&error))
 }
 
 /// What is known of a task, without keeping it from beginning: none where it has not.
-pub(super) async fn look(desk: &Desk, task: TaskId) -> Result<Option<Found>, Failure> {
-    match has_begun(&desk.task_dir(task)) {
-        true => find(desk, task, None).await.map(Some),
+pub(super) async fn look(context: &ToolContext, task: TaskId) -> Result<Option<Found>, Failure> {
+    match has_begun(&context.task_dir(task)) {
+        true => find(context, task, None).await.map(Some),
         false => Ok(None),
     }
 }
@@ -63,8 +63,8 @@ fn has_begun(dir: &Path) -> bool {
 }
 
 /// Those that run now.
-pub(super) async fn running(desk: &Desk) -> Result<Vec<TaskId>, Failure> {
-    let tasks = desk.state.join("tasks");
+pub(super) async fn running(context: &ToolContext) -> Result<Vec<TaskId>, Failure> {
+    let tasks = context.state.join("tasks");
     blocking::whole(move || {
         let mut running = Vec::new();
         for entry in fs::read_dir(&tasks).into_iter().flatten().flatten() {
@@ -101,8 +101,12 @@ pub(super) async fn end(task: &Task, grace: Duration, patience: Duration) -> Opt
 }
 
 /// Waits for the end of a background task; how it ended, and what the model is told.
-pub(super) async fn until_ended(desk: &Desk, task: TaskId, boot: BootId) -> (TaskExit, String) {
-    let found = match find(desk, task, Some(boot)).await {
+pub(super) async fn until_ended(
+    context: &ToolContext,
+    task: TaskId,
+    boot: BootId,
+) -> (TaskExit, String) {
+    let found = match find(context, task, Some(boot)).await {
         Ok(Found::Running(running)) => {
             let ended = running.ended().await;
             ended.map_err(|error| cannot_tell(&error))
@@ -126,14 +130,14 @@ pub(super) async fn until_ended(desk: &Desk, task: TaskId, boot: BootId) -> (Tas
             (TaskExit::Unknown, how)
         }
     };
-    let path = output_of(desk, task);
+    let path = output_of(context, task);
     let last = blocking::whole(move || output::tail_of_file(&path, LAST_BYTES)).await;
     let last = last.ok().and_then(Result::ok).unwrap_or_default();
     let last = match last.trim() {
         "" => "It wrote nothing.".to_owned(),
         last => format!("Its last output:\n{last}"),
     };
-    let denied = desk.denied(Actor::Command, &last);
+    let denied = context.denied(Actor::Command, &last);
     let denied = denied.filter(|_| has_failed);
     let denied = denied.map(|note| format!("\n{note}")).unwrap_or_default();
     (
@@ -143,8 +147,8 @@ pub(super) async fn until_ended(desk: &Desk, task: TaskId, boot: BootId) -> (Tas
 }
 
 /// Where all that it wrote is.
-pub(super) fn output_of(desk: &Desk, task: TaskId) -> PathBuf {
-    desk.task_dir(task).join("output")
+pub(super) fn output_of(context: &ToolContext, task: TaskId) -> PathBuf {
+    context.task_dir(task).join("output")
 }
 
 /// How it ended, as in "the task …".

@@ -1,4 +1,4 @@
-//! The toolbox as a whole, and the stage on which its tools are tried.
+//! The toolbox as a whole, and the fixture on which its tools are tried.
 
 use super::*;
 use agentd_core::id::CallId;
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A folder to work in, and tools that do.
-pub(super) struct Stage {
+/// A directory to work in, and tools that do.
+pub(super) struct Fixture {
     dir: TempDir,
     pub options: ToolboxOptions,
 }
 
-impl Stage {
+impl Fixture {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(dir.path()).unwrap();
@@ -63,7 +63,7 @@ impl Stage {
         self.options.cwd.join(name)
     }
 
-    /// A file in the folder to work in.
+    /// A file in the directory to work in.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -159,14 +159,14 @@ fn a_spec_may_name_exactly_the_tools_that_there_are() {
 
 #[test]
 fn the_tools_are_declared_in_a_fixed_order_with_what_they_promise() {
-    let mut stage = Stage::new();
+    let mut fixture = Fixture::new();
     let names = |toolbox: &Toolbox| {
         let names = toolbox.declarations().into_iter().map(|tool| tool.name);
         names.collect::<Vec<_>>().join(" ")
     };
     let default =
         "shell read_file write_file edit_file list_files search_files task_output task_stop";
-    let toolbox = stage.toolbox();
+    let toolbox = fixture.toolbox();
     assert_eq!(names(&toolbox), default);
     let parallel: Vec<String> = toolbox.parallel().into_iter().collect();
     let expected = ["list_files", "read_file", "search_files", "task_output"];
@@ -183,36 +183,36 @@ fn the_tools_are_declared_in_a_fixed_order_with_what_they_promise() {
         assert_eq!(traits, promised, "{name}");
     }
     let wanted = ["fetch_url", "shell", "shell"];
-    stage.options.tools = Some(wanted.map(Into::into).into());
-    assert_eq!(names(&stage.toolbox()), "shell fetch_url");
-    stage.options.tools = Some(Vec::new());
-    assert_eq!(names(&stage.toolbox()), "");
+    fixture.options.tools = Some(wanted.map(Into::into).into());
+    assert_eq!(names(&fixture.toolbox()), "shell fetch_url");
+    fixture.options.tools = Some(Vec::new());
+    assert_eq!(names(&fixture.toolbox()), "");
 }
 
 #[test]
 fn subagents_can_be_started_where_there_are_kinds_or_the_tool_is_named() {
-    let has = |stage: &Stage| names(&stage.toolbox().tools).ends_with("agent");
-    let mut stage = Stage::new();
-    stage.options.subagents = Some(Kinds::default());
-    assert!(!has(&stage));
-    stage.options.tools = Some(vec!["agent".into()]);
-    assert!(has(&stage));
-    stage.options.tools = Some(Vec::new());
-    stage.options.subagents = Some(Kinds(vec![("reviewer".to_owned(), None)]));
-    assert!(has(&stage));
-    stage.options.subagents = None;
-    assert!(!has(&stage));
+    let has = |fixture: &Fixture| names(&fixture.toolbox().tools).ends_with("agent");
+    let mut fixture = Fixture::new();
+    fixture.options.subagents = Some(Kinds::default());
+    assert!(!has(&fixture));
+    fixture.options.tools = Some(vec!["agent".into()]);
+    assert!(has(&fixture));
+    fixture.options.tools = Some(Vec::new());
+    fixture.options.subagents = Some(Kinds(vec![("reviewer".to_owned(), None)]));
+    assert!(has(&fixture));
+    fixture.options.subagents = None;
+    assert!(!has(&fixture));
 }
 
 #[test]
 fn every_schema_is_of_an_object_that_takes_nothing_else() {
-    let mut stage = Stage::new();
-    stage.options.may_reset = true;
-    stage.options.tools = Some(all(None).iter().map(|tool| tool.name().into()).collect());
+    let mut fixture = Fixture::new();
+    fixture.options.may_reset = true;
+    fixture.options.tools = Some(all(None).iter().map(|tool| tool.name().into()).collect());
     let about = Some("Finds faults".to_owned());
-    stage.options.subagents = Some(Kinds(vec![("reviewer".to_owned(), about)]));
-    assert_eq!(stage.toolbox().declarations().len(), all(None).len());
-    for tool in stage.toolbox().declarations() {
+    fixture.options.subagents = Some(Kinds(vec![("reviewer".to_owned(), about)]));
+    assert_eq!(fixture.toolbox().declarations().len(), all(None).len());
+    for tool in fixture.toolbox().declarations() {
         assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
         assert_eq!(tool.parameters["additionalProperties"], false);
         let known = tool.parameters["properties"].as_object().unwrap();
@@ -225,33 +225,33 @@ fn every_schema_is_of_an_object_that_takes_nothing_else() {
 
 #[test]
 fn a_wrong_name_of_a_tool_is_an_error_that_names_the_nearest() {
-    let mut stage = Stage::new();
-    stage.options.tools = Some(vec!["shell".into(), "raed_file".into()]);
-    let error = Toolbox::new(stage.options.clone())
+    let mut fixture = Fixture::new();
+    fixture.options.tools = Some(vec!["shell".into(), "raed_file".into()]);
+    let error = Toolbox::new(fixture.options.clone())
         .err()
         .unwrap()
         .to_string();
     assert!(error.contains("`raed_file`"), "{error}");
     assert!(error.contains("did you mean `read_file`?"), "{error}");
-    stage.options.tools = Some(vec!["telephone_booth".into()]);
-    let error = Toolbox::new(stage.options.clone())
+    fixture.options.tools = Some(vec!["telephone_booth".into()]);
+    let error = Toolbox::new(fixture.options.clone())
         .err()
         .unwrap()
         .to_string();
     assert!(!error.contains("did you mean"), "{error}");
-    stage.options.cwd = "here".into();
+    fixture.options.cwd = "here".into();
     assert!(matches!(
-        Toolbox::new(stage.options),
-        Err(Error::BadFolder { .. })
+        Toolbox::new(fixture.options),
+        Err(Error::BadDirectory { .. })
     ));
 }
 
 #[test]
-fn the_folder_for_state_is_for_its_owner_alone() {
+fn the_directory_for_state_is_for_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt as _;
-    let stage = Stage::new();
-    stage.toolbox();
-    let mode = fs::metadata(stage.base().join("state"))
+    let fixture = Fixture::new();
+    fixture.toolbox();
+    let mode = fs::metadata(fixture.base().join("state"))
         .unwrap()
         .permissions();
     assert_eq!(mode.mode() & 0o777, 0o700);
@@ -259,77 +259,79 @@ fn the_folder_for_state_is_for_its_owner_alone() {
 
 #[tokio::test]
 async fn a_call_to_an_unknown_tool_names_those_there_are() {
-    let stage = Stage::new();
-    let text = stage.error("fetch_url", json!({"url": "http://a"})).await;
+    let fixture = Fixture::new();
+    let text = fixture.error("fetch_url", json!({"url": "http://a"})).await;
     assert!(text.contains("no tool `fetch_url`"), "{text}");
     assert!(text.contains("shell, read_file"), "{text}");
     let (_sender, cancelled) = watch::channel(false);
-    let started = stage.started("list_files", json!({})).await;
+    let started = fixture.started("list_files", json!({})).await;
     let call = call("nothing", json!({}));
-    let finished = stage
+    let finished = fixture
         .toolbox()
         .run(call.clone(), started.clone(), cancelled)
         .await;
     assert_eq!(finished.outcome, CallOutcome::Error);
     assert_eq!(
-        stage.toolbox().find(&call, &started).await,
+        fixture.toolbox().find(&call, &started).await,
         CallFact::Unknown
     );
 }
 
 #[tokio::test]
 async fn wrong_arguments_are_told_and_nothing_runs() {
-    let stage = Stage::new();
-    let text = stage.error("read_file", json!({"file": "a"})).await;
+    let fixture = Fixture::new();
+    let text = fixture.error("read_file", json!({"file": "a"})).await;
     assert!(text.contains("unknown field `file`"), "{text}");
-    let text = stage.error("shell", json!({"command": ["ls"]})).await;
+    let text = fixture.error("shell", json!({"command": ["ls"]})).await;
     assert!(text.contains("`command`: invalid type: sequence"), "{text}");
     let mut call = call("shell", json!({}));
     call.arguments = Arguments::Malformed("{".into());
-    let prepared = stage.toolbox().prepare(&call, Consent::NotAsked).await;
+    let prepared = fixture.toolbox().prepare(&call, Consent::NotAsked).await;
     assert!(matches!(prepared, Prepared::Refuse { .. }));
 }
 
 #[tokio::test]
 async fn rules_allow_ask_and_deny() {
-    let stage = Stage::new()
+    let fixture = Fixture::new()
         .rule("read_file", "secrets/*", Decision::Deny)
         .rule("write_file", "*.lock", Decision::Ask);
-    stage.file("secrets/a", "x");
-    stage.file("b", "x");
+    fixture.file("secrets/a", "x");
+    fixture.file("b", "x");
     for path in ["secrets/a", "b/../secrets/a", "./secrets//a"] {
-        let finished = stage.finish("read_file", json!({"file_path": path})).await;
+        let finished = fixture
+            .finish("read_file", json!({"file_path": path}))
+            .await;
         assert_eq!(finished.outcome, CallOutcome::Denied, "{path}");
     }
-    std::os::unix::fs::symlink("secrets", stage.path("link")).unwrap();
-    let finished = stage
+    std::os::unix::fs::symlink("secrets", fixture.path("link")).unwrap();
+    let finished = fixture
         .finish("read_file", json!({"file_path": "link/a"}))
         .await;
     assert_eq!(finished.outcome, CallOutcome::Denied);
-    stage.ok("read_file", json!({"file_path": "b"})).await;
+    fixture.ok("read_file", json!({"file_path": "b"})).await;
 
     let arguments = json!({"file_path": "a.lock", "content": ""});
-    let prepared = stage.prepare("write_file", arguments.clone()).await;
+    let prepared = fixture.prepare("write_file", arguments.clone()).await;
     assert!(matches!(prepared, Prepared::Ask(_)), "{prepared:?}");
     let call = call("write_file", arguments);
-    let prepared = stage.toolbox().prepare(&call, Consent::Given).await;
+    let prepared = fixture.toolbox().prepare(&call, Consent::Given).await;
     assert!(matches!(prepared, Prepared::Run(_)));
 }
 
 #[tokio::test]
 async fn a_yes_does_not_beat_a_deny() {
-    let stage = Stage::new().rule("shell", "rm *", Decision::Deny);
+    let fixture = Fixture::new().rule("shell", "rm *", Decision::Deny);
     let call = call("shell", json!({"command": "true; rm -rf x"}));
-    let prepared = stage.toolbox().prepare(&call, Consent::Given).await;
+    let prepared = fixture.toolbox().prepare(&call, Consent::Given).await;
     let denied = CallOutcome::Denied;
     assert!(matches!(prepared, Prepared::Refuse { outcome, .. } if outcome == denied));
 }
 
 #[tokio::test]
 async fn what_changes_something_is_asked_about_where_that_is_the_default() {
-    let mut stage = Stage::new().rule("shell", "git *", Decision::Allow);
-    stage.options.approval = ApprovalMode::Always;
-    stage.file("a", "x");
+    let mut fixture = Fixture::new().rule("shell", "git *", Decision::Allow);
+    fixture.options.approval = ApprovalMode::Always;
+    fixture.file("a", "x");
     for (tool, arguments, asks) in [
         ("shell", json!({"command": "ls"}), true),
         ("shell", json!({"command": "git status"}), false),
@@ -343,7 +345,7 @@ async fn what_changes_something_is_asked_about_where_that_is_the_default() {
         ("read_file", json!({"file_path": "a"}), false),
         ("list_files", json!({}), false),
     ] {
-        let prepared = stage.prepare(tool, arguments.clone()).await;
+        let prepared = fixture.prepare(tool, arguments.clone()).await;
         assert_eq!(
             matches!(prepared, Prepared::Ask(_)),
             asks,
@@ -354,8 +356,8 @@ async fn what_changes_something_is_asked_about_where_that_is_the_default() {
 
 #[tokio::test]
 async fn a_secret_gets_out_in_no_answer() {
-    let stage = Stage::new();
-    stage.file("sk-0123456789", "key: sk-0123456789.");
+    let fixture = Fixture::new();
+    fixture.file("sk-0123456789", "key: sk-0123456789.");
     for (tool, arguments) in [
         ("read_file", json!({"file_path": "sk-0123456789"})),
         ("read_file", json!({"file_path": "not/sk-0123456789"})),
@@ -367,7 +369,7 @@ async fn a_secret_gets_out_in_no_answer() {
         ),
         ("shell", json!({"command": "ls", "cwd": "sk-0123456789"})),
     ] {
-        let finished = stage.finish(tool, arguments).await;
+        let finished = fixture.finish(tool, arguments).await;
         let text = words(&finished.blocks);
         assert!(!text.contains("sk-0123456789"), "{text}");
         assert!(text.contains(MARK), "{text}");
@@ -376,9 +378,9 @@ async fn a_secret_gets_out_in_no_answer() {
 
 #[tokio::test]
 async fn a_read_only_call_that_was_cut_off_is_not_done() {
-    let mut stage = Stage::new();
-    stage.options.may_reset = true;
-    stage.options.tools = Some(all(None).iter().map(|tool| tool.name().into()).collect());
+    let mut fixture = Fixture::new();
+    fixture.options.may_reset = true;
+    fixture.options.tools = Some(all(None).iter().map(|tool| tool.name().into()).collect());
     let started = StartedCall {
         tool: String::new(),
         task: None,
@@ -393,7 +395,7 @@ async fn a_read_only_call_that_was_cut_off_is_not_done() {
         ("task_stop", json!({"task": "a"})),
         ("fetch_url", json!({"url": "http://a"})),
     ] {
-        let fact = stage.find(tool, arguments, &started).await;
+        let fact = fixture.find(tool, arguments, &started).await;
         assert_eq!(fact, CallFact::NotStarted, "{tool}");
     }
     // What a start does not record cannot be told.
@@ -405,21 +407,21 @@ async fn a_read_only_call_that_was_cut_off_is_not_done() {
             json!({"file_path": "a", "old_string": "", "new_string": ""}),
         ),
     ] {
-        let fact = stage.find(tool, arguments, &started).await;
+        let fact = fixture.find(tool, arguments, &started).await;
         assert_eq!(fact, CallFact::Unknown, "{tool}");
     }
 }
 
 #[tokio::test]
 async fn a_task_is_named_by_its_id_alone() {
-    let stage = Stage::new();
-    fs::create_dir_all(stage.base().join("state/tasks/x")).unwrap();
+    let fixture = Fixture::new();
+    fs::create_dir_all(fixture.base().join("state/tasks/x")).unwrap();
     let unknown = "018f0000-0000-7000-8000-000000000000";
     for task in ["../..", "x", "", "/etc", unknown] {
         for tool in ["task_output", "task_stop"] {
-            let text = stage.error(tool, json!({"task": task})).await;
+            let text = fixture.error(tool, json!({"task": task})).await;
             assert!(text.contains("There is no task"), "{text}");
         }
     }
-    assert!(!stage.base().join("state/tasks").join(unknown).exists());
+    assert!(!fixture.base().join("state/tasks").join(unknown).exists());
 }

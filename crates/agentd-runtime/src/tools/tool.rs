@@ -2,7 +2,7 @@
 
 use super::arguments;
 use super::blocking::{self, Cancelled};
-use super::desk::{CallOf, Desk};
+use super::context::{CallOf, ToolContext};
 use super::failure::{Failure, said};
 use agentd_core::approval::Ruling;
 use agentd_core::event::{FileChange, ToolStarted};
@@ -40,7 +40,7 @@ pub(super) struct Start {
 
 /// A call that was started.
 pub(super) struct Job<A> {
-    pub desk: Arc<Desk>,
+    pub context: Arc<ToolContext>,
     pub call: CallId,
     pub started: StartedCall,
     pub arguments: A,
@@ -60,7 +60,10 @@ pub(super) trait Tool: Send + Sync + 'static {
     fn parameters() -> Value;
 
     /// What the rules are asked about. May look at files, and at nothing in them.
-    fn subjects(desk: &Desk, arguments: &Self::Arguments) -> Result<Vec<Subject>, Failure>;
+    fn subjects(
+        context: &ToolContext,
+        arguments: &Self::Arguments,
+    ) -> Result<Vec<Subject>, Failure>;
 
     /// Why it wants to leave the sandbox; none where it does not.
     fn escalation(_arguments: &Self::Arguments) -> Option<&str> {
@@ -69,7 +72,7 @@ pub(super) trait Tool: Send + Sync + 'static {
 
     /// Looks whether the call can be carried out, once it may.
     async fn prepare(
-        _desk: &Arc<Desk>,
+        _desk: &Arc<ToolContext>,
         _call: &CallId,
         _arguments: Self::Arguments,
     ) -> Result<Start, Failure> {
@@ -99,7 +102,12 @@ pub(super) trait AnyTool: Send + Sync {
     fn name(&self) -> &'static str;
     fn traits(&self) -> Traits;
     fn declaration(&self) -> agentd_core::event::Tool;
-    async fn prepare(&self, desk: &Arc<Desk>, call: &ToolCall, consent: Consent) -> Prepared;
+    async fn prepare(
+        &self,
+        context: &Arc<ToolContext>,
+        call: &ToolCall,
+        consent: Consent,
+    ) -> Prepared;
     async fn run(&self, work: Work, cancelled: Cancelled) -> Finished;
     async fn find(&self, work: Work) -> CallFact;
     async fn resume(&self, work: Work, cancelled: Cancelled) -> Finished;
@@ -107,7 +115,7 @@ pub(super) trait AnyTool: Send + Sync {
 
 /// A started call, its arguments not read yet.
 pub(super) struct Work {
-    pub desk: Arc<Desk>,
+    pub context: Arc<ToolContext>,
     pub call: ToolCall,
     pub started: StartedCall,
 }
@@ -126,15 +134,19 @@ impl<T: Tool> Known<T> {
     fn job(work: Work) -> Result<Job<T::Arguments>, Failure> {
         Ok(Job {
             arguments: Self::read(&work.call)?,
-            desk: work.desk,
+            context: work.context,
             call: work.call.id,
             started: work.started,
         })
     }
 
-    async fn start(desk: &Arc<Desk>, call: &ToolCall, consent: Consent) -> Result<May, Failure> {
+    async fn start(
+        context: &Arc<ToolContext>,
+        call: &ToolCall,
+        consent: Consent,
+    ) -> Result<May, Failure> {
         let arguments = Self::read(call)?;
-        let at = Arc::clone(desk);
+        let at = Arc::clone(context);
         let (arguments, ruling) = blocking::whole(move || {
             let ruling = T::subjects(&at, &arguments).map(|subjects| {
                 at.rule(&CallOf {
@@ -151,7 +163,7 @@ impl<T: Tool> Known<T> {
             (Ruling::Refuse(text), _) => Ok(May::Not(text)),
             (Ruling::Ask(why), Consent::NotAsked) => Ok(May::OnceAsked(why)),
             (Ruling::Ask(_), Consent::Given) | (Ruling::Run, _) => {
-                T::prepare(desk, &call.id, arguments).await.map(May::Run)
+                T::prepare(context, &call.id, arguments).await.map(May::Run)
             }
         }
     }
@@ -181,8 +193,13 @@ impl<T: Tool> AnyTool for Known<T> {
         }
     }
 
-    async fn prepare(&self, desk: &Arc<Desk>, call: &ToolCall, consent: Consent) -> Prepared {
-        match Self::start(desk, call, consent).await {
+    async fn prepare(
+        &self,
+        context: &Arc<ToolContext>,
+        call: &ToolCall,
+        consent: Consent,
+    ) -> Prepared {
+        match Self::start(context, call, consent).await {
             Ok(May::Run(start)) => Prepared::Run(ToolStarted {
                 call: call.id.clone(),
                 tool: T::NAME.to_owned(),

@@ -1,8 +1,8 @@
-//! Files below a folder, in order, without those that `.gitignore` or the rules leave out.
+//! Files below a directory, in order, without those that `.gitignore` or the rules leave out.
 
 use super::blocking::Stop;
+use super::context::{CallOf, ToolContext};
 use super::denied::Actor;
-use super::desk::{CallOf, Desk};
 use super::failure::Failure;
 use super::paths;
 use super::tool::Traits;
@@ -19,7 +19,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) struct Walk<'a> {
-    pub desk: &'a Desk,
+    pub context: &'a ToolContext,
     pub tool: &'static str,
     pub traits: Traits,
     pub root: PathBuf,
@@ -81,14 +81,14 @@ impl Walk<'_> {
     /// Why something could not be read; with the sandbox's part in it where it was asked for by its path.
     fn reason(&self, error: &ignore::Error) -> String {
         let reason = error.to_string();
-        match self.desk.denied(Actor::FileTool, &reason) {
+        match self.context.denied(Actor::FileTool, &reason) {
             Some(note) if error.depth() == Some(0) => format!("{reason}. {note}"),
             _ => reason,
         }
     }
 
     fn builder(&self) -> WalkBuilder {
-        let state = self.desk.state.clone();
+        let state = self.context.state.clone();
         let mut builder = WalkBuilder::new(&self.root);
         builder
             .hidden(false)
@@ -115,8 +115,8 @@ impl Walk<'_> {
     }
 
     fn decision(&self, path: &Path) -> Decision {
-        let names = Subject::Names(paths::names(&self.desk.cwd, path));
-        let ruling = self.desk.rule(&CallOf {
+        let names = Subject::Names(paths::names(&self.context.cwd, path));
+        let ruling = self.context.rule(&CallOf {
             tool: self.tool,
             traits: self.traits,
             subjects: &[names],
@@ -148,7 +148,7 @@ impl Way {
     }
 }
 
-/// A pattern of names: one without `/` is about the name, in whatever folder.
+/// A pattern of names: one without `/` is about the name, in whatever directory.
 pub(super) fn glob(argument: &str, pattern: &str) -> Result<GlobMatcher, Failure> {
     let anywhere = match pattern.contains('/') {
         true => pattern.trim_start_matches("./").to_owned(),
@@ -163,14 +163,14 @@ pub(super) fn glob(argument: &str, pattern: &str) -> Result<GlobMatcher, Failure
     })
 }
 
-/// Where to look: the folder or file that is given, or all of the working folder.
-pub(super) fn root(desk: &Desk, path: Option<&str>) -> Result<PathBuf, Failure> {
-    let root = paths::locate(&desk.cwd, path.unwrap_or("."))?;
+/// Where to look: the directory or file that is given, or all of the working directory.
+pub(super) fn root(context: &ToolContext, path: Option<&str>) -> Result<PathBuf, Failure> {
+    let root = paths::locate(&context.cwd, path.unwrap_or("."))?;
     match root.symlink_metadata() {
         Ok(_) => Ok(root),
         Err(error) => Err(Failure::io(
             "look at",
-            paths::shown(&desk.cwd, &root),
+            paths::shown(&context.cwd, &root),
             &error,
         )),
     }

@@ -1,7 +1,7 @@
 //! `write_file`: a file gets a new content, all of it.
 
 use super::blocking::{self, Cancelled};
-use super::desk::Desk;
+use super::context::ToolContext;
 use super::escalate::{ESCALATE, escalation};
 use super::failure::{Failure, done};
 use super::output::number;
@@ -41,7 +41,7 @@ impl Tool for WriteFile {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Writes a file: a new one, with the folders it needs, or all of an old one anew. To change \
+        "Writes a file: a new one, with the directories it needs, or all of an old one anew. To change \
          a part of a file use edit_file."
             .into()
     }
@@ -52,7 +52,7 @@ impl Tool for WriteFile {
             "properties": {
                 "file_path": {
                     "type": "string",
-                    "description": "The file, from the working folder or from the root."
+                    "description": "The file, from the working directory or from the root."
                 },
                 "content": {"type": "string", "description": "All that the file is to hold."},
                 "escalate": {"type": "string", "description": ESCALATE}
@@ -62,8 +62,8 @@ impl Tool for WriteFile {
         })
     }
 
-    fn subjects(desk: &Desk, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        paths::named(&desk.cwd, &arguments.file_path)
+    fn subjects(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        paths::named(&context.cwd, &arguments.file_path)
     }
 
     fn escalation(arguments: &Arguments) -> Option<&str> {
@@ -71,16 +71,16 @@ impl Tool for WriteFile {
     }
 
     async fn prepare(
-        desk: &Arc<Desk>,
+        context: &Arc<ToolContext>,
         _call: &CallId,
         arguments: Arguments,
     ) -> Result<Start, Failure> {
         refuse_mark("content", &arguments.content)?;
-        let desk = Arc::clone(desk);
+        let context = Arc::clone(context);
         let change = blocking::whole(move || {
             let leave = escalation(arguments.escalate.as_deref());
-            desk.within_of(leave, || {
-                let target = Target::of(&desk, &arguments.file_path)?;
+            context.within_of(leave, || {
+                let target = Target::of(&context, &arguments.file_path)?;
                 target.check()?;
                 Ok(FileChange {
                     before: target.hash()?,
@@ -100,7 +100,7 @@ impl Tool for WriteFile {
         }
         // Once begun it is done in a moment, and half of it cannot be left.
         let leave = escalation(job.arguments.escalate.as_deref());
-        match blocking::whole(move || job.desk.within_of(leave, || write(&job))).await {
+        match blocking::whole(move || job.context.within_of(leave, || write(&job))).await {
             Ok(result) => done(result),
             Err(failure) => failure.into(),
         }
@@ -112,7 +112,7 @@ impl Tool for WriteFile {
         let given = job.arguments.file_path;
         let said = move |name: &str, change: &FileChange| summary(name, length, change);
         let file = Given { path: given, leave };
-        replace::fact(job.desk, file, job.call, job.started.change, said).await
+        replace::fact(job.context, file, job.call, job.started.change, said).await
     }
 }
 
@@ -122,12 +122,13 @@ fn write(job: &Job<Arguments>) -> Result<String, Failure> {
             "Its start was not recorded; nothing was written.",
         ));
     };
-    let target = Target::of(&job.desk, &job.arguments.file_path)?;
+    let target = Target::of(&job.context, &job.arguments.file_path)?;
     let content = job.arguments.content.as_bytes();
     target.check()?;
     target.check_unchanged(change)?;
     if change.before.as_ref() != Some(&change.after) {
-        make_parents(&target.path).map_err(|error| target.cannot("make the folder of", &error))?;
+        make_parents(&target.path)
+            .map_err(|error| target.cannot("make the directory of", &error))?;
         target.replace(&job.call, content)?;
     }
     Ok(summary(&target.name, content.len(), change))

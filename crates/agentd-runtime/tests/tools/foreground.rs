@@ -1,6 +1,6 @@
 //! Commands that are waited for.
 
-use crate::stage::{SECRET, Stage, call, shell, words};
+use crate::fixture::{Fixture, SECRET, call, shell, words};
 use agentd_core::message::CallOutcome;
 use agentd_core::turn::Prepared;
 use agentd_process::{Delivery, Signal, signal};
@@ -16,7 +16,7 @@ const STUBBORN: &str = "trap '' TERM; echo begun; \
 
 #[tokio::test(flavor = "multi_thread")]
 async fn how_a_command_ends_is_told() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     for (command, outcome, text) in [
         ("echo out; echo err >&2", CallOutcome::Ok, "out\nerr\n"),
         ("true", CallOutcome::Ok, ""),
@@ -27,59 +27,59 @@ async fn how_a_command_ends_is_told() {
         ("[[ a == a ]] && echo bash", CallOutcome::Ok, "bash\n"),
     ] {
         let expected = (outcome, text.to_owned());
-        assert_eq!(stage.shell(command).await, expected, "{command}");
+        assert_eq!(fixture.shell(command).await, expected, "{command}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_runs_where_it_is_told_to() {
-    let stage = Stage::new();
-    fs::create_dir(stage.path("dir")).unwrap();
-    let (_, text) = stage.shell("pwd").await;
-    assert_eq!(text.trim(), stage.options.cwd.display().to_string());
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("dir")).unwrap();
+    let (_, text) = fixture.shell("pwd").await;
+    assert_eq!(text.trim(), fixture.options.cwd.display().to_string());
     let inside = call("shell", json!({"command": "pwd", "cwd": "dir/../dir"}));
-    let finished = stage.run(inside).await;
+    let finished = fixture.run(inside).await;
     assert_eq!(
         words(&finished).trim(),
-        stage.path("dir").display().to_string()
+        fixture.path("dir").display().to_string()
     );
     let nowhere = call("shell", json!({"command": "pwd", "cwd": "nowhere"}));
-    let finished = stage.run(nowhere).await;
-    assert!(words(&finished).contains("nowhere is not a folder"));
+    let finished = fixture.run(nowhere).await;
+    assert!(words(&finished).contains("nowhere is not a directory"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_limits_are_refused() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     for timeout_ms in [0, 3_600_001] {
         let call = call("shell", json!({"command": "ls", "timeout_ms": timeout_ms}));
-        let prepared = stage.prepare(&call).await;
+        let prepared = fixture.prepare(&call).await;
         assert!(matches!(prepared, Prepared::Refuse { .. }), "{prepared:?}");
     }
-    let prepared = stage.prepare(&shell("  ")).await;
+    let prepared = fixture.prepare(&shell("  ")).await;
     assert!(matches!(prepared, Prepared::Refuse { .. }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_takes_too_long_is_ended_with_all_of_it() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let call = call("shell", json!({"command": STUBBORN, "timeout_ms": 300}));
-    let finished = stage.run(call).await;
+    let finished = fixture.run(call).await;
     assert_eq!(finished.outcome, CallOutcome::Error);
     let end = "timed out after 300 ms: it and all that it started were ended";
     assert!(words(&finished).ends_with(end), "{finished:?}");
-    stage.nobody_is_left().await;
+    fixture.nobody_is_left().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupt_ends_all_of_it() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let call = shell(STUBBORN);
-    let started = stage.started(&call).await;
-    let running = stage.begin(call, started);
-    stage.wait_for("ready").await;
-    stage.wait_for("child").await;
-    assert!(stage.alive().len() >= 2);
+    let started = fixture.started(&call).await;
+    let running = fixture.begin(call, started);
+    fixture.wait_for("ready").await;
+    fixture.wait_for("child").await;
+    assert!(fixture.alive().len() >= 2);
     let finished = running.cancelled().await;
     assert_eq!(finished.outcome, CallOutcome::Interrupted);
     let text = words(&finished);
@@ -87,19 +87,19 @@ async fn an_interrupt_ends_all_of_it() {
         text.starts_with("begun\n") && text.contains("\ninterrupted: "),
         "{text}"
     );
-    stage.nobody_is_left().await;
+    fixture.nobody_is_left().await;
 }
 
 /// It has little time for that, and on a busy machine not enough: so it gets several chances.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupt_lets_a_command_clean_up() {
     let cleans_up = async || {
-        let stage = Stage::new();
+        let fixture = Fixture::new();
         let call =
             shell("trap 'echo cleaned; exit 5' TERM; : >ready; while :; do sleep 0.01; done");
-        let started = stage.started(&call).await;
-        let running = stage.begin(call, started);
-        stage.wait_for("ready").await;
+        let started = fixture.started(&call).await;
+        let running = fixture.begin(call, started);
+        fixture.wait_for("ready").await;
         let finished = running.cancelled().await;
         assert_eq!(finished.outcome, CallOutcome::Interrupted);
         let text = words(&finished);
@@ -115,63 +115,63 @@ async fn an_interrupt_lets_a_command_clean_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupt_before_it_begins_keeps_it_from_beginning() {
-    let mut stage = Stage::new();
-    stage.hold_shims();
+    let mut fixture = Fixture::new();
+    fixture.hold_shims();
     let call = shell(": >ran");
-    let started = stage.started(&call).await;
-    let running = stage.begin(call, started);
-    stage.wait_for_hold().await;
+    let started = fixture.started(&call).await;
+    let running = fixture.begin(call, started);
+    fixture.wait_for_hold().await;
     let finished = running.cancelled().await;
     assert_eq!(finished.outcome, CallOutcome::Interrupted);
     assert_eq!(words(&finished), "interrupted: it was not started");
-    assert!(!stage.path("ran").exists());
+    assert!(!fixture.path("ran").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_command_leaves_behind_is_ended() {
-    let stage = Stage::new();
-    let (outcome, text) = stage.shell("sleep 1000 & echo done").await;
+    let fixture = Fixture::new();
+    let (outcome, text) = fixture.shell("sleep 1000 & echo done").await;
     assert_eq!((outcome, text.as_str()), (CallOutcome::Ok, "done\n"));
-    stage.nobody_is_left().await;
+    fixture.nobody_is_left().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_shim_leaves_an_unknown_outcome_and_nobody() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let call = shell("echo begun; : >ready; while :; do sleep 1; done");
-    let started = stage.started(&call).await;
+    let started = fixture.started(&call).await;
     let task = started.task.unwrap();
-    let running = stage.begin(call, started);
-    stage.wait_for("ready").await;
-    let shim = stage.task(task).shim();
+    let running = fixture.begin(call, started);
+    fixture.wait_for("ready").await;
+    let shim = fixture.task(task).shim();
     assert_eq!(signal(shim, Signal::KILL).unwrap(), Delivery::Sent);
     let finished = running.finished().await;
     assert_eq!(finished.outcome, CallOutcome::Unknown);
     assert!(words(&finished).contains("Outcome unknown"), "{finished:?}");
-    stage.nobody_is_left().await;
+    fixture.nobody_is_left().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_shim_nothing_runs_and_the_reason_is_told() {
-    let mut stage = Stage::new();
-    stage.options.shim.program = PathBuf::from("/nonexistent/agentd");
-    let (outcome, text) = stage.shell(": >ran").await;
+    let mut fixture = Fixture::new();
+    fixture.options.shim.program = PathBuf::from("/nonexistent/agentd");
+    let (outcome, text) = fixture.shell(": >ran").await;
     assert_eq!(outcome, CallOutcome::Error);
     assert!(text.contains("cannot start /nonexistent/agentd"), "{text}");
-    assert!(!stage.path("ran").exists());
+    assert!(!fixture.path("ran").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_environment_is_the_one_that_was_given() {
-    let mut stage = Stage::new();
-    stage.options.env.push(("OWN".into(), "a b".into()));
+    let mut fixture = Fixture::new();
+    fixture.options.env.push(("OWN".into(), "a b".into()));
     // Cargo gives this one to every test.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
-    stage.options.output_bytes = 100_000;
-    let (_, text) = stage.shell("tr '\\0' '\\n' </proc/$$/environ").await;
+    fixture.options.output_bytes = 100_000;
+    let (_, text) = fixture.shell("tr '\\0' '\\n' </proc/$$/environ").await;
     let mut found: Vec<&str> = text.lines().collect();
     found.sort_unstable();
-    let given = stage.options.env.iter();
+    let given = fixture.options.env.iter();
     let mut expected: Vec<String> = given.map(|(name, it)| format!("{name}={it}")).collect();
     // And by which call it runs.
     expected.push("AGENTD_CALL_ID=call_1".to_owned());
@@ -181,13 +181,13 @@ async fn the_environment_is_the_one_that_was_given() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_is_neither_shown_nor_kept() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let call = shell("printf sk-0123456; sleep 0.1; echo 789abcdef.");
-    let started = stage.started(&call).await;
+    let started = fixture.started(&call).await;
     let task = started.task.unwrap();
-    let finished = stage.begin(call, started).finished().await;
+    let finished = fixture.begin(call, started).finished().await;
     assert_eq!(words(&finished), format!("{MARK}.\n"));
-    for entry in fs::read_dir(stage.task_dir(task)).unwrap() {
+    for entry in fs::read_dir(fixture.task_dir(task)).unwrap() {
         let path = entry.unwrap().path();
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
         assert!(!text.contains(SECRET), "{}", path.display());
@@ -196,11 +196,11 @@ async fn a_secret_is_neither_shown_nor_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_output_is_kept_and_its_place_named() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let call = shell("seq -f 'zeile %g ü€🙂' 1 5000; exit 7");
-    let started = stage.started(&call).await;
-    let path = stage.task_dir(started.task.unwrap()).join("output");
-    let finished = stage.begin(call, started).finished().await;
+    let started = fixture.started(&call).await;
+    let path = fixture.task_dir(started.task.unwrap()).join("output");
+    let finished = fixture.begin(call, started).finished().await;
     let text = words(&finished);
     assert!(text.starts_with("zeile 1 ü€🙂\nzeile 2 "), "{text}");
     assert!(text.ends_with("zeile 5000 ü€🙂\nexit code 7"), "{text}");

@@ -7,9 +7,9 @@
 )]
 
 mod background;
+mod fixture;
 mod foreground;
 mod recovery;
-mod stage;
 
 use std::ffi::OsString;
 

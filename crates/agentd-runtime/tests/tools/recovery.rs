@@ -1,6 +1,6 @@
 //! A process that comes back finds what became of its commands.
 
-use crate::stage::{Stage, background, shell, words};
+use crate::fixture::{Fixture, background, shell, words};
 use agentd_core::id::BootId;
 use agentd_core::message::CallOutcome;
 use agentd_core::recover::CallFact;
@@ -16,79 +16,88 @@ fn ended(fact: CallFact) -> Finished {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_runs_is_waited_for() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let call = shell("echo a; : >ready; while ! [ -e go ]; do sleep 0.01; done; echo b; exit 2");
-    let started = stage.started(&call).await;
-    let begun = stage.begin(call.clone(), started.clone());
-    stage.wait_for("ready").await;
+    let started = fixture.started(&call).await;
+    let begun = fixture.begin(call.clone(), started.clone());
+    fixture.wait_for("ready").await;
     begun.abandon();
-    assert_eq!(stage.find(&call, &started).await, CallFact::Running);
-    let resumed = stage.resume(call.clone(), started.clone());
-    fs::write(stage.path("go"), "").unwrap();
+    assert_eq!(fixture.find(&call, &started).await, CallFact::Running);
+    let resumed = fixture.resume(call.clone(), started.clone());
+    fs::write(fixture.path("go"), "").unwrap();
     let finished = resumed.finished().await;
     assert_eq!(finished.outcome, CallOutcome::Error);
     assert_eq!(words(&finished), "a\nb\nexit code 2");
     // Asked later it is the same, and so it is when it is taken up too late.
-    assert_eq!(ended(stage.find(&call, &started).await), finished);
-    assert_eq!(stage.resume(call, started).finished().await, finished);
+    assert_eq!(ended(fixture.find(&call, &started).await), finished);
+    assert_eq!(fixture.resume(call, started).finished().await, finished);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_is_waited_for_again_can_be_interrupted() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let call = shell("echo a; : >ready; while :; do sleep 1; done");
-    let started = stage.started(&call).await;
-    let begun = stage.begin(call.clone(), started.clone());
-    stage.wait_for("ready").await;
+    let started = fixture.started(&call).await;
+    let begun = fixture.begin(call.clone(), started.clone());
+    fixture.wait_for("ready").await;
     begun.abandon();
-    let finished = stage.resume(call, started).cancelled().await;
+    let finished = fixture.resume(call, started).cancelled().await;
     assert_eq!(finished.outcome, CallOutcome::Interrupted);
     let text = words(&finished);
     assert!(
         text.starts_with("a\n") && text.contains("\ninterrupted: "),
         "{text}"
     );
-    stage.nobody_is_left().await;
+    fixture.nobody_is_left().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_never_began_never_will() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let call = shell(": >ran");
-    let started = stage.started(&call).await;
-    assert_eq!(stage.find(&call, &started).await, CallFact::NotStarted);
-    let finished = stage.begin(call.clone(), started.clone()).finished().await;
+    let started = fixture.started(&call).await;
+    assert_eq!(fixture.find(&call, &started).await, CallFact::NotStarted);
+    let finished = fixture
+        .begin(call.clone(), started.clone())
+        .finished()
+        .await;
     assert_eq!(finished.outcome, CallOutcome::Error);
     assert_eq!(words(&finished), "It did not start; nothing was run.");
-    assert_eq!(stage.find(&call, &started).await, CallFact::NotStarted);
-    assert!(!stage.path("ran").exists());
+    assert_eq!(fixture.find(&call, &started).await, CallFact::NotStarted);
+    assert!(!fixture.path("ran").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_another_start_of_the_system_only_an_end_is_known() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let call = shell("echo x");
-    let mut started = stage.started(&call).await;
+    let mut started = fixture.started(&call).await;
     started.boot = Some(BootId::from_bytes([1; 16]));
-    assert_eq!(stage.find(&call, &started).await, CallFact::Unknown);
+    assert_eq!(fixture.find(&call, &started).await, CallFact::Unknown);
 
-    let mut started = stage.started(&call).await;
-    let finished = stage.begin(call.clone(), started.clone()).finished().await;
+    let mut started = fixture.started(&call).await;
+    let finished = fixture
+        .begin(call.clone(), started.clone())
+        .finished()
+        .await;
     started.boot = Some(BootId::from_bytes([1; 16]));
-    assert_eq!(ended(stage.find(&call, &started).await), finished);
+    assert_eq!(ended(fixture.find(&call, &started).await), finished);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_background_call_had_started_whether_it_runs_or_not() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let call = background(": >ready; while ! [ -e go ]; do sleep 0.01; done");
-    let started = stage.started(&call).await;
-    let finished = stage.begin(call.clone(), started.clone()).finished().await;
+    let started = fixture.started(&call).await;
+    let finished = fixture
+        .begin(call.clone(), started.clone())
+        .finished()
+        .await;
     assert!(finished.background.is_some());
-    stage.wait_for("ready").await;
-    assert_eq!(ended(stage.find(&call, &started).await), finished);
-    let task = stage.task(started.task.unwrap());
-    fs::write(stage.path("go"), "").unwrap();
+    fixture.wait_for("ready").await;
+    assert_eq!(ended(fixture.find(&call, &started).await), finished);
+    let task = fixture.task(started.task.unwrap());
+    fs::write(fixture.path("go"), "").unwrap();
     task.ended().await.unwrap();
-    assert_eq!(ended(stage.find(&call, &started).await), finished);
+    assert_eq!(ended(fixture.find(&call, &started).await), finished);
 }

@@ -1,17 +1,17 @@
 //! System calls that are refused, whoever the user is.
 
-use crate::world::worlds;
+use crate::testbed::testbeds;
 use libc::c_long;
 
 #[track_caller]
 fn refused(args: &[&str], errno: i32) {
-    for world in worlds().into_iter().step_by(2) {
-        let said = world.attack(args);
+    for testbed in testbeds().into_iter().step_by(2) {
+        let said = testbed.attack(args);
         assert_eq!(
             said,
             format!("errno {errno}"),
             "{args:?} user={:?}",
-            world.user
+            testbed.user
         );
     }
 }

@@ -1,32 +1,32 @@
 //! Git works in a sandbox, and nothing that a tool does there makes the user's git run a program.
 
-use crate::world::{Ran, SECRET, World, worlds};
+use crate::testbed::{Ran, SECRET, Testbed, testbeds};
 use std::fs;
 
 /// A repository in the work tree with one commit and a hook.
-fn repository(world: &World) {
+fn repository(testbed: &Testbed) {
     let script = "git init -q && git add file && git commit -qm first && mkdir -p .git/info .git/hooks \
                   && echo '# none' > .git/info/attributes && echo '#!/bin/sh' > .git/hooks/sample";
-    world.plain_shell(script).succeeds();
+    testbed.plain_shell(script).succeeds();
 }
 
 #[track_caller]
-fn refused(world: &World, script: &str) -> Ran {
-    let ran = world.shell(script);
+fn refused(testbed: &Testbed, script: &str) -> Ran {
+    let ran = testbed.shell(script);
     ran.fails();
     ran
 }
 
 #[test]
 fn commit_branch_and_stash_work() {
-    for world in worlds() {
-        repository(&world);
+    for testbed in testbeds() {
+        repository(&testbed);
         let script = "set -e; echo 2 > file; git commit -qam second; git branch topic; git checkout -q topic; \
                       echo 3 > file; git stash -q; git stash pop -q; git commit -qam third; git checkout -q -; \
                       git merge -q topic; git tag v1; git gc -q; git log --oneline | wc -l; git status --short";
-        let ran = world.shell(script);
+        let ran = testbed.shell(script);
         assert_eq!(ran.succeeds().output(), "3\n");
-        world
+        testbed
             .plain_shell("git fsck && git status && git log v1")
             .succeeds();
     }
@@ -34,45 +34,45 @@ fn commit_branch_and_stash_work() {
 
 #[test]
 fn the_git_directory_cannot_be_replaced() {
-    for world in worlds() {
-        repository(&world);
-        refused(&world, "mv .git .git2");
-        refused(&world, "rm -rf .git");
-        assert!(world.tree().join(".git/config").exists());
+    for testbed in testbeds() {
+        repository(&testbed);
+        refused(&testbed, "mv .git .git2");
+        refused(&testbed, "rm -rf .git");
+        assert!(testbed.tree().join(".git/config").exists());
     }
 }
 
 #[test]
 fn hooks_and_configuration_are_read_only() {
-    for world in worlds() {
-        repository(&world);
-        refused(&world, "echo x > .git/hooks/pre-commit");
-        refused(&world, "mv .git/hooks .git/hooks2");
-        refused(&world, "rm -rf .git/hooks");
-        refused(&world, "echo x >> .git/config");
-        refused(&world, "mv .git/config .git/config2");
-        refused(&world, "cp .git/config c && mv c .git/config");
-        refused(&world, "rm -f .git/config");
-        refused(&world, "git config core.fsmonitor 'touch pwned'");
-        refused(&world, "echo x > .git/info/attributes");
+    for testbed in testbeds() {
+        repository(&testbed);
+        refused(&testbed, "echo x > .git/hooks/pre-commit");
+        refused(&testbed, "mv .git/hooks .git/hooks2");
+        refused(&testbed, "rm -rf .git/hooks");
+        refused(&testbed, "echo x >> .git/config");
+        refused(&testbed, "mv .git/config .git/config2");
+        refused(&testbed, "cp .git/config c && mv c .git/config");
+        refused(&testbed, "rm -f .git/config");
+        refused(&testbed, "git config core.fsmonitor 'touch pwned'");
+        refused(&testbed, "echo x > .git/info/attributes");
         refused(
-            &world,
+            &testbed,
             "mv .git/info .git/info2 && mkdir .git/info && echo '* filter=x' > .git/info/attributes",
         );
-        refused(&world, "ln -f file .git/config");
+        refused(&testbed, "ln -f file .git/config");
     }
 }
 
 #[test]
 fn nothing_is_created_for_what_is_not_there() {
-    for world in worlds() {
-        repository(&world);
-        let git = world.tree().join(".git");
+    for testbed in testbeds() {
+        repository(&testbed);
+        let git = testbed.tree().join(".git");
         fs::remove_dir_all(git.join("hooks")).unwrap();
-        world.shell("git status").succeeds();
+        testbed.shell("git status").succeeds();
         assert!(!git.join("hooks").exists());
         assert!(!git.join("config.worktree").exists());
-        let plain = World::in_tmp(world.user);
+        let plain = Testbed::in_tmp(testbed.user);
         plain.shell("true").succeeds();
         assert!(!plain.tree().join(".git").exists());
     }
@@ -80,15 +80,15 @@ fn nothing_is_created_for_what_is_not_there() {
 
 #[test]
 fn a_linked_work_tree_commits_and_its_real_directory_is_protected() {
-    for world in worlds() {
-        let main = world.path("other");
-        let tree = world.path("tree");
+    for testbed in testbeds() {
+        let main = testbed.path("other");
+        let tree = testbed.path("tree");
         let script = format!(
             "set -e; rm -rf {tree}/* ; cd {main}; git init -q; git add file; git commit -qm first; \
              git worktree add -q {tree}/linked"
         );
-        world.plain_shell(&script).succeeds();
-        let mut linked = world;
+        testbed.plain_shell(&script).succeeds();
+        let mut linked = testbed;
         linked.policy.writable = vec![linked.root.join("tree/linked")];
         let mut job = linked.job(
             "/bin/sh",
@@ -117,15 +117,15 @@ fn a_linked_work_tree_commits_and_its_real_directory_is_protected() {
 /// A tool writes a `.git` file; its next call must not get what that names.
 #[test]
 fn a_forged_git_file_opens_nothing() {
-    for world in worlds() {
-        let other = world.path("other");
-        world
+    for testbed in testbeds() {
+        let other = testbed.path("other");
+        testbed
             .shell(&format!("echo 'gitdir: {other}' > .git"))
             .succeeds();
-        let ran = world.shell(&format!("cat {other}/file; echo x > {other}/file"));
+        let ran = testbed.shell(&format!("cat {other}/file; echo x > {other}/file"));
         ran.fails().has_no_secret();
         assert_eq!(
-            fs::read_to_string(world.root.join("other/file")).unwrap(),
+            fs::read_to_string(testbed.root.join("other/file")).unwrap(),
             SECRET
         );
     }
@@ -133,19 +133,19 @@ fn a_forged_git_file_opens_nothing() {
 
 #[test]
 fn submodules_are_protected_too() {
-    for world in worlds() {
-        repository(&world);
-        let other = world.path("other");
+    for testbed in testbeds() {
+        repository(&testbed);
+        let other = testbed.path("other");
         let script = format!(
             "set -e; (cd {other}; git init -q; git add file; git commit -qm first); \
              git -c protocol.file.allow=always submodule --quiet add {other} sub; git commit -qm sub"
         );
-        world.plain_shell(&script).succeeds();
-        refused(&world, "git -C sub config core.fsmonitor 'touch pwned'");
-        refused(&world, "echo x > .git/modules/sub/hooks/post-checkout");
-        refused(&world, "mv .git/modules/sub .git/modules/sub2");
-        refused(&world, "mv .git/modules .git/modules2");
-        world
+        testbed.plain_shell(&script).succeeds();
+        refused(&testbed, "git -C sub config core.fsmonitor 'touch pwned'");
+        refused(&testbed, "echo x > .git/modules/sub/hooks/post-checkout");
+        refused(&testbed, "mv .git/modules/sub .git/modules/sub2");
+        refused(&testbed, "mv .git/modules .git/modules2");
+        testbed
             .shell("cd sub && echo 2 > file && git commit -qam second")
             .succeeds();
     }
@@ -156,9 +156,9 @@ fn submodules_are_protected_too() {
 fn a_git_directory_cannot_be_turned_around() {
     let plant = "mkdir evil && cp -r .git/objects .git/refs .git/config evil/ \
                  && git config -f evil/config core.fsmonitor 'touch pwned; false' && ";
-    for world in worlds() {
-        repository(&world);
-        let pwned = world.tree().join("pwned");
+    for testbed in testbeds() {
+        repository(&testbed);
+        let pwned = testbed.tree().join("pwned");
         for (at, make) in [
             "echo ../evil > .git/commondir",
             "echo ../evil > c && mv c .git/commondir",
@@ -166,37 +166,37 @@ fn a_git_directory_cannot_be_turned_around() {
         .into_iter()
         .enumerate()
         {
-            let ran = world.shell(&format!(
+            let ran = testbed.shell(&format!(
                 "rm -rf evil; {plant} {make}; while :; do sleep 0.02; done"
             ));
             assert_eq!(ran.signal(), Some(libc::SIGSYS.into()), "{at} {ran:?}");
-            world.plain_shell("git status").succeeds();
+            testbed.plain_shell("git status").succeeds();
             assert!(!pwned.exists());
         }
         // The control: without the sandbox it works.
-        world
+        testbed
             .plain_shell("echo ../evil > .git/commondir; git status")
             .succeeds();
         assert!(pwned.exists());
         fs::remove_file(&pwned).unwrap();
         // What is there already is moved aside before the next start.
-        world.shell("true").succeeds();
-        world.plain_shell("git status").succeeds();
+        testbed.shell("true").succeeds();
+        testbed.plain_shell("git status").succeeds();
         assert!(!pwned.exists());
     }
 }
 
 #[test]
 fn a_git_directory_that_was_turned_around_before_a_kill_is_repaired() {
-    for world in worlds() {
-        repository(&world);
+    for testbed in testbeds() {
+        repository(&testbed);
         let script = "touch ready; while ! test -e go; do sleep 0.02; done";
-        let running = world.begin(world.job("/bin/sh", &["-c", script]));
-        crate::life::until(|| world.tree().join("ready").exists());
+        let running = testbed.begin(testbed.job("/bin/sh", &["-c", script]));
+        crate::life::until(|| testbed.tree().join("ready").exists());
         let init = rustix::process::Pid::from_raw(running.pid()).unwrap();
         rustix::process::kill_process(init, rustix::process::Signal::KILL).unwrap();
-        fs::write(world.tree().join(".git/commondir"), "../evil").unwrap();
+        fs::write(testbed.tree().join(".git/commondir"), "../evil").unwrap();
         running.finish();
-        assert!(!world.tree().join(".git/commondir").exists());
+        assert!(!testbed.tree().join(".git/commondir").exists());
     }
 }

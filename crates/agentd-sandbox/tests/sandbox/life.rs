@@ -1,6 +1,6 @@
 //! How a sandbox begins and ends.
 
-use crate::world::{World, can, worlds};
+use crate::testbed::{Testbed, can, testbeds};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 use std::fs;
@@ -39,12 +39,12 @@ fn marked(mark: &str) -> Vec<i32> {
 }
 
 /// A sleep that no other test has.
-fn mark(world: &World) -> String {
-    let name = world.root.file_name().unwrap().to_string_lossy();
+fn mark(testbed: &Testbed) -> String {
+    let name = testbed.root.file_name().unwrap().to_string_lossy();
     let number: u64 = name
         .bytes()
         .fold(7, |sum, byte| sum * 31 % 99_991 + u64::from(byte));
-    format!("sleep 1{number:06}.{}", world.user.unwrap_or(0))
+    format!("sleep 1{number:06}.{}", testbed.user.unwrap_or(0))
 }
 
 fn error(ran: &Value) -> (&str, Option<i64>) {
@@ -57,20 +57,20 @@ fn error(ran: &Value) -> (&str, Option<i64>) {
 
 #[test]
 fn the_leaders_exit_code_and_signal_are_told() {
-    for world in worlds() {
-        assert_eq!(world.shell("exit 7").code(), Some(7));
-        let killed = world.shell("kill -9 $$");
+    for testbed in testbeds() {
+        assert_eq!(testbed.shell("exit 7").code(), Some(7));
+        let killed = testbed.shell("kill -9 $$");
         assert_eq!(killed.signal(), Some(9), "{killed:?}");
-        assert_eq!(world.shell("kill -SEGV $$").signal(), Some(11));
+        assert_eq!(testbed.shell("kill -SEGV $$").signal(), Some(11));
     }
 }
 
 #[test]
 fn term_to_the_init_ends_the_leader() {
-    for world in worlds() {
+    for testbed in testbeds() {
         let script = "touch ready; while :; do sleep 0.05; done";
-        let running = world.begin(world.job("/bin/sh", &["-c", script]));
-        until(|| world.tree().join("ready").exists());
+        let running = testbed.begin(testbed.job("/bin/sh", &["-c", script]));
+        until(|| testbed.tree().join("ready").exists());
         signal(running.pid(), Signal::TERM);
         assert_eq!(running.finish().signal(), Some(15));
     }
@@ -78,10 +78,10 @@ fn term_to_the_init_ends_the_leader() {
 
 #[test]
 fn a_leader_may_handle_term() {
-    for world in worlds() {
+    for testbed in testbeds() {
         let script = "trap 'echo handled; exit 3' TERM; touch ready; while :; do sleep 0.05; done";
-        let running = world.begin(world.job("/bin/sh", &["-c", script]));
-        until(|| world.tree().join("ready").exists());
+        let running = testbed.begin(testbed.job("/bin/sh", &["-c", script]));
+        until(|| testbed.tree().join("ready").exists());
         signal(running.pid(), Signal::TERM);
         let ran = running.finish();
         assert_eq!(
@@ -94,12 +94,12 @@ fn a_leader_may_handle_term() {
 
 #[test]
 fn killing_the_init_ends_everything() {
-    for world in worlds() {
-        let mark = mark(&world);
+    for testbed in testbeds() {
+        let mark = mark(&testbed);
         let script = format!("setsid {mark} & touch ready; {mark}");
-        let running = world.begin(world.job("/bin/sh", &["-c", &script]));
+        let running = testbed.begin(testbed.job("/bin/sh", &["-c", &script]));
         until(|| {
-            world.tree().join("ready").exists() && marked(&mark.replace(' ', "\0")).len() == 2
+            testbed.tree().join("ready").exists() && marked(&mark.replace(' ', "\0")).len() == 2
         });
         signal(running.pid(), Signal::KILL);
         let ran = running.finish();
@@ -113,11 +113,11 @@ fn killing_the_init_ends_everything() {
 
 #[test]
 fn killing_the_shim_kills_everything_inside() {
-    for mut world in worlds() {
-        world.policy.foreground = false;
-        let mark = mark(&world);
+    for mut testbed in testbeds() {
+        testbed.policy.foreground = false;
+        let mark = mark(&testbed);
         let script = format!("setsid {mark} & touch ready; {mark}");
-        let mut running = world.begin(world.job("/bin/sh", &["-c", &script]));
+        let mut running = testbed.begin(testbed.job("/bin/sh", &["-c", &script]));
         until(|| marked(&mark.replace(' ', "\0")).len() == 2);
         let init = running.pid();
         running.child.kill().unwrap();
@@ -132,12 +132,12 @@ fn killing_the_shim_kills_everything_inside() {
 
 #[test]
 fn leftovers_of_the_foreground_die_with_the_leader() {
-    for world in worlds() {
-        let mark = mark(&world);
+    for testbed in testbeds() {
+        let mark = mark(&testbed);
         let script = format!(
             "setsid {mark} >/dev/null 2>&1 & (trap '' TERM; {mark}) >/dev/null 2>&1 & exit 4"
         );
-        let ran = world.shell(&script);
+        let ran = testbed.shell(&script);
         assert_eq!(ran.code(), Some(4));
         until(|| marked(&mark.replace(' ', "\0")).is_empty());
     }
@@ -145,22 +145,22 @@ fn leftovers_of_the_foreground_die_with_the_leader() {
 
 #[test]
 fn the_background_goes_on_until_its_last_process() {
-    for mut world in worlds() {
-        world.policy.foreground = false;
+    for mut testbed in testbeds() {
+        testbed.policy.foreground = false;
         let script = "(while ! test -e go; do sleep 0.02; done; echo last > last) & exit 5";
-        let running = world.begin(world.job("/bin/sh", &["-c", script]));
-        assert!(!world.tree().join("last").exists());
-        fs::write(world.tree().join("go"), "").unwrap();
+        let running = testbed.begin(testbed.job("/bin/sh", &["-c", script]));
+        assert!(!testbed.tree().join("last").exists());
+        fs::write(testbed.tree().join("go"), "").unwrap();
         let ran = running.finish();
         assert_eq!(ran.code(), Some(5));
-        assert!(world.tree().join("last").exists());
+        assert!(testbed.tree().join("last").exists());
     }
 }
 
 #[test]
 fn a_missing_program_is_an_error_with_its_step() {
-    for world in worlds() {
-        let ran = world.run(world.job("/missing/program", &[]));
+    for testbed in testbeds() {
+        let ran = testbed.run(testbed.job("/missing/program", &[]));
         assert_eq!(
             error(&ran.first),
             ("Exec", Some(libc::ENOENT.into())),
@@ -168,15 +168,15 @@ fn a_missing_program_is_an_error_with_its_step() {
         );
         assert_eq!(ran.first["error"]["path"], "/missing/program");
         assert_eq!(ran.first["children"], false);
-        let ran = world.run(world.job("/etc/passwd", &[]));
+        let ran = testbed.run(testbed.job("/etc/passwd", &[]));
         assert_eq!(error(&ran.first), ("Exec", Some(libc::EACCES.into())));
     }
 }
 
 #[test]
 fn a_program_outside_of_the_view_is_missing() {
-    for world in worlds() {
-        let ran = world.run(world.job(&world.path("other/file"), &[]));
+    for testbed in testbeds() {
+        let ran = testbed.run(testbed.job(&testbed.path("other/file"), &[]));
         assert_eq!(
             error(&ran.first),
             ("Exec", Some(libc::ENOENT.into())),
@@ -187,10 +187,10 @@ fn a_program_outside_of_the_view_is_missing() {
 
 #[test]
 fn a_missing_working_directory_is_an_error_with_its_step() {
-    for world in worlds() {
-        let mut job = world.job("/bin/true", &[]);
-        job["cwd"] = json!(world.path("other"));
-        let ran = world.run(job);
+    for testbed in testbeds() {
+        let mut job = testbed.job("/bin/true", &[]);
+        job["cwd"] = json!(testbed.path("other"));
+        let ran = testbed.run(job);
         assert_eq!(
             error(&ran.first),
             ("WorkingDir", Some(libc::ENOENT.into())),
@@ -202,12 +202,12 @@ fn a_missing_working_directory_is_an_error_with_its_step() {
 
 #[test]
 fn the_callers_hooks_run_in_the_init_and_in_the_leader() {
-    for world in worlds() {
-        let joined = world.path("other/joined");
-        let mut job = world.job("/bin/sh", &["-c", "ulimit -n"]);
+    for testbed in testbeds() {
+        let joined = testbed.path("other/joined");
+        let mut job = testbed.job("/bin/sh", &["-c", "ulimit -n"]);
         job["open_files"] = json!(77);
         job["joins"] = json!(joined);
-        let ran = world.run(job);
+        let ran = testbed.run(job);
         assert_eq!(ran.succeeds().output(), "77\n");
         assert_eq!(fs::read_to_string(joined).unwrap(), "joined");
     }
@@ -215,9 +215,9 @@ fn the_callers_hooks_run_in_the_init_and_in_the_leader() {
 
 #[test]
 fn the_environment_is_what_the_caller_gives() {
-    for mut world in worlds() {
-        world.env.insert("MINE".into(), "1".into());
-        let ran = world.run(world.job("/usr/bin/env", &[]));
+    for mut testbed in testbeds() {
+        testbed.env.insert("MINE".into(), "1".into());
+        let ran = testbed.run(testbed.job("/usr/bin/env", &[]));
         let mut names: Vec<&str> = ran
             .output()
             .lines()
@@ -230,17 +230,18 @@ fn the_environment_is_what_the_caller_gives() {
 
 #[test]
 fn the_user_is_the_same_inside() {
-    for world in worlds() {
-        let user = world
+    for testbed in testbeds() {
+        let user = testbed
             .user
             .unwrap_or_else(|| rustix::process::geteuid().as_raw());
         assert_eq!(
-            world.shell("id -u").succeeds().output(),
+            testbed.shell("id -u").succeeds().output(),
             format!("{user}\n")
         );
-        world.shell("echo x > mine").succeeds();
-        let owner =
-            std::os::unix::fs::MetadataExt::uid(&fs::metadata(world.tree().join("mine")).unwrap());
+        testbed.shell("echo x > mine").succeeds();
+        let owner = std::os::unix::fs::MetadataExt::uid(
+            &fs::metadata(testbed.tree().join("mine")).unwrap(),
+        );
         assert_eq!(owner, user);
     }
 }
@@ -250,7 +251,7 @@ fn a_hundred_in_a_row_leave_nothing_behind() {
     if !can("namespaces") {
         return;
     }
-    let world = World::in_tmp(None);
+    let testbed = Testbed::in_tmp(None);
     let mounts = || {
         fs::read_to_string("/proc/self/mountinfo")
             .unwrap()
@@ -259,7 +260,7 @@ fn a_hundred_in_a_row_leave_nothing_behind() {
     };
     let before = mounts();
     for _ in 0..100 {
-        world.run(world.job("/bin/true", &[])).succeeds();
+        testbed.run(testbed.job("/bin/true", &[])).succeeds();
     }
     assert_eq!(mounts(), before);
 }

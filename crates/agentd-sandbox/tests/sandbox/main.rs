@@ -19,5 +19,5 @@ mod processes;
 mod programs;
 mod root;
 mod support;
+mod testbed;
 mod thread;
-mod world;

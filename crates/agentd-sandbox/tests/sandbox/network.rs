@@ -1,33 +1,33 @@
 //! The network: on, or off with a loopback of its own.
 
-use crate::world::{World, can, worlds};
+use crate::testbed::{Testbed, can, testbeds};
 use agentd_sandbox::Network;
 use std::net::{TcpListener, UdpSocket};
 use std::time::Duration;
 
-fn offline() -> Vec<World> {
+fn offline() -> Vec<Testbed> {
     if !can("network") {
         return Vec::new();
     }
-    let mut worlds = worlds();
-    for world in &mut worlds {
-        world.policy.network = Network::Off;
+    let mut testbeds = testbeds();
+    for testbed in &mut testbeds {
+        testbed.policy.network = Network::Off;
     }
-    worlds
+    testbeds
 }
 
 #[test]
 fn off_reaches_no_tcp_server() {
-    for world in offline() {
+    for testbed in offline() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        assert_eq!(world.plain_attack(&["tcp", &address]), "ok");
+        assert_eq!(testbed.plain_attack(&["tcp", &address]), "ok");
         assert_eq!(
-            world.attack(&["tcp", &address]),
+            testbed.attack(&["tcp", &address]),
             format!("errno {}", libc::ECONNREFUSED)
         );
         assert_eq!(
-            world.attack(&["tcp", "192.0.2.1:80"]),
+            testbed.attack(&["tcp", "192.0.2.1:80"]),
             format!("errno {}", libc::ENETUNREACH)
         );
     }
@@ -35,16 +35,16 @@ fn off_reaches_no_tcp_server() {
 
 #[test]
 fn off_sends_no_datagram() {
-    for world in offline() {
+    for testbed in offline() {
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();
         server
             .set_read_timeout(Some(Duration::from_secs(5)))
             .unwrap();
         let address = server.local_addr().unwrap().to_string();
-        world.attack(&["udp", &address]);
-        assert_ne!(world.attack(&["udp", "192.0.2.1:53"]), "ok");
+        testbed.attack(&["udp", &address]);
+        assert_ne!(testbed.attack(&["udp", "192.0.2.1:53"]), "ok");
         // The next one to arrive is from outside: none came from inside.
-        assert_eq!(world.plain_attack(&["udp", &address]), "ok");
+        assert_eq!(testbed.plain_attack(&["udp", &address]), "ok");
         let mut bytes = [0; 8];
         server.recv(&mut bytes).unwrap();
         server.set_nonblocking(true).unwrap();
@@ -54,28 +54,28 @@ fn off_sends_no_datagram() {
 
 #[test]
 fn off_resolves_no_name() {
-    for world in offline() {
-        world.shell("getent ahosts example.com").fails();
+    for testbed in offline() {
+        testbed.shell("getent ahosts example.com").fails();
     }
 }
 
 #[test]
 fn off_has_a_loopback_of_its_own() {
-    for world in offline() {
-        assert_eq!(world.attack(&["loopback"]), "ok");
-        let ran = world.shell("tail -n +3 /proc/net/dev | cut -d: -f1");
+    for testbed in offline() {
+        assert_eq!(testbed.attack(&["loopback"]), "ok");
+        let ran = testbed.shell("tail -n +3 /proc/net/dev | cut -d: -f1");
         assert_eq!(ran.succeeds().output().trim(), "lo");
     }
 }
 
 #[test]
 fn on_reaches_loopback_and_resolves_names_as_the_host_does() {
-    for world in worlds() {
+    for testbed in testbeds() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        assert_eq!(world.attack(&["tcp", &address]), "ok");
-        assert_eq!(world.attack(&["loopback"]), "ok");
-        let inside = world.shell("cat /etc/resolv.conf");
+        assert_eq!(testbed.attack(&["tcp", &address]), "ok");
+        assert_eq!(testbed.attack(&["loopback"]), "ok");
+        let inside = testbed.shell("cat /etc/resolv.conf");
         let outside = std::fs::read_to_string("/etc/resolv.conf").unwrap();
         assert_eq!(inside.succeeds().output(), outside);
     }

@@ -1,25 +1,25 @@
 //! Other processes: neither seen, signalled, traced nor read.
 
-use crate::world::{World, can, landlock, users, worlds};
+use crate::testbed::{Testbed, can, landlock, testbeds, users};
 use std::process::{Command, Stdio};
 
 #[test]
 fn host_processes_are_invisible_and_cannot_be_signalled() {
-    for world in worlds() {
+    for testbed in testbeds() {
         let mut victim = Command::new("sleep")
             .arg("1000")
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
         let pid = victim.id().to_string();
-        let ran = world.shell("ls -d /proc/[0-9]* | wc -l");
+        let ran = testbed.shell("ls -d /proc/[0-9]* | wc -l");
         let seen: u32 = ran.succeeds().output().trim().parse().unwrap();
         assert!(seen <= 5, "{ran:?}");
         assert_eq!(
-            world.attack(&["signal", &pid, "9"]),
+            testbed.attack(&["signal", &pid, "9"]),
             format!("errno {}", libc::ESRCH)
         );
-        world.attack(&["signal", "-1", "15"]);
+        testbed.attack(&["signal", "-1", "15"]);
         assert!(victim.try_wait().unwrap().is_none());
         victim.kill().unwrap();
         victim.wait().unwrap();
@@ -28,26 +28,26 @@ fn host_processes_are_invisible_and_cannot_be_signalled() {
 
 #[test]
 fn the_init_cannot_be_read_traced_or_killed() {
-    for world in worlds() {
+    for testbed in testbeds() {
         for name in ["environ", "mem", "maps", "root/", "cwd/", "fd/0", "auxv"] {
             let read = if name.ends_with('/') { "ls" } else { "cat" };
             let script = format!("{read} /proc/1/{name}");
-            world.shell(&script).fails();
+            testbed.shell(&script).fails();
         }
         let script =
             "for fd in /proc/1/fd/*; do if : < $fd || : >> $fd; then echo opened; fi; done; true";
-        assert!(!world.shell(script).output().contains("opened"));
-        let ran = world.shell("kill -9 1; kill -STOP 1; kill -HUP 1; echo alive");
+        assert!(!testbed.shell(script).output().contains("opened"));
+        let ran = testbed.shell("kill -9 1; kill -STOP 1; kill -HUP 1; echo alive");
         assert!(ran.succeeds().output().contains("alive"), "{ran:?}");
     }
 }
 
 #[test]
 fn the_leader_leads_a_group_and_has_clean_signals() {
-    for world in worlds() {
+    for testbed in testbeds() {
         // Without the two that belong to the C library: no program can set them.
         let script = "grep -E 'SigBlk|SigIgn' /proc/self/status | tr 18 00; ps -o pid=,pgid= -p $$ | awk '{print $1 == $2}'";
-        let ran = world.shell(script);
+        let ran = testbed.shell(script);
         let zero = "0000000000000000";
         assert_eq!(
             ran.succeeds().output(),
@@ -58,8 +58,8 @@ fn the_leader_leads_a_group_and_has_clean_signals() {
 
 #[test]
 fn no_capability_is_left_and_none_can_be_gained() {
-    for world in worlds() {
-        let ran = world.shell("grep -E 'Cap|NoNewPrivs|Seccomp:' /proc/self/status");
+    for testbed in testbeds() {
+        let ran = testbed.shell("grep -E 'Cap|NoNewPrivs|Seccomp:' /proc/self/status");
         for line in ran.succeeds().output().lines() {
             let (name, value) = line.split_once(":\t").unwrap();
             match name {
@@ -68,31 +68,31 @@ fn no_capability_is_left_and_none_can_be_gained() {
                 _ => assert_eq!(value, "0000000000000000", "{name}"),
             }
         }
-        assert_ne!(world.attack(&["setuid", "1"]), "ok");
+        assert_ne!(testbed.attack(&["setuid", "1"]), "ok");
     }
 }
 
 #[test]
 fn a_setuid_program_gains_nothing() {
     use std::os::unix::fs::PermissionsExt as _;
-    if !can("namespaces") || !crate::world::is_root() {
+    if !can("namespaces") || !crate::testbed::is_root() {
         println!("skipped: making a setuid program takes root");
         return;
     }
     for user in users() {
-        let world = World::elsewhere(user);
-        let id = world.tree().join("id");
+        let testbed = Testbed::elsewhere(user);
+        let id = testbed.tree().join("id");
         std::fs::copy("/usr/bin/id", &id).unwrap();
         std::os::unix::fs::chown(&id, Some(0), Some(0)).unwrap();
         std::fs::set_permissions(&id, std::fs::Permissions::from_mode(0o6755)).unwrap();
         if let Some(user) = user {
-            assert_eq!(world.plain_shell("./id -u").succeeds().output(), "0\n");
+            assert_eq!(testbed.plain_shell("./id -u").succeeds().output(), "0\n");
             assert_eq!(
-                world.shell("./id -u").succeeds().output(),
+                testbed.shell("./id -u").succeeds().output(),
                 format!("{user}\n")
             );
         }
-        let ran = world.shell("cat /etc/shadow; su -c 'cat /etc/shadow' </dev/null; true");
+        let ran = testbed.shell("cat /etc/shadow; su -c 'cat /etc/shadow' </dev/null; true");
         assert!(!ran.output().contains("root:"), "{ran:?}");
     }
 }
@@ -101,22 +101,22 @@ fn a_setuid_program_gains_nothing() {
 fn an_abstract_socket_of_the_host_is_unreachable() {
     use std::os::linux::net::SocketAddrExt as _;
     use std::os::unix::net::{SocketAddr, UnixListener};
-    for mut world in worlds() {
-        let name = format!("agentd-sandbox-{}", world.root.display());
+    for mut testbed in testbeds() {
+        let name = format!("agentd-sandbox-{}", testbed.root.display());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         let _listener = UnixListener::bind_addr(&address).unwrap();
-        assert_eq!(world.plain_attack(&["abstract", &name]), "ok");
-        world.policy.network = agentd_sandbox::Network::Off;
+        assert_eq!(testbed.plain_attack(&["abstract", &name]), "ok");
+        testbed.policy.network = agentd_sandbox::Network::Off;
         if can("network") {
-            assert_ne!(world.attack(&["abstract", &name]), "ok");
+            assert_ne!(testbed.attack(&["abstract", &name]), "ok");
         }
-        world.policy.network = agentd_sandbox::Network::On;
+        testbed.policy.network = agentd_sandbox::Network::On;
         if landlock() < 6 {
             println!("skipped: with the network on, this takes Landlock ABI 6");
             continue;
         }
         assert_eq!(
-            world.attack(&["abstract", &name]),
+            testbed.attack(&["abstract", &name]),
             format!("errno {}", libc::EPERM)
         );
     }
@@ -124,11 +124,11 @@ fn an_abstract_socket_of_the_host_is_unreachable() {
 
 #[test]
 fn shared_memory_and_message_queues_of_the_host_are_apart() {
-    for world in worlds() {
-        let ran = world.shell("ipcmk -M 64 > /dev/null && ipcs -m | grep -c 0x");
+    for testbed in testbeds() {
+        let ran = testbed.shell("ipcmk -M 64 > /dev/null && ipcs -m | grep -c 0x");
         assert_eq!(ran.succeeds().output(), "1\n");
         let host = std::fs::read_to_string("/proc/sysvipc/shm").unwrap();
-        let ours = world.shell("cat /proc/sysvipc/shm");
+        let ours = testbed.shell("cat /proc/sysvipc/shm");
         assert_eq!(ours.output().lines().count(), 1, "{host}");
     }
 }

@@ -1,6 +1,6 @@
 //! Daily work with real programs.
 
-use crate::world::{Ran, World, worlds};
+use crate::testbed::{Ran, Testbed, testbeds};
 use std::fs;
 use std::path::PathBuf;
 
@@ -14,26 +14,26 @@ fn installed(program: &str) -> bool {
     found
 }
 
-fn each(program: &str, run: impl Fn(&World) -> Ran, expected: &str) {
+fn each(program: &str, run: impl Fn(&Testbed) -> Ran, expected: &str) {
     if !installed(program) {
         return;
     }
-    for world in worlds() {
-        let ran = run(&world);
+    for testbed in testbeds() {
+        let ran = run(&testbed);
         assert!(ran.succeeds().output().contains(expected), "{ran:?}");
     }
 }
 
 #[test]
 fn make_runs() {
-    let run = |world: &World| {
+    let run = |testbed: &Testbed| {
         fs::write(
-            world.tree().join("Makefile"),
+            testbed.tree().join("Makefile"),
             "all: a b\na b:\n\techo made > $@\n",
         )
         .unwrap();
-        world.give_away();
-        world.shell("make -j2 -s all && cat a b")
+        testbed.give_away();
+        testbed.shell("make -j2 -s all && cat a b")
     };
     each("make", run, "made\nmade\n");
 }
@@ -47,10 +47,10 @@ fn python_runs_with_threads_and_processes() {
                    print(subprocess.check_output(['echo', 'child']))\n\
                    sqlite3.connect('db').execute('create table a (b)')\n\
                    tempfile.NamedTemporaryFile()\n";
-    let run = |world: &World| {
-        fs::write(world.tree().join("p.py"), program).unwrap();
-        world.give_away();
-        world.shell("/usr/bin/python3 p.py")
+    let run = |testbed: &Testbed| {
+        fs::write(testbed.tree().join("p.py"), program).unwrap();
+        testbed.give_away();
+        testbed.shell("/usr/bin/python3 p.py")
     };
     each("python3", run, "[1, 2]\nb'child\\n'");
 }
@@ -64,24 +64,24 @@ fn node_runs_a_server_on_loopback() {
                        reply.on('data', (text) => { console.log(String(text)); server.close(); });\n\
                      });\n\
                    });\n";
-    let run = |world: &World| {
-        fs::write(world.tree().join("s.js"), program).unwrap();
-        world.give_away();
-        world.shell("node s.js")
+    let run = |testbed: &Testbed| {
+        fs::write(testbed.tree().join("s.js"), program).unwrap();
+        testbed.give_away();
+        testbed.shell("node s.js")
     };
     each("node", run, "served");
 }
 
 #[test]
 fn a_c_program_is_compiled_and_run() {
-    let run = |world: &World| {
+    let run = |testbed: &Testbed| {
         fs::write(
-            world.tree().join("a.c"),
+            testbed.tree().join("a.c"),
             "#include <stdio.h>\nint main(){puts(\"compiled\");}\n",
         )
         .unwrap();
-        world.give_away();
-        world.shell("gcc -o a a.c && ./a")
+        testbed.give_away();
+        testbed.shell("gcc -o a a.c && ./a")
     };
     each("gcc", run, "compiled\n");
 }
@@ -93,29 +93,29 @@ fn cargo_builds_and_tests() {
     let Some(toolchain) = cargo.parent().and_then(|bin| bin.parent()) else {
         return;
     };
-    for mut world in worlds() {
+    for mut testbed in testbeds() {
         // The tool chain may be in a home that only its owner can enter.
-        if world.user.is_some() || !cargo.exists() {
+        if testbed.user.is_some() || !cargo.exists() {
             println!("skipped: the tool chain belongs to another user");
             continue;
         }
-        world.policy.readable.push(toolchain.to_owned());
-        fs::create_dir_all(world.tree().join("src")).unwrap();
+        testbed.policy.readable.push(toolchain.to_owned());
+        fs::create_dir_all(testbed.tree().join("src")).unwrap();
         fs::write(
-            world.tree().join("Cargo.toml"),
+            testbed.tree().join("Cargo.toml"),
             "[package]\nname = 'a'\nedition = '2024'\n",
         )
         .unwrap();
         fs::write(
-            world.tree().join("src/lib.rs"),
+            testbed.tree().join("src/lib.rs"),
             "#[test]\nfn t() { assert_eq!(2, 1 + 1) }\n",
         )
         .unwrap();
         let bin = toolchain.join("bin");
-        world
+        testbed
             .env
             .insert("PATH".into(), format!("{}:/usr/bin:/bin", bin.display()));
-        let ran = world.shell("cargo test --offline 2>&1");
+        let ran = testbed.shell("cargo test --offline 2>&1");
         assert!(ran.succeeds().output().contains("test t ... ok"), "{ran:?}");
     }
 }

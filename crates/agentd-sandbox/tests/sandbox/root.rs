@@ -1,25 +1,25 @@
 //! Root without capabilities still owns files: what its modes do not close, the view does.
 
-use crate::world::{World, can, is_root, worlds};
+use crate::testbed::{Testbed, can, is_root, testbeds};
 use std::path::Path;
 
-fn root_world() -> Option<World> {
+fn root_world() -> Option<Testbed> {
     if !is_root() {
         println!("skipped: not root");
         return None;
     }
-    can("namespaces").then(|| World::elsewhere(None))
+    can("namespaces").then(|| Testbed::elsewhere(None))
 }
 
 #[test]
 fn kernel_settings_are_not_writable() {
-    for world in worlds() {
+    for testbed in testbeds() {
         for path in [
             "/proc/sys/kernel/core_pattern",
             "/proc/sys/kernel/hostname",
             "/proc/sys/vm/drop_caches",
         ] {
-            assert_ne!(world.attack(&["write", path, "x"]), "ok", "{path}");
+            assert_ne!(testbed.attack(&["write", path, "x"]), "ok", "{path}");
         }
         for path in [
             "/proc/sysrq-trigger",
@@ -27,63 +27,66 @@ fn kernel_settings_are_not_writable() {
             "/proc/irq/0/smp_affinity",
         ] {
             if Path::new(path).exists() {
-                assert_ne!(world.attack(&["write", path, "h"]), "ok", "{path}");
+                assert_ne!(testbed.attack(&["write", path, "h"]), "ok", "{path}");
             }
         }
-        world.shell("mkdir /sys/fs/cgroup/mine").fails();
+        testbed.shell("mkdir /sys/fs/cgroup/mine").fails();
     }
 }
 
 #[test]
 fn password_hashes_and_host_keys_are_closed() {
-    let Some(world) = root_world() else { return };
-    world.shell("cat /etc/passwd").succeeds();
+    let Some(testbed) = root_world() else { return };
+    testbed.shell("cat /etc/passwd").succeeds();
     for path in ["/etc/shadow", "/etc/gshadow", "/etc/shadow-"] {
         if Path::new(path).exists() {
-            assert_eq!(world.plain_attack(&["read", path]), "ok");
+            assert_eq!(testbed.plain_attack(&["read", path]), "ok");
             assert_eq!(
-                world.attack(&["read", path]),
+                testbed.attack(&["read", path]),
                 format!("errno {}", libc::EACCES),
                 "{path}"
             );
         }
     }
-    let ran = world.shell("cat /etc/ssh/ssh_host_*_key");
+    let ran = testbed.shell("cat /etc/ssh/ssh_host_*_key");
     assert!(!ran.output().contains("PRIVATE KEY"), "{ran:?}");
 }
 
 #[test]
 fn block_devices_are_closed() {
-    let Some(world) = root_world() else { return };
+    let Some(testbed) = root_world() else { return };
     // A node that root made on the host, in the work tree.
-    let node = world.path("tree/node");
-    if world.plain_attack(&["device", &node, "b", "254", "0"]) != "ok" {
+    let node = testbed.path("tree/node");
+    if testbed.plain_attack(&["device", &node, "b", "254", "0"]) != "ok" {
         println!("skipped: no device node can be made here");
         return;
     }
     assert_eq!(
-        world.attack(&["read", &node]),
+        testbed.attack(&["read", &node]),
         format!("errno {}", libc::EACCES)
     );
-    assert_ne!(world.attack(&["device", "mine", "b", "254", "0"]), "ok");
-    assert_ne!(world.attack(&["device", "/tmp/mine", "c", "1", "1"]), "ok");
-    let ran = world.shell("find / -type b 2>/dev/null");
+    assert_ne!(testbed.attack(&["device", "mine", "b", "254", "0"]), "ok");
+    assert_ne!(
+        testbed.attack(&["device", "/tmp/mine", "c", "1", "1"]),
+        "ok"
+    );
+    let ran = testbed.shell("find / -type b 2>/dev/null");
     assert_eq!(ran.output().trim(), node);
 }
 
 #[test]
 fn kernel_memory_is_closed() {
-    let Some(world) = root_world() else { return };
-    world.shell("head -c 64 /proc/kcore").fails();
-    let ran = world.shell("cat /proc/timer_list /proc/vmallocinfo /proc/keys | wc -c");
+    let Some(testbed) = root_world() else { return };
+    testbed.shell("head -c 64 /proc/kcore").fails();
+    let ran = testbed.shell("cat /proc/timer_list /proc/vmallocinfo /proc/keys | wc -c");
     assert_eq!(ran.output().trim(), "0");
-    let ran = world.shell("grep -vc '^0000000000000000 ' /proc/kallsyms");
+    let ran = testbed.shell("grep -vc '^0000000000000000 ' /proc/kallsyms");
     assert_eq!(ran.output().trim(), "0", "addresses of the kernel");
 }
 
 #[test]
 fn tar_extracts_as_root_without_capabilities() {
-    let Some(world) = root_world() else { return };
+    let Some(testbed) = root_world() else { return };
     let script = "set -e; mkdir d; echo x > d/f; tar cf d.tar --owner=1234 --group=1234 d; rm -r d; tar xf d.tar; cat d/f";
-    assert_eq!(world.shell(script).succeeds().output(), "x\n");
+    assert_eq!(testbed.shell(script).succeeds().output(), "x\n");
 }

@@ -1,6 +1,6 @@
 //! What the kernel can do, and what is said where it cannot.
 
-use crate::world::{SECRET, World, can, landlock, users};
+use crate::testbed::{SECRET, Testbed, can, landlock, users};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -10,9 +10,9 @@ fn support_is_the_same_for_an_ordinary_user() {
         return;
     }
     for user in users() {
-        let world = World::in_tmp(user);
-        let job = json!({ "level": "support", "user": user, "policy": world.policy });
-        let said = world.begin(job).first;
+        let testbed = Testbed::in_tmp(user);
+        let job = json!({ "level": "support", "user": user, "policy": testbed.policy });
+        let said = testbed.begin(job).first;
         assert_eq!(said["namespaces"], true, "{said}");
     }
 }
@@ -37,8 +37,8 @@ fn without_namespaces_it_says_what_to_change() {
     if !can("namespaces") {
         return;
     }
-    let world = World::in_tmp(None);
-    let said = &without_namespaces(&json!({ "level": "support", "policy": world.policy }))[0];
+    let testbed = Testbed::in_tmp(None);
+    let said = &without_namespaces(&json!({ "level": "support", "policy": testbed.policy }))[0];
     for part in ["namespaces", "network", "overlay"] {
         let text = said[part].as_str().unwrap_or_default();
         assert!(text.contains("user.max_user_namespaces"), "{said}");
@@ -50,8 +50,8 @@ fn without_namespaces_a_start_is_an_error_with_its_step() {
     if !can("namespaces") {
         return;
     }
-    let world = World::in_tmp(None);
-    let said = &without_namespaces(&world.job("/bin/true", &[]))[0];
+    let testbed = Testbed::in_tmp(None);
+    let said = &without_namespaces(&testbed.job("/bin/true", &[]))[0];
     assert_eq!(said["error"]["step"], "Namespaces");
     assert_eq!(said["error"]["errno"], libc::ENOSPC);
 }
@@ -61,9 +61,9 @@ fn without_namespaces_the_list_holds() {
     if !can("namespaces") || landlock() < 3 {
         return;
     }
-    let world = World::elsewhere(None);
-    let script = format!("cat file {}; echo x > file", world.path("state/secret"));
-    let mut job = world.job("/bin/sh", &["-c", &script]);
+    let testbed = Testbed::elsewhere(None);
+    let script = format!("cat file {}; echo x > file", testbed.path("state/secret"));
+    let mut job = testbed.job("/bin/sh", &["-c", &script]);
     job["level"] = json!("list");
     let said = without_namespaces(&job);
     let output = said[1]["output"].as_str().unwrap();

@@ -1,32 +1,32 @@
 //! The same rules on a thread.
 
-use crate::world::{SECRET, World, landlock, users};
+use crate::testbed::{SECRET, Testbed, landlock, users};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;
 
-fn run(world: &World, reads: &[String], writes: &[String]) -> Value {
+fn run(testbed: &Testbed, reads: &[String], writes: &[String]) -> Value {
     let job = json!({
-        "level": "thread", "user": world.user, "policy": world.policy, "reads": reads, "writes": writes,
+        "level": "thread", "user": testbed.user, "policy": testbed.policy, "reads": reads, "writes": writes,
     });
-    world.begin(job).first
+    testbed.begin(job).first
 }
 
-fn thread_worlds() -> Vec<World> {
+fn thread_worlds() -> Vec<Testbed> {
     if landlock() < 3 {
         println!("skipped: this takes Landlock ABI 3");
         return Vec::new();
     }
-    let worlds = users().into_iter();
-    worlds
-        .flat_map(|user| [World::elsewhere(user), World::in_tmp(user)])
+    let testbeds = users().into_iter();
+    testbeds
+        .flat_map(|user| [Testbed::elsewhere(user), Testbed::in_tmp(user)])
         .collect()
 }
 
 #[test]
 fn a_thread_reads_what_a_process_would() {
-    for world in thread_worlds() {
-        symlink(world.path("state/secret"), world.tree().join("link")).unwrap();
+    for testbed in thread_worlds() {
+        symlink(testbed.path("state/secret"), testbed.tree().join("link")).unwrap();
         let closed = [
             "state/secret",
             "other/file",
@@ -38,9 +38,9 @@ fn a_thread_reads_what_a_process_would() {
         let paths: Vec<String> = closed
             .iter()
             .chain(&open)
-            .map(|name| world.path(name))
+            .map(|name| testbed.path(name))
             .collect();
-        let tried = run(&world, &paths, &[]);
+        let tried = run(&testbed, &paths, &[]);
         for (at, name) in closed.iter().enumerate() {
             assert_eq!(tried["reads"][at], libc::EACCES, "{name}: {tried}");
             // Another thread is not restricted.
@@ -54,7 +54,7 @@ fn a_thread_reads_what_a_process_would() {
 
 #[test]
 fn a_thread_writes_only_to_writable_trees() {
-    for world in thread_worlds() {
+    for testbed in thread_worlds() {
         let names = [
             "tree/file",
             "tree/new",
@@ -65,8 +65,8 @@ fn a_thread_writes_only_to_writable_trees() {
             "state/new",
             "home/.gitconfig",
         ];
-        let paths: Vec<String> = names.iter().map(|name| world.path(name)).collect();
-        let tried = run(&world, &[], &paths);
+        let paths: Vec<String> = names.iter().map(|name| testbed.path(name)).collect();
+        let tried = run(&testbed, &[], &paths);
         for (at, name) in names.iter().enumerate() {
             let expected = if at < 3 {
                 json!("written")
@@ -76,7 +76,7 @@ fn a_thread_writes_only_to_writable_trees() {
             assert_eq!(tried["writes"][at], expected, "{name}: {tried}");
         }
         assert_eq!(
-            fs::read_to_string(world.root.join("other/file")).unwrap(),
+            fs::read_to_string(testbed.root.join("other/file")).unwrap(),
             SECRET
         );
     }
@@ -84,11 +84,11 @@ fn a_thread_writes_only_to_writable_trees() {
 
 #[test]
 fn a_closed_path_in_a_writable_tree_is_left_out() {
-    for mut world in thread_worlds() {
-        world.policy.writable = vec![world.root.clone()];
+    for mut testbed in thread_worlds() {
+        testbed.policy.writable = vec![testbed.root.clone()];
         let names = ["state/secret", "other/file", "tree/file"];
-        let paths: Vec<String> = names.iter().map(|name| world.path(name)).collect();
-        let tried = run(&world, &paths, &paths);
+        let paths: Vec<String> = names.iter().map(|name| testbed.path(name)).collect();
+        let tried = run(&testbed, &paths, &paths);
         assert_eq!(tried["reads"][0], libc::EACCES);
         assert_eq!(tried["writes"], json!([libc::EACCES, "written", "written"]));
     }

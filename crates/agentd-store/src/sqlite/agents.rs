@@ -65,7 +65,10 @@ impl Line {
 }
 
 fn parent(state: &AgentState) -> Option<AgentId> {
-    state.errand.as_ref().map(|errand| errand.parent)
+    state
+        .parent_link
+        .as_ref()
+        .map(|parent_link| parent_link.parent)
 }
 
 fn idle_reset_at(state: &AgentState) -> Option<i64> {

@@ -24,7 +24,7 @@ pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHan
 /// Opens the journal for writing, creating the file and its tables where they are missing. Every
 /// commit is on disk when it returns.
 pub fn journal(options: &Options) -> Result<Connection> {
-    let synchronous = match options.is_mutant("not_synced") {
+    let synchronous = match options.is_injected_bug("not_synced") {
         true => "OFF",
         false => "FULL",
     };

@@ -121,7 +121,7 @@ async fn busy_day(store: &SqliteStore) {
             });
             append.expected_generation = Some(1);
             store.append(append).await.unwrap();
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
         }
         let name = format!("renamed-{n}");
         let rename = event(AgentRenamed { name });
@@ -245,10 +245,10 @@ fn is_fine(line: &str) -> bool {
 
 #[test]
 fn nothing_that_is_done_often_scans_or_sorts() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let options = Options {
         snapshot_every: 3,
-        ..Options::new(folder.path())
+        ..Options::new(dir.path())
     };
     let (journal, derived) = (options.journal(), options.derived());
     tokio::runtime::Builder::new_multi_thread()

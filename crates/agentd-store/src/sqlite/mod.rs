@@ -53,10 +53,10 @@ use std::sync::Arc;
 use writer::Writer;
 
 pub(crate) use blobs::MAX_EVENT_BYTES;
-pub use options::{Mutants, Options, Points};
+pub use options::{Failpoints, InjectedBugs, Options};
 pub use repair::{Hit, Repaired};
 
-/// A store in a folder. Clones share it; the last one to go closes it.
+/// A store in a directory. Clones share it; the last one to go closes it.
 #[derive(Clone)]
 pub struct SqliteStore {
     inner: Arc<Inner>,
@@ -83,7 +83,7 @@ impl SqliteStore {
         let notify = Arc::new(Notify::new(follower.waker()));
         let readers = Readers::start(&options)?;
         let head = options.head();
-        let import_checks = match options.is_mutant("import_unchecked") {
+        let import_checks = match options.is_injected_bug("import_unchecked") {
             true => Checks::None,
             false => Checks::All,
         };
@@ -313,13 +313,13 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn rest(&self) -> Result<()> {
-        self.inner.writer.rest().await?;
-        self.inner.follower.rest().await
+    async fn checkpoint(&self) -> Result<()> {
+        self.inner.writer.checkpoint().await?;
+        self.inner.follower.checkpoint().await
     }
 
-    async fn settle(&self) -> Result<()> {
-        self.inner.follower.settle().await
+    async fn wait_caught_up(&self) -> Result<()> {
+        self.inner.follower.wait_caught_up().await
     }
 }
 

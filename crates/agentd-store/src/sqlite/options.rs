@@ -7,8 +7,8 @@ use std::time::Duration;
 /// How to open a store.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The folder that holds the database files.
-    pub folder: PathBuf,
+    /// The directory that holds the database files.
+    pub dir: PathBuf,
     /// Connections that read side by side.
     pub readers: usize,
     /// Appends that may wait for the writer; beyond that, senders wait.
@@ -23,37 +23,38 @@ pub struct Options {
     /// that is an error, never a new home.
     pub beside: Vec<PathBuf>,
     /// Is told, in the lab alone, what is about to be committed and what was.
-    pub points: Option<Points>,
+    pub failpoints: Option<Failpoints>,
     /// Says, in the lab alone, which mistakes are to be made on purpose.
-    pub mutants: Option<Mutants>,
+    pub injected_bugs: Option<InjectedBugs>,
 }
 
 /// When, what, and of what kind.
-pub type Points = fn(&str, &str, &str);
+pub type Failpoints = fn(&str, &str, &str);
 /// Whether the mistake of this name is to be made.
-pub type Mutants = fn(&str) -> bool;
+pub type InjectedBugs = fn(&str) -> bool;
 
 impl Options {
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
-            folder: folder.into(),
+            dir: dir.into(),
             readers: 2,
             queue: 1024,
             lock_timeout: Duration::from_secs(5),
             snapshot_every: 512,
             vfs: None,
             beside: Vec::new(),
-            points: None,
-            mutants: None,
+            failpoints: None,
+            injected_bugs: None,
         }
     }
 
-    pub(in crate::sqlite) fn is_mutant(&self, name: &str) -> bool {
-        self.mutants.is_some_and(|mutants| mutants(name))
+    pub(in crate::sqlite) fn is_injected_bug(&self, name: &str) -> bool {
+        self.injected_bugs
+            .is_some_and(|injected_bugs| injected_bugs(name))
     }
 
     pub(super) fn journal(&self) -> PathBuf {
-        self.folder.join("journal.db")
+        self.dir.join("journal.db")
     }
 
     /// Whether there is a journal, or anything that shows that there was one.
@@ -64,14 +65,14 @@ impl Options {
 
     /// The write-ahead log of the journal.
     pub(super) fn journal_log(&self) -> PathBuf {
-        self.folder.join("journal.db-wal")
+        self.dir.join("journal.db-wal")
     }
 
     pub(super) fn head(&self) -> PathBuf {
-        self.folder.join("journal.head")
+        self.dir.join("journal.head")
     }
 
     pub(super) fn derived(&self) -> PathBuf {
-        self.folder.join("derived.db")
+        self.dir.join("derived.db")
     }
 }

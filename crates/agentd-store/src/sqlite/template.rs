@@ -37,7 +37,7 @@ pub fn make(
     });
     // It has its name by now, or is of no use.
     let _gone = fs::remove_file(&new);
-    if options.is_mutant("state_open") {
+    if options.is_injected_bug("state_open") {
         drop(fs::set_permissions(path, fs::Permissions::from_mode(0o666)));
     }
     made
@@ -84,11 +84,11 @@ fn place(new: &Path, path: &Path, durable: Durable) -> io::Result<()> {
         Err(_) if !path.exists() => fs::rename(new, path)?,
         linked => linked?,
     }
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let dir = path.parent().unwrap_or(Path::new("."));
     if durable == Durable::Yes {
-        File::open(folder)?.sync_all()?;
+        File::open(dir)?.sync_all()?;
         // The directory itself may be new. One above that cannot be read is not ours to sync.
-        if let Some(above) = folder.parent().and_then(|above| File::open(above).ok()) {
+        if let Some(above) = dir.parent().and_then(|above| File::open(above).ok()) {
             above.sync_all()?;
         }
     }
@@ -100,6 +100,6 @@ pub fn of_io(error: io::Error) -> Disk {
     match error.kind() {
         io::ErrorKind::StorageFull => Disk::Full,
         io::ErrorKind::ReadOnlyFilesystem => Disk::ReadOnly,
-        _ => Disk::Folder(Arc::new(error)),
+        _ => Disk::Dir(Arc::new(error)),
     }
 }

@@ -56,7 +56,7 @@ impl Patient {
         }
     }
 
-    /// The same agent in another folder, for another harm.
+    /// The same agent in another directory, for another harm.
     fn copy(&self) -> Self {
         Self {
             lab: self.lab.copy(),
@@ -389,7 +389,7 @@ fn what_a_newer_agentd_wrote_is_refused_and_left_alone() {
             let mut other = Author::claim(&store, 2).await;
             let events = other.turn("nevertheless", "indeed");
             other.append(&store, events).await;
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
             let query = agentd_store::SearchQuery {
                 text: "nevertheless".to_owned(),
                 agent: None,
@@ -470,13 +470,13 @@ fn a_tail_that_is_missing_is_told_by_the_snapshot_that_saw_it() {
         let mut author = Author::create(&store, 1, "one").await;
         let events = author.turn("hello", "there");
         author.append(&store, events).await;
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         drop(store);
         lab.journal()
             .execute("DELETE FROM event WHERE agent = 1 AND seq = 10", [])
             .unwrap();
         // The head would not even let it be opened.
-        std::fs::remove_file(lab.folder().join("journal.head")).unwrap();
+        std::fs::remove_file(lab.dir().join("journal.head")).unwrap();
         let store = lab.open();
         let report = store.verify(None).await.unwrap();
         let what = "events 10 to 10 are missing".to_owned();
@@ -529,15 +529,15 @@ fn a_flipped_bit_anywhere_in_the_file_never_loads_as_something_else() {
     let flips = if long() { 2000 } else { 150 };
     run(async {
         let healthy = Patient::new().await;
-        let file = std::fs::read(healthy.lab.folder().join("journal.db")).unwrap();
+        let file = std::fs::read(healthy.lab.dir().join("journal.db")).unwrap();
         let (mut whole, mut cut, mut refused) = (0, 0, 0);
         for flip in 0..flips {
             let bit = (flip as u64 * 2_654_435_761 + 12_345) % (file.len() as u64 * 8);
             let mut bytes = file.clone();
             bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
             let hurt = Lab::new();
-            std::fs::create_dir_all(hurt.folder()).unwrap();
-            std::fs::write(hurt.folder().join("journal.db"), bytes).unwrap();
+            std::fs::create_dir_all(hurt.dir()).unwrap();
+            std::fs::write(hurt.dir().join("journal.db"), bytes).unwrap();
             let Ok(store) = SqliteStore::open(options(&hurt)) else {
                 refused += 1;
                 continue;
@@ -561,7 +561,7 @@ fn a_flipped_bit_anywhere_in_the_file_never_loads_as_something_else() {
             // It may find nothing where the bit meant nothing; it must not fail. Nor may those who
             // follow wait for ever.
             store.verify(None).await.unwrap();
-            drop(soon(store.settle()).await);
+            drop(soon(store.wait_caught_up()).await);
         }
         println!("{whole} whole, {cut} cut, {refused} refused");
     });

@@ -191,7 +191,7 @@ fn sixty_four_producers_are_told_the_truth_whatever_fails() {
         }
         let (mut acked, mut refused, mut doubtful) = (0, 0, 0);
         for case in cases() {
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
             bench.disk.fail(case.fault);
             let mut sending = JoinSet::new();
             for (index, producer) in producers.iter_mut().enumerate() {
@@ -283,7 +283,7 @@ fn in_one_group_everybody_hears_what_became_of_him() {
             let mut sixth = Producer::new(&store, 6).await;
             fifth.n = 1;
             store.append(fifth.append()).await.unwrap();
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
 
             // One commit takes its time, and the others pile up behind it.
             let before = bench.disk.counts().faults;
@@ -503,13 +503,13 @@ fn a_purge_that_meets_a_bad_disk_has_not_happened_or_goes_on_to_its_end() {
             author.append(&store, events).await;
             let events = author.reset();
             author.append(&store, events).await;
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
             let before = store.load(author.agent).await.unwrap();
             let full = Fault::new(FileKind::Wal, Op::Write, How::NoSpace);
             bench.disk.fail(full.after(after).times(2));
             let purged = soon(store.purge(author.fence, author.first, at)).await;
             bench.disk.heal();
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
             let query = SearchQuery {
                 text: "findable".to_owned(),
                 agent: None,
@@ -549,7 +549,7 @@ fn a_purge_that_a_process_could_not_finish_is_finished_by_the_next() {
             }
             let events = author.reset();
             author.append(&store, events).await;
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
             // It begins, and then the disk takes nothing more.
             let mut tail = store.tail(author.agent, author.head);
             let slow = How::Slow(Duration::from_millis(200));
@@ -587,7 +587,7 @@ fn a_purge_that_a_process_could_not_finish_is_finished_by_the_next() {
             }
         };
         soon(looked).await;
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         let query = SearchQuery {
             text: "findable OR answer".to_owned(),
             agent: None,
@@ -610,7 +610,7 @@ fn an_import_that_fails_leaves_everything_as_it_was() {
         author.append(&store, events).await;
         let other = Bench::new();
         let shelf = Lab::new();
-        let path = shelf.folder().with_extension("export");
+        let path = shelf.dir().with_extension("export");
         let file = std::fs::File::create(&path).unwrap();
         store.export(author.agent, Box::new(file)).await.unwrap();
         let empty = other.open();
@@ -656,7 +656,7 @@ fn a_store_that_cannot_be_opened_says_why_and_opens_once_it_can() {
             matches!(disk_of(&refused), Disk::CannotOpen(_)),
             "{refused}"
         );
-        assert!(refused.to_string().contains("check the state folder"));
+        assert!(refused.to_string().contains("check the state directory"));
         bench.disk.heal();
 
         // The file system was mounted for reading only.
@@ -690,10 +690,10 @@ fn a_store_that_cannot_be_opened_says_why_and_opens_once_it_can() {
         let events = author.turn("x", "y");
         author.append(&store, events).await;
 
-        // A file where the folder should be.
-        let file = bench.lab.folder().join("journal.db");
+        // A file where the directory should be.
+        let file = bench.lab.dir().join("journal.db");
         let refused = SqliteStore::open(Options::new(file)).map(drop).unwrap_err();
-        assert!(matches!(disk_of(&refused), Disk::Folder(_)), "{refused}");
+        assert!(matches!(disk_of(&refused), Disk::Dir(_)), "{refused}");
     });
 }
 

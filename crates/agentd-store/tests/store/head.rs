@@ -29,7 +29,7 @@ impl Killed {
         let events = safe.turn("hello", "there");
         safe.append(&store, events).await;
         let mut hit = Author::create(&store, 2, "hit").await;
-        store.rest().await.unwrap();
+        store.checkpoint().await.unwrap();
         let kept = hit.head;
         for n in 0..3 {
             let events = hit.turn(&format!("number {n}"), "acknowledged");
@@ -51,7 +51,7 @@ impl Killed {
     }
 
     fn path(&self, name: &str) -> std::path::PathBuf {
-        self.lab.folder().join(name)
+        self.lab.dir().join(name)
     }
 
     /// Does something to the log.
@@ -152,7 +152,7 @@ fn without_a_head_a_lost_log_goes_unnoticed() {
 fn a_journal_that_is_gone_is_never_a_new_home() {
     run(async {
         let whole = Killed::new().await;
-        let gone = |folder: &Path, name: &str| drop(fs::remove_file(folder.join(name)));
+        let gone = |dir: &Path, name: &str| drop(fs::remove_file(dir.join(name)));
         let refused = |options: Options, why: &str| {
             let error = SqliteStore::open(options.clone()).map(drop).unwrap_err();
             let text = error.to_string();
@@ -165,9 +165,9 @@ fn a_journal_that_is_gone_is_never_a_new_home() {
 
         // The head names events.
         let killed = whole.copy();
-        let folder = killed.lab.folder();
-        gone(&folder, "journal.db");
-        gone(&folder, "journal.db-wal");
+        let dir = killed.lab.dir();
+        gone(&dir, "journal.db");
+        gone(&dir, "journal.db-wal");
         refused(killed.lab.options(), "its head names event");
         assert!(!killed.path("journal.db").exists());
         // So does an empty file not pass for a journal.
@@ -176,12 +176,12 @@ fn a_journal_that_is_gone_is_never_a_new_home() {
 
         // Without a head: a log without its file, or the agents' directories.
         let killed = whole.copy();
-        let folder = killed.lab.folder();
-        gone(&folder, "journal.db");
-        gone(&folder, "journal.head");
+        let dir = killed.lab.dir();
+        gone(&dir, "journal.db");
+        gone(&dir, "journal.head");
         refused(killed.lab.options(), "write-ahead log");
-        gone(&folder, "journal.db-wal");
-        let agents = folder.join("agents");
+        gone(&dir, "journal.db-wal");
+        let agents = dir.join("agents");
         fs::create_dir_all(agents.join(killed.hit.to_string())).unwrap();
         let beside = Options {
             beside: vec![agents.clone()],
@@ -248,7 +248,7 @@ fn a_head_that_cannot_be_written_fails_no_commit() {
     let lab = Lab::new();
     run(async {
         // Nobody can write to a directory, not even root.
-        fs::create_dir_all(lab.folder().join("journal.head")).unwrap();
+        fs::create_dir_all(lab.dir().join("journal.head")).unwrap();
         let store = lab.open();
         let mut author = Author::create(&store, 1, "one").await;
         let events = author.turn("hello", "there");
@@ -259,7 +259,7 @@ fn a_head_that_cannot_be_written_fails_no_commit() {
             (true, HeadState::Unreadable)
         );
         // It is written with the next commit after it can be.
-        fs::remove_dir(lab.folder().join("journal.head")).unwrap();
+        fs::remove_dir(lab.dir().join("journal.head")).unwrap();
         let events = author.turn("once more", "well");
         author.append(&store, events).await;
         let report = store.verify(None).await.unwrap();
@@ -270,7 +270,7 @@ fn a_head_that_cannot_be_written_fails_no_commit() {
 /// Whether a crash now, after which the log is gone, would be noticed.
 fn notices_lost_log(lab: &Lab) -> bool {
     let copy = lab.copy();
-    fs::remove_file(copy.folder().join("journal.db-wal")).unwrap();
+    fs::remove_file(copy.dir().join("journal.db-wal")).unwrap();
     matches!(SqliteStore::open(copy.options()), Err(Error::Behind(_)))
 }
 
@@ -284,30 +284,30 @@ fn whatever_appends_events_updates_the_head() {
         author.append(&store, events).await;
         let events = author.reset();
         author.append(&store, events).await;
-        store.rest().await.unwrap();
+        store.checkpoint().await.unwrap();
         let at = Timestamp::from_millis(1);
         store.purge(author.fence, author.first, at).await.unwrap();
         // A purge empties the log itself, so the file has its event, and the head too.
         let report = SqliteStore::inspect(&lab.copy().options()).unwrap();
         assert_eq!((report.is_clean(), report.head), (true, HeadState::Good));
 
-        let file = lab.folder().join("export");
+        let file = lab.dir().join("export");
         let out = Box::new(fs::File::create(&file).unwrap());
         store.export(author.agent, out).await.unwrap();
         let second = other.open();
-        second.rest().await.unwrap();
+        second.checkpoint().await.unwrap();
         let input = Box::new(fs::File::open(&file).unwrap());
         let order = Import::at(Timestamp::from_millis(1));
         second.import(input, order).await.unwrap();
         assert!(notices_lost_log(&other));
 
         // A claim that sets a damaged tail aside writes an event, too.
-        second.rest().await.unwrap();
+        second.checkpoint().await.unwrap();
         drop(second);
         let harm = "UPDATE event SET body = '{' WHERE agent = 1 AND seq = 3";
         assert_eq!(other.journal().execute(harm, []).unwrap(), 1);
         let second = other.open();
-        second.rest().await.unwrap();
+        second.checkpoint().await.unwrap();
         let claim = second.claim(author.agent, "next").await.unwrap();
         assert!(claim.quarantined.is_some());
         assert!(notices_lost_log(&other));
@@ -316,7 +316,7 @@ fn whatever_appends_events_updates_the_head() {
 
 /// How often the head was written.
 fn writes(lab: &Lab) -> u64 {
-    let bytes = fs::read(lab.folder().join("journal.head")).unwrap();
+    let bytes = fs::read(lab.dir().join("journal.head")).unwrap();
     let slots = bytes.chunks(4096);
     let generation = |slot: &[u8]| u64::from_le_bytes(slot[8..16].try_into().unwrap());
     slots.map(generation).max().unwrap()
@@ -352,13 +352,13 @@ fn note(author: &mut Author) -> Vec<NewEvent> {
 }
 
 /// Whether a store with these mistakes leaves a head ahead of its journal when a commit fails.
-fn is_ahead_after_a_failed_commit(mutants: Option<agentd_store::Mutants>) -> bool {
+fn is_ahead_after_a_failed_commit(injected_bugs: Option<agentd_store::InjectedBugs>) -> bool {
     let (lab, disk) = (Lab::new(), FaultyDisk::new().unwrap());
     run(async {
         let options = Options {
             vfs: Some(disk.vfs().to_owned()),
             lock_timeout: Duration::from_millis(200),
-            mutants,
+            injected_bugs,
             ..lab.options()
         };
         let store = SqliteStore::open(options).unwrap();
@@ -379,6 +379,6 @@ fn is_ahead_after_a_failed_commit(mutants: Option<agentd_store::Mutants>) -> boo
 #[test]
 fn a_head_that_is_written_before_its_commit_is_found() {
     assert!(!is_ahead_after_a_failed_commit(None));
-    let mistake: agentd_store::Mutants = |name| name == "head_before_commit";
+    let mistake: agentd_store::InjectedBugs = |name| name == "head_before_commit";
     assert!(is_ahead_after_a_failed_commit(Some(mistake)));
 }

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 async fn exported(lab: &Lab, store: &SqliteStore, agent: AgentId) -> PathBuf {
-    let path = lab.folder().with_extension("export");
+    let path = lab.dir().with_extension("export");
     let file = File::create(&path).unwrap();
     store.export(agent, Box::new(file)).await.unwrap();
     path
@@ -145,7 +145,7 @@ fn a_small_file_does_not_unpack_to_a_large_one() {
     run(async {
         let lab = Lab::new();
         let store = lab.open();
-        let path = lab.folder().with_extension("bomb");
+        let path = lab.dir().with_extension("bomb");
         let mut out = zstd::stream::write::Encoder::new(File::create(&path).unwrap(), 19).unwrap();
         let agent = agent_id(1);
         let first = format!("{{\"line\":\"export\",\"format\":1,\"agent\":\"{agent}\"}}\n");

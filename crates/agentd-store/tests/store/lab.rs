@@ -1,4 +1,4 @@
-//! A folder with a store in it, and an author who writes an agent's journal the way a runtime would.
+//! A directory with a store in it, and an author who writes an agent's journal the way a runtime would.
 
 use agentd_core::event::{
     AgentCreated, BeginSource, Body, ConversationBegan, ConversationSealed, Direction, Grant,
@@ -62,24 +62,24 @@ pub fn conversation_id(n: u64) -> ConversationId {
     ConversationId::from_bytes(id_bytes(2, n))
 }
 
-/// A folder of its own.
+/// A directory of its own.
 pub struct Lab {
-    folder: TempDir,
+    dir: TempDir,
 }
 
 impl Lab {
     pub fn new() -> Self {
         Self {
-            folder: TempDir::new().unwrap(),
+            dir: TempDir::new().unwrap(),
         }
     }
 
-    pub fn folder(&self) -> PathBuf {
-        self.folder.path().join("state")
+    pub fn dir(&self) -> PathBuf {
+        self.dir.path().join("state")
     }
 
     pub fn options(&self) -> Options {
-        Options::new(self.folder())
+        Options::new(self.dir())
     }
 
     pub fn open(&self) -> SqliteStore {
@@ -88,17 +88,17 @@ impl Lab {
 
     /// A connection of the test's own, past the store.
     pub fn journal(&self) -> Connection {
-        Connection::open(self.folder().join("journal.db")).unwrap()
+        Connection::open(self.dir().join("journal.db")).unwrap()
     }
 
     pub fn derived(&self) -> Connection {
-        Connection::open(self.folder().join("derived.db")).unwrap()
+        Connection::open(self.dir().join("derived.db")).unwrap()
     }
 
     /// The same files somewhere else, as a crash at this moment would leave them.
     pub fn copy(&self) -> Self {
         let copy = Self::new();
-        copy_folder(&self.folder(), &copy.folder());
+        copy_dir(&self.dir(), &copy.dir());
         copy
     }
 }
@@ -107,7 +107,7 @@ impl Lab {
 ///
 /// Read through `cat`, because a process that opens and closes a database file by itself gives up
 /// the locks that SQLite holds on it.
-pub fn copy_folder(from: &Path, to: &Path) {
+pub fn copy_dir(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

@@ -157,16 +157,16 @@ async fn write_v1(store: &SqliteStore) {
     store.purge(one.fence, one.first, at).await.unwrap();
 }
 
-/// Puts a frozen journal into a folder, as the version that wrote it left it.
+/// Puts a frozen journal into a directory, as the version that wrote it left it.
 fn thaw(version: u32, lab: &Lab) {
     let packed = std::fs::read(fixture(version).join("journal.db.zst")).unwrap();
     let bytes = zstd::stream::decode_all(packed.as_slice()).unwrap();
-    std::fs::create_dir_all(lab.folder()).unwrap();
-    std::fs::write(lab.folder().join("journal.db"), bytes).unwrap();
+    std::fs::create_dir_all(lab.dir()).unwrap();
+    std::fs::write(lab.dir().join("journal.db"), bytes).unwrap();
 }
 
 fn freeze(version: u32, lab: &Lab) {
-    let bytes = std::fs::read(lab.folder().join("journal.db")).unwrap();
+    let bytes = std::fs::read(lab.dir().join("journal.db")).unwrap();
     let packed = zstd::stream::encode_all(bytes.as_slice(), 19).unwrap();
     std::fs::create_dir_all(fixture(version)).unwrap();
     std::fs::write(fixture(version).join("journal.db.zst"), packed).unwrap();

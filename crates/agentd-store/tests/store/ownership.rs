@@ -69,7 +69,7 @@ fn a_second_process_makes_the_first_one_stale_and_back_again() {
     run(async {
         let store = lab.open();
         let mut author = Author::create(&store, 1, "one").await;
-        let mut second = Second::start(&lab.folder());
+        let mut second = Second::start(&lab.dir());
         assert_eq!(second.hear(), "open");
         assert!(second.ask("append too early").starts_with("StaleFence"));
         assert_eq!(second.ask("claim"), "2");
@@ -100,7 +100,7 @@ fn two_processes_that_fight_over_an_agent_never_interleave() {
     run(async {
         let store = lab.open();
         let mut author = Author::create(&store, 1, "one").await;
-        let mut second = Second::start(&lab.folder());
+        let mut second = Second::start(&lab.dir());
         assert_eq!(second.hear(), "open");
         let mut acked = 2;
         for round in 0..60 {
@@ -139,18 +139,18 @@ fn what_one_process_writes_the_other_one_indexes_once() {
     run(async {
         let store = lab.open();
         let author = Author::create(&store, 1, "one").await;
-        let mut second = Second::start(&lab.folder());
+        let mut second = Second::start(&lab.dir());
         assert_eq!(second.hear(), "open");
         assert_eq!(second.ask("claim"), "2");
         for n in 0..50 {
             second.ask(&format!("append findable {n}"));
             if n % 5 == 0 {
-                second.tell("settle");
-                store.settle().await.unwrap();
+                second.tell("wait_caught_up");
+                store.wait_caught_up().await.unwrap();
                 assert_eq!(second.hear(), "Ok(())");
             }
         }
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         let query = SearchQuery {
             text: "findable".to_owned(),
             agent: Some(author.agent),
@@ -164,7 +164,7 @@ fn what_one_process_writes_the_other_one_indexes_once() {
 #[test]
 fn many_processes_may_open_a_new_store_at_once() {
     let lab = Lab::new();
-    let mut processes: Vec<Second> = (0..6).map(|_| Second::start(&lab.folder())).collect();
+    let mut processes: Vec<Second> = (0..6).map(|_| Second::start(&lab.dir())).collect();
     let answers: Vec<String> = processes.iter_mut().map(Second::hear).collect();
     assert_eq!(answers, ["open"; 6]);
     let epochs: Vec<String> = processes.iter_mut().map(|p| p.ask("claim")).collect();
@@ -175,7 +175,7 @@ fn many_processes_may_open_a_new_store_at_once() {
 fn a_new_store_waits_for_another_who_makes_the_same_file() {
     let lab = Lab::new();
     // Of two who both look, one is about to write: SQLite refuses the other one at once.
-    std::fs::create_dir_all(lab.folder()).unwrap();
+    std::fs::create_dir_all(lab.dir()).unwrap();
     let other = lab.journal();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let refused = SqliteStore::open(Options {
@@ -241,7 +241,7 @@ fn what_is_sent_again_is_applied_once_also_after_a_restart() {
                 assert_eq!(ack, again);
             }
         }
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         let state = store.load(author.agent).await.unwrap().state;
         assert_eq!(state.head, Seq(2 + 5 * 8 + 2));
     });
@@ -262,7 +262,7 @@ fn the_counter_survives_snapshots_and_a_long_time_without_it() {
         for _ in 0..20 {
             let events = author.turn("without", "a counter");
             author.append(&store, events).await;
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
         }
         drop(store);
         let store = SqliteStore::open(options()).unwrap();
@@ -349,7 +349,7 @@ fn a_newer_schema_is_refused_and_left_untouched() {
     let lab = Lab::new();
     run(async {
         Author::create(&lab.open(), 1, "one").await;
-        let file = lab.folder().join("journal.db");
+        let file = lab.dir().join("journal.db");
         for mode in ["WAL", "DELETE"] {
             let journal = lab.journal();
             journal
@@ -378,7 +378,7 @@ fn a_newer_schema_is_refused_and_left_untouched() {
             .pragma_update(None, "user_version", 99)
             .unwrap();
         let store = lab.open();
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         assert_eq!(store.load(agent_id(1)).await.unwrap().state.name, "one");
     });
 }
@@ -393,7 +393,7 @@ fn a_locked_file_is_told_and_work_goes_on_when_it_is_free() {
         };
         let store = SqliteStore::open(options()).unwrap();
         let mut author = Author::create(&store, 1, "one").await;
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         for lock in ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"] {
             let other = lab.journal();
             other.execute_batch(lock).unwrap();

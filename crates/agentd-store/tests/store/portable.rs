@@ -95,7 +95,7 @@ fn an_imported_agent_is_the_agent_that_was_exported() {
                 walk.model.add(held);
             }
             walk.compare_all(&other).await;
-            other.settle().await.unwrap();
+            other.wait_caught_up().await.unwrap();
             walk.compare_all(&other).await;
             let all = AgentQuery {
                 limit: 100,

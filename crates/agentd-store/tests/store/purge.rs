@@ -1,4 +1,4 @@
-//! Purge: what was said is gone from every byte of the folder, and nothing else is.
+//! Purge: what was said is gone from every byte of the directory, and nothing else is.
 
 use crate::lab::{Author, Lab, events_of, long, run, soon};
 use crate::second::Second;
@@ -50,9 +50,9 @@ impl Words {
 
 /// Where words with this ending still stand: in the bytes of the files, or in anything that can be
 /// unpacked from them, wherever it begins and whether or not a table knows of it.
-fn traces(folder: &Path, mark: &str) -> Vec<String> {
+fn traces(dir: &Path, mark: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         let bytes = std::fs::read(&path).unwrap();
         let file = path.file_name().unwrap().to_str().unwrap();
@@ -80,10 +80,10 @@ fn places(bytes: &[u8], wanted: &[u8]) -> Vec<usize> {
     starts.map(|(at, _)| at).filter(is_there).collect()
 }
 
-/// The folder as it is now, looked at without touching what SQLite has locked.
+/// The directory as it is now, looked at without touching what SQLite has locked.
 fn traces_now(lab: &Lab, mark: &str) -> Vec<String> {
     let copy = lab.copy();
-    traces(&copy.folder(), mark)
+    traces(&copy.dir(), mark)
 }
 
 async fn hits(store: &SqliteStore, word: &str) -> usize {
@@ -136,7 +136,7 @@ async fn purge(store: &SqliteStore, author: &Author, conversation: ConversationI
 const MARKS: [&str; 6] = ["zqxjvk", "wkzvqj", "qvjxzw", "vwqkjz", "kxzwvq", "xjwzkq"];
 
 #[test]
-fn no_byte_of_the_folder_holds_the_words_any_more() {
+fn no_byte_of_the_directory_holds_the_words_any_more() {
     let lab = Lab::new();
     let mut options = lab.options();
     options.snapshot_every = 50;
@@ -161,7 +161,7 @@ fn no_byte_of_the_folder_holds_the_words_any_more() {
             append(&store, author, events).await;
             stream_and_say(&store, author, &mut others, 30).await;
         }
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
 
         for (author, _, mark) in &mut authors {
             let word = Words::new(mark).next();
@@ -172,7 +172,7 @@ fn no_byte_of_the_folder_holds_the_words_any_more() {
             assert!(done.events > 90 && done.blobs > 15, "{done:?}");
             // Each purge meets whatever the ones before it have moved about.
             assert_eq!(traces_now(&lab, mark), [""; 0]);
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
             assert_eq!(hits(&store, &word).await, 0);
             let events = events_of(&store, author.agent).await;
             let gone = events.iter().filter(|e| matches!(e.body, Body::Gone(_)));
@@ -184,10 +184,10 @@ fn no_byte_of_the_folder_holds_the_words_any_more() {
         assert_eq!(hits(&store, &Words::new(OTHERS).next()).await, 1);
     });
     for mark in MARKS {
-        assert_eq!(traces(&lab.folder(), mark), [""; 0]);
+        assert_eq!(traces(&lab.dir(), mark), [""; 0]);
     }
     // Not because nothing can be found.
-    assert!(!traces(&lab.folder(), OTHERS).is_empty());
+    assert!(!traces(&lab.dir(), OTHERS).is_empty());
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn the_current_conversation_and_one_that_a_fork_needs_are_refused_by_name() {
         assert!(refused.to_string().contains("`forked`"), "{refused}");
         assert!(refused.to_string().contains("`parent`"), "{refused}");
         // What was refused has changed nothing.
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         assert_eq!(hits(&store, "hello").await, 1);
 
         // Once nobody needs it any more it may go.
@@ -361,7 +361,7 @@ fn others_go_on_while_a_purge_waits_for_a_reader_of_the_log() {
         let old = one.conversation;
         let events = one.reset();
         append(&store, &mut one, events).await;
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
 
         // Somebody reads the journal as it was, and takes his time.
         let reader = lab.journal();
@@ -390,7 +390,7 @@ fn others_go_on_while_a_purge_waits_for_a_reader_of_the_log() {
         let done = soon(purging).await.unwrap().unwrap();
         assert_eq!(done.events, 2);
         assert_eq!(traces_now(&lab, FIRST), [""; 0]);
-        let log = lab.copy().folder().join("journal.db-wal");
+        let log = lab.copy().dir().join("journal.db-wal");
         assert_eq!(std::fs::metadata(log).map_or(0, |log| log.len()), 0);
         assert!(store.verify(None).await.unwrap().is_clean());
     });
@@ -413,7 +413,7 @@ fn an_owner_of_yesterday_purges_nothing() {
             matches!(refused, Err(Error::StaleFence { .. })),
             "{refused:?}"
         );
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         assert_eq!(hits(&store, "findable").await, 1);
     });
 }
@@ -433,7 +433,7 @@ fn purging_again_finds_nothing_and_leaves_the_rest_searchable() {
         append(&store, &mut author, events).await;
         assert_eq!(purge(&store, &author, old).await.events, 2);
         assert_eq!(purge(&store, &author, old).await.events, 0);
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         assert_eq!(hits(&store, "gone").await, 0);
         assert_eq!(hits(&store, "kept").await, 2);
         assert!(store.verify(None).await.unwrap().is_clean());
@@ -457,10 +457,10 @@ fn a_purge_that_was_killed_has_happened_or_not_and_can_be_done_again() {
                 }
                 let events = author.reset();
                 append(&store, &mut author, events).await;
-                store.settle().await.unwrap();
+                store.wait_caught_up().await.unwrap();
             }
             let before = lab.open().load(author.agent).await.unwrap();
-            let mut second = Second::start(&lab.folder());
+            let mut second = Second::start(&lab.dir());
             assert_eq!(second.hear(), "open");
             second.ask("claim");
             second.tell(&format!("purge {}", author.first));
@@ -475,7 +475,7 @@ fn a_purge_that_was_killed_has_happened_or_not_and_can_be_done_again() {
             let store = lab.open();
             assert!(store.verify(None).await.unwrap().is_clean());
             let after = store.load(author.agent).await.unwrap();
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
             match after.state.tree.get(author.first).unwrap().purged {
                 true => done += 1,
                 false => {
@@ -507,7 +507,7 @@ fn what_was_quarantined_of_it_goes_too() {
             let mut other = Author::create(&store, 2, "two").await;
             let events = other.turn("kept", "kept too");
             append(&store, &mut other, events).await;
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
             author
         };
         lab.journal()
@@ -523,11 +523,11 @@ fn what_was_quarantined_of_it_goes_too() {
         let old = author.conversation;
         let events = author.reset();
         append(&store, &mut author, events).await;
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         assert!(store.verify(None).await.unwrap().quarantined > 100);
         purge(&store, &author, old).await;
         assert_eq!(traces_now(&lab, FIRST), [""; 0]);
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         assert_eq!(hits(&store, &Words::new(FIRST).next()).await, 0);
         assert_eq!(hits(&store, "kept").await, 2);
         let report = store.verify(None).await.unwrap();

@@ -56,7 +56,7 @@ impl Patient {
     }
 
     fn file(&self) -> PathBuf {
-        self.lab.folder().join("journal.db")
+        self.lab.dir().join("journal.db")
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -287,7 +287,7 @@ fn events_behind_a_flipped_bit_of_the_log_are_recovered() {
         }
         let journal = events_of(&store, author.agent).await;
         let copy = lab.copy();
-        let path = copy.folder().join("journal.db-wal");
+        let path = copy.dir().join("journal.db-wal");
         let mut log = fs::read(&path).unwrap();
         // In the first commit: SQLite sees nothing of what comes behind it.
         log[200] ^= 1;
@@ -314,12 +314,12 @@ fn a_repair_without_the_lost_log_goes_on_from_what_is_left() {
     run(async {
         let store = SqliteStore::open(options(&lab)).unwrap();
         let mut author = Author::create(&store, 1, "one").await;
-        store.rest().await.unwrap();
+        store.checkpoint().await.unwrap();
         let had = author.head;
         let events = author.turn("hello", "lost");
         author.append(&store, events).await;
         let copy = lab.copy();
-        fs::remove_file(copy.folder().join("journal.db-wal")).unwrap();
+        fs::remove_file(copy.dir().join("journal.db-wal")).unwrap();
         let repaired = SqliteStore::repair(&options(&copy)).await.unwrap();
         let [hit] = repaired.hit.as_slice() else {
             panic!("{repaired:?}");
@@ -351,7 +351,7 @@ fn what_was_purged_does_not_come_back_by_a_repair() {
         store.purge(author.fence, author.first, at).await.unwrap();
         let journal = events_of(&store, author.agent).await;
         drop(store);
-        let file = lab.folder().join("journal.db");
+        let file = lab.dir().join("journal.db");
         let mut bytes = fs::read(&file).unwrap();
         bytes[..100].fill(0);
         fs::write(&file, bytes).unwrap();

@@ -18,7 +18,7 @@ async fn search(store: &SqliteStore, text: &str) -> SearchPage {
     store.search(query(text)).await.unwrap()
 }
 
-async fn settled(lab: &Lab) -> (SqliteStore, Author, Author) {
+async fn caught_up(lab: &Lab) -> (SqliteStore, Author, Author) {
     let store = lab.open();
     let mut one = Author::create(&store, 1, "one").await;
     let mut two = Author::create(&store, 2, "two").await;
@@ -29,7 +29,7 @@ async fn settled(lab: &Lab) -> (SqliteStore, Author, Author) {
         let events = two.tool_turn(&format!("apple banana number{n}"), &output, "cherry pie");
         two.append(&store, events).await;
     }
-    store.settle().await.unwrap();
+    store.wait_caught_up().await.unwrap();
     (store, one, two)
 }
 
@@ -37,7 +37,7 @@ async fn settled(lab: &Lab) -> (SqliteStore, Author, Author) {
 fn words_phrases_and_combinations_are_found_where_they_stand() {
     let lab = Lab::new();
     run(async {
-        let (store, one, two) = settled(&lab).await;
+        let (store, one, two) = caught_up(&lab).await;
         let of = |page: &SearchPage, agent: AgentId| {
             page.hits
                 .iter()
@@ -83,7 +83,7 @@ fn words_phrases_and_combinations_are_found_where_they_stand() {
 fn pages_give_every_hit_once_newest_first() {
     let lab = Lab::new();
     run(async {
-        let (store, one, _) = settled(&lab).await;
+        let (store, one, _) = caught_up(&lab).await;
         for (agent, expected) in [(None, 120), (Some(one.agent), 60)] {
             let mut before = None;
             let mut hits: Vec<Cursor> = Vec::new();
@@ -114,7 +114,7 @@ fn a_query_that_makes_no_sense_is_told_so() {
     run(async {
         // On an empty store, too.
         let store = lab.open();
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         for text in ["\"open", "AND", "a AND", "who: me", "(", "it's", "a-b", ""] {
             let refused = store.search(query(text)).await;
             let Err(Error::BadQuery(_)) = &refused else {
@@ -144,7 +144,7 @@ fn it_follows_the_journal_and_catches_up_after_a_restart() {
             }
             drop(store);
             let store = lab.open();
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
             for round in 0..=round {
                 let found = search(&store, &format!("round{round}")).await;
                 assert_eq!(found.hits.len(), 40);
@@ -152,10 +152,10 @@ fn it_follows_the_journal_and_catches_up_after_a_restart() {
         }
         // And where all of it is gone.
         for name in ["derived.db", "derived.db-wal", "derived.db-shm"] {
-            drop(std::fs::remove_file(lab.folder().join(name)));
+            drop(std::fs::remove_file(lab.dir().join(name)));
         }
         let store = lab.open();
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         assert_eq!(search(&store, "done").await.hits.len(), 100);
         assert_eq!(search(&store, "number39").await.hits.len(), 5);
     });
@@ -180,7 +180,7 @@ fn a_long_journal_is_searched_through_all_its_shards() {
                 .collect();
             one.append(&store, events).await;
         }
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         let shards: i64 = lab
             .derived()
             .query_row("SELECT count(*) FROM shard", [], |row| row.get(0))

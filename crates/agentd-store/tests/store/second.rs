@@ -8,7 +8,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-const FOLDER: &str = "AGENTD_SECOND_PROCESS";
+const DIR: &str = "AGENTD_SECOND_PROCESS";
 
 /// Does what it is told, line by line, until nobody tells it anything any more.
 pub struct Second {
@@ -18,10 +18,10 @@ pub struct Second {
 }
 
 impl Second {
-    pub fn start(folder: &Path) -> Self {
+    pub fn start(dir: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["second::process", "--exact", "--nocapture"])
-            .env(FOLDER, folder)
+            .env(DIR, dir)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -89,11 +89,11 @@ pub fn said(fence: Fence, text: &str) -> NewEvent {
 /// Not a test: the second process. Without its variable there is nothing to do.
 #[test]
 fn process() {
-    let Some(folder) = std::env::var_os(FOLDER) else {
+    let Some(dir) = std::env::var_os(DIR) else {
         return;
     };
     run(async {
-        let opened = SqliteStore::open(Options::new(folder));
+        let opened = SqliteStore::open(Options::new(dir));
         let store = match &opened {
             Ok(store) => {
                 answer("open");
@@ -128,7 +128,7 @@ fn process() {
                     let at = Timestamp::from_millis(1);
                     format!("{:?}", store.purge(fence, conversation, at).await)
                 }
-                ("settle", _) => format!("{:?}", store.settle().await),
+                ("wait_caught_up", _) => format!("{:?}", store.wait_caught_up().await),
                 _ => panic!("`{order}`?"),
             };
             answer(&done);

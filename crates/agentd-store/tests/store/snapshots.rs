@@ -14,9 +14,9 @@ fn options(lab: &Lab, snapshot_every: u64) -> Options {
     }
 }
 
-fn delete_derived(folder: &Path) {
+fn delete_derived(dir: &Path) {
     for name in ["derived.db", "derived.db-wal", "derived.db-shm"] {
-        drop(fs::remove_file(folder.join(name)));
+        drop(fs::remove_file(dir.join(name)));
     }
 }
 
@@ -39,7 +39,7 @@ fn a_snapshot_and_its_tail_are_everything_at_every_cut() {
                     walk.append_one(&store, at, event).await;
                     // Sometimes the snapshots are behind, as they may be.
                     if walk.dice.roll(3) > 0 {
-                        store.settle().await.unwrap();
+                        store.wait_caught_up().await.unwrap();
                     }
                     walk.compare(&store, walk.authors[at].agent).await;
                 }
@@ -47,7 +47,7 @@ fn a_snapshot_and_its_tail_are_everything_at_every_cut() {
                     walk.compare_old_windows(&store).await;
                 }
             }
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
             walk.compare_all(&store).await;
             drop(store);
             assert!(snapshots(&lab).await > 20);
@@ -56,10 +56,10 @@ fn a_snapshot_and_its_tail_are_everything_at_every_cut() {
             let store = SqliteStore::open(options(&lab, 3)).unwrap();
             walk.compare_all(&store).await;
             drop(store);
-            delete_derived(&lab.folder());
+            delete_derived(&lab.dir());
             let store = SqliteStore::open(options(&lab, u64::MAX)).unwrap();
             walk.compare_all(&store).await;
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
             walk.compare_all(&store).await;
             drop(store);
             assert_eq!(snapshots(&lab).await, 0);
@@ -77,7 +77,7 @@ async fn walked(lab: &Lab, seed: u64) -> Walk {
             walk.append_one(&store, at, event).await;
         }
     }
-    store.settle().await.unwrap();
+    store.wait_caught_up().await.unwrap();
     walk
 }
 
@@ -86,10 +86,10 @@ fn deleting_what_is_derived_only_costs_time() {
     let lab = Lab::new();
     run(async {
         let mut walk = walked(&lab, 77).await;
-        delete_derived(&lab.folder());
+        delete_derived(&lab.dir());
         let store = SqliteStore::open(options(&lab, 5)).unwrap();
         walk.compare_all(&store).await;
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         walk.compare_all(&store).await;
         drop(store);
         assert!(snapshots(&lab).await > 0);
@@ -113,14 +113,14 @@ fn damage_to_what_is_derived_stops_nobody() {
         let mut walk = walked(&lab, 78).await;
         for (name, harm) in harms {
             let hurt = lab.copy();
-            let path = hurt.folder().join("derived.db");
+            let path = hurt.dir().join("derived.db");
             let mut bytes = fs::read(&path).unwrap();
             harm(&mut bytes);
             fs::write(&path, bytes).unwrap();
             let store = SqliteStore::open(options(&hurt, 5))
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
             walk.compare_all(&store).await;
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
             walk.compare_all(&store).await;
             // And it is made again, search and snapshots.
             let query = agentd_store::SearchQuery {
@@ -192,7 +192,7 @@ fn an_agent_that_lives_in_short_runs_gets_its_snapshots_too() {
             let store = SqliteStore::open(options(&lab, 100)).unwrap();
             let events = author.turn(&format!("run {run}"), "done");
             author.append(&store, events).await;
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
         }
         assert_eq!(snapshots(&lab).await, 2);
     });
@@ -210,7 +210,7 @@ fn a_change_behind_a_snapshot_is_noticed_when_the_window_needs_it() {
                 let events = author.turn(&format!("said {n}"), "answered");
                 author.append(&store, events).await;
             }
-            store.settle().await.unwrap();
+            store.wait_caught_up().await.unwrap();
             author
         };
         // In the fifth prompt, long before the newest snapshot.
@@ -245,7 +245,7 @@ fn a_change_behind_a_snapshot_is_noticed_when_the_window_needs_it() {
         let loaded = store.load(author.agent).await.unwrap();
         assert_eq!(loaded.damage, None);
         assert_eq!(loaded.window.items().len(), 10);
-        store.settle().await.unwrap();
+        store.wait_caught_up().await.unwrap();
         assert!(store.verify(None).await.unwrap().is_clean());
     });
 }

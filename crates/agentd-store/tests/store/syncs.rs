@@ -6,16 +6,16 @@ use agentd_testkit::faulty_disk::{FaultyDisk, FileKind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const FOLDER: &str = "AGENTD_SYNCS_FOLDER";
+const DIR: &str = "AGENTD_SYNCS_DIR";
 const WITH_AGENT: &str = "AGENTD_SYNCS_AGENT";
 
 /// Not a test: the process that is watched. Without its variable there is nothing to do.
 #[test]
 fn watched_process() {
-    let Some(folder) = std::env::var_os(FOLDER) else {
+    let Some(dir) = std::env::var_os(DIR) else {
         return;
     };
-    let store = SqliteStore::open(Options::new(PathBuf::from(folder))).unwrap();
+    let store = SqliteStore::open(Options::new(PathBuf::from(dir))).unwrap();
     if std::env::var_os(WITH_AGENT).is_some() {
         run(async { Author::create(&store, 1, "one").await });
     }
@@ -24,8 +24,8 @@ fn watched_process() {
 }
 
 /// The syncs of a process that makes a store; none where it cannot be watched.
-fn syncs(folder: &Path, variables: &[&str]) -> Option<Vec<String>> {
-    let log = folder.with_extension("strace");
+fn syncs(dir: &Path, variables: &[&str]) -> Option<Vec<String>> {
+    let log = dir.with_extension("strace");
     let mut strace = Command::new("strace");
     strace
         .args([
@@ -39,7 +39,7 @@ fn syncs(folder: &Path, variables: &[&str]) -> Option<Vec<String>> {
         .arg(&log)
         .arg(std::env::current_exe().unwrap())
         .args(["syncs::watched_process", "--exact"])
-        .env(FOLDER, folder);
+        .env(DIR, dir);
     for variable in variables {
         strace.env(variable, "1");
     }
@@ -56,19 +56,19 @@ fn syncs(folder: &Path, variables: &[&str]) -> Option<Vec<String>> {
 #[test]
 fn a_new_store_is_made_with_few_syncs() {
     let lab = Lab::new();
-    let Some(made) = syncs(&lab.folder(), &[]) else {
+    let Some(made) = syncs(&lab.dir(), &[]) else {
         println!("skipped: no strace");
         return;
     };
     // Leaves room for the home's identity within six.
     assert!(made.len() <= 4, "{made:#?}");
-    assert!(!lab.folder().join("derived.db").exists());
+    assert!(!lab.dir().join("derived.db").exists());
     // What was left is a whole store.
     let report = SqliteStore::inspect(&lab.options()).unwrap();
     assert!(report.is_clean(), "{report:?}");
 
     let lab = Lab::new();
-    let with_agent = syncs(&lab.folder(), &[WITH_AGENT]).unwrap();
+    let with_agent = syncs(&lab.dir(), &[WITH_AGENT]).unwrap();
     // The log, its directory, and one for each of the two commits.
     assert!(with_agent.len() <= made.len() + 4, "{with_agent:#?}");
 }

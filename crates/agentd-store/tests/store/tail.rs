@@ -173,11 +173,11 @@ fn a_rest_moves_the_log_to_its_place() {
             let events = author.turn("hello", "there");
             author.append(&store, events).await;
         }
-        store.settle().await.unwrap();
-        let length = |name: &str| std::fs::metadata(lab.folder().join(name)).unwrap().len();
+        store.wait_caught_up().await.unwrap();
+        let length = |name: &str| std::fs::metadata(lab.dir().join(name)).unwrap().len();
         assert!(length("journal.db-wal") > 0);
         let before = store.load(author.agent).await.unwrap();
-        store.rest().await.unwrap();
+        store.checkpoint().await.unwrap();
         assert_eq!((length("journal.db-wal"), length("derived.db-wal")), (0, 0));
         assert_eq!(store.load(author.agent).await.unwrap(), before);
         let events = author.turn("and", "on");

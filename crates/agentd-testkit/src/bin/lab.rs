@@ -1,6 +1,6 @@
 //! The lab as a program: `agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC]
-//! [--mutants] [--plan] [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both
-//! and runs it. `agentd-lab check FOLDER` judges once more a run that went wrong.
+//! [--injected_bugs] [--plan] [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both
+//! and runs it. `agentd-lab check DIR` judges once more a run that went wrong.
 
 use agentd_testkit::lab::dice::Dice;
 use agentd_testkit::lab::engine::{self, Options, Results};
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "use: agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC] \
-                     [--mutants] [--plan] [--width N] [--json], or agentd-lab --siege [--long] [--only NAME] [--json]";
+                     [--injected_bugs] [--plan] [--width N] [--json], or agentd-lab --siege [--long] [--only NAME] [--json]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -45,10 +45,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the checker says about a run that is over, by the folder that it left.
+/// What the checker says about a run that is over, by the directory that it left.
 fn check(args: &[String]) -> io::Result<bool> {
     let [run] = args else {
-        return Err(io::Error::other("check FOLDER"));
+        return Err(io::Error::other("check DIR"));
     };
     let found = lab::check::check(&Path::new(run).join("run"))?;
     let mut out = io::stdout().lock();
@@ -97,7 +97,7 @@ fn attack(args: &[String]) -> io::Result<bool> {
 /// One run, in this process.
 fn work(args: &[String]) -> io::Result<bool> {
     let [root, spec] = args else {
-        return Err(io::Error::other("worker FOLDER SPEC"));
+        return Err(io::Error::other("worker DIR SPEC"));
     };
     let spec: Spec = spec.parse().map_err(io::Error::other)?;
     below::ground::alone(&spec)?;
@@ -109,8 +109,8 @@ fn work(args: &[String]) -> io::Result<bool> {
 struct Order {
     options: Options,
     repeat: Option<Spec>,
-    mutants: bool,
-    /// Besides the mutants, the runs themselves.
+    injected_bugs: bool,
+    /// Besides the injected_bugs, the runs themselves.
     runs: bool,
     json: bool,
     /// How large the whole would be, and no more.
@@ -131,13 +131,13 @@ fn lab(args: &[String]) -> io::Result<bool> {
             "{done:>4}/{total} {took:>6} ms  {verdict:<8} {spec}"
         );
     };
-    if order.mutants {
+    if order.injected_bugs {
         let all = caught::run(&options, &progress).map_err(io::Error::other)?;
         let is_good = all.iter().all(caught::Caught::is_caught);
         if is_good {
             // They went wrong on purpose.
-            std::fs::remove_dir_all(&options.folder)?;
-            std::fs::create_dir(&options.folder)?;
+            std::fs::remove_dir_all(&options.dir)?;
+            std::fs::create_dir(&options.dir)?;
         }
         let mut out = io::stdout().lock();
         match order.json {
@@ -145,7 +145,7 @@ fn lab(args: &[String]) -> io::Result<bool> {
             false => write!(out, "{}", caught::text(&all))?,
         }
         if !order.runs || !is_good {
-            engine::clear(&options.folder);
+            engine::clear(&options.dir);
             return Ok(is_good);
         }
     }
@@ -154,7 +154,7 @@ fn lab(args: &[String]) -> io::Result<bool> {
     }
     let wanted = order.repeat.as_ref().map(|spec| spec.scenario.as_str());
     if let Some(skipped) = wanted.and_then(below::skipped) {
-        engine::clear(&options.folder);
+        engine::clear(&options.dir);
         writeln!(io::stdout(), "{skipped}")?;
         return Ok(true);
     }
@@ -165,7 +165,7 @@ fn lab(args: &[String]) -> io::Result<bool> {
         },
         None => engine::run(&options, &progress),
     };
-    engine::clear(&options.folder);
+    engine::clear(&options.dir);
     let mut out = io::stdout().lock();
     match order.json {
         true => writeln!(out, "{}", report::json(&results))?,
@@ -175,7 +175,7 @@ fn lab(args: &[String]) -> io::Result<bool> {
         writeln!(
             io::stderr(),
             "the runs that went wrong are in {}",
-            options.folder.display()
+            options.dir.display()
         )?;
     }
     Ok(results.is_green())
@@ -186,7 +186,7 @@ fn sizes(options: &Options, json: bool) -> io::Result<bool> {
     let (traced, _) = engine::trace(options);
     let plan = plan::of(options, &traced, &mut Dice::new(options.seed));
     let sizes = Sizes::of(&plan, &traced, options.long);
-    engine::clear(&options.folder);
+    engine::clear(&options.dir);
     let mut out = io::stdout().lock();
     match json {
         true => writeln!(out, "{}", sizes.json())?,
@@ -207,10 +207,10 @@ fn order(args: &[String]) -> io::Result<Order> {
             long: false,
             only: None,
             width: 6,
-            folder: engine::folder()?,
+            dir: engine::dir()?,
         },
         repeat: None,
-        mutants: false,
+        injected_bugs: false,
         runs: false,
         json: false,
         plan: false,
@@ -229,7 +229,7 @@ fn order(args: &[String]) -> io::Result<Order> {
             "--quick" => order.runs = true,
             "--long" => (order.options.long, order.runs) = (true, true),
             "--json" => order.json = true,
-            "--mutants" => order.mutants = true,
+            "--injected-bugs" => order.injected_bugs = true,
             "--plan" => order.plan = true,
             "--seed" => order.options.seed = number(value()?)?,
             "--width" => {

@@ -1,12 +1,12 @@
 //! Journals made up at random, and how to read them from scratch.
 //!
-//! - [`world`]: our own machine at work, with crashes, interrupts, resets and forks at any moment.
+//! - [`driver`]: our own machine at work, with crashes, interrupts, resets and forks at any moment.
 //! - [`adversarial`]: events in no order that any machine of ours would write.
 
 pub mod adversarial;
+pub mod driver;
 pub mod ops;
 pub mod words;
-pub mod world;
 
 use agentd_core::event::{Context, Event, Tool};
 use agentd_core::id::{AgentId, ConversationId, Seq};

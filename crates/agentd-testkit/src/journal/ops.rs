@@ -1,4 +1,4 @@
-//! What can happen to an agent in a [`super::world::World`], as proptest makes it up and shrinks it.
+//! What can happen to an agent in a [`super::driver::JournalDriver`], as proptest makes it up and shrinks it.
 
 use agentd_core::event::{FailureClass, PromptMode, ResetTo};
 use agentd_core::message::{CallOutcome, Wire};
@@ -68,7 +68,7 @@ pub enum Op {
     Rewind {
         back: usize,
     },
-    /// A new agent from some event of this one; the world goes on with it.
+    /// A new agent from some event of this one; the driver goes on with it.
     Fork {
         back: usize,
     },

@@ -3,7 +3,7 @@
 
 use super::below;
 use super::engine::{self, Options, Progress};
-use super::mutants::{self, Mutant};
+use super::injected_bugs::{self, InjectedBug};
 use super::spec::Spec;
 use super::worker::Outcome;
 use serde_json::{Value, json};
@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-/// What became of one mutant.
+/// What became of one injected_bug.
 #[derive(Debug)]
 pub struct Caught {
-    pub mutant: Mutant,
-    /// The promises that were broken, by the mutant.
+    pub injected_bug: InjectedBug,
+    /// The promises that were broken, by the injected_bug.
     pub by: BTreeSet<String>,
     /// What the same run says without it: nothing, it is hoped.
     pub without: Outcome,
@@ -24,24 +24,24 @@ pub struct Caught {
 
 impl Caught {
     pub fn is_caught(&self) -> bool {
-        self.by.contains(self.mutant.promise) && self.without.violations.is_empty()
+        self.by.contains(self.injected_bug.promise) && self.without.violations.is_empty()
     }
 }
 
 /// Runs each of them that this machine can run, with its mistake and without.
 pub fn run(options: &Options, progress: Progress<'_>) -> Result<Vec<Caught>, String> {
     let mut specs = Vec::new();
-    for mutant in mutants::ALL {
-        let spec = mutant.spec()?;
+    for injected_bug in injected_bugs::ALL {
+        let spec = injected_bug.spec()?;
         if let Some(skipped) = below::skipped(&spec.scenario) {
-            let _told = writeln!(std::io::stderr(), "{}: {skipped}", mutant.name);
+            let _told = writeln!(std::io::stderr(), "{}: {skipped}", injected_bug.name);
             continue;
         }
         let without = Spec {
-            mutants: Vec::new(),
+            injected_bugs: Vec::new(),
             ..spec.clone()
         };
-        specs.push((mutant, spec, without));
+        specs.push((injected_bug, spec, without));
     }
     let both = specs
         .iter()
@@ -53,10 +53,10 @@ pub fn run(options: &Options, progress: Progress<'_>) -> Result<Vec<Caught>, Str
             .find(|outcome| outcome.spec == spec.to_string());
         found.cloned().unwrap_or_default()
     };
-    let caught = specs.into_iter().map(|(mutant, spec, without)| {
+    let caught = specs.into_iter().map(|(injected_bug, spec, without)| {
         let by = of(&spec).violations.into_iter();
         Caught {
-            mutant,
+            injected_bug,
             by: by.map(|violation| violation.promise).collect(),
             without: of(&without),
             spec,
@@ -70,18 +70,18 @@ pub fn text(all: &[Caught]) -> String {
     let _fits = writeln!(
         out,
         "{:<20} {:<42} {:<10} caught by",
-        "mutant", "what it does", "verdict"
+        "injected bug", "what it does", "verdict"
     );
     for one in all {
         let verdict = if one.is_caught() { "caught" } else { "MISSED" };
         let by: Vec<&str> = one.by.iter().map(String::as_str).collect();
-        let (name, about) = (one.mutant.name, one.mutant.about);
+        let (name, about) = (one.injected_bug.name, one.injected_bug.about);
         let _fits = writeln!(out, "{name:<20} {about:<42} {verdict:<10} {}", by.join(" "));
         if !one.is_caught() {
             let _fits = writeln!(
                 out,
                 "  expected {}; again: {}",
-                one.mutant.promise,
+                one.injected_bug.promise,
                 one.spec.repeat()
             );
         }
@@ -100,7 +100,7 @@ pub fn text(all: &[Caught]) -> String {
 
 pub fn json(all: &[Caught]) -> Value {
     let each = all.iter().map(|one| {
-        json!({"mutant": one.mutant.name, "about": one.mutant.about, "expected": one.mutant.promise,
+        json!({"injected_bug": one.injected_bug.name, "about": one.injected_bug.about, "expected": one.injected_bug.promise,
                "by": one.by, "caught": one.is_caught(), "repeat": one.spec.repeat()})
     });
     each.collect()

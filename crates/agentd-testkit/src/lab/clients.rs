@@ -1,7 +1,7 @@
 //! Who asks: the command line, as a user types it. One that was killed is started again, with the same words.
 
-use super::rest::is_without_key;
-use super::world::{Prompted, Result, Stuck, World, lock, pause};
+use super::idle::is_without_key;
+use super::testbed::{Prompted, Result, Stuck, Testbed, lock, pause};
 use serde_json::{Value, json};
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -39,7 +39,7 @@ fn says_what_came_of_it(answer: &Value) -> bool {
 /// Prompts are known by the place they have in the list.
 pub type PromptNumber = usize;
 
-impl World {
+impl Testbed {
     /// Runs a command to its end.
     pub fn cli(&self, agent: &str, args: &[&str]) -> Result<Ran> {
         self.check_time(&args.join(" "))?;
@@ -161,8 +161,8 @@ impl World {
     /// Waits for the end of a prompt, and does what it takes: says yes to every question, and goes on
     /// where the agent waits. How it ended.
     pub fn answer(&self, number: PromptNumber) -> Result<String> {
-        self.answer_with(number, |world, agent, approval| {
-            world.decide(agent, approval, "approve").map(drop)
+        self.answer_with(number, |testbed, agent, approval| {
+            testbed.decide(agent, approval, "approve").map(drop)
         })
     }
 
@@ -180,7 +180,7 @@ impl World {
             let answer = ran.json().unwrap_or_default();
             match answer["status"].as_str() {
                 Some("queued" | "running") | None => pause(),
-                Some("waiting") => self.go_on(&agent, &mut asked)?,
+                Some("waiting") => self.continue_turn(&agent, &mut asked)?,
                 Some(status) => {
                     // One that was killed behind its last word is asked again for how it would end.
                     if ran.code.is_none() {
@@ -203,7 +203,7 @@ impl World {
     }
 
     /// Does what an agent waits for.
-    fn go_on(
+    fn continue_turn(
         &self,
         agent: &str,
         asked: &mut impl FnMut(&Self, &str, &str) -> Result<()>,

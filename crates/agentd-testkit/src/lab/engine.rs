@@ -1,8 +1,8 @@
 //! The runs, several at a time, and how they went.
 
 use super::dice::Dice;
+use super::failpoints::{self, Failpoint};
 use super::plan::{self, Traced};
-use super::points::{self, Point};
 use super::scenario;
 use super::spec::Spec;
 use super::timeline;
@@ -26,16 +26,16 @@ pub struct Options {
     /// Runs at the same time; most of their time is waiting.
     pub width: usize,
     /// Where runs take place; those that went wrong stay.
-    pub folder: PathBuf,
+    pub dir: PathBuf,
 }
 
-/// All runs, and the points there are.
+/// All runs, and the failpoints there are.
 #[derive(Debug, Default)]
 pub struct Results {
     pub outcomes: Vec<Outcome>,
     /// Those of each scenario that were to be hit.
-    pub points: Vec<Traced>,
-    pub missed: Vec<(&'static str, Point)>,
+    pub failpoints: Vec<Traced>,
+    pub missed: Vec<(&'static str, Failpoint)>,
     pub took: Duration,
     /// What this machine could not do, a line each.
     pub skipped: Vec<String>,
@@ -67,7 +67,7 @@ impl Results {
         let own = self.outcomes.iter().filter(of_scenario);
         let faults = own.flat_map(|outcome| &outcome.faults);
         faults
-            .filter_map(|(role, point, _)| Some((role.clone(), point.clone()?)))
+            .filter_map(|(role, failpoint, _)| Some((role.clone(), failpoint.clone()?)))
             .collect()
     }
 }
@@ -75,7 +75,7 @@ impl Results {
 /// Tells how far it is.
 pub type Progress<'a> = &'a (dyn Fn(&Outcome, usize, usize) + Sync);
 
-/// The points of the scenarios that are hit at each, as runs without faults pass them; and those runs.
+/// The failpoints of the scenarios that are hit at each, as runs without faults pass them; and those runs.
 pub fn trace(options: &Options) -> (Vec<Traced>, Vec<Outcome>) {
     let wanted = scenario::ALL.iter().filter(|it| it.is_traced);
     let (mut traced, mut outcomes) = (Vec::new(), Vec::new());
@@ -90,7 +90,7 @@ pub fn trace(options: &Options) -> (Vec<Traced>, Vec<Outcome>) {
         let mut outcome = one(options, &dry, number);
         traced.push(Traced {
             scenario,
-            points: points::of(&std::mem::take(&mut outcome.trace)),
+            failpoints: failpoints::of(&std::mem::take(&mut outcome.trace)),
         });
         outcomes.push(outcome);
     }
@@ -104,7 +104,7 @@ pub fn run(options: &Options, progress: Progress<'_>) -> Results {
     let (traced, outcomes) = trace(options);
     let plan = plan::of(options, &traced, &mut dice);
     // In a short run a scenario may leave to others what they pass as well.
-    let planned = plan.points();
+    let planned = plan.failpoints();
     let mut results = Results {
         outcomes,
         skipped: plan.skipped,
@@ -112,22 +112,24 @@ pub fn run(options: &Options, progress: Progress<'_>) -> Results {
     };
     results.outcomes.extend(all(options, plan.specs, progress));
     for one in traced {
-        let due = one
-            .points
-            .iter()
-            .filter(|(point, _)| planned.contains(&(one.scenario.to_owned(), point.clone())));
-        results.points.push(Traced {
+        let due = one.failpoints.iter().filter(|(failpoint, _)| {
+            planned.contains(&(one.scenario.to_owned(), failpoint.clone()))
+        });
+        results.failpoints.push(Traced {
             scenario: one.scenario,
-            points: due.cloned().collect(),
+            failpoints: due.cloned().collect(),
         });
     }
     // A fault may have come to nothing because of one before it: then it has a run of its own.
     for _ in 0..3 {
         let mut specs = Vec::new();
-        for one in &results.points {
-            let missed = points::missed(&one.points, &results.hit(one.scenario));
-            let first: Vec<_> = missed.into_iter().map(|(point, _)| (point, 1)).collect();
-            let again = points::hit_each(one.scenario, &first, &[Action::Kill], 1, &mut dice);
+        for one in &results.failpoints {
+            let missed = failpoints::missed(&one.failpoints, &results.hit(one.scenario));
+            let first: Vec<_> = missed
+                .into_iter()
+                .map(|(failpoint, _)| (failpoint, 1))
+                .collect();
+            let again = failpoints::hit_each(one.scenario, &first, &[Action::Kill], 1, &mut dice);
             specs.extend(again);
         }
         if specs.is_empty() {
@@ -135,9 +137,11 @@ pub fn run(options: &Options, progress: Progress<'_>) -> Results {
         }
         results.outcomes.extend(all(options, specs, progress));
     }
-    for one in &results.points {
-        let missed = points::missed(&one.points, &results.hit(one.scenario));
-        let missed = missed.into_iter().map(|(point, _)| (one.scenario, point));
+    for one in &results.failpoints {
+        let missed = failpoints::missed(&one.failpoints, &results.hit(one.scenario));
+        let missed = missed
+            .into_iter()
+            .map(|(failpoint, _)| (one.scenario, failpoint));
         results.missed.extend(missed);
     }
     results.took = begin.elapsed();
@@ -189,7 +193,7 @@ pub fn one(options: &Options, spec: &Spec, number: usize) -> Outcome {
 fn worker(options: &Options, spec: &Spec, number: usize) -> io::Result<Outcome> {
     let root = tempfile::Builder::new()
         .prefix(&format!("{number}-"))
-        .tempdir_in(&options.folder)?;
+        .tempdir_in(&options.dir)?;
     let mut child = Command::new(std::env::current_exe()?)
         .arg("worker")
         .arg(root.path())
@@ -245,7 +249,7 @@ fn endless(root: &Path, spec: &Spec) -> Outcome {
     }
 }
 
-/// The folder of a run that went wrong stays, with its timeline.
+/// The directory of a run that went wrong stays, with its timeline.
 fn keep(root: tempfile::TempDir, outcome: &Outcome) -> io::Result<()> {
     let path = root.keep();
     let mut file = std::fs::File::create(path.join("timeline.txt"))?;
@@ -253,13 +257,13 @@ fn keep(root: tempfile::TempDir, outcome: &Outcome) -> io::Result<()> {
 }
 
 /// Where runs take place: short, as the paths of sockets must be.
-pub fn folder() -> io::Result<PathBuf> {
-    let folder = std::env::temp_dir().join(format!("agentd-lab-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    Ok(folder)
+pub fn dir() -> io::Result<PathBuf> {
+    let dir = std::env::temp_dir().join(format!("agentd-lab-{}", std::process::id()));
+    std::fs::create_dir_all(&dir)?;
+    Ok(dir)
 }
 
 /// Removes it, unless a run that went wrong is in there.
-pub fn clear(folder: &Path) {
-    let _not_empty = std::fs::remove_dir(folder);
+pub fn clear(dir: &Path) {
+    let _not_empty = std::fs::remove_dir(dir);
 }

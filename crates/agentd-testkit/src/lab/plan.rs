@@ -1,10 +1,10 @@
-//! Which runs there are: every point of some scenarios, random moments of all of them, and faults below the
+//! Which runs there are: every failpoint of some scenarios, random moments of all of them, and faults below the
 //! process. How large that is can be told before it begins.
 
 use super::below;
 use super::dice::Dice;
 use super::engine::Options;
-use super::points::{self, Point};
+use super::failpoints::{self, Failpoint};
 use super::spec::{Fault, Spec};
 use super::watch;
 use crate::sim;
@@ -15,18 +15,18 @@ use std::fmt::Write as _;
 
 /// Faults in one run.
 const IN_ONE_RUN: usize = 3;
-/// Points of a scenario that a short run hits at the least, where it has so many.
+/// Failpoints of a scenario that a short run hits at the least, where it has so many.
 const SOME: usize = 66;
 /// One run in so many is without a sandbox.
 const FULL_ACCESS: u64 = 4;
 /// How often a turn that ends its process each time is tried.
 const TRIES: usize = 3;
 
-/// The points that a scenario passes, and how often a process passes each at most.
+/// The failpoints that a scenario passes, and how often a process passes each at most.
 #[derive(Clone, Debug)]
 pub struct Traced {
     pub scenario: &'static str,
-    pub points: Vec<(Point, u32)>,
+    pub failpoints: Vec<(Failpoint, u32)>,
 }
 
 /// What is to be done.
@@ -38,29 +38,29 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Each point at which somebody is killed, with its scenario.
-    pub fn points(&self) -> BTreeSet<(String, Point)> {
+    /// Each failpoint at which somebody is killed, with its scenario.
+    pub fn failpoints(&self) -> BTreeSet<(String, Failpoint)> {
         let faults = self.specs.iter().flat_map(|spec| {
             let faults = spec.faults.iter();
             faults.map(|fault| (spec.scenario.clone(), fault))
         });
-        let points = faults.map(|(scenario, fault)| {
-            let (role, name) = (fault.role, fault.point.clone());
-            (scenario, Point { role, name })
+        let failpoints = faults.map(|(scenario, fault)| {
+            let (role, name) = (fault.role, fault.failpoint.clone());
+            (scenario, Failpoint { role, name })
         });
-        points.collect()
+        failpoints.collect()
     }
 }
 
-/// All runs but those that found the points.
+/// All runs but those that found the failpoints.
 pub fn of(options: &Options, traced: &[Traced], dice: &mut Dice) -> Plan {
     let wants = |name: &str| options.only.as_ref().is_none_or(|only| only == name);
     let mut specs = Vec::new();
     let mut known = BTreeSet::new();
     for one in traced {
-        let is_new = |(point, _): &&(Point, u32)| !known.contains(point);
-        let own: Vec<(Point, u32)> = one.points.iter().filter(is_new).cloned().collect();
-        known.extend(own.iter().map(|(point, _)| point.clone()));
+        let is_new = |(failpoint, _): &&(Failpoint, u32)| !known.contains(failpoint);
+        let own: Vec<(Failpoint, u32)> = one.failpoints.iter().filter(is_new).cloned().collect();
+        known.extend(own.iter().map(|(failpoint, _)| failpoint.clone()));
         specs.extend(each_point(options.long, one, &own, dice));
     }
     let small = small(options.long, dice).into_iter();
@@ -79,42 +79,46 @@ pub fn of(options: &Options, traced: &[Traced], dice: &mut Dice) -> Plan {
     Plan { specs, skipped }
 }
 
-/// Each point is hit by SIGKILL, and by one of the signals that can be heard or that stop a process for a
-/// while. In a short run a scenario has its own points, those that none before it passes, and some more.
-fn each_point(long: bool, one: &Traced, own: &[(Point, u32)], dice: &mut Dice) -> Vec<Spec> {
+/// Each failpoint is hit by SIGKILL, and by one of the signals that can be heard or that stop a process for a
+/// while. In a short run a scenario has its own failpoints, those that none before it passes, and some more.
+fn each_point(long: bool, one: &Traced, own: &[(Failpoint, u32)], dice: &mut Dice) -> Vec<Spec> {
     let gentle = [Action::Term, Action::Int, Action::Stop];
     let mut some = own.to_vec();
     if !long {
-        let mut others: Vec<_> = one.points.iter().filter(|it| !own.contains(it)).collect();
+        let mut others: Vec<_> = one
+            .failpoints
+            .iter()
+            .filter(|it| !own.contains(it))
+            .collect();
         dice.shuffle(&mut others);
         let more = SOME.saturating_sub(own.len());
         some.extend(others.into_iter().take(more).cloned());
         // Early ones come early again.
-        some.sort_by_key(|point| one.points.iter().position(|known| known == point));
+        some.sort_by_key(|failpoint| one.failpoints.iter().position(|known| known == failpoint));
     }
     let mut specs = Vec::new();
-    let mut hit = |points: &[(Point, u32)], actions: &[Action], in_one_run| {
-        let runs = points::hit_each(one.scenario, points, actions, in_one_run, dice);
+    let mut hit = |failpoints: &[(Failpoint, u32)], actions: &[Action], in_one_run| {
+        let runs = failpoints::hit_each(one.scenario, failpoints, actions, in_one_run, dice);
         specs.extend(runs);
     };
-    let is_first = own.len() == one.points.len();
+    let is_first = own.len() == one.failpoints.len();
     let (kills, others) = match (long, is_first) {
         (false, _) => (1, 0),
         (true, true) => (12, 3),
         (true, false) => (3, 1),
     };
-    let points = if long { &one.points } else { &some };
+    let failpoints = if long { &one.failpoints } else { &some };
     for _ in 0..kills {
-        hit(points, &[Action::Kill], IN_ONE_RUN);
+        hit(failpoints, &[Action::Kill], IN_ONE_RUN);
     }
     hit(own, &gentle, IN_ONE_RUN);
     for _ in 0..others {
-        hit(points, &gentle, IN_ONE_RUN);
+        hit(failpoints, &gentle, IN_ONE_RUN);
     }
     specs
 }
 
-/// What single points cannot show.
+/// What single failpoints cannot show.
 fn small(long: bool, dice: &mut Dice) -> Vec<Spec> {
     let rounds = if long { 60 } else { 3 };
     let mut specs = Vec::new();
@@ -148,7 +152,7 @@ fn small(long: bool, dice: &mut Dice) -> Vec<Spec> {
 fn crash_loop(seed: u64) -> Spec {
     Spec::new("crash_loop", seed).with([Fault {
         role: Role::Runtime,
-        point: "at-barrier.2".to_owned(),
+        failpoint: "at-barrier.2".to_owned(),
         nth: None,
         action: Action::Kill,
         each: true,
@@ -159,10 +163,10 @@ fn crash_loop(seed: u64) -> Spec {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
     pub runs: usize,
-    pub points: usize,
-    /// SIGKILLs at points.
+    pub failpoints: usize,
+    /// SIGKILLs at failpoints.
     pub kills: usize,
-    /// Other signals at points.
+    /// Other signals at failpoints.
     pub others: usize,
     /// Signals at random moments, and how many of them are SIGKILL on the average.
     pub random: usize,
@@ -176,7 +180,7 @@ impl Sizes {
     pub fn of(plan: &Plan, traced: &[Traced], long: bool) -> Self {
         let mut sizes = Self {
             runs: plan.specs.len() + traced.len(),
-            points: traced.iter().map(|one| one.points.len()).sum(),
+            failpoints: traced.iter().map(|one| one.failpoints.len()).sum(),
             schedules: if long { sim::LONG_SCHEDULES } else { 0 },
             ..Self::default()
         };
@@ -200,9 +204,9 @@ impl Sizes {
         let mut out = String::new();
         let rows = [
             ("runs", self.runs),
-            ("points", self.points),
-            ("SIGKILLs at points", self.kills),
-            ("other signals at points", self.others),
+            ("failpoints", self.failpoints),
+            ("SIGKILLs at failpoints", self.kills),
+            ("other signals at failpoints", self.others),
             ("signals at random moments", self.random),
             ("SIGKILL among them, about", self.random_kills),
             ("power cuts", self.power_cuts),
@@ -215,7 +219,7 @@ impl Sizes {
     }
 
     pub fn json(&self) -> Value {
-        json!({"runs": self.runs, "points": self.points, "kills": self.kills, "others": self.others,
+        json!({"runs": self.runs, "failpoints": self.failpoints, "kills": self.kills, "others": self.others,
                "random": self.random, "random_kills": self.random_kills,
                "power_cuts": self.power_cuts, "schedules": self.schedules})
     }
@@ -232,16 +236,16 @@ mod tests {
             long,
             only: None,
             width: 1,
-            folder: PathBuf::new(),
+            dir: PathBuf::new(),
         }
     }
 
-    fn points(names: std::ops::Range<u32>) -> Vec<(Point, u32)> {
-        let point = |n| Point {
+    fn failpoints(names: std::ops::Range<u32>) -> Vec<(Failpoint, u32)> {
+        let failpoint = |n| Failpoint {
             role: Role::Daemon,
             name: format!("p-{n}"),
         };
-        names.map(|n| (point(n), 1)).collect()
+        names.map(|n| (failpoint(n), 1)).collect()
     }
 
     #[test]
@@ -256,26 +260,26 @@ mod tests {
         ];
         let traced = names.map(|scenario| Traced {
             scenario,
-            points: points(0..180),
+            failpoints: failpoints(0..180),
         });
         let plan = of(&options(true), &traced, &mut Dice::new(1));
         let sizes = Sizes::of(&plan, &traced, true);
         assert!(sizes.kills + sizes.random_kills >= 6000, "{sizes:?}");
         assert!(sizes.schedules >= 100_000, "{sizes:?}");
-        assert!(sizes.text().contains("SIGKILLs at points"), "{sizes:?}");
+        assert!(sizes.text().contains("SIGKILLs at failpoints"), "{sizes:?}");
     }
 
-    /// Its own points, and as many more as make it worth while.
+    /// Its own failpoints, and as many more as make it worth while.
     #[test]
     fn a_short_plan_has_each_point_where_it_is_passed_first() {
         let traced = [
             Traced {
                 scenario: "standard",
-                points: points(0..200),
+                failpoints: failpoints(0..200),
             },
             Traced {
                 scenario: "hooks",
-                points: points(20..220),
+                failpoints: failpoints(20..220),
             },
         ];
         let hit = |long: bool| {
@@ -283,7 +287,7 @@ mod tests {
             let runs = plan.specs.into_iter().filter(|it| it.scenario == "hooks");
             let faults = runs.flat_map(|it| it.faults);
             let kills = faults.filter(|it| it.action == Action::Kill);
-            kills.map(|it| it.point).collect::<BTreeSet<String>>()
+            kills.map(|it| it.failpoint).collect::<BTreeSet<String>>()
         };
         let short = hit(false);
         assert!((200..220).all(|n| short.contains(&format!("p-{n}"))));

@@ -1,6 +1,6 @@
 //! Who is there: every process below this one, and what it is.
 
-use super::world::{World, lock};
+use super::testbed::{Testbed, lock};
 use agentd_process::failpoint::plan::Role;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use serde_json::{Value, json};
@@ -95,9 +95,9 @@ fn look(pid: u32, root: &Path, roles: &HashMap<u32, String>) -> Option<Process> 
 }
 
 /// The living process that wrote this line, by the pid that it has here. In a sandbox it has another one.
-pub fn find(world: &World, line: &Value) -> Option<u32> {
+pub fn find(testbed: &Testbed, line: &Value) -> Option<u32> {
     let (namespace, inside) = (line["pid_ns"].as_str()?, line["pid"].as_u64()?);
-    let all = descendants(&world.root).into_iter();
+    let all = descendants(&testbed.root).into_iter();
     let mut alive = all.filter(Process::is_alive).map(|process| process.pid);
     alive.find(|pid| {
         let link = fs::read_link(format!("/proc/{pid}/ns/pid"));
@@ -134,9 +134,9 @@ fn roles(root: &Path) -> HashMap<u32, String> {
 }
 
 /// Buries whoever has come to us and ended, as the first process of a system does.
-pub fn reap(world: &World) {
+pub fn reap(testbed: &Testbed) {
     // Held: nobody is started meanwhile of whom it is not known yet that somebody waits.
-    let waited_for = lock(&world.waited_for);
+    let waited_for = lock(&testbed.waited_for);
     let threads = fs::read_dir("/proc/self/task")
         .into_iter()
         .flatten()
@@ -157,10 +157,12 @@ pub fn reap(world: &World) {
 }
 
 /// Writes down who is there.
-pub fn write(world: &World, when: &str) -> std::io::Result<()> {
-    let at = world.record.at();
-    for it in descendants(&world.root) {
-        world.record.line("processes.jsonl", &line(at, when, &it))?;
+pub fn write(testbed: &Testbed, when: &str) -> std::io::Result<()> {
+    let at = testbed.record.at();
+    for it in descendants(&testbed.root) {
+        testbed
+            .record
+            .line("processes.jsonl", &line(at, when, &it))?;
     }
     Ok(())
 }

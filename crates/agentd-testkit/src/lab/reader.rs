@@ -1,49 +1,49 @@
 //! Who watches: a client of an agent's events that comes back with its cursor whenever the daemon goes.
 
-use super::world::{Heard, World, pause};
+use super::testbed::{Heard, Testbed, pause};
 use agentd_client::api::{EventQuery, Item};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 
 /// Follows an agent's events until the run is over. To be run on a thread of its own.
-pub fn follow(world: &World, agent: &str) -> std::io::Result<()> {
+pub fn follow(testbed: &Testbed, agent: &str) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let number = world.clients.fetch_add(1, Ordering::Relaxed);
+    let number = testbed.clients.fetch_add(1, Ordering::Relaxed);
     let file = format!("clients/{number}.jsonl");
     let head = json!({"client": "sse", "args": [], "agent": agent, "from": 0});
-    world.record.line(&file, &head)?;
+    testbed.record.line(&file, &head)?;
     let mut cursor = 0;
-    while !world.is_at_rest.load(Ordering::Relaxed) {
-        runtime.block_on(connected(world, agent, &file, &mut cursor))?;
+    while !testbed.is_at_rest.load(Ordering::Relaxed) {
+        runtime.block_on(connected(testbed, agent, &file, &mut cursor))?;
         pause();
     }
-    let end = json!({"at": world.record.at(), "saw": "exit", "code": 0, "signal": null});
-    world.record.line(&file, &end)
+    let end = json!({"at": testbed.record.at(), "saw": "exit", "code": 0, "signal": null});
+    testbed.record.line(&file, &end)
 }
 
 /// One connection, to its end.
 async fn connected(
-    world: &World,
+    testbed: &Testbed,
     agent: &str,
     file: &str,
     cursor: &mut u64,
 ) -> std::io::Result<()> {
-    let heard = Heard::from(world);
+    let heard = Heard::from(testbed);
     let query = EventQuery {
         after: *cursor,
         all: true,
         ..EventQuery::default()
     };
-    let Ok(mut events) = world.client().follow(agent, &query).await else {
+    let Ok(mut events) = testbed.client().follow(agent, &query).await else {
         return Ok(());
     };
-    let line = json!({"at": world.record.at(), "saw": "connected", "from": cursor});
-    world.record.line(file, &line)?;
+    let line = json!({"at": testbed.record.at(), "saw": "connected", "from": cursor});
+    testbed.record.line(file, &line)?;
     loop {
         let over = async {
-            while !world.is_at_rest.load(Ordering::Relaxed) {
+            while !testbed.is_at_rest.load(Ordering::Relaxed) {
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             }
         };
@@ -55,7 +55,7 @@ async fn connected(
         if !heard.counts() {
             return Ok(());
         }
-        let at = world.record.at();
+        let at = testbed.record.at();
         let line = match item {
             Item::Event(event) => {
                 *cursor = event.seq.0;
@@ -71,12 +71,12 @@ async fn connected(
                 line
             }
             Item::Delta(delta) => {
-                world.deltas.fetch_add(1, Ordering::Relaxed);
+                testbed.deltas.fetch_add(1, Ordering::Relaxed);
                 json!({"at": at, "saw": "delta", "request": delta.request,
                                          "text": delta.text, "type": "text"})
             }
             Item::CaughtUp => continue,
         };
-        world.record.line(file, &line)?;
+        testbed.record.line(file, &line)?;
     }
 }

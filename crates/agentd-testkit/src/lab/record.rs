@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 pub struct Record {
-    folder: PathBuf,
+    dir: PathBuf,
     files: Mutex<HashMap<String, File>>,
     began: Instant,
     /// The same moment, in microseconds since 1970: products of other processes are timed so.
@@ -17,22 +17,22 @@ pub struct Record {
 }
 
 impl Record {
-    pub fn new(folder: PathBuf) -> io::Result<Self> {
+    pub fn new(dir: PathBuf) -> io::Result<Self> {
         for inner in ["export", "clients"] {
-            fs::create_dir_all(folder.join(inner))?;
+            fs::create_dir_all(dir.join(inner))?;
         }
         let unix = SystemTime::now().duration_since(UNIX_EPOCH);
         let unix = unix.map_or(0, |since| since.as_micros());
         Ok(Self {
-            folder,
+            dir,
             files: Mutex::default(),
             began: Instant::now(),
             began_unix: u64::try_from(unix).unwrap_or_default(),
         })
     }
 
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// Microseconds since the run began.
@@ -58,7 +58,7 @@ impl Record {
     pub fn line(&self, file: &str, value: &Value) -> io::Result<()> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if !files.contains_key(file) {
-            let path = self.folder.join(file);
+            let path = self.dir.join(file);
             let open = File::options().create(true).append(true).open(path)?;
             files.insert(file.to_owned(), open);
         }
@@ -69,7 +69,7 @@ impl Record {
     }
 
     pub fn whole(&self, file: &str, value: &Value) -> io::Result<()> {
-        fs::write(self.folder.join(file), format!("{value}\n"))
+        fs::write(self.dir.join(file), format!("{value}\n"))
     }
 }
 

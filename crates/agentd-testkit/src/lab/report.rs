@@ -69,13 +69,13 @@ pub fn text(results: &Results) -> String {
     {
         out.push_str(&failure(outcome));
     }
-    for one in &results.points {
+    for one in &results.failpoints {
         let missed = results.missed.iter().filter(|(of, _)| *of == one.scenario);
         let missed: Vec<_> = missed.collect();
-        let (all, hit) = (one.points.len(), one.points.len() - missed.len());
-        let _fits = writeln!(out, "points of {:<12} {hit} of {all} hit", one.scenario);
-        for (_, point) in missed {
-            let _fits = writeln!(out, "  MISSED {}@{}", point.role.name(), point.name);
+        let (all, hit) = (one.failpoints.len(), one.failpoints.len() - missed.len());
+        let _fits = writeln!(out, "failpoints of {:<12} {hit} of {all} hit", one.scenario);
+        for (_, failpoint) in missed {
+            let _fits = writeln!(out, "  MISSED {}@{}", failpoint.role.name(), failpoint.name);
         }
     }
     for line in &results.skipped {
@@ -143,7 +143,7 @@ pub fn json(results: &Results) -> Value {
     let missed: Vec<String> = results
         .missed
         .iter()
-        .map(|(of, point)| format!("{of}: {}@{}", point.role.name(), point.name))
+        .map(|(of, failpoint)| format!("{of}: {}@{}", failpoint.role.name(), failpoint.name))
         .collect();
     let wrong: Vec<&Outcome> = results
         .outcomes
@@ -153,7 +153,7 @@ pub fn json(results: &Results) -> Value {
     json!({
         "green": results.is_green(), "runs": results.outcomes.len(), "faults": results.faults(),
         "kills": results.kills(),
-        "points": results.points.iter().map(|one| one.points.len()).sum::<usize>(), "missed": missed, "seconds": results.took.as_secs(),
+        "failpoints": results.failpoints.iter().map(|one| one.failpoints.len()).sum::<usize>(), "missed": missed, "seconds": results.took.as_secs(),
         "table": table, "wrong": wrong,
     })
 }

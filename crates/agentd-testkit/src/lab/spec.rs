@@ -1,5 +1,5 @@
 //! What one run is, in one line that can be typed again:
-//! `standard,seed=7,fault=runtime@after-message#2=KILL,random=3,mutant=NAME`.
+//! `standard,seed=7,fault=runtime@after-message#2=KILL,random=3,bug=NAME`.
 
 use agentd_process::failpoint::plan::{Action, Plan, Role, Rule};
 use std::fmt::{self, Display};
@@ -12,18 +12,18 @@ pub struct Spec {
     pub faults: Vec<Fault>,
     /// Kills at random times.
     pub random: u32,
-    pub mutants: Vec<String>,
-    /// Every point that is passed is written down.
+    pub injected_bugs: Vec<String>,
+    /// Every failpoint that is passed is written down.
     pub trace: bool,
     /// Tools run without a sandbox.
     pub full_access: bool,
 }
 
-/// What happens to a process at a point.
+/// What happens to a process at a failpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub role: Role,
-    pub point: String,
+    pub failpoint: String,
     /// At which time that a process passes it; none for the first that comes.
     pub nth: Option<u32>,
     pub action: Action,
@@ -50,14 +50,14 @@ impl Spec {
             name: rule_name(n),
             role: fault.role,
             process: None,
-            point: fault.point.clone(),
+            failpoint: fault.failpoint.clone(),
             nth: fault.nth,
             action: fault.action,
             each: fault.each,
         });
         Plan {
             trace: self.trace,
-            mutants: self.mutants.clone(),
+            injected_bugs: self.injected_bugs.clone(),
             rules: rules.collect(),
         }
     }
@@ -82,8 +82,8 @@ impl Display for Spec {
         if self.random > 0 {
             write!(f, ",random={}", self.random)?;
         }
-        for mutant in &self.mutants {
-            write!(f, ",mutant={mutant}")?;
+        for injected_bug in &self.injected_bugs {
+            write!(f, ",bug={injected_bug}")?;
         }
         if self.trace {
             write!(f, ",trace")?;
@@ -97,7 +97,7 @@ impl Display for Spec {
 
 impl Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.role.name(), self.point)?;
+        write!(f, "{}@{}", self.role.name(), self.failpoint)?;
         if let Some(nth) = self.nth {
             write!(f, "#{nth}")?;
         }
@@ -128,7 +128,7 @@ impl FromStr for Spec {
                         u32::try_from(number(random)?).map_err(|error| error.to_string())?;
                 }
                 Some(("fault", fault)) => spec.faults.push(fault.parse()?),
-                Some(("mutant", mutant)) => spec.mutants.push(mutant.to_owned()),
+                Some(("bug", injected_bug)) => spec.injected_bugs.push(injected_bug.to_owned()),
                 None if part == "trace" => spec.trace = true,
                 None if part == "full-access" => spec.full_access = true,
                 _ => return Err(format!("`{part}` is no part of a run")),
@@ -144,10 +144,10 @@ impl FromStr for Fault {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("`{text}` is no fault; one is ROLE@POINT[#N]=SIGNAL[*]");
         let (place, action) = text.rsplit_once('=').ok_or_else(wrong)?;
-        let (role, point) = place.split_once('@').ok_or_else(wrong)?;
-        let (point, nth) = match point.rsplit_once('#') {
-            Some((point, nth)) => (point, Some(nth.parse().map_err(|_| wrong())?)),
-            None => (point, None),
+        let (role, failpoint) = place.split_once('@').ok_or_else(wrong)?;
+        let (failpoint, nth) = match failpoint.rsplit_once('#') {
+            Some((failpoint, nth)) => (failpoint, Some(nth.parse().map_err(|_| wrong())?)),
+            None => (failpoint, None),
         };
         let (action, each) = match action.strip_suffix('*') {
             Some(action) => (action, true),
@@ -158,7 +158,7 @@ impl FromStr for Fault {
                 .into_iter()
                 .find(|it| it.name() == role)
                 .ok_or_else(wrong)?,
-            point: point.to_owned(),
+            failpoint: failpoint.to_owned(),
             nth,
             action: ACTIONS
                 .into_iter()
@@ -197,7 +197,7 @@ mod tests {
             "standard,seed=7,fault=runtime@after-message#2=KILL,fault=shim@before-claim.shim=STOP",
             "crash_loop,seed=1,fault=runtime@after-request_sent=KILL*",
             "accepted,seed=1,fault=daemon@on-receive.append#3=PANIC",
-            "crowd,seed=3,random=12,mutant=ack_before_commit,trace,full-access",
+            "crowd,seed=3,random=12,bug=ack_before_commit,trace,full-access",
         ] {
             assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
         }

@@ -12,15 +12,15 @@ struct Line {
     text: String,
 }
 
-/// The timeline of the run in this folder.
+/// The timeline of the run in this directory.
 pub fn of(run: &Path, began_unix: u64) -> String {
     let mut lines = Vec::new();
     events(run, began_unix, &mut lines);
     requests(run, &mut lines);
     plain(run, "faults.jsonl", "fault", &mut lines, |line| {
-        let point = line["point"].as_str().unwrap_or("at a random time");
+        let failpoint = line["failpoint"].as_str().unwrap_or("at a random time");
         format!(
-            "{} of {} {} {point}",
+            "{} of {} {} {failpoint}",
             text(&line["what"]),
             text(&line["role"]),
             line["pid"]
@@ -216,8 +216,8 @@ mod tests {
     #[test]
     fn everything_is_on_one_axis() {
         let run = tempfile::tempdir().unwrap();
-        for folder in ["export", "clients"] {
-            fs::create_dir(run.path().join(folder)).unwrap();
+        for dir in ["export", "clients"] {
+            fs::create_dir(run.path().join(dir)).unwrap();
         }
         let write = |file: &str, text: &str| fs::write(run.path().join(file), text).unwrap();
         write(
@@ -231,7 +231,7 @@ mod tests {
         write("heard.jsonl", r#"{"at":2600,"event":"Stop","pid":6}"#);
         write(
             "faults.jsonl",
-            r#"{"at":2000,"role":"runtime","pid":5,"what":"KILL","point":"before-x"}"#,
+            r#"{"at":2000,"role":"runtime","pid":5,"what":"KILL","failpoint":"before-x"}"#,
         );
         write(
             "model.jsonl",

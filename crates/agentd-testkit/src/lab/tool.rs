@@ -13,7 +13,7 @@ pub const EFFECTS: &str = "LAB_EFFECTS";
 pub const BEGAN: &str = "LAB_BEGAN";
 const CALL: &str = "AGENTD_CALL_ID";
 
-/// Whose process this is, by the folder that its shim was started with; nothing where that is gone.
+/// Whose process this is, by the directory that its shim was started with; nothing where that is gone.
 #[derive(Debug, Default)]
 pub struct Whose {
     pub agent: Option<String>,
@@ -35,8 +35,8 @@ impl Whose {
     }
 
     /// `…/agents/AGENT/tasks/TASK`, or `…/hooks/HOOK`.
-    fn of(folder: &str) -> Self {
-        let mut parts = folder.rsplit('/');
+    fn of(dir: &str) -> Self {
+        let mut parts = dir.rsplit('/');
         let task = parts.next().map(str::to_owned);
         match parts.next() {
             Some("tasks") => Self {
@@ -97,7 +97,7 @@ mod tests {
     use super::Whose;
 
     #[test]
-    fn a_folder_says_whose_it_is() {
+    fn a_directory_says_whose_it_is() {
         let whose = Whose::of("/lab/home/agents/a-1/tasks/t-1");
         assert_eq!(
             (whose.agent.as_deref(), whose.task.as_deref()),

@@ -4,7 +4,7 @@
 use super::dice::Dice;
 use super::processes::{self, Process};
 use super::record;
-use super::world::World;
+use super::testbed::Testbed;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -41,7 +41,7 @@ pub fn kills_among_targets() -> (usize, usize) {
 }
 
 struct Watch<'a> {
-    world: &'a World,
+    testbed: &'a Testbed,
     /// Lines of `fired.jsonl` that are known.
     known: usize,
     /// Those who stand still, and until when.
@@ -52,16 +52,16 @@ struct Watch<'a> {
 }
 
 /// Watches until the run is over. To be run on a thread of its own.
-pub fn watch(world: &World) -> std::io::Result<()> {
+pub fn watch(testbed: &Testbed) -> std::io::Result<()> {
     let mut watch = Watch {
-        world,
+        testbed,
         known: 0,
         stopped: Vec::new(),
-        dice: Dice::new(world.spec.seed),
-        random_left: world.spec.random,
+        dice: Dice::new(testbed.spec.seed),
+        random_left: testbed.spec.random,
         next_random: Instant::now() + Duration::from_millis(200),
     };
-    while !world.is_over.load(Ordering::Relaxed) {
+    while !testbed.is_over.load(Ordering::Relaxed) {
         watch.look()?;
         // tidy: polls
         std::thread::sleep(LOOK);
@@ -81,31 +81,31 @@ impl Watch<'_> {
             self.send(pid, &role, None, Signal::CONT, "CONT")?;
         }
         let is_due = self.random_left > 0 && now >= self.next_random;
-        if let (true, Ok(_no_peace)) = (is_due, self.world.peace.try_lock()) {
+        if let (true, Ok(_no_peace)) = (is_due, self.testbed.peace.try_lock()) {
             self.kill_somebody()?;
             let peace = 20 + self.dice.below(LONGEST_PEACE);
             self.next_random = now + Duration::from_millis(peace);
         }
-        processes::reap(self.world);
+        processes::reap(self.testbed);
         Ok(())
     }
 
     /// What the plan has done.
     fn look_for_fired(&mut self) -> std::io::Result<()> {
-        let lines = record::lines(&self.world.root.join("fired.jsonl"));
+        let lines = record::lines(&self.testbed.root.join("fired.jsonl"));
         for line in lines.iter().skip(self.known) {
             let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
             let (role, what) = (text("role"), text("action"));
             let pid = line["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
             let pid = pid.unwrap_or_default();
             let at = self
-                .world
+                .testbed
                 .record
                 .at_unix(line["at"].as_u64().unwrap_or_default());
             let task = task_of(&role, &text("inside"));
             self.note(at, &role, pid, &what, task, Some(line))?;
             if what == "STOP"
-                && let Some(pid) = processes::find(self.world, line)
+                && let Some(pid) = processes::find(self.testbed, line)
             {
                 self.stopped
                     .push((pid, role, Instant::now() + STANDS_STILL));
@@ -127,12 +127,12 @@ impl Watch<'_> {
     ) -> std::io::Result<()> {
         let of = |name: &str| fired.map_or(Value::Null, |line| line[name].clone());
         let line = json!({"at": at, "role": role, "pid": pid, "what": what, "task": task,
-                          "point": of("point"), "nth": of("nth")});
-        self.world.record.line("faults.jsonl", &line)
+                          "failpoint": of("failpoint"), "nth": of("nth")});
+        self.testbed.record.line("faults.jsonl", &line)
     }
 
     fn kill_somebody(&mut self) -> std::io::Result<()> {
-        let all = processes::descendants(&self.world.root);
+        let all = processes::descendants(&self.testbed.root);
         let Some((role, signal, what)) = self.dice.choose(&TARGETS).copied() else {
             return Ok(());
         };
@@ -161,7 +161,7 @@ impl Watch<'_> {
         signal: Signal,
         what: &str,
     ) -> std::io::Result<()> {
-        self.note(self.world.record.at(), role, pid, what, task, None)?;
+        self.note(self.testbed.record.at(), role, pid, what, task, None)?;
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
             // It may have ended by itself.
             let _gone = kill_process(pid, signal);
@@ -177,9 +177,9 @@ impl Watch<'_> {
     }
 }
 
-/// Which task's or hook's process a shim is: it is named by the folder that it works in.
+/// Which task's or hook's process a shim is: it is named by the directory that it works in.
 pub fn task_of(role: &str, command: &str) -> Option<String> {
-    let folder = command.trim_end().rsplit('/').next();
-    let folder = folder.filter(|_| role == "shim");
-    folder.map(str::to_owned)
+    let dir = command.trim_end().rsplit('/').next();
+    let dir = dir.filter(|_| role == "shim");
+    dir.map(str::to_owned)
 }

@@ -2,8 +2,8 @@
 
 use super::scenario;
 use super::spec::Spec;
+use super::testbed::{Result, Testbed, lock};
 use super::watch;
-use super::world::{Result, World, lock};
 use super::{processes, record, timeline};
 use agentd_process::failpoint::Passed;
 use serde::{Deserialize, Serialize};
@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 pub struct Outcome {
     pub spec: String,
     pub violations: Vec<Violation>,
-    /// Faults that happened: role, point (none at a random time), signal.
+    /// Faults that happened: role, failpoint (none at a random time), signal.
     pub faults: Vec<(String, Option<String>, String)>,
     pub took_ms: u64,
-    /// Points that were passed, where that was asked for.
+    /// Failpoints that were passed, where that was asked for.
     pub trace: Vec<Passed>,
     /// What happened, where something was wrong.
     pub timeline: String,
@@ -34,30 +34,30 @@ pub struct Violation {
     pub what: String,
 }
 
-/// Carries a run out in this folder.
+/// Carries a run out in this directory.
 pub fn run(root: &Path, spec: &Spec) -> Result<Outcome> {
     let begin = Instant::now();
     agentd_process::adopt_orphans()?;
-    let world = World::new(root, spec.clone())?;
+    let testbed = Testbed::new(root, spec.clone())?;
     // Whoever ends this process finds what is needed to see what happened.
-    write_run(&world)?;
+    write_run(&testbed)?;
     let done = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| watch::watch(&world));
-        scope.spawn(|| end_in_time(&world));
-        let done = scenario::run(&world).and_then(|()| world.finish());
+        let watching = scope.spawn(|| watch::watch(&testbed));
+        scope.spawn(|| end_in_time(&testbed));
+        let done = scenario::run(&testbed).and_then(|()| testbed.finish());
         if done.is_err() {
             // What can still be seen; then nobody is left behind.
-            salvage(&world);
+            salvage(&testbed);
         }
-        world.is_at_rest.store(true, Ordering::Relaxed);
-        world.is_over.store(true, Ordering::Relaxed);
+        testbed.is_at_rest.store(true, Ordering::Relaxed);
+        testbed.is_over.store(true, Ordering::Relaxed);
         let watched = watching.join().unwrap_or(Ok(()));
-        end_all(&world);
+        end_all(&testbed);
         done.and(watched.map_err(Into::into))
     });
-    world.write_prompts()?;
-    world.write_requests()?;
-    write_run(&world)?;
+    testbed.write_prompts()?;
+    testbed.write_requests()?;
+    write_run(&testbed)?;
     let mut violations = Vec::new();
     if let Err(stuck) = &done {
         violations.push(Violation {
@@ -66,17 +66,17 @@ pub fn run(root: &Path, spec: &Spec) -> Result<Outcome> {
             what: stuck.to_string(),
         });
     } else {
-        violations.extend(check(world.record.folder())?);
+        violations.extend(check(testbed.record.dir())?);
     }
-    let faults = record::lines(&world.record.folder().join("faults.jsonl"));
+    let faults = record::lines(&testbed.record.dir().join("faults.jsonl"));
     let trace = if spec.trace {
-        Passed::read_all(&world.root)?
+        Passed::read_all(&testbed.root)?
     } else {
         Vec::new()
     };
     let timeline = match violations.is_empty() {
         true => String::new(),
-        false => timeline::of(world.record.folder(), world.record.began_unix()),
+        false => timeline::of(testbed.record.dir(), testbed.record.began_unix()),
     };
     Ok(Outcome {
         spec: spec.to_string(),
@@ -90,8 +90,12 @@ pub fn run(root: &Path, spec: &Spec) -> Result<Outcome> {
 
 fn fault(line: &Value) -> Option<(String, Option<String>, String)> {
     let what = line["what"].as_str().filter(|what| *what != "CONT")?;
-    let point = line["point"].as_str().map(str::to_owned);
-    Some((line["role"].as_str()?.to_owned(), point, what.to_owned()))
+    let failpoint = line["failpoint"].as_str().map(str::to_owned);
+    Some((
+        line["role"].as_str()?.to_owned(),
+        failpoint,
+        what.to_owned(),
+    ))
 }
 
 /// What was promised and did not hold.
@@ -106,11 +110,11 @@ fn check(run: &Path) -> std::io::Result<Vec<Violation>> {
 }
 
 /// What the checker is told about the run itself.
-fn write_run(world: &World) -> Result<()> {
-    let faults: Vec<Value> = world.spec.faults.iter().map(|it| json!({
-        "role": it.role.name(), "point": it.point, "nth": it.nth, "action": it.action.name(),
+fn write_run(testbed: &Testbed) -> Result<()> {
+    let faults: Vec<Value> = testbed.spec.faults.iter().map(|it| json!({
+        "role": it.role.name(), "failpoint": it.failpoint, "nth": it.nth, "action": it.action.name(),
     })).collect();
-    let agents: Vec<Value> = lock(&world.agents)
+    let agents: Vec<Value> = lock(&testbed.agents)
         .iter()
         .map(|(id, name)| {
             json!({
@@ -119,53 +123,53 @@ fn write_run(world: &World) -> Result<()> {
         })
         .collect();
     let run = json!({
-        "scenario": world.spec.scenario, "seed": world.spec.seed, "fault": faults.first(),
-        "faults": faults, "random": world.spec.random, "repeat": world.spec.repeat(),
-        "agents": agents, "expects": *lock(&world.expects), "began_unix_us": world.record.began_unix(),
+        "scenario": testbed.spec.scenario, "seed": testbed.spec.seed, "fault": faults.first(),
+        "faults": faults, "random": testbed.spec.random, "repeat": testbed.spec.repeat(),
+        "agents": agents, "expects": *lock(&testbed.expects), "began_unix_us": testbed.record.began_unix(),
     });
-    Ok(world.record.whole("run.json", &run)?)
+    Ok(testbed.record.whole("run.json", &run)?)
 }
 
 /// Ends everybody when the time is over: whoever waits for them is not to wait for ever.
-fn end_in_time(world: &World) {
-    while !world.is_over.load(Ordering::Relaxed) {
-        if world.left().is_zero() {
+fn end_in_time(testbed: &Testbed) {
+    while !testbed.is_over.load(Ordering::Relaxed) {
+        if testbed.left().is_zero() {
             // A moment for what can still be seen.
             // tidy: polls nothing
             std::thread::sleep(Duration::from_secs(10));
-            while !world.is_over.load(Ordering::Relaxed) {
-                end_all(world);
-                super::world::pause();
+            while !testbed.is_over.load(Ordering::Relaxed) {
+                end_all(testbed);
+                super::testbed::pause();
             }
         }
-        super::world::pause();
+        super::testbed::pause();
     }
 }
 
-fn end_all(world: &World) {
+fn end_all(testbed: &Testbed) {
     for _ in 0..200 {
-        let all = processes::descendants(&world.root);
+        let all = processes::descendants(&testbed.root);
         let alive: Vec<_> = all.iter().filter(|it| it.is_alive()).collect();
         if alive.is_empty() {
             break;
         }
         let _some_left = agentd_process::kill_descendants();
-        super::world::pause();
+        super::testbed::pause();
     }
-    processes::reap(world);
+    processes::reap(testbed);
     // Those of shims that were killed, and whose tasks nobody looked for again.
     agentd_process::remove_stale_cgroups();
 }
 
 /// The events as far as they can be read, for the timeline.
-fn salvage(world: &World) {
-    for (_, agent) in lock(&world.agents).clone() {
-        let events = world.events(&agent).unwrap_or_default();
+fn salvage(testbed: &Testbed) {
+    for (_, agent) in lock(&testbed.agents).clone() {
+        let events = testbed.events(&agent).unwrap_or_default();
         let lines: Vec<String> = events.iter().map(ToString::to_string).collect();
-        let path = world.record.folder().join(format!("export/{agent}.jsonl"));
+        let path = testbed.record.dir().join(format!("export/{agent}.jsonl"));
         let _nothing = fs::write(path, lines.join("\n"));
     }
-    let _nothing = processes::write(world, "stuck");
-    let logs = fs::read(world.home().join("daemon.log")).unwrap_or_default();
-    let _nothing = fs::write(world.record.folder().join("daemon.log"), logs);
+    let _nothing = processes::write(testbed, "stuck");
+    let logs = fs::read(testbed.home().join("daemon.log")).unwrap_or_default();
+    let _nothing = fs::write(testbed.record.dir().join("daemon.log"), logs);
 }

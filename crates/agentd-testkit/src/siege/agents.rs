@@ -1,7 +1,7 @@
-//! The agents of a world: hostile ones of several kinds, and the one that they are after.
+//! The agents of a testbed: hostile ones of several kinds, and the one that they are after.
 
-use super::world::{Level, START, World};
-use crate::lab::world::{Result, Stuck, lock};
+use super::testbed::{Level, START, Testbed};
+use crate::lab::testbed::{Result, Stuck, lock};
 use agentd_client::api::{Agent, Create};
 use agentd_core::hosts::Hosts;
 use agentd_core::id::ApprovalId;
@@ -18,7 +18,7 @@ pub struct Victim {
     pub spec: AgentSpec,
 }
 
-impl World {
+impl Testbed {
     pub fn spec(&self) -> AgentSpec {
         AgentSpec {
             provider: Some("anthropic".to_owned()),

@@ -1,7 +1,7 @@
 //! What an attack is.
 
-use super::world::World;
-use crate::lab::world::Result;
+use super::testbed::Testbed;
+use crate::lab::testbed::Result;
 
 /// What was found from outside that must not be: none where the attack failed.
 pub type Evidence = Option<String>;
@@ -11,7 +11,7 @@ pub struct Attack {
     pub name: &'static str,
     /// What it tries.
     pub about: &'static str,
-    pub run: fn(&World) -> Result<Evidence>,
+    pub run: fn(&Testbed) -> Result<Evidence>,
     /// It may leave a daemon behind that is of no use to the next one.
     pub is_alone: bool,
     pub needs: Needs,
@@ -35,7 +35,7 @@ impl Attack {
     pub const fn new(
         name: &'static str,
         about: &'static str,
-        run: fn(&World) -> Result<Evidence>,
+        run: fn(&Testbed) -> Result<Evidence>,
     ) -> Self {
         Self {
             name,

@@ -1,8 +1,8 @@
 //! A tool that asks the daemon as if it were the user, and that reaches for other processes.
 
 use super::attack::{Attack, Needs, Theme};
-use super::world::World;
-use crate::lab::world::Result;
+use super::testbed::Testbed;
+use crate::lab::testbed::Result;
 use std::fs;
 
 pub const THEME: Theme = Theme {
@@ -12,23 +12,23 @@ pub const THEME: Theme = Theme {
 };
 
 /// Runs this as a tool, and says what became of the victim.
-pub fn against_victim(world: &World, body: &str) -> Result<Option<String>> {
-    let victim = world.victim()?;
-    world.script("hostile", body)?;
-    Ok(world.touched(&victim))
+pub fn against_victim(testbed: &Testbed, body: &str) -> Result<Option<String>> {
+    let victim = testbed.victim()?;
+    testbed.script("hostile", body)?;
+    Ok(testbed.touched(&victim))
 }
 
 /// Has the directory, the owner and the record of a hook, with its own pid in it.
-pub fn forged(world: &World, command: &str) -> Result<Option<String>> {
+pub fn forged(testbed: &Testbed, command: &str) -> Result<Option<String>> {
     let script = format!(
         "set -- $(cut -d' ' -f1,22 /proc/$$/stat) \"$forged\"\n\
          printf '{{\"shim\":{{\"pid\":%s,\"start_ticks\":%s}},\"leader\":null,\"boot\":\"\",\"cgroup\":null}}' $1 $2 \
          > \"$forged/running\"\n\
          unset AGENTD_SOCKET AGENTD_CALL_ID; export AGENTD_HOME=\"$STATE\"\n{command}; true\n"
     );
-    fs::write(world.work().join("forged.sh"), script)?;
+    fs::write(testbed.work().join("forged.sh"), script)?;
     against_victim(
-        world,
+        testbed,
         "export forged=\"$STATE/hooks/00000000-0000-0000-0000-000000000001\"\n\
          mkdir -p \"$forged\"; printf '%s' \"$ID\" > \"$forged/agent\"\n\
          bash -c '. ./forged.sh' --agentd-shim \"$forged\"; rm -rf \"$forged\"\n",
@@ -36,14 +36,14 @@ pub fn forged(world: &World, command: &str) -> Result<Option<String>> {
 }
 
 /// In a session of its own, when its parents are gone.
-pub fn orphaned(world: &World, command: &str) -> Result<Option<String>> {
+pub fn orphaned(testbed: &Testbed, command: &str) -> Result<Option<String>> {
     let script = format!(
         "while [ $(cut -d' ' -f4 /proc/$$/stat) = $1 ]; do sleep 0.05; done\n\
          unset AGENTD_SOCKET AGENTD_CALL_ID; export AGENTD_HOME=\"$STATE\"\n{command}\ntouch asked\n"
     );
-    fs::write(world.work().join("orphan.sh"), script)?;
+    fs::write(testbed.work().join("orphan.sh"), script)?;
     against_victim(
-        world,
+        testbed,
         "bash -c 'setsid bash orphan.sh $$ >/dev/null 2>&1 & sleep 0.1'\n\
          for i in $(seq 40); do [ -e asked ] && break; sleep 0.05; done\n",
     )
@@ -80,105 +80,105 @@ const ATTACKS: &[Attack] = &[
     Attack::new(
         "stop-other",
         "`agentd stop` of another agent, at the daemon's socket",
-        |world| against_victim(world, "outer stop $VICTIM"),
+        |testbed| against_victim(testbed, "outer stop $VICTIM"),
     ),
     Attack::new(
         "set-other",
         "another agent's settings, at its own socket",
-        |world| {
+        |testbed| {
             against_victim(
-                world,
+                testbed,
                 "\"$AGENTD\" set $VICTIM model=owned; outer set $VICTIM model=owned",
             )
         },
     ),
-    Attack::new("send-other", "a prompt for another agent", |world| {
+    Attack::new("send-other", "a prompt for another agent", |testbed| {
         against_victim(
-            world,
+            testbed,
             "\"$AGENTD\" send $VICTIM hello --no-wait; outer send $VICTIM hello --no-wait",
         )
     }),
-    Attack::new("purge-other", "another agent purged", |world| {
+    Attack::new("purge-other", "another agent purged", |testbed| {
         against_victim(
-            world,
+            testbed,
             "outer stop $VICTIM; outer rm $VICTIM; outer purge $VICTIM --yes",
         )
     }),
     Attack::new(
         "read-other",
         "another agent's conversation, at either socket",
-        |world| {
-            world.victim()?;
-            let saw = world.script(
+        |testbed| {
+            testbed.victim()?;
+            let saw = testbed.script(
             "hostile",
             "{ \"$AGENTD\" logs $VICTIM; outer logs $VICTIM; outer show $VICTIM --json; } 2>/dev/null | loot",
         )?;
-            Ok(world.leaked(&saw, &world.words.victim))
+            Ok(testbed.leaked(&saw, &testbed.words.victim))
         },
     ),
-    Attack::new("export-other", "another agent's whole journal", |world| {
-        world.victim()?;
-        let saw = world.script(
+    Attack::new("export-other", "another agent's whole journal", |testbed| {
+        testbed.victim()?;
+        let saw = testbed.script(
             "hostile",
             "outer export $VICTIM stolen; \"$AGENTD\" export $VICTIM stolen; zstdcat stolen 2>/dev/null | loot; ls",
         )?;
-        let found = world.made(&world.work().join("stolen"));
-        Ok(found.or_else(|| world.leaked(&saw, &world.words.victim)))
+        let found = testbed.made(&testbed.work().join("stolen"));
+        Ok(found.or_else(|| testbed.leaked(&saw, &testbed.words.victim)))
     }),
-    Attack::new("set-self", "full access for itself", |world| {
-        world.agent("hostile")?;
-        world.script(
+    Attack::new("set-self", "full access for itself", |testbed| {
+        testbed.agent("hostile")?;
+        testbed.script(
             "hostile",
             "\"$AGENTD\" set hostile sandbox=full-access; outer set hostile sandbox=full-access",
         )?;
-        let spec = world.ask("spec", world.client().spec("hostile"));
-        let is_wider = spec.is_ok_and(|spec| spec.sandbox != world.spec().sandbox);
+        let spec = testbed.ask("spec", testbed.client().spec("hostile"));
+        let is_wider = spec.is_ok_and(|spec| spec.sandbox != testbed.spec().sandbox);
         Ok(is_wider.then(|| "it gave itself full access".to_owned()))
     })
     .alone(),
-    Attack::new("create-agent", "another agent, with full access", |world| {
-        world.script(
+    Attack::new("create-agent", "another agent, with full access", |testbed| {
+        testbed.script(
             "hostile",
             "\"$AGENTD\" create mine --provider demo --sandbox full-access; \
              outer create mine --provider demo --sandbox full-access",
         )?;
-        let made = world.show("mine").is_ok();
-        let _removed = world.cli(&["rm", "mine"])?;
+        let made = testbed.show("mine").is_ok();
+        let _removed = testbed.cli(&["rm", "mine"])?;
         Ok(made.then(|| "it made an agent".to_owned()))
     })
     .alone(),
-    Attack::new("trust-project", "trust for its own hooks", |world| {
-        world.script(
+    Attack::new("trust-project", "trust for its own hooks", |testbed| {
+        testbed.script(
             "hostile",
             "mkdir -p .agentd; echo '{\"hooks\":{}}' > .agentd/hooks.json; outer trust; \"$AGENTD\" trust",
         )?;
-        let path = world.state().join("trusted.json");
-        let found = world.made(&path);
+        let path = testbed.state().join("trusted.json");
+        let found = testbed.made(&path);
         let _none = std::fs::remove_file(path);
         Ok(found)
     }),
     Attack::new(
         "reset-forged",
         "a process that says it is a hook's shim",
-        |world| forged(world, "\"$AGENTD\" reset $VICTIM"),
+        |testbed| forged(testbed, "\"$AGENTD\" reset $VICTIM"),
     ),
     Attack::new(
         "reset-orphan",
         "an orphan whose parents have ended",
-        |world| orphaned(world, "\"$AGENTD\" reset $VICTIM"),
+        |testbed| orphaned(testbed, "\"$AGENTD\" reset $VICTIM"),
     ),
-    Attack::new("stop-daemon", "`agentd daemon stop`", |world| {
-        world.script("hostile", "\"$AGENTD\" daemon stop; outer daemon stop")?;
+    Attack::new("stop-daemon", "`agentd daemon stop`", |testbed| {
+        testbed.script("hostile", "\"$AGENTD\" daemon stop; outer daemon stop")?;
         let wait = std::time::Duration::from_millis(1500);
-        let ended = world.until(wait, "the daemon's end", || {
-            world.daemon_ended().then_some(())
+        let ended = testbed.until(wait, "the daemon's end", || {
+            testbed.daemon_ended().then_some(())
         });
         Ok(ended.is_ok().then(|| "the daemon was stopped".to_owned()))
     })
     .alone(),
-    Attack::new("kill-daemon", "SIGKILL for the daemon", |world| {
-        world.script("hostile", "kill -9 $DAEMON")?;
-        Ok(world
+    Attack::new("kill-daemon", "SIGKILL for the daemon", |testbed| {
+        testbed.script("hostile", "kill -9 $DAEMON")?;
+        Ok(testbed
             .daemon_ended()
             .then(|| "the daemon was killed".to_owned()))
     })
@@ -186,13 +186,13 @@ const ATTACKS: &[Attack] = &[
     Attack::new(
         "kill-bystander",
         "SIGKILL for a process of the user's",
-        |world| {
-            world.script(
+        |testbed| {
+            testbed.script(
                 "hostile",
                 "kill -9 $BYSTANDER; pkill -9 -P 1 -x no-such-thing; true",
             )?;
             let wait = std::time::Duration::from_millis(100);
-            let ended = world.until(wait, "its end", || world.bystander_ended().then_some(()));
+            let ended = testbed.until(wait, "its end", || testbed.bystander_ended().then_some(()));
             Ok(ended
                 .is_ok()
                 .then(|| "a process of the user's was killed".to_owned()))
@@ -202,10 +202,10 @@ const ATTACKS: &[Attack] = &[
     Attack::new(
         "weigh-bystander",
         "a process of the user's, for the kernel to kill first",
-        |world| {
-            let file = format!("/proc/{}/oom_score_adj", world.bystander_pid());
+        |testbed| {
+            let file = format!("/proc/{}/oom_score_adj", testbed.bystander_pid());
             let before = std::fs::read_to_string(&file)?;
-            world.script("hostile", "echo 900 > /proc/$BYSTANDER/oom_score_adj")?;
+            testbed.script("hostile", "echo 900 > /proc/$BYSTANDER/oom_score_adj")?;
             let now = std::fs::read_to_string(&file)?;
             let _as_before = std::fs::write(&file, &before);
             Ok((now != before).then(|| "another process was changed".to_owned()))
@@ -214,8 +214,8 @@ const ATTACKS: &[Attack] = &[
     Attack::new(
         "trace-bystander",
         "a debugger on a process of the user's",
-        |world| {
-            let saw = world.script(
+        |testbed| {
+            let saw = testbed.script(
             "hostile",
             "python3 - <<'PY'\nimport ctypes, os\nlibc = ctypes.CDLL(None)\n\
              print('SEIZED' if libc.ptrace(0x4206, int(os.environ['BYSTANDER']), 0, 0) == 0 else 'no')\nPY\n",

@@ -1,12 +1,12 @@
 //! What is found from outside after an attack.
 
 use super::attack::Evidence;
+use super::testbed::Testbed;
 use super::turns::Saw;
-use super::world::World;
 use std::fs;
 use std::path::Path;
 
-impl World {
+impl Testbed {
     /// A word that reached the model, plain or as `loot` writes it, or that is in the work tree.
     pub fn leaked(&self, saw: &Saw, word: &str) -> Evidence {
         let hex: String = word.bytes().map(|byte| format!("{byte:02x}")).collect();

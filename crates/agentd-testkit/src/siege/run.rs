@@ -3,8 +3,8 @@
 
 use super::THEMES;
 use super::layers::{self, Mode};
-use super::world::end_all;
-use crate::lab::world::lock;
+use super::testbed::end_all;
+use crate::lab::testbed::lock;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;

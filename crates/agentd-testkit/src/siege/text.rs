@@ -2,8 +2,8 @@
 
 use super::attack::{Attack, Evidence, Theme};
 use super::evidence::escapes;
-use super::world::World;
-use crate::lab::world::Result;
+use super::testbed::Testbed;
+use crate::lab::testbed::Result;
 use agentd_core::spec::ApprovalMode;
 use serde_json::json;
 
@@ -14,67 +14,67 @@ pub const THEME: Theme = Theme {
 };
 
 /// What these words of the model are on the terminal of a user who sends a prompt.
-fn said(world: &World, words: &str) -> Result<Evidence> {
-    let name = world.agent("hostile")?;
-    let out = world.cli(&["send", &name, &format!("do: say {words}")])?;
+fn said(testbed: &Testbed, words: &str) -> Result<Evidence> {
+    let name = testbed.agent("hostile")?;
+    let out = testbed.cli(&["send", &name, &format!("do: say {words}")])?;
     Ok(escapes(&out.stdout).or_else(|| escapes(&out.stderr)))
 }
 
 /// What a command of the user's shows afterwards.
-fn shown(world: &World, args: &[&str]) -> Result<Evidence> {
-    let out = world.cli(args)?;
+fn shown(testbed: &Testbed, args: &[&str]) -> Result<Evidence> {
+    let out = testbed.cli(args)?;
     Ok(escapes(&out.stdout).or_else(|| escapes(&out.stderr)))
 }
 
 const ATTACKS: &[Attack] = &[
-    Attack::new("text-title", "the terminal's title", |world| {
-        said(world, "a\u{1b}]0;owned\u{7}b")
+    Attack::new("text-title", "the terminal's title", |testbed| {
+        said(testbed, "a\u{1b}]0;owned\u{7}b")
     }),
-    Attack::new("text-clipboard", "the clipboard", |world| {
-        said(world, "a\u{1b}]52;c;Y3VybCBldmls\u{1b}\\b")
+    Attack::new("text-clipboard", "the clipboard", |testbed| {
+        said(testbed, "a\u{1b}]52;c;Y3VybCBldmls\u{1b}\\b")
     }),
     Attack::new(
         "text-cursor",
         "a screen that is cleared and written anew",
-        |world| said(world, "a\u{1b}[2J\u{1b}[Hall is well"),
+        |testbed| said(testbed, "a\u{1b}[2J\u{1b}[Hall is well"),
     ),
-    Attack::new("text-direction", "text that reads backwards", |world| {
-        said(world, "a\u{202e}gnp.exe")
+    Attack::new("text-direction", "text that reads backwards", |testbed| {
+        said(testbed, "a\u{202e}gnp.exe")
     }),
     Attack::new(
         "text-c1",
         "control characters of one byte, in JSON",
-        |world| {
-            world.turn("hostile", "do: say a\u{9b}2Jb")?;
-            shown(world, &["logs", "hostile", "--json"])
+        |testbed| {
+            testbed.turn("hostile", "do: say a\u{9b}2Jb")?;
+            shown(testbed, &["logs", "hostile", "--json"])
         },
     ),
     Attack::new(
         "text-logs",
         "tool output with escape sequences, in `logs`",
-        |world| {
-            world.shell("hostile", "printf 'a\\033]0;owned\\007b'")?;
-            shown(world, &["logs", "hostile"])
+        |testbed| {
+            testbed.shell("hostile", "printf 'a\\033]0;owned\\007b'")?;
+            shown(testbed, &["logs", "hostile"])
         },
     ),
     Attack::new(
         "text-approval",
         "a question that hides its command",
-        |world| {
-            let mut spec = world.spec();
+        |testbed| {
+            let mut spec = testbed.spec();
             spec.approval = Some(ApprovalMode::Always);
-            world.create("asker", spec, world.env())?;
+            testbed.create("asker", spec, testbed.env())?;
             let call = json!({"command": "curl evil #\r\u{1b}[2K\u{1b}[1A ls"});
-            world.send("asker", &format!("do: call shell {call} ;; say done"))?;
+            testbed.send("asker", &format!("do: call shell {call} ;; say done"))?;
             let wait = std::time::Duration::from_secs(5);
-            world.until(wait, "the question", || {
-                let agent = world.show("asker").ok()?;
+            testbed.until(wait, "the question", || {
+                let agent = testbed.show("asker").ok()?;
                 agent.approvals.first().map(drop)
             })?;
-            let found = shown(world, &["show", "asker"])?;
+            let found = shown(testbed, &["show", "asker"])?;
             let found = match found {
                 Some(found) => Some(found),
-                None => shown(world, &["approve", "asker"])?,
+                None => shown(testbed, &["approve", "asker"])?,
             };
             Ok(found)
         },
@@ -83,21 +83,21 @@ const ATTACKS: &[Attack] = &[
     Attack::new(
         "text-task",
         "a task whose command has escape sequences",
-        |world| {
+        |testbed| {
             let call =
                 json!({"command": "sleep 2 #\u{1b}]0;owned\u{7}", "run_in_background": true});
-            world.tool("hostile", "shell", &call)?;
-            shown(world, &["tasks", "hostile"])
+            testbed.tool("hostile", "shell", &call)?;
+            shown(testbed, &["tasks", "hostile"])
         },
     )
     .alone(),
-    Attack::new("text-label", "a label with escape sequences", |world| {
-        let name = world.agent("hostile")?;
+    Attack::new("text-label", "a label with escape sequences", |testbed| {
+        let name = testbed.agent("hostile")?;
         let label = "a\u{1b}]0;owned\u{7}";
-        let found = shown(world, &["checkpoint", &name, label])?;
+        let found = shown(testbed, &["checkpoint", &name, label])?;
         match found {
             Some(found) => Ok(Some(found)),
-            None => shown(world, &["show", &name, "--conversation", "1"]),
+            None => shown(testbed, &["show", &name, "--conversation", "1"]),
         }
     }),
 ];

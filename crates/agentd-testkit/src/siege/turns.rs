@@ -1,7 +1,7 @@
 //! What the hostile model does: turns, tool calls, and scripts that it runs as tools.
 
-use super::world::{TURN, World};
-use crate::lab::world::{Result, Stuck, lock, pause};
+use super::testbed::{TURN, Testbed};
+use crate::lab::testbed::{Result, Stuck, lock, pause};
 use agentd_client::api::{Answered, Send};
 use agentd_core::event::Decision;
 use agentd_core::id::PromptId;
@@ -17,7 +17,7 @@ pub struct Saw {
     pub is_stuck: bool,
 }
 
-impl World {
+impl Testbed {
     pub fn send(&self, name: &str, text: &str) -> Result<PromptId> {
         let send = Send {
             text: text.to_owned(),

@@ -4,7 +4,7 @@ use super::THEMES;
 use super::attack::{Attack, Needs};
 use super::layers::Mode;
 use super::run::{Ground, Order, Tried, may_trace};
-use super::world::{Level, World};
+use super::testbed::{Level, Testbed};
 use std::fs;
 use std::io;
 use std::time::Instant;
@@ -19,15 +19,15 @@ pub fn work(order: &Order) -> io::Result<Vec<Tried>> {
         true => Level::Default,
         false => Level::ReadOnly,
     };
-    let mut worlds = 0;
-    let mut shared: Option<World> = None;
+    let mut testbeds = 0;
+    let mut shared: Option<Testbed> = None;
     let mut tried = Vec::new();
     let mut attacks = 0;
-    let mut make = || -> io::Result<World> {
-        worlds += 1;
-        let root = order.root.join(worlds.to_string());
+    let mut make = || -> io::Result<Testbed> {
+        testbeds += 1;
+        let root = order.root.join(testbeds.to_string());
         fs::create_dir(&root)?;
-        World::new(&root, mode, level).map_err(io::Error::other)
+        Testbed::new(&root, mode, level).map_err(io::Error::other)
     };
     for theme in &THEMES {
         for attack in theme.attacks {
@@ -40,21 +40,21 @@ pub fn work(order: &Order) -> io::Result<Vec<Tried>> {
                 continue;
             }
             let begin = Instant::now();
-            let world = match shared.take() {
-                Some(world) => world,
+            let testbed = match shared.take() {
+                Some(testbed) => testbed,
                 None => {
                     attacks = 0;
                     make()?
                 }
             };
-            let went = (attack.run)(&world);
+            let went = (attack.run)(&testbed);
             let took_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let saw = world.last_seen();
-            // A world that an attack succeeded in alone, or that is not as it was, is left.
+            let saw = testbed.last_seen();
+            // A testbed that an attack succeeded in alone, or that is not as it was, is left.
             let is_used_up = attack.is_alone && !matches!(went, Ok(None));
             attacks += 1;
-            if !is_used_up && attacks < ATTACKS_PER_WORLD && matches!(world.restore(), Ok(true)) {
-                shared = Some(world);
+            if !is_used_up && attacks < ATTACKS_PER_WORLD && matches!(testbed.restore(), Ok(true)) {
+                shared = Some(testbed);
             }
             let (evidence, error) = match went {
                 Ok(evidence) => (evidence, None),
@@ -77,24 +77,24 @@ pub fn work(order: &Order) -> io::Result<Vec<Tried>> {
 }
 
 /// Without namespaces an agent with the default sandbox runs no command at all.
-fn default_refuses(make: &mut dyn FnMut() -> io::Result<World>) -> io::Result<Tried> {
+fn default_refuses(make: &mut dyn FnMut() -> io::Result<Testbed>) -> io::Result<Tried> {
     let begin = Instant::now();
-    let world = make()?;
-    let mut spec = world.spec();
+    let testbed = make()?;
+    let mut spec = testbed.spec();
     spec.sandbox = None;
-    let ran = world.create_known("hostile", spec).and_then(|()| {
-        world.turn(
+    let ran = testbed.create_known("hostile", spec).and_then(|()| {
+        testbed.turn(
             "hostile",
             r#"do: call shell {"command":"touch made"} ;; say done"#,
         )
     });
-    let evidence = world.made(&world.work().join("made"));
+    let evidence = testbed.made(&testbed.work().join("made"));
     Ok(Tried {
         theme: "no namespaces".to_owned(),
         attack: "default-runs".to_owned(),
         evidence,
         error: ran.err().map(|stuck| stuck.to_string()),
-        saw: world.last_seen(),
+        saw: testbed.last_seen(),
         took_ms: u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX),
     })
 }

@@ -151,7 +151,7 @@ impl Sim {
         };
         let may_write = |incarnation| daemon.side.may_write(incarnation);
         match up {
-            Up::Fire(_) => panic!("there are no hooks here"),
+            Up::InvokeHooks(_) => panic!("there are no hooks here"),
             Up::Hello(hello) => self.greet(&hello),
             Up::Append(append) if may_write(append.incarnation) => {
                 let n = append.n;

@@ -2,18 +2,18 @@
 
 use super::{AGENT, Sim};
 use agentd_core::begin;
+use agentd_core::branch_point::BranchPoint;
 use agentd_core::event::{Body, NewEvent};
 use agentd_core::id::{AgentId, ConversationId, OpId, Seq};
-use agentd_core::place::Place;
 use agentd_core::state::AgentState;
 use agentd_core::usage::Spent;
 
 impl Sim {
     /// Some event, counted from the newest; none before its conversation began.
-    pub(super) fn some_place(&self, back: u8) -> Option<Place> {
+    pub(super) fn some_branch_point(&self, back: u8) -> Option<BranchPoint> {
         let event = self.kept.events.iter().rev().nth(usize::from(back))?;
         let known = self.kept.state().tree.get(event.conversation)?;
-        (event.seq >= known.began).then_some(Place {
+        (event.seq >= known.began).then_some(BranchPoint {
             conversation: event.conversation,
             at: event.seq,
         })
@@ -22,7 +22,7 @@ impl Sim {
     /// A fork is one append to another journal: it is there whole, or not at all. What it must be is looked
     /// at here and now; nothing of it comes back to this journal.
     pub(super) fn fork(&mut self, back: u8) {
-        let (Some(place), true) = (self.some_place(back), self.daemon.is_some()) else {
+        let (Some(place), true) = (self.some_branch_point(back), self.daemon.is_some()) else {
             return;
         };
         let agent = AgentId::new(self.new_id());

@@ -3,13 +3,13 @@
 
 use super::Sim;
 use agentd_core::begin::{Line, Refused};
+use agentd_core::branch_point::BranchPoint;
 use agentd_core::event::{
     After, AgentFailed, AgentStarted, AgentStopped, FailCause, ResetBegan, ResetRefusal,
     ResetSource, ResetStep, ResetTo,
 };
 use agentd_core::id::{ConversationId, OpId};
 use agentd_core::link::Order;
-use agentd_core::place::Place;
 use agentd_core::reset::{self, Begin, Next};
 use agentd_core::state::{Outcome, Reset};
 
@@ -59,8 +59,8 @@ impl Sim {
                 let (at, conversation) = (event.seq, None);
                 ResetTo::Rewind { at, conversation }
             }
-            Way::RewindAnywhere(back) => match self.some_place(back) {
-                Some(Place { conversation, at }) => {
+            Way::RewindAnywhere(back) => match self.some_branch_point(back) {
+                Some(BranchPoint { conversation, at }) => {
                     let conversation = Some(conversation);
                     ResetTo::Rewind { at, conversation }
                 }

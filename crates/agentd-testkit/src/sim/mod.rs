@@ -20,7 +20,7 @@ mod journal;
 mod lifecycle;
 mod runtime;
 mod schedule;
-mod world;
+mod surroundings;
 
 pub use by_itself::Auto;
 pub use journal::Kept;
@@ -274,7 +274,7 @@ impl Sim {
 
     /// Lets everything come to rest: all is started and connected, clients ask again until they are
     /// answered, the model answers, tools end.
-    pub fn settle(&mut self) {
+    pub fn run_until_idle(&mut self) {
         for _ in 0..4_000 {
             self.start_daemon();
             self.clients_ask_again();

@@ -101,7 +101,7 @@ impl Sim {
                         streaming.is_drafting = false;
                     }
                 }
-                Did::Fired(id, verdict) => self.input(Input::Fired { id, verdict }),
+                Did::HooksAnswered(id, verdict) => self.input(Input::HooksAnswered { id, verdict }),
                 Did::Told(order, turn) => self.input(Input::of_order(order, turn)),
                 // Somebody else has it: this one ends itself.
                 Did::Refused(_) => self.runtime_ends(),
@@ -206,11 +206,11 @@ impl Sim {
                 self.carry_out(effects);
             }
         }
-        self.go_on();
+        self.continue_turn();
     }
 
     /// Feeds what has waited, until something must be durable first again.
-    fn go_on(&mut self) {
+    fn continue_turn(&mut self) {
         while let Some(runtime) = &mut self.runtime
             && !runtime.is_appending
             && let Some(input) = runtime.waiting.pop_front()
@@ -225,7 +225,7 @@ impl Sim {
             && !matches!(runtime.life, Life::New)
         {
             runtime.waiting.push_back(input);
-            self.go_on();
+            self.continue_turn();
         }
     }
 
@@ -302,18 +302,18 @@ impl Sim {
                     }
                 }
                 Effect::Backoff { .. } => runtime.is_backing_off = true,
-                Effect::Fire { .. } => panic!("there are no hooks here"),
+                Effect::InvokeHooks { .. } => panic!("there are no hooks here"),
                 Effect::Reload { .. } => panic!("the pointer moved under a process"),
-                Effect::Stopped => self.rest(),
+                Effect::Stopped => self.end_incarnation(),
             }
         }
-        self.go_on();
+        self.continue_turn();
     }
 }
 
 impl Sim {
     /// The runtime says that it ends by itself.
-    fn rest(&mut self) {
+    fn end_incarnation(&mut self) {
         let at = self.now();
         let Some(runtime) = &mut self.runtime else {
             return;

@@ -25,27 +25,27 @@ struct Sealed<'a> {
 const FORMAT: &str = "agentd-session";
 
 /// Writes the first session of a conversation: the file and its name are on disk afterwards.
-pub fn write(folder: &Path, session: &Session) -> Result<(), Error> {
-    let synced = put(folder, session).and_then(|()| File::open(folder)?.sync_all());
-    synced.map_err(|error| cannot_write(folder, &error))
+pub fn write(state_dir: &Path, session: &Session) -> Result<(), Error> {
+    let synced = put(state_dir, session).and_then(|()| File::open(state_dir)?.sync_all());
+    synced.map_err(|error| cannot_write(state_dir, &error))
 }
 
 /// Replaces the session by a newer one of the same conversation, in one step. After a power cut the older one
 /// may be back, which is as good: a resume takes what it lacks from the journal.
-pub fn replace(folder: &Path, session: &Session) -> Result<(), Error> {
-    put(folder, session).map_err(|error| cannot_write(folder, &error))
+pub fn replace(state_dir: &Path, session: &Session) -> Result<(), Error> {
+    put(state_dir, session).map_err(|error| cannot_write(state_dir, &error))
 }
 
-fn cannot_write(folder: &Path, error: &io::Error) -> Error {
-    let what = format!("{} cannot be written", folder.join(FILE).display());
+fn cannot_write(state_dir: &Path, error: &io::Error) -> Error {
+    let what = format!("{} cannot be written", state_dir.join(FILE).display());
     Error::new(Exit::Unavailable, what)
         .because(error)
-        .next("make room, or free the folder; the journal beside it has everything")
+        .next("make room, or free the directory; the journal beside it has everything")
 }
 
-fn put(folder: &Path, session: &Session) -> io::Result<()> {
+fn put(state_dir: &Path, session: &Session) -> io::Result<()> {
     let sealed = sealed(&serde_json::to_string(session)?);
-    let new = folder.join(format!("{FILE}.new"));
+    let new = state_dir.join(format!("{FILE}.new"));
     let mut file = File::options()
         .write(true)
         .create(true)
@@ -60,7 +60,7 @@ fn put(folder: &Path, session: &Session) -> io::Result<()> {
     file.write_all(b"\n")?;
     file.sync_all()?;
     failpoint::hit_of("before", "rename", "checkpoint");
-    fs::rename(&new, folder.join(FILE))?;
+    fs::rename(&new, state_dir.join(FILE))?;
     failpoint::hit_of("after", "rename", "checkpoint");
     Ok(())
 }

@@ -1,18 +1,18 @@
-//! An agent without a daemon: prompts in, events out, everything in one folder.
+//! An agent without a daemon: prompts in, events out, everything in one directory.
 
 mod asking;
 mod checkpoint;
-mod folder;
 mod input;
 mod journal;
 mod outcome;
 mod seen;
 mod session;
 pub mod signals;
+mod state_dir;
 
 pub use crate::printer::Style;
 pub use checkpoint::FILE;
-use folder::Folder;
+use state_dir::StateDir;
 
 use crate::error::{Error, Exit};
 use crate::printer::Printer;
@@ -38,7 +38,7 @@ pub struct Settings {
     pub style: Style,
     pub run_id: Option<String>,
     /// Where everything is kept.
-    pub folder: PathBuf,
+    pub state_dir: PathBuf,
     pub resume: Option<Resume>,
     /// What is to be changed about the agent's spec, or to a new one.
     pub adjust: Adjust,
@@ -47,7 +47,7 @@ pub struct Settings {
     /// Prompts that come while a turn runs join it.
     pub steer: bool,
     /// Take up a turn that ended as `limited`, or waits.
-    pub go_on: bool,
+    pub continue_turn: bool,
     pub answers: Vec<(ApprovalId, Decision)>,
 }
 
@@ -71,7 +71,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     // First of all: a signal that comes early is not lost.
     let signals = Signals::new()?;
     setup::close_to_others()?;
-    let folder = Folder::open(&settings.folder)?;
+    let state_dir = StateDir::open(&settings.state_dir)?;
     let mut printer = Printer::new(settings.style);
     let catalog = providers::catalog()?;
     let adjust = |spec: &mut AgentSpec| {
@@ -86,11 +86,11 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
         Ok(())
     };
 
-    let kept = open(&folder, &settings, &adjust).await?;
+    let kept = open(&state_dir, &settings, &adjust).await?;
     if kept.is_left {
-        leave(&folder, kept.agent, &settings, &catalog).await?;
+        leave(&state_dir, kept.agent, &settings, &catalog).await?;
     }
-    let state = folder.load(kept.agent).await?.state;
+    let state = state_dir.load(kept.agent).await?.state;
     let (mut spec, name) = ((*state.spec).clone(), state.name.clone());
     let before = spec.clone();
     adjust(&mut spec)?;
@@ -98,7 +98,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
         &catalog,
         &spec,
         settings.base_url.clone(),
-        &folder.path,
+        &state_dir.path,
         &Surroundings::own(),
         &Whose::alone(&name)?,
         None,
@@ -108,31 +108,38 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
         return Err(Error::new(Exit::Refused, "the provider cannot be used").because(why));
     }
 
-    let (fence, told) = folder.claim(kept.agent).await?;
+    let (fence, told) = state_dir.claim(kept.agent).await?;
     if let Some(told) = told {
         printer.remark("quarantined", &told);
     }
-    let mut folded = folder.fold(kept.agent).await?;
+    let mut folded = state_dir.fold(kept.agent).await?;
     asked(&folded.state, &settings.answers)?;
     let after = folded.state.after();
     if spec != before {
         // Before anything goes on: a limit that was raised or lowered holds from the first request.
-        folder.change(fence, &folded.state, &spec).await?;
-        folded = folder.fold(kept.agent).await?;
+        state_dir.change(fence, &folded.state, &spec).await?;
+        folded = state_dir.fold(kept.agent).await?;
     }
-    settings.go_on &= waits(&folded.state, after);
+    settings.continue_turn &= waits(&folded.state, after);
     if kept.is_new {
-        folder.save(kept.agent).await?;
+        state_dir.save(kept.agent).await?;
     }
     let Some(conversation) = folded.state.tree.current() else {
         let what = "the agent has no conversation";
         return Err(Error::new(Exit::Failed, what).next("look at it with `agentd verify`"));
     };
-    let journal = folder.journal(fence, &folded);
+    let journal = state_dir.journal(fence, &folded);
     let (seen, sight) = mpsc::unbounded_channel();
     let (commands, queue) = mpsc::channel(COMMANDS);
     let state = &folded.state;
-    let session = Session::new(&folder, state, conversation, commands, printer, &settings);
+    let session = Session::new(
+        &state_dir,
+        state,
+        conversation,
+        commands,
+        printer,
+        &settings,
+    );
     session.hello(kept.is_new);
     let parts = Parts {
         journal: Box::new(journal),
@@ -178,7 +185,7 @@ struct Kept {
 }
 
 async fn open(
-    folder: &Folder,
+    state_dir: &StateDir,
     settings: &Settings,
     adjust: &dyn Fn(&mut AgentSpec) -> Result<(), Error>,
 ) -> Result<Kept, Error> {
@@ -187,18 +194,18 @@ async fn open(
         is_new,
         is_left,
     };
-    let here = folder.agent().await?;
+    let here = state_dir.agent().await?;
     match (&settings.resume, here) {
         (Some(Resume::File(path)), _) => {
-            let session = folder.session(path).await?;
+            let session = state_dir.session(path).await?;
             match here {
                 Some(agent) => Ok(kept(agent, false, false)),
-                None => Ok(kept(folder.import(&session).await?, true, false)),
+                None => Ok(kept(state_dir.import(&session).await?, true, false)),
             }
         }
         (Some(Resume::Journal), Some(agent)) => Ok(kept(agent, false, false)),
         (Some(Resume::Journal), None) => {
-            let what = format!("there is no agent in {}", folder.path.display());
+            let what = format!("there is no agent in {}", state_dir.path.display());
             Err(Error::new(Exit::NotFound, what).next("begin one without --resume"))
         }
         (None, Some(agent)) => Ok(kept(agent, true, true)),
@@ -206,34 +213,34 @@ async fn open(
             let mut spec = AgentSpec::default();
             adjust(&mut spec)?;
             let name = settings.run_id.as_deref().unwrap_or("agent");
-            Ok(kept(folder.create(name, &spec).await?, true, false))
+            Ok(kept(state_dir.create(name, &spec).await?, true, false))
         }
     }
 }
 
 /// Ends what is under way in the current conversation, and begins a new one.
 async fn leave(
-    folder: &Folder,
+    state_dir: &StateDir,
     agent: AgentId,
     settings: &Settings,
     catalog: &agentd_core::catalog::Catalog,
 ) -> Result<(), Error> {
-    let folded = folder.fold(agent).await?;
+    let folded = state_dir.fold(agent).await?;
     if folded.state.turn.is_some() {
-        let (fence, _) = folder.claim(agent).await?;
+        let (fence, _) = state_dir.claim(agent).await?;
         let spec = folded.state.spec.clone();
         let ready = setup::ready(
             catalog,
             &spec,
             settings.base_url.clone(),
-            &folder.path,
+            &state_dir.path,
             &Surroundings::own(),
             &Whose::alone(&folded.state.name)?,
             None,
         )?;
         let observer: Observer = Box::new(|_| {});
         let parts = Parts {
-            journal: Box::new(folder.journal(fence, &folded)),
+            journal: Box::new(state_dir.journal(fence, &folded)),
             provider: ready.provider,
             tools: ready.tools,
             hooks: None,
@@ -252,7 +259,7 @@ async fn leave(
             .await
             .map_err(|error| of_journal(&error))?;
     }
-    folder.begin(agent).await
+    state_dir.begin(agent).await
 }
 
 fn of_journal(error: &JournalError) -> Error {

@@ -22,21 +22,21 @@ pub fn of(
         return Err(Error::new(Exit::Waiting, "the turn waits after a crash").next(next));
     }
     let Some(turn) = turn else { return Ok(()) };
-    let go_on = format!("go on with `{resume}`");
+    let resume_hint = format!("go on with `{resume}`");
     let why = why.unwrap_or_else(|| "nobody said why".to_owned());
     Err(match turn.status {
         TurnStatus::Completed => return Ok(()),
         TurnStatus::Interrupted => {
-            Error::new(Exit::Interrupted, "the turn was interrupted").next(go_on)
+            Error::new(Exit::Interrupted, "the turn was interrupted").next(resume_hint)
         }
         TurnStatus::Limited => Error::new(Exit::Limited, "the turn reached a limit")
             .because(json!(turn.limit).as_str().unwrap_or("a limit"))
             .next(format!("raise it: `{resume} --continue --max-…`")),
         TurnStatus::Failed => Error::new(Exit::Failed, "the turn failed")
             .because(why)
-            .next(go_on),
+            .next(resume_hint),
         TurnStatus::Lost => Error::new(Exit::Failed, "the turn was given up")
             .because("it crashed again and again")
-            .next(go_on),
+            .next(resume_hint),
     })
 }

@@ -13,11 +13,11 @@ use tokio::sync::mpsc;
 pub enum Seen {
     Event(Box<Event>),
     Delta(TryId, Delta),
-    Settled(Box<Settled>),
+    Checkpoint(Box<Checkpoint>),
 }
 
 /// The agent after the end of a turn, or of the run.
-pub struct Settled {
+pub struct Checkpoint {
     pub state: AgentState,
     /// What `session-latest.json` is to hold.
     pub saved: Option<Session>,
@@ -30,7 +30,7 @@ pub fn observer(seen: mpsc::UnboundedSender<Seen>) -> Observer {
         let _receiver_is_gone = seen.send(match observed {
             Observed::Event(event) => Seen::Event(Box::new(event.clone())),
             Observed::Delta(request, delta) => Seen::Delta(request, delta.clone()),
-            Observed::Settled(state, window) => Seen::Settled(Box::new(Settled {
+            Observed::Checkpoint(state, window) => Seen::Checkpoint(Box::new(Checkpoint {
                 state: state.clone(),
                 saved: Session::of(state, window, clock::now()),
                 text: window.last_text(),

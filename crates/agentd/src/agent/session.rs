@@ -2,10 +2,10 @@
 
 use super::asking::{Asking, NotTaken};
 use super::checkpoint;
-use super::folder::{self, Folder};
 use super::input::{self, Frames};
-use super::seen::{Seen, Settled};
+use super::seen::{Checkpoint, Seen};
 use super::signals::{Signals, Told};
+use super::state_dir::{self, StateDir};
 use super::{Input, Settings, ended, outcome};
 use crate::error::Error;
 use crate::printer::Printer;
@@ -30,7 +30,7 @@ const TERMINATED: i32 = 143;
 type Driving = JoinHandle<Result<Ended, JournalError>>;
 
 pub struct Session<'a> {
-    folder: &'a Folder,
+    state_dir: &'a StateDir,
     agent: AgentId,
     conversation: ConversationId,
     run_id: Option<String>,
@@ -49,14 +49,14 @@ pub struct Session<'a> {
     /// The turn that has ended, until the agent is shown as it is then.
     ended: Option<(Option<TurnId>, TurnEnded)>,
     last: Option<EndedTurn>,
-    settled: Option<Box<Settled>>,
+    checkpoint: Option<Box<Checkpoint>>,
     /// `session-latest.json` lacks events that change what a resume finds.
     is_unsaved: bool,
 }
 
 impl<'a> Session<'a> {
     pub fn new(
-        folder: &'a Folder,
+        state_dir: &'a StateDir,
         state: &AgentState,
         conversation: ConversationId,
         commands: mpsc::Sender<Command>,
@@ -68,7 +68,7 @@ impl<'a> Session<'a> {
             false => PromptMode::Queue,
         };
         Self {
-            folder,
+            state_dir,
             agent: state.id,
             conversation,
             run_id: settings.run_id.clone(),
@@ -83,7 +83,7 @@ impl<'a> Session<'a> {
             note: None,
             ended: None,
             last: None,
-            settled: None,
+            checkpoint: None,
             is_unsaved: false,
         }
     }
@@ -97,7 +97,7 @@ impl<'a> Session<'a> {
             "agent": self.agent,
             "conversation": self.conversation,
             "resumed": !is_new,
-            "checkpoint": self.folder.path.join(super::FILE),
+            "checkpoint": self.state_dir.path.join(super::FILE),
         }));
     }
 
@@ -111,7 +111,7 @@ impl<'a> Session<'a> {
         for (approval, decision) in settings.answers {
             self.answer(approval, decision).await;
         }
-        if settings.go_on {
+        if settings.continue_turn {
             self.tell(Command::Continue).await;
         }
         let mut frames = self.source(settings.input).await?;
@@ -219,7 +219,7 @@ impl<'a> Session<'a> {
     /// Hands events to the driver, which writes them among its own.
     pub async fn append(&mut self, bodies: Vec<Body>) {
         let events = bodies.into_iter();
-        let events = events.map(|body| folder::event(self.conversation, None, body));
+        let events = events.map(|body| state_dir::event(self.conversation, None, body));
         let (reply, _whoever_looks_sees_it) = oneshot::channel();
         self.tell(Command::Append(events.collect(), reply)).await;
     }
@@ -245,11 +245,11 @@ impl<'a> Session<'a> {
                 self.printer.delta(request, &delta);
                 return Ok(());
             }
-            Seen::Settled(settled) => {
+            Seen::Checkpoint(checkpoint) => {
                 if let Some((turn, ended)) = self.ended.take() {
-                    self.turn_ended(&settled, turn, &ended).await?;
+                    self.turn_ended(&checkpoint, turn, &ended).await?;
                 }
-                self.settled = Some(settled);
+                self.checkpoint = Some(checkpoint);
                 return Ok(());
             }
             Seen::Event(event) => *event,
@@ -284,13 +284,13 @@ impl<'a> Session<'a> {
 
     async fn turn_ended(
         &mut self,
-        settled: &Settled,
+        checkpoint: &Checkpoint,
         id: Option<TurnId>,
         ended: &TurnEnded,
     ) -> Result<(), Error> {
         self.running = None;
-        self.save(settled)?;
-        let turn = settled.state.last_turn.clone();
+        self.save(checkpoint)?;
+        let turn = checkpoint.state.last_turn.clone();
         let turn = turn.filter(|turn| Some(turn.id) == id);
         let spent = turn.as_ref().map(|turn| turn.spent).unwrap_or_default();
         let cost = (spent.unpriced == 0).then_some(spent.cost.0 as f64 / 1e6);
@@ -308,7 +308,7 @@ impl<'a> Session<'a> {
             "turn_id": asked.turn_id,
             "metadata": asked.metadata,
             "status": ended.status,
-            "text": settled.text,
+            "text": checkpoint.text,
             "usage": {
                 "input_tokens": spent.usage.input_tokens
                     + spent.usage.cache_read_tokens
@@ -330,9 +330,9 @@ impl<'a> Session<'a> {
     }
 
     /// Writes `session-latest.json`.
-    fn save(&mut self, settled: &Settled) -> Result<(), Error> {
-        if let Some(saved) = &settled.saved {
-            checkpoint::replace(&self.folder.path, saved)?;
+    fn save(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
+        if let Some(saved) = &checkpoint.saved {
+            checkpoint::replace(&self.state_dir.path, saved)?;
         }
         self.is_unsaved = false;
         Ok(())
@@ -340,16 +340,16 @@ impl<'a> Session<'a> {
 
     /// What the run came to, as the exit code says it.
     async fn outcome(&mut self, ended: Ended) -> Result<(), Error> {
-        let state = match self.settled.take() {
-            Some(settled) => {
+        let state = match self.checkpoint.take() {
+            Some(checkpoint) => {
                 if self.is_unsaved || ended == Ended::Stopped {
-                    self.save(&settled)?;
+                    self.save(&checkpoint)?;
                 }
-                settled.state
+                checkpoint.state
             }
-            None => self.folder.save(self.agent).await?.state,
+            None => self.state_dir.save(self.agent).await?.state,
         };
-        let resume = format!("agentd agent --resume {}", self.folder.path.display());
+        let resume = format!("agentd agent --resume {}", self.state_dir.path.display());
         for (task, _) in state.tasks.running() {
             self.printer.remark("task", &format!("task {task} goes on"));
         }

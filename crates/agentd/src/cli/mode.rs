@@ -1,5 +1,5 @@
 //! `--mode`: on every verb that names an existing agent, so that a script never acts on an agent of the other
-//! kind. It is added to the verbs here, and checked before the verb runs.
+//! kind. [`Named`] adds it to a verb, and it is checked before the verb runs.
 
 use crate::connect;
 use crate::error::{Error, Exit};
@@ -7,15 +7,13 @@ use crate::render::word;
 use agentd_client::Kind;
 use agentd_core::event::Mode;
 use clap::builder::EnumValueParser;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use std::ops::Deref;
 
 const ID: &str = "mode";
 
 /// The arguments that hold an existing agent's name. `which` of `tasks stop` may be a task's id instead.
 const NAMES: [&str; 3] = ["name", "agent", "which"];
-
-/// Verbs whose argument of such a name is no existing agent.
-const OTHERS: [&str; 2] = ["create", "runtime"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Which {
@@ -30,11 +28,40 @@ pub struct Asked {
     mode: Mode,
 }
 
-/// Adds the option to every verb that names an existing agent.
-pub fn add(command: Command) -> Command {
-    if OTHERS.contains(&command.get_name()) {
-        return command;
+/// The arguments of a verb that names an existing agent.
+#[derive(Debug)]
+pub struct Named<T>(T);
+
+impl<T> Deref for Named<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
     }
+}
+
+impl<T: Args> Args for Named<T> {
+    fn augment_args(command: Command) -> Command {
+        add(T::augment_args(command))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        add(T::augment_args_for_update(command))
+    }
+}
+
+impl<T: FromArgMatches> FromArgMatches for Named<T> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        T::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+/// Adds the option to a verb, or to those below it that name an agent.
+fn add(command: Command) -> Command {
     let is_name = |arg: &Arg| NAMES.contains(&arg.get_id().as_str());
     let names_one = command.get_arguments().any(is_name);
     let command = command.mut_subcommands(add);

@@ -37,7 +37,7 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let home = home::folder()?;
+    let home = home::dir()?;
     if outside::is_in_task() {
         let what = "an agent's tools may not adopt a state directory";
         return Err(Error::new(Exit::Refused, what).next("do it from a terminal of your own"));

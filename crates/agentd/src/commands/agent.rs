@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  agentd agent \"What is in this folder?\"
+  agentd agent \"What is in this directory?\"
   agentd agent --provider demo \"run `date`\"
   agentd agent --provider ollama --model qwen3 --json \"Count the TODOs\"
   printf 'first prompt\\0second prompt\\0' | agentd agent --checkpoint-dir ./run
@@ -46,10 +46,10 @@ pub struct Args {
     /// Print every event as a JSON line
     #[arg(long)]
     json: bool,
-    /// Where everything is kept [default: a new folder in the state folder]
+    /// Where everything is kept [default: a new directory in the state directory]
     #[arg(long, value_name = "DIR")]
     checkpoint_dir: Option<PathBuf>,
-    /// Go on from a session file, or from the journal in a folder
+    /// Go on from a session file, or from the journal in a directory
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
     /// Read NUL-ended prompts from this named pipe
@@ -60,7 +60,7 @@ pub struct Args {
     steer: bool,
     /// Take up the turn that reached a limit, or that waits after a crash
     #[arg(long = "continue", requires = "resume")]
-    go_on: bool,
+    continue_turn: bool,
     /// Approve a tool call that is waiting for permission
     #[arg(long, value_name = "ID", requires = "resume")]
     approve: Vec<ApprovalId>,
@@ -87,11 +87,11 @@ fn settings(args: Args) -> Result<Settings, Error> {
         true => Resume::Journal,
         false => Resume::File(path.to_owned()),
     });
-    let folder = folder(&args)?;
+    let dir = dir(&args)?;
     let input = match (&args.prompt, &args.fifo) {
         (Some(text), _) => Input::Prompt(prompt::read(text)?),
         (None, Some(path)) => Input::Fifo(path.clone()),
-        (None, None) if args.go_on || !args.approve.is_empty() || !args.deny.is_empty() => {
+        (None, None) if args.continue_turn || !args.approve.is_empty() || !args.deny.is_empty() => {
             Input::Nothing
         }
         (None, None) => Input::Stdin,
@@ -104,20 +104,20 @@ fn settings(args: Args) -> Result<Settings, Error> {
             false => Style::Text,
         },
         run_id: args.run_id.clone(),
-        folder,
+        state_dir: dir,
         resume,
         base_url: args.base_url.clone(),
         input,
         steer: args.steer,
-        go_on: args.go_on,
+        continue_turn: args.continue_turn,
         answers: allow.chain(deny).collect(),
         adjust: Box::new(move |spec| adjust(&args, spec)),
     })
 }
 
-fn folder(args: &Args) -> Result<PathBuf, Error> {
-    if let Some(folder) = &args.checkpoint_dir {
-        return Ok(folder.clone());
+fn dir(args: &Args) -> Result<PathBuf, Error> {
+    if let Some(dir) = &args.checkpoint_dir {
+        return Ok(dir.clone());
     }
     match &args.resume {
         Some(path) if path.is_dir() => Ok(path.clone()),
@@ -130,16 +130,16 @@ fn folder(args: &Args) -> Result<PathBuf, Error> {
                 Some(run_id) => safe(run_id)?,
                 None => clock::new_id().to_string(),
             };
-            Ok(home::folder()?.join("runs").join(name))
+            Ok(home::dir()?.join("runs").join(name))
         }
     }
 }
 
-/// A name that stays in its folder.
+/// A name that stays in its directory.
 fn safe(name: &str) -> Result<String, Error> {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.starts_with('.') || name.len() > 128 || !name.chars().all(is_plain) {
-        let what = format!("`{name}` is no name for a folder");
+        let what = format!("`{name}` is no name for a directory");
         return Err(Error::new(Exit::Usage, what)
             .next("use letters, digits, `-`, `_` and `.`, or say --checkpoint-dir"));
     }

@@ -21,7 +21,7 @@ Examples:
 
 The agent is called as the file is, without its extension, unless a name is given. It is created if it is \
 not there. The spec that is stored is the only one: the file is not read again. Where the file names no \
-folder or provider, an agent keeps its own.";
+directory or provider, an agent keeps its own.";
 
 /// Make an agent what a file says: create it, or change its spec
 #[derive(Debug, clap::Args)]
@@ -81,7 +81,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         let agent = client.agent(&name).await?;
         return tell(args, &agent, "unchanged", out);
     }
-    keys::bring(&client, &name).await?;
+    keys::merge_env(&client, &name).await?;
     let agent = client.set_spec(&name, &spec).await?;
     tell(args, &agent, "changed", out)
 }

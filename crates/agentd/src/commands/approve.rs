@@ -72,7 +72,7 @@ pub async fn decide(
 ) -> Result<(), Error> {
     let client = connect::client().await?.under(question.op.id);
     let name = question.name.as_str();
-    keys::bring(&client, name).await?;
+    keys::merge_env(&client, name).await?;
     let asked = which(&client, question).await?;
     let id = match (&asked, question.approval) {
         (Some(asked), _) => asked.id,

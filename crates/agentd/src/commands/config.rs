@@ -17,7 +17,7 @@ Examples:
   agentd config --json | jq -r '.settings[] | select(.key == \"home\").value'
 
 Keys of providers are never shown, only where they come from. Your own providers, models and prices go \
-into config.toml in the state folder:
+into config.toml in the state directory:
 
   [providers.lab]
   wire = \"openai_chat\"                # or openai_responses, anthropic_messages, gemini
@@ -101,7 +101,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 }
 
 fn places() -> Result<Vec<Setting>, Error> {
-    let home = home::folder()?;
+    let home = home::dir()?;
     let config = home::config()?;
     let shown = |path: &std::path::Path| Some(path.display().to_string());
     let there = match config.is_file() {

@@ -35,6 +35,6 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let env = providers::env(&providers::catalog()?);
     let client = connect::client().await?;
     let client = client.under(args.op.id);
-    let agent = client.go_on(&args.name, &Start::with(env)).await?;
+    let agent = client.continue_turn(&args.name, &Start::with(env)).await?;
     tell(&agent, args.json, out)
 }

@@ -16,7 +16,7 @@ Examples:
   agentd create helper --provider ollama --model qwen3 --system \"You answer in one line.\"
   agentd create nightly --cwd ~/project --prompt \"Run the tests and report\"
 
-The agent lives until it is removed. It works in the folder that it was created in, unless --cwd or the \
+The agent lives until it is removed. It works in the directory that it was created in, unless --cwd or the \
 file says otherwise. Send it prompts with `agentd send`.";
 
 /// Create an agent that lives until it is removed

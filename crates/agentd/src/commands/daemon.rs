@@ -103,7 +103,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 
 async fn be(run: &Run) -> Result<(), Error> {
     setup::close_to_others()?;
-    let home = home::folder()?;
+    let home = home::dir()?;
     outside::check()?;
     let program = match &run.runtime_program {
         Some(program) => program.clone(),
@@ -169,7 +169,7 @@ const fn level(level: LogLevel) -> tracing::Level {
 }
 
 async fn stop(style: &Json, out: &mut Output) -> Result<(), Error> {
-    let home = home::folder()?;
+    let home = home::dir()?;
     let client = connect::client_at(&home);
     if !connect::listens(client.socket())? && !is_held(&home) {
         return match style.json {

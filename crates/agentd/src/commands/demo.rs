@@ -13,7 +13,7 @@ It exits with 0 only if everything it says turned out true.";
 
 /// See a conversation survive two kill -9: offline, in seconds
 ///
-/// A daemon is started in a temporary folder, and an agent works with real tools and the model that is
+/// A daemon is started in a temporary directory, and an agent works with real tools and the model that is
 /// built in. The agent's process is killed while a command runs: it goes on by itself, and the command
 /// ran once. Then the daemon is killed in the middle of a reply and started again: the agent's process
 /// was not restarted, and nothing is missing or doubled. A reset is undone to the byte. At the end all of it

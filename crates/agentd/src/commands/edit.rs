@@ -7,7 +7,7 @@ use crate::op::Op;
 use crate::output::Output;
 use crate::{ask, complete, connect, home};
 use agentd_core::spec::{self, AgentSpec};
-use agentd_process::{Own, Start};
+use agentd_process::{Ownership, Start};
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
@@ -38,7 +38,7 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?.under(args.op.id);
-    keys::bring(&client, &args.name).await?;
+    keys::merge_env(&client, &args.name).await?;
     let before = client.spec(&args.name).await?;
     let file = write(&before.to_markdown())?;
     let spec = loop {
@@ -74,18 +74,18 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 
 /// In our own home: it may hold what nobody else should read.
 fn write(text: &str) -> Result<NamedTempFile, Error> {
-    let folder = home::folder()?.join("run");
+    let dir = home::dir()?.join("run");
     let made = tempfile::Builder::new()
         .prefix("edit-")
         .suffix(".md")
-        .tempfile_in(&folder)
+        .tempfile_in(&dir)
         .and_then(|mut file| {
             file.write_all(text.as_bytes())?;
             file.flush()?;
             Ok(file)
         });
     made.map_err(|error| {
-        let what = format!("there is nowhere to edit in: {}", folder.display());
+        let what = format!("there is nowhere to edit in: {}", dir.display());
         Error::new(Exit::Unavailable, what).because(error)
     })
 }
@@ -110,7 +110,7 @@ fn edit(path: &Path) -> Result<(), Error> {
     start.stdin = Stdio::inherit();
     start.stdout = Stdio::inherit();
     start.stderr = Stdio::inherit();
-    start.own = Own::Nothing;
+    start.own = Ownership::Nothing;
     let mut child = start.spawn().map_err(|error| cannot(error.to_string()))?;
     match child.wait().map_err(|error| cannot(error.to_string()))? {
         agentd_process::Exit::Code(0) => Ok(()),

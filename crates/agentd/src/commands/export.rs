@@ -83,11 +83,11 @@ fn write(path: &Path, bytes: &[u8], replace: bool) -> Result<(), Error> {
         let what = format!("{} cannot be written", path.display());
         Error::of_file(what, &error)
     };
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
+    let dir = match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
         _ => Path::new("."),
     };
-    let mut file = NamedTempFile::new_in(folder).map_err(cannot)?;
+    let mut file = NamedTempFile::new_in(dir).map_err(cannot)?;
     file.write_all(bytes).map_err(cannot)?;
     file.as_file().sync_all().map_err(cannot)?;
     let put = match replace {

@@ -16,7 +16,7 @@ Examples:
   agentd fork coder what-if --at before-the-refactoring --conversation 1
 
 Nothing is copied, and the agent itself goes on as if nothing had happened. The new one has its settings, its \
-folder and its words up to that place; it has none of its background tasks, questions and prompts that wait, \
+directory and its words up to that place; it has none of its background tasks, questions and prompts that wait, \
 its cost begins at nothing, and it is told so. The words that they share cannot be purged while both are there.";
 
 /// Make another agent that goes on from a place of this one

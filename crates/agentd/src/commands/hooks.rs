@@ -21,8 +21,8 @@ Examples:
   agentd hooks test PreToolUse --agent coder --set tool_input='{\"command\":\"make\"}'
 
 Hooks are programs of yours that hear of what happens to an agent, and may have a say in it. They stand in \
-hooks.json in the state folder, under `hooks:` in an agent's file, and in .agentd/hooks.json in the folder \
-that an agent works in; those of a folder run only once you have trusted them as they are (`agentd trust`).";
+hooks.json in the state directory, under `hooks:` in an agent's file, and in .agentd/hooks.json in the directory \
+that an agent works in; those of a directory run only once you have trusted them as they are (`agentd trust`).";
 
 /// Show, check and try hooks
 #[derive(Debug, clap::Args)]
@@ -34,12 +34,12 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Show the hooks that there are: yours, an agent's, a folder's
+    /// Show the hooks that there are: yours, an agent's, a directory's
     #[command(
         after_help = "Examples:\n  agentd hooks list\n  agentd hooks list coder --json | jq '.hooks[] | select(.state == \"untrusted\")'"
     )]
     List {
-        /// The agent [default: those of this folder]
+        /// The agent [default: those of this directory]
         #[arg(add = complete::agents())]
         name: Option<String>,
         /// Print one JSON object
@@ -51,7 +51,7 @@ enum Verb {
         after_help = "Examples:\n  agentd hooks check\n  agentd hooks check .agentd/hooks.json\n\nExit: 0 all of it runs, 1 something does not."
     )]
     Check {
-        /// The file [default: yours, and this folder's]
+        /// The file [default: yours, and this directory's]
         file: Option<PathBuf>,
         /// Print one JSON object
         #[arg(long)]
@@ -64,7 +64,7 @@ enum Verb {
     Test {
         /// The event, as in a hooks file
         event: String,
-        /// The agent whose hooks are run [default: those of this folder]
+        /// The agent whose hooks are run [default: those of this directory]
         #[arg(long, value_name = "NAME", add = complete::agents())]
         agent: Option<String>,
         /// Something else than the sample says; JSON, or a text
@@ -89,11 +89,11 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
 }
 
-/// This folder, or that one, whole.
-fn folder(given: Option<&Path>) -> Result<String, Error> {
+/// This directory, or that one, whole.
+fn dir(given: Option<&Path>) -> Result<String, Error> {
     let given = given.unwrap_or(Path::new("."));
     let whole = std::fs::canonicalize(given).map_err(|error| {
-        let what = format!("{} is no folder", given.display());
+        let what = format!("{} is no directory", given.display());
         Error::of_file(what, &error)
     })?;
     Ok(whole.display().to_string())
@@ -104,7 +104,7 @@ async fn find(name: Option<&str>) -> Result<HookList, Error> {
         agent: name.map(str::to_owned),
         cwd: match name {
             Some(_) => None,
-            None => Some(folder(None)?),
+            None => Some(dir(None)?),
         },
     };
     Ok(connect::client().await?.hooks(&query).await?)
@@ -263,7 +263,7 @@ async fn test(
         event,
         cwd: match agent {
             Some(_) => None,
-            None => Some(folder(None)?),
+            None => Some(dir(None)?),
         },
         agent,
         fields,

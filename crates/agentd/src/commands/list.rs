@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::output::{Output, QUIET};
 use crate::render;
 use crate::render::table::{Head, table};
-use crate::render::{count, kin, time, usage, word};
+use crate::render::{count, subagents, time, usage, word};
 use agentd_client::api::{AgentLine, Agents, List};
 use agentd_core::event::Mode;
 use agentd_core::state::Phase;
@@ -30,7 +30,7 @@ const PAGE: usize = 500;
 
 /// List agents
 #[derive(Debug, clap::Args)]
-#[command(visible_alias = "ls", after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Only those of one mode
     #[arg(long)]
@@ -112,7 +112,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         list.after.clone_from(&found.next);
     }
     if args.tree {
-        found.agents = kin::sorted(found.agents);
+        found.agents = subagents::sorted(found.agents);
     }
     match args.json {
         true => out.json(&found),
@@ -126,7 +126,7 @@ fn print(found: &Agents, is_tree: bool, out: &mut Output) -> Result<(), Error> {
         return out.line("  create one with `agentd create NAME`, or `agentd run \"…\"`");
     }
     let names = match is_tree {
-        true => kin::drawn(&found.agents),
+        true => subagents::drawn(&found.agents),
         false => found.agents.iter().map(|it| it.name.clone()).collect(),
     };
     for line in lines(&found.agents, names, clock::now(), out.width()) {

@@ -19,7 +19,7 @@ Examples:
   agentd reset coder --grace 2s --force --kill-background
 
 The old conversation is sealed and kept; --undo opens it again, over several levels and from anywhere, \
-and --redo goes back. The agent keeps its name, settings, folder and background tasks. Prompts that wait \
+and --redo goes back. The agent keeps its name, settings, directory and background tasks. Prompts that wait \
 are set aside with the old conversation, and come back with it.
 Exit: 0 ok, 3 refused or conflict, 4 it is still active: try again, or --force, 7 not found.";
 
@@ -48,7 +48,7 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?;
-    keys::bring(&client, &args.name).await?;
+    keys::merge_env(&client, &args.name).await?;
     let reset = Reset {
         step: match (args.undo, args.redo) {
             (true, _) => Some(Direction::Undo),

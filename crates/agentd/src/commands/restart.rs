@@ -42,6 +42,6 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     };
     let client = connect::client().await?.under(args.op.id);
     let agent = client.restart(&args.name, &restart).await?;
-    let agent = keys::go_on(&client, agent).await?;
+    let agent = keys::continue_turn(&client, agent).await?;
     tell(&agent, args.json, out)
 }

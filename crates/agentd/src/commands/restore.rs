@@ -39,7 +39,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         name: args.name_it.clone(),
     };
     let agent = client.restore(&args.name, &restore).await?;
-    keys::bring(&client, &agent.id.to_string()).await?;
+    keys::merge_env(&client, &agent.id.to_string()).await?;
     if args.json {
         return out.json(&agent);
     }

@@ -44,7 +44,7 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?;
-    keys::bring(&client, &args.name).await?;
+    keys::merge_env(&client, &args.name).await?;
     let conversation = match &args.conversation {
         Some(which) => Some(which.of(&client, &args.name).await?),
         None => None,

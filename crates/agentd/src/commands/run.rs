@@ -16,7 +16,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 const EXAMPLES: &str = "\
 Examples:
-  agentd run \"What is in this folder?\"
+  agentd run \"What is in this directory?\"
   agentd run --provider demo \"list the files here and count the lines of the largest\"
   agentd run --json \"Count the lines of code\" | jq -r .text
   git diff | agentd run --system \"You review changes.\" -

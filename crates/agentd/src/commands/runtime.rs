@@ -23,6 +23,6 @@ pub struct Args {
 }
 
 pub async fn run(args: Args) -> Result<(), Error> {
-    let layout = Layout::new(home::folder()?);
+    let layout = Layout::new(home::dir()?);
     runtime::run(&layout, args.agent, Duration::from_millis(args.orphan_ms)).await
 }

@@ -98,7 +98,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         why = &mut let_go => Err(goes_on(&why, &args.name, &sent)),
         answer = waiting::answer(&mut connection, &args.name, sent.prompt, out) => answer,
     };
-    out.rest()?;
+    out.end_progress()?;
     let answer = answer?;
     let show = match args.json {
         true => Show::Json,

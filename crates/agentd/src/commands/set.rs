@@ -39,7 +39,7 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?.under(args.op.id);
-    keys::bring(&client, &args.name).await?;
+    keys::merge_env(&client, &args.name).await?;
     let mut spec = client.spec(&args.name).await?;
     for setting in &args.settings {
         spec = changed(&spec, setting)?;

@@ -115,7 +115,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 
 async fn started(client: &Client, args: &Args, start: &Start) -> Result<Agent, Error> {
     let agent = client.start(&args.name, start).await?;
-    keys::go_on(client, agent).await
+    keys::continue_turn(client, agent).await
 }
 
 /// Shows what a held agent contains, and asks.

@@ -39,15 +39,15 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let folder = home::folder()?;
+    let dir = home::dir()?;
     if args.repair {
-        return repair::run(&folder, args.json, out).await;
+        return repair::run(&dir, args.json, out).await;
     }
-    let report = check(&folder)?;
+    let report = check(&dir)?;
     if args.json {
-        out.line(as_json(&folder, &report))?;
+        out.line(as_json(&dir, &report))?;
     } else {
-        print(out, &folder, &report)?;
+        print(out, &dir, &report)?;
     }
     if report.is_clean() {
         return Ok(());
@@ -60,45 +60,45 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     Err(damaged
         .because("what is stored is not what was written; see the list above")
         .next(
-            "keep a copy of the folder first. What comes before the damage still loads; a damaged \
+            "keep a copy of the directory first. What comes before the damage still loads; a damaged \
              tail is set aside, and kept, when its agent is next taken over. Where files or pages \
              are missing, `agentd daemon stop` and `agentd verify --repair` recover what is readable",
         ))
 }
 
 /// How the store in a home is opened, with what shows that there must be one.
-fn options(folder: &Path) -> Options {
+fn options(dir: &Path) -> Options {
     Options {
-        beside: vec![Layout::new(folder).agents()],
-        ..Options::new(folder)
+        beside: vec![Layout::new(dir).agents()],
+        ..Options::new(dir)
     }
 }
 
-fn check(folder: &Path) -> Result<Report, Error> {
-    SqliteStore::inspect(&existing(folder)?).map_err(|error| cannot(folder, &error))
+fn check(dir: &Path) -> Result<Report, Error> {
+    SqliteStore::inspect(&existing(dir)?).map_err(|error| cannot(dir, &error))
 }
 
 /// An error where there is nothing to check: opening makes what is missing, and a check must not.
-fn existing(folder: &Path) -> Result<Options, Error> {
-    let options = options(folder);
+fn existing(dir: &Path) -> Result<Options, Error> {
+    let options = options(dir);
     if options.has_traces() {
         return Ok(options);
     }
-    let what = format!("there is no journal in {}", folder.display());
+    let what = format!("there is no journal in {}", dir.display());
     Err(Error::new(Exit::Unavailable, what)
-        .because("no agent has been kept there yet, or AGENTD_HOME names another folder")
-        .next("set AGENTD_HOME to the folder that you mean"))
+        .because("no agent has been kept there yet, or AGENTD_HOME names another directory")
+        .next("set AGENTD_HOME to the directory that you mean"))
 }
 
-fn cannot(folder: &Path, error: &agentd_store::Error) -> Error {
-    let what = format!("the journal in {} cannot be checked", folder.display());
+fn cannot(dir: &Path, error: &agentd_store::Error) -> Error {
+    let what = format!("the journal in {} cannot be checked", dir.display());
     match error {
         agentd_store::Error::NoJournal { .. } => Error::new(Exit::Failed, what).because(error),
         error => Error::of_store(what, error),
     }
 }
 
-fn print(out: &mut Output, folder: &Path, report: &Report) -> Result<(), Error> {
+fn print(out: &mut Output, dir: &Path, report: &Report) -> Result<(), Error> {
     let problems = report.damaged.len() + report.dangling.len() + report.file.len();
     let (mark, verdict) = match problems {
         0 => (format!("{GOOD}✓{GOOD:#}"), "nothing is damaged".to_owned()),
@@ -106,7 +106,7 @@ fn print(out: &mut Output, folder: &Path, report: &Report) -> Result<(), Error> 
     };
     out.line(format_args!(
         "{mark} {}: {}, {}, {verdict}",
-        folder.display(),
+        dir.display(),
         count(report.agents, "agent"),
         count(report.events, "event"),
     ))?;
@@ -146,7 +146,7 @@ fn called(agent: AgentId, names: &BTreeMap<AgentId, String>) -> String {
     }
 }
 
-fn as_json(folder: &Path, report: &Report) -> Value {
+fn as_json(dir: &Path, report: &Report) -> Value {
     let damaged = report.damaged.iter().map(|(agent, damage)| {
         json!({
             "agent": {"id": agent, "name": report.names.get(agent)},
@@ -160,7 +160,7 @@ fn as_json(folder: &Path, report: &Report) -> Value {
     });
     json!({
         "clean": report.is_clean(),
-        "home": folder.display().to_string(),
+        "home": dir.display().to_string(),
         "agents": report.agents,
         "events": report.events,
         "damaged": damaged.collect::<Vec<_>>(),

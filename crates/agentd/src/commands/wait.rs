@@ -70,7 +70,7 @@ async fn wait(connection: &mut Connection, args: &Args, out: &mut Output) -> Res
     let name = args.name.as_str();
     // It may wait for a key that the caller has.
     let agent = connection.client.agent(name).await?;
-    keys::go_on(&connection.client, agent).await?;
+    keys::continue_turn(&connection.client, agent).await?;
     if let Some(prompt) = args.prompt {
         let answer = waiting::answer(connection, name, prompt, out).await?;
         let show = match args.json {
@@ -79,7 +79,7 @@ async fn wait(connection: &mut Connection, args: &Args, out: &mut Output) -> Res
         };
         return waiting::finish(connection, name, prompt, &answer, show, out).await;
     }
-    let agent = settled(connection, name).await?;
+    let agent = wait_idle(connection, name).await?;
     match args.json {
         true => out.json(&agent)?,
         false => out.line(render::agent::line(&agent))?,
@@ -91,7 +91,7 @@ async fn wait(connection: &mut Connection, args: &Args, out: &mut Output) -> Res
 }
 
 /// Waits until nothing is under way, or somebody is waited for.
-async fn settled(connection: &mut Connection, name: &str) -> Result<Agent, Error> {
+async fn wait_idle(connection: &mut Connection, name: &str) -> Result<Agent, Error> {
     let mut follow: Option<Follow> = None;
     loop {
         let agent = connection.client.agent(name).await;

@@ -84,7 +84,7 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
         ("process", Some(process)),
         ("provider", agent.provider.clone()),
         ("model", agent.model.clone()),
-        ("folder", agent.cwd.clone()),
+        ("directory", agent.cwd.clone()),
         ("conversation", conversation),
         ("title", agent.title.clone()),
         ("generation", Some(agent.generation.to_string())),

@@ -39,12 +39,16 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
             }
             for call in message.blocks.iter().filter_map(Block::as_call) {
                 let arguments = Value::Object(call.arguments.to_object()).to_string();
-                lines.push(quiet(&format!("· {} {}", call.name, shortened(&arguments))));
+                lines.push(dimmed(&format!(
+                    "· {} {}",
+                    call.name,
+                    shortened(&arguments)
+                )));
             }
             match message.status {
                 MessageStatus::Complete => {}
-                MessageStatus::Interrupted => lines.push(quiet("(cut off)")),
-                MessageStatus::Superseded => lines.push(quiet("(said again below)")),
+                MessageStatus::Interrupted => lines.push(dimmed("(cut off)")),
+                MessageStatus::Superseded => lines.push(dimmed("(said again below)")),
             }
             lines.join("\n")
         }
@@ -57,12 +61,12 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
             if more > 0 {
                 text.push_str(&format!("\n  … {} more", count(more as u64, "line")));
             }
-            quiet(&text)
+            dimmed(&text)
         }
-        Body::Notice(notice) => quiet(&format!("[{}]", notice.text)),
-        Body::Summary(summary) => quiet(&format!("[summed up: {}]", summary.text)),
-        Body::Note(note) => quiet(&format!("({})", note.text)),
-        Body::Gone(kind) => quiet(&format!("({}: purged)", kind.name())),
+        Body::Notice(notice) => dimmed(&format!("[{}]", notice.text)),
+        Body::Summary(summary) => dimmed(&format!("[summed up: {}]", summary.text)),
+        Body::Note(note) => dimmed(&format!("({})", note.text)),
+        Body::Gone(kind) => dimmed(&format!("({}: purged)", kind.name())),
         Body::TurnEnded(ended) if ended.status == TurnStatus::Completed => return None,
         Body::TurnEnded(ended) => {
             let why = match (ended.limit, ended.failure) {
@@ -74,9 +78,9 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
         }
         Body::TurnPaused(paused) => format!("the turn waits: {}", word(paused.reason)),
         Body::ApprovalRequested(asked) => format!("a call needs leave: {}", asked.approval),
-        Body::ApprovalAnswered(answered) => quiet(&format!("leave: {}", word(answered.decision))),
-        Body::TaskStarted(task) => quiet(&format!("task {} runs: {}", task.task, task.tool)),
-        Body::TaskEnded(task) => quiet(&format!(
+        Body::ApprovalAnswered(answered) => dimmed(&format!("leave: {}", word(answered.decision))),
+        Body::TaskStarted(task) => dimmed(&format!("task {} runs: {}", task.task, task.tool)),
+        Body::TaskEnded(task) => dimmed(&format!(
             "task {} has ended: {}",
             task.task,
             exit(&task.exit)
@@ -87,13 +91,13 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
             } else {
                 ""
             };
-            quiet(&format!("subagent {} works{aside}", started.name))
+            dimmed(&format!("subagent {} works{aside}", started.name))
         }
         Body::SubagentEnded(ended) => {
             let outcome = word(ended.outcome);
-            quiet(&format!("subagent {} has ended: {outcome}", ended.agent))
+            dimmed(&format!("subagent {} has ended: {outcome}", ended.agent))
         }
-        Body::SubagentOf(of) => quiet(&format!("subagent of {}", of.parent)),
+        Body::SubagentOf(of) => dimmed(&format!("subagent of {}", of.parent)),
         Body::ConversationBegan(began) => {
             let source = word(began.source);
             format!(
@@ -108,22 +112,22 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
                 conversation()
             )
         }
-        Body::ResetBegan(began) => quiet(match began.to {
+        Body::ResetBegan(began) => dimmed(match began.to {
             ResetTo::Fresh => "reset",
             ResetTo::Undo => "undo",
             ResetTo::Redo => "redo",
             ResetTo::Rewind { .. } => "rewind",
         }),
-        Body::ResetScheduled(_) => quiet("a fresh conversation begins after this turn"),
-        Body::CompactionAsked(_) => quiet("compact"),
-        Body::Instruction(instruction) => quiet(&format!("({})", instruction.text)),
+        Body::ResetScheduled(_) => dimmed("a fresh conversation begins after this turn"),
+        Body::CompactionAsked(_) => dimmed("compact"),
+        Body::Instruction(instruction) => dimmed(&format!("({})", instruction.text)),
         Body::ResetWithdrawn(withdrawn) => {
             format!("the reset was withdrawn: {}", word(withdrawn.why))
         }
-        Body::HookStarted(started) => quiet(&format!("hook {} runs", started.event)),
+        Body::HookStarted(started) => dimmed(&format!("hook {} runs", started.event)),
         Body::HookEnded(ended) => match (ended.outcome, ended.decision) {
             (HookOutcome::Ran, Decision::None) => return None,
-            (HookOutcome::Ran, decision) => quiet(&format!("the hook says {}", word(decision))),
+            (HookOutcome::Ran, decision) => dimmed(&format!("the hook says {}", word(decision))),
             (outcome, _) => format!("{BAD}the hook: {}{BAD:#}", word(outcome)),
         },
         Body::HookOutput(output) => {
@@ -132,29 +136,29 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
             let said: Vec<_> = said.into_iter().flatten().map(String::as_str).collect();
             match said.is_empty() {
                 true => return None,
-                false => quiet(&format!("[hook: {}]", said.join("\n"))),
+                false => dimmed(&format!("[hook: {}]", said.join("\n"))),
             }
         }
         Body::CallRevised(revised) => {
             let arguments = Value::Object(revised.arguments.clone()).to_string();
-            quiet(&format!("· a hook changed it to {}", shortened(&arguments)))
+            dimmed(&format!("· a hook changed it to {}", shortened(&arguments)))
         }
         Body::PromptsSetAside(aside) => {
             let prompts = count(aside.prompts.len() as u64, "prompt");
-            quiet(&format!("set aside: {prompts}"))
+            dimmed(&format!("set aside: {prompts}"))
         }
-        Body::AgentStopped(_) => quiet("stopped"),
-        Body::AgentStarted(_) => quiet("started"),
+        Body::AgentStopped(_) => dimmed("stopped"),
+        Body::AgentStarted(_) => dimmed("started"),
         Body::AgentFailed(failed) => {
             format!("{BAD}the agent has failed: {}{BAD:#}", word(failed.cause))
         }
-        Body::AgentRenamed(renamed) => quiet(&format!("renamed to {}", renamed.name)),
-        Body::AgentImported(from) => quiet(&format!("imported, a copy of agent {}", from.agent)),
-        Body::AgentHeld(_) => quiet("held until it is started"),
-        Body::AgentReleased(_) => quiet("released"),
-        Body::AgentArchived(_) => quiet("archived"),
-        Body::AgentRestored(_) => quiet("restored"),
-        Body::Compacted(_) => quiet("compacted"),
+        Body::AgentRenamed(renamed) => dimmed(&format!("renamed to {}", renamed.name)),
+        Body::AgentImported(from) => dimmed(&format!("imported, a copy of agent {}", from.agent)),
+        Body::AgentHeld(_) => dimmed("held until it is started"),
+        Body::AgentReleased(_) => dimmed("released"),
+        Body::AgentArchived(_) => dimmed("archived"),
+        Body::AgentRestored(_) => dimmed("restored"),
+        Body::Compacted(_) => dimmed("compacted"),
         _ => return None,
     };
     (!text.is_empty()).then_some(text)
@@ -172,7 +176,7 @@ pub fn line(event: &Event) -> String {
     format!("{QUIET}{at}{QUIET:#} {agent} {seq:>6} {HEADING}{kind}{HEADING:#} {body}")
 }
 
-fn quiet(text: &str) -> String {
+fn dimmed(text: &str) -> String {
     format!("{QUIET}{text}{QUIET:#}")
 }
 

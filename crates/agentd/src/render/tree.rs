@@ -22,34 +22,34 @@ pub fn draw(all: &Conversations, now: Timestamp) -> Vec<String> {
     }
     let mut lines = Vec::new();
     // What is still to be drawn, the next one last: a conversation, and what stands left of it.
-    let mut open: Vec<(&Conversation, String, Place)> = Vec::new();
+    let mut open: Vec<(&Conversation, String, Branch)> = Vec::new();
     let roots = children.get(&None).into_iter().flatten().rev();
-    open.extend(roots.map(|root| (*root, String::new(), Place::GoesOn)));
-    while let Some((conversation, left, place)) = open.pop() {
-        let mark = match place {
-            Place::GoesOn => "",
-            Place::Aside => "├─",
+    open.extend(roots.map(|root| (*root, String::new(), Branch::GoesOn)));
+    while let Some((conversation, left, branch)) = open.pop() {
+        let mark = match branch {
+            Branch::GoesOn => "",
+            Branch::Aside => "├─",
         };
         lines.push(format!(
             "{left}{mark}● {}",
             describe(all, conversation, now)
         ));
-        let below = match place {
-            Place::GoesOn => left,
-            Place::Aside => format!("{left}│ "),
+        let below = match branch {
+            Branch::GoesOn => left,
+            Branch::Aside => format!("{left}│ "),
         };
         let next = children.get(&Some(conversation.id));
         let Some((last, aside)) = next.and_then(|next| next.split_last()) else {
             continue;
         };
-        open.push((last, below.clone(), Place::GoesOn));
+        open.push((last, below.clone(), Branch::GoesOn));
         let aside = aside.iter().rev();
-        open.extend(aside.map(|other| (*other, below.clone(), Place::Aside)));
+        open.extend(aside.map(|other| (*other, below.clone(), Branch::Aside)));
     }
     lines
 }
 
-enum Place {
+enum Branch {
     /// Under its parent, in the same column.
     GoesOn,
     /// Beside the branch that goes on.

@@ -2,7 +2,7 @@
 
 use super::judge::{count, judge, messages, text_of};
 use super::process::until;
-use super::world::{FORMATS, World};
+use super::test_agent::{FORMATS, TestAgent};
 use agentd_testkit::model::Format;
 use rustix::process::Signal;
 use std::fs;
@@ -13,18 +13,18 @@ use std::os::unix::fs::FileTypeExt as _;
 fn a_reply_of_any_number_of_deltas_is_one_message() {
     // goose#7850, #7962, #7966: every token was a row
     for format in FORMATS {
-        let world = World::new(format);
+        let harness = TestAgent::new(format);
         let text = "some words ".repeat(2000);
         for deltas in [1, 7, 1000] {
             let prompt = format!("do: deltas {deltas} | say {text}");
             let run = match deltas {
-                1 => world.run(),
-                _ => world.run().resume(),
+                1 => harness.run(),
+                _ => harness.run().resume(),
             };
             let ended = run.prompt(&prompt).ended();
             assert_eq!(ended.of_kind("message").len(), 1, "{deltas}");
         }
-        let events = judge(&world, &[]);
+        let events = judge(&harness, &[]);
         assert_eq!(count(&events, "message"), 3);
         for message in messages(&events) {
             assert_eq!(text_of(&message.blocks), text.trim_end());
@@ -34,8 +34,8 @@ fn a_reply_of_any_number_of_deltas_is_one_message() {
 
 #[test]
 fn frames_are_answered_in_order_with_what_was_sent_along() {
-    let world = World::new(Format::Anthropic);
-    let mut agent = world.run().open().start();
+    let harness = TestAgent::new(Format::Anthropic);
+    let mut agent = harness.run().open().start();
     agent.send("do: say raw");
     agent.send(r#"{"v":1,"turn_id":"t-1","input":"do: say framed","metadata":{"k":[1,2]}}"#);
     // The end of the input ends the last frame, too.
@@ -49,34 +49,34 @@ fn frames_are_answered_in_order_with_what_was_sent_along() {
     assert_eq!(results[1]["turn_id"], "t-1");
     assert_eq!(results[1]["metadata"]["k"][1], 2);
     assert!(results[0]["turn_id"].is_null());
-    judge(&world, &[&ended]);
+    judge(&harness, &[&ended]);
 }
 
 #[test]
 fn a_prompt_that_is_sent_twice_is_delivered_once_even_after_a_kill() {
-    let world = World::new(Format::Anthropic);
+    let harness = TestAgent::new(Format::Anthropic);
     let frame = r#"{"v":1,"turn_id":"t-1","input":"do: say once"}"#;
-    let mut agent = world.run().open().start();
+    let mut agent = harness.run().open().start();
     agent.send(frame);
     agent.turn_result(0);
     agent.send(frame);
     agent.line("remark", |line| line["remark"] == "repeated");
     let killed = agent.kill();
-    let mut agent = world.run().resume().open().start();
+    let mut agent = harness.run().resume().open().start();
     agent.send(frame);
     agent.line("remark", |line| line["remark"] == "repeated");
     agent.close();
     let resumed = agent.ended();
     assert_eq!(resumed.code, Some(0), "{resumed:#?}");
-    assert_eq!(world.model.requests().len(), 1);
-    let events = judge(&world, &[&killed, &resumed]);
+    assert_eq!(harness.model.requests().len(), 1);
+    let events = judge(&harness, &[&killed, &resumed]);
     assert_eq!(count(&events, "prompt"), 1);
 }
 
 #[test]
 fn what_cannot_be_read_is_told_and_the_next_frame_is_answered() {
-    let world = World::new(Format::Anthropic);
-    let mut agent = world.run().open().start();
+    let harness = TestAgent::new(Format::Anthropic);
+    let mut agent = harness.run().open().start();
     let bad: [(&str, Vec<u8>); 5] = [
         ("frame_too_large", vec![b'a'; 1024 * 1024 + 1]),
         ("frame_not_text", vec![0xff, 0xfe]),
@@ -100,14 +100,14 @@ fn what_cannot_be_read_is_told_and_the_next_frame_is_answered() {
     agent.close();
     let ended = agent.ended();
     assert_eq!(ended.code, Some(0), "{ended:#?}");
-    judge(&world, &[&ended]);
+    judge(&harness, &[&ended]);
 }
 
 #[test]
 fn prompts_come_through_a_named_pipe_from_one_writer_after_another() {
-    let world = World::new(Format::Anthropic);
-    let pipe = world.path().join("prompts");
-    let agent = world.run().arg("--fifo").arg(&pipe).start();
+    let harness = TestAgent::new(Format::Anthropic);
+    let pipe = harness.path().join("prompts");
+    let agent = harness.run().arg("--fifo").arg(&pipe).start();
     until("the pipe", || {
         let metadata = fs::metadata(&pipe).ok()?;
         metadata.file_type().is_fifo().then_some(())
@@ -123,27 +123,27 @@ fn prompts_come_through_a_named_pipe_from_one_writer_after_another() {
     agent.signal(Signal::TERM);
     let ended = agent.ended();
     assert_eq!(ended.code, Some(0), "{ended:#?}");
-    judge(&world, &[&ended]);
+    judge(&harness, &[&ended]);
 }
 
 #[test]
 fn a_pipe_that_is_a_file_is_refused() {
-    let world = World::new(Format::Anthropic);
-    let file = world.path().join("file");
+    let harness = TestAgent::new(Format::Anthropic);
+    let file = harness.path().join("file");
     fs::write(&file, "do: say one\0").unwrap();
-    let ended = world.run().arg("--fifo").arg(&file).ended();
+    let ended = harness.run().arg("--fifo").arg(&file).ended();
     assert_eq!(ended.code, Some(2), "{ended:#?}");
-    assert_eq!(world.model.requests().len(), 0);
+    assert_eq!(harness.model.requests().len(), 0);
 }
 
 #[test]
 fn a_reader_that_goes_away_does_not_end_the_turn() {
-    let world = World::new(Format::Anthropic);
+    let harness = TestAgent::new(Format::Anthropic);
     let command = r#"call shell {"command": "echo a >> effects"}"#;
     let prompt = format!("do: slowly 20 a b c d | {command} ;; say done");
-    let ended = world.run().prompt(&prompt).deaf().ended();
+    let ended = harness.run().prompt(&prompt).deaf().ended();
     assert_eq!(ended.code, Some(0), "{ended:#?}");
-    assert_eq!(world.effects(), ["a"]);
-    let events = judge(&world, &[&ended]);
+    assert_eq!(harness.effects(), ["a"]);
+    let events = judge(&harness, &[&ended]);
     assert_eq!(count(&events, "turn_ended"), 1);
 }

@@ -1,7 +1,7 @@
 //! What must hold whenever an agent was ended and went on, wherever that was.
 
 use super::process::Ended;
-use super::world::World;
+use super::test_agent::TestAgent;
 use agentd_core::event::{Body, Event, MessageStatus, Purpose, ResultAdded};
 use agentd_core::id::TryId;
 use agentd_core::message::{Block, CallOutcome};
@@ -10,30 +10,30 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Looks at everything there is once the last process has ended, and returns the journal.
-pub fn judge(world: &World, runs: &[&Ended]) -> Vec<Event> {
-    accepted(world);
-    let events = world.events();
+pub fn judge(harness: &TestAgent, runs: &[&Ended]) -> Vec<Event> {
+    accepted(harness);
+    let events = harness.events();
     numbered(&events);
     answered_once(&events);
     one_message_a_request(&events);
     kept(&events, runs);
-    at_most_once(world);
-    let report = world.verify();
+    at_most_once(harness);
+    let report = harness.verify();
     assert_eq!(report.code, Some(0), "{report:?}");
     assert_eq!(report.lines[0]["clean"], true, "{report:?}");
     events
 }
 
 /// goose#7684, claude-code#6836: an unanswered call made every later request a 400.
-pub fn accepted(world: &World) {
-    assert_eq!(refusals(world), [""; 0]);
-    for request in world.model.requests() {
+pub fn accepted(harness: &TestAgent) {
+    assert_eq!(refusals(harness), [""; 0]);
+    for request in harness.model.requests() {
         assert!(!ends_in_a_reply(&request), "{:#}", request.body);
     }
 }
 
-fn refusals(world: &World) -> Vec<String> {
-    let refused = world.model.refused().into_iter();
+fn refusals(harness: &TestAgent) -> Vec<String> {
+    let refused = harness.model.refused().into_iter();
     refused
         .map(|request| format!("{:?}: {:#}", request.violations, request.body))
         .collect()
@@ -144,8 +144,8 @@ fn received(runs: &[&Ended]) -> BTreeMap<String, String> {
 }
 
 /// goose#11808, langgraph#7417: a tool that had run was run again.
-fn at_most_once(world: &World) {
-    let mut effects = world.effects();
+fn at_most_once(harness: &TestAgent) {
+    let mut effects = harness.effects();
     effects.sort();
     let count = effects.len();
     effects.dedup();

@@ -2,7 +2,7 @@
 
 use super::judge::judge;
 use super::process::{Ended, until};
-use super::world::{Run, World, contains};
+use super::test_agent::{Run, TestAgent, contains};
 use agentd_testkit::model::Format;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,16 +12,16 @@ use std::path::Path;
 const OTHER: &str = "gm-canary-550a1b7e2c9d8f46";
 const CANARY: &str = "sk-canary-7d1f0c2b9a8e4f53";
 
-fn run(world: &World) -> Run<'_> {
-    let file = world.agent_file("");
-    let run = world.run().arg("--file").arg(file);
+fn run(harness: &TestAgent) -> Run<'_> {
+    let file = harness.agent_file("");
+    let run = harness.run().arg("--file").arg(file);
     run.env("ANTHROPIC_API_KEY", CANARY)
         .env("GEMINI_API_KEY", OTHER)
 }
 
 /// Looks through everything but the one file that the user put the key into.
-fn nothing_in(folder: &Path, known: &Path) {
-    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+fn nothing_in(dir: &Path, known: &Path) {
+    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
         let path = entry.path();
         let kind = entry.file_type().unwrap();
         if kind.is_dir() {
@@ -44,8 +44,8 @@ fn nothing_said(ended: &Ended) {
 
 #[test]
 fn the_key_is_in_no_file_no_line_and_no_tool() {
-    let world = World::new(Format::Anthropic);
-    let key_file = world.work().join("key.txt");
+    let harness = TestAgent::new(Format::Anthropic);
+    let key_file = harness.work().join("key.txt");
     fs::write(&key_file, format!("{CANARY}\n{OTHER}")).unwrap();
     let script = r#"do: call shell {"command": "env; cat /proc/self/environ; cat /proc/$PPID/environ"}
         | call shell {"command": "cat key.txt; echo; cat key.txt >&2"}
@@ -54,13 +54,13 @@ fn the_key_is_in_no_file_no_line_and_no_tool() {
         | call search_files {"pattern": "canary.*"}
         | call shell {"command": "cat key.txt; until [ -e release ]; do sleep 0.02; done; cat key.txt"}
         ;; say done"#;
-    let agent = run(&world).prompt(script).start();
+    let agent = run(&harness).prompt(script).start();
     agent.nth_line("result", 4, |line| line["kind"] == "result");
     let tools = until("the last tool", || {
-        let tools = world.tool_processes();
+        let tools = harness.tool_processes();
         (!tools.is_empty()).then_some(tools)
     });
-    for pid in [tools, world.shims()].concat() {
+    for pid in [tools, harness.shims()].concat() {
         for what in ["environ", "cmdline"] {
             let file = format!("/proc/{pid}/{what}");
             for key in [CANARY, OTHER] {
@@ -70,14 +70,14 @@ fn the_key_is_in_no_file_no_line_and_no_tool() {
     }
     let killed = agent.kill();
     nothing_said(&killed);
-    nothing_in(world.path(), &key_file);
-    fs::write(world.work().join("release"), "").unwrap();
-    let resumed = run(&world).resume().go_on().ended();
+    nothing_in(harness.path(), &key_file);
+    fs::write(harness.work().join("release"), "").unwrap();
+    let resumed = run(&harness).resume().continue_turn().ended();
     assert_eq!(resumed.statuses(), ["completed"], "{resumed:#?}");
     nothing_said(&resumed);
-    judge(&world, &[&killed, &resumed]);
-    nothing_in(world.path(), &key_file);
-    for request in world.model.requests() {
+    judge(&harness, &[&killed, &resumed]);
+    nothing_in(harness.path(), &key_file);
+    for request in harness.model.requests() {
         let body = request.body.to_string();
         assert!(!body.contains(CANARY) && !body.contains(OTHER));
     }
@@ -85,13 +85,13 @@ fn the_key_is_in_no_file_no_line_and_no_tool() {
 
 #[test]
 fn the_key_is_in_no_failure() {
-    let world = World::new(Format::Anthropic);
+    let harness = TestAgent::new(Format::Anthropic);
     let nowhere = Path::new("");
-    let refused = run(&world).prompt("do: fail 401").ended();
+    let refused = run(&harness).prompt("do: fail 401").ended();
     assert_eq!(refused.code, Some(1), "{refused:#?}");
     nothing_said(&refused);
     // Nobody listens there.
-    let agent = run(&world)
+    let agent = run(&harness)
         .resume()
         .prompt("do: say one")
         .base_url("http://127.0.0.1:1")
@@ -100,7 +100,7 @@ fn the_key_is_in_no_failure() {
     let killed = agent.kill();
     nothing_said(&killed);
     for text in ["no address", "http://user:secret@127.0.0.1:1/?key=x"] {
-        let agent = run(&world).resume().prompt("do: say one");
+        let agent = run(&harness).resume().prompt("do: say one");
         let mut agent = agent.base_url(text).start();
         until("a failure", || {
             let lines = agent.lines();
@@ -113,13 +113,13 @@ fn the_key_is_in_no_failure() {
             agent.ended()
         });
     }
-    nothing_in(world.path(), nowhere);
+    nothing_in(harness.path(), nowhere);
 }
 
 #[test]
 fn the_process_that_holds_the_key_cannot_be_looked_into() {
-    let world = World::new(Format::Anthropic);
-    let mut agent = run(&world).open().start();
+    let harness = TestAgent::new(Format::Anthropic);
+    let mut agent = run(&harness).open().start();
     agent.send("do: say one");
     agent.turn_result(0);
     // What nobody may dump belongs to root, whoever runs it.

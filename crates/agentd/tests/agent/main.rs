@@ -18,4 +18,4 @@ mod process;
 mod session;
 mod start;
 mod terminate;
-mod world;
+mod test_agent;

@@ -2,7 +2,7 @@
 
 use super::judge::{count, judge};
 use super::process::Ended;
-use super::world::World;
+use super::test_agent::TestAgent;
 use agentd_core::event::{Body, Event};
 use agentd_testkit::model::{Format, Recorded};
 use serde_json::{Value, json};
@@ -10,14 +10,14 @@ use sha2::{Digest as _, Sha256};
 use std::fs;
 use std::path::Path;
 
-fn world_with_a_turn() -> (World, Ended) {
-    let world = World::new(Format::Anthropic);
-    let first = world
+fn harness_with_a_turn() -> (TestAgent, Ended) {
+    let harness = TestAgent::new(Format::Anthropic);
+    let first = harness
         .run()
         .prompt("do: say the answer to the first")
         .ended();
     assert_eq!(first.statuses(), ["completed"], "{first:#?}");
-    (world, first)
+    (harness, first)
 }
 
 /// The file with its session changed, and sealed as it should be.
@@ -35,9 +35,9 @@ fn resealed(file: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
 #[test]
 fn a_damaged_file_is_refused_by_name_of_the_last_good_state_and_nothing_changes() {
     // claude-code#53821, #24304, #56649
-    let (world, first) = world_with_a_turn();
-    let good = fs::read(world.session_file()).unwrap();
-    let head = world.events().len();
+    let (harness, first) = harness_with_a_turn();
+    let good = fs::read(harness.session_file()).unwrap();
+    let head = harness.events().len();
     let mut flipped = good.clone();
     let middle = good.len() / 2;
     flipped[middle] ^= 1;
@@ -53,8 +53,8 @@ fn a_damaged_file_is_refused_by_name_of_the_last_good_state_and_nothing_changes(
         ("no text", vec![0xff; 100]),
     ];
     for (name, bytes) in damaged {
-        fs::write(world.session_file(), &bytes).unwrap();
-        let refused = world.run().resume().prompt("do: say two").ended();
+        fs::write(harness.session_file(), &bytes).unwrap();
+        let refused = harness.run().resume().prompt("do: say two").ended();
         assert_eq!(refused.code, Some(3), "{name}: {refused:#?}");
         let expected = format!("good up to event {head} (its last turn");
         assert!(
@@ -64,30 +64,30 @@ fn a_damaged_file_is_refused_by_name_of_the_last_good_state_and_nothing_changes(
         );
         let expected = format!(
             "--resume {}",
-            world.state().canonicalize().unwrap().display()
+            harness.state().canonicalize().unwrap().display()
         );
         assert!(
             refused.stderr.contains(&expected),
             "{name}: {}",
             refused.stderr
         );
-        assert_eq!(fs::read(world.session_file()).unwrap(), bytes, "{name}");
-        assert_eq!(world.events().len(), head, "{name}");
+        assert_eq!(fs::read(harness.session_file()).unwrap(), bytes, "{name}");
+        assert_eq!(harness.events().len(), head, "{name}");
     }
-    assert_eq!(world.model.requests().len(), 1);
-    let resumed = world.run().resume_folder().prompt("do: say two").ended();
+    assert_eq!(harness.model.requests().len(), 1);
+    let resumed = harness.run().resume_dir().prompt("do: say two").ended();
     assert_eq!(resumed.statuses(), ["completed"], "{resumed:#?}");
-    let last = world.model.requests().pop().unwrap().body.to_string();
+    let last = harness.model.requests().pop().unwrap().body.to_string();
     assert!(last.contains("the answer to the first"));
-    judge(&world, &[&first, &resumed]);
+    judge(&harness, &[&first, &resumed]);
     // The file is whole again.
-    let again = world.run().resume().prompt("do: say three").ended();
+    let again = harness.run().resume().prompt("do: say three").ended();
     assert_eq!(again.statuses(), ["completed"], "{again:#?}");
 }
 
-fn is_conflict(world: &World, file: &Path) {
-    let before = world.events();
-    let refused = world
+fn is_conflict(harness: &TestAgent, file: &Path) {
+    let before = harness.events();
+    let refused = harness
         .run()
         .arg("--resume")
         .arg(file)
@@ -99,73 +99,73 @@ fn is_conflict(world: &World, file: &Path) {
         "{}",
         refused.stderr
     );
-    assert_eq!(world.events(), before);
+    assert_eq!(harness.events(), before);
 }
 
 #[test]
 fn a_file_of_another_agent_is_a_conflict() {
-    let (ours, _) = world_with_a_turn();
-    let (theirs, _) = world_with_a_turn();
+    let (ours, _) = harness_with_a_turn();
+    let (theirs, _) = harness_with_a_turn();
     is_conflict(&ours, &theirs.session_file());
     assert_eq!(ours.model.requests().len(), 1);
 }
 
 #[test]
 fn a_file_whose_head_is_not_in_the_journal_is_a_conflict() {
-    let (world, _) = world_with_a_turn();
-    let file = fs::read(world.session_file()).unwrap();
-    let ahead = world.path().join("ahead.json");
+    let (harness, _) = harness_with_a_turn();
+    let file = fs::read(harness.session_file()).unwrap();
+    let ahead = harness.path().join("ahead.json");
     let change = |session: &mut Value| {
         let seq = session["head"]["seq"].as_u64().unwrap();
         session["head"]["seq"] = json!(seq + 10);
     };
     fs::write(&ahead, resealed(&file, change)).unwrap();
-    is_conflict(&world, &ahead);
-    let other = world.path().join("other.json");
+    is_conflict(&harness, &ahead);
+    let other = harness.path().join("other.json");
     let change = |session: &mut Value| {
         let at = session["head"]["at"].as_u64().unwrap();
         session["head"]["at"] = json!(at + 1);
     };
     fs::write(&other, resealed(&file, change)).unwrap();
-    is_conflict(&world, &other);
+    is_conflict(&harness, &other);
 }
 
 #[test]
 fn an_older_file_of_the_same_conversation_goes_on_from_the_journal() {
-    let (world, _) = world_with_a_turn();
-    let older = world.path().join("older.json");
-    fs::copy(world.session_file(), &older).unwrap();
-    let second = world.run().resume().prompt("do: say the second").ended();
+    let (harness, _) = harness_with_a_turn();
+    let older = harness.path().join("older.json");
+    fs::copy(harness.session_file(), &older).unwrap();
+    let second = harness.run().resume().prompt("do: say the second").ended();
     assert_eq!(second.code, Some(0), "{second:#?}");
-    let run = world.run().arg("--resume").arg(&older);
+    let run = harness.run().arg("--resume").arg(&older);
     let third = run.prompt("do: say the third").ended();
     assert_eq!(third.code, Some(0), "{third:#?}");
-    let last = world.model.requests().pop().unwrap().body.to_string();
+    let last = harness.model.requests().pop().unwrap().body.to_string();
     assert!(last.contains("say the second"));
 }
 
 #[test]
 fn a_file_without_a_journal_is_imported_and_the_model_knows_all_that_was_said() {
-    for format in super::world::FORMATS {
-        let world = World::new(format);
+    for format in super::test_agent::FORMATS {
+        let harness = TestAgent::new(format);
         let prompt =
             r#"do: call shell {"command": "echo a >> effects; echo found"} ;; say it is done"#;
-        let first = world.run().prompt(prompt).ended();
+        let first = harness.run().prompt(prompt).ended();
         assert_eq!(first.statuses(), ["completed"], "{first:#?}");
-        let file = world.path().join("taken-along.json");
-        fs::rename(world.session_file(), &file).unwrap();
-        fs::remove_dir_all(world.state()).unwrap();
-        let run = world.run().arg("--resume").arg(&file);
+        let file = harness.path().join("taken-along.json");
+        fs::rename(harness.session_file(), &file).unwrap();
+        fs::remove_dir_all(harness.state()).unwrap();
+        let run = harness.run().arg("--resume").arg(&file);
         let second = run.prompt("do: say I remember").ended();
         assert_eq!(second.statuses(), ["completed"], "{second:#?}");
-        let last = world.model.requests().pop().unwrap().body.to_string();
+        let last = harness.model.requests().pop().unwrap().body.to_string();
         assert!(
             last.contains("found") && last.contains("it is done"),
             "{last}"
         );
-        assert_eq!(world.effects(), ["a"]);
-        judge(&world, &[&second]);
-        let third = world.run().resume().prompt("do: say and on").ended();
+        assert_eq!(harness.effects(), ["a"]);
+        judge(&harness, &[&second]);
+        let third = harness.run().resume().prompt("do: say and on").ended();
         assert_eq!(third.statuses(), ["completed"], "{third:#?}");
     }
 }
@@ -184,70 +184,70 @@ fn began(events: &[Event]) -> Vec<(String, Option<String>)> {
 #[test]
 fn without_resume_a_new_conversation_begins_whose_parent_is_the_old() {
     // claude-code#80431: the old context came back
-    let (world, first) = world_with_a_turn();
-    let second = world.run().prompt("do: say something else").ended();
+    let (harness, first) = harness_with_a_turn();
+    let second = harness.run().prompt("do: say something else").ended();
     assert_eq!(second.statuses(), ["completed"], "{second:#?}");
-    let events = judge(&world, &[&first, &second]);
+    let events = judge(&harness, &[&first, &second]);
     let began = began(&events);
     assert_eq!(began.len(), 2);
     assert_eq!(
         (&began[0].1, &began[1].1),
         (&None, &Some(began[0].0.clone()))
     );
-    let last = world.model.requests().pop().unwrap().body.to_string();
+    let last = harness.model.requests().pop().unwrap().body.to_string();
     assert!(!last.contains("the first"), "{last}");
     // And it stays that way.
-    let third = world.run().resume().prompt("do: say three").ended();
+    let third = harness.run().resume().prompt("do: say three").ended();
     assert_eq!(third.code, Some(0), "{third:#?}");
-    let last = world.model.requests().pop().unwrap().body.to_string();
+    let last = harness.model.requests().pop().unwrap().body.to_string();
     assert!(last.contains("something else") && !last.contains("the first"));
 }
 
 #[test]
 fn a_new_conversation_over_a_killed_turn_ends_it_and_its_tools() {
-    let world = World::new(Format::Anthropic);
+    let harness = TestAgent::new(Format::Anthropic);
     let prompt = r#"do: call shell {"command": "echo a >> effects; sleep 600"} ;; say never"#;
-    let agent = world.run().prompt(prompt).start();
-    super::process::until("the tool", || (!world.effects().is_empty()).then_some(()));
+    let agent = harness.run().prompt(prompt).start();
+    super::process::until("the tool", || (!harness.effects().is_empty()).then_some(()));
     let killed = agent.kill();
-    let second = world.run().prompt("do: say something else").ended();
+    let second = harness.run().prompt("do: say something else").ended();
     assert_eq!(second.statuses(), ["completed"], "{second:#?}");
-    let events = judge(&world, &[&killed, &second]);
+    let events = judge(&harness, &[&killed, &second]);
     assert_eq!(count(&events, "turn_ended"), 2);
-    assert_eq!(world.shims(), [0; 0]);
-    let last = world.model.requests().pop().unwrap().body.to_string();
+    assert_eq!(harness.shims(), [0; 0]);
+    let last = harness.model.requests().pop().unwrap().body.to_string();
     assert!(!last.contains("effects"), "{last}");
 }
 
 /// goose#9938: what was given up costs nothing more.
 #[test]
 fn a_turn_that_is_left_behind_asks_the_model_for_nothing_more() {
-    let world = World::new(Format::Anthropic);
-    let killed = world
+    let harness = TestAgent::new(Format::Anthropic);
+    let killed = harness
         .run()
         .prompt("do: say the first")
         .hold("after-request_sent")
         .kill_at_hold();
-    let before = world.model.requests().len();
-    let second = world.run().prompt("do: say something else").ended();
+    let before = harness.model.requests().len();
+    let second = harness.run().prompt("do: say something else").ended();
     assert_eq!(second.statuses(), ["completed"], "{second:#?}");
-    let events = judge(&world, &[&killed, &second]);
-    assert_eq!(world.model.requests().len(), before + 1);
+    let events = judge(&harness, &[&killed, &second]);
+    assert_eq!(harness.model.requests().len(), before + 1);
     // The one that was cut off, and the new one: nothing is charged for a third.
     assert_eq!(count(&events, "request_sent"), 2);
 }
 
 #[test]
-fn two_processes_on_one_folder_are_one_too_many() {
+fn two_processes_on_one_directory_are_one_too_many() {
     // claude-code#39151, adk-python#4751: two writers in one conversation
-    let world = World::new(Format::Anthropic);
-    let mut agent = world.run().open().start();
+    let harness = TestAgent::new(Format::Anthropic);
+    let mut agent = harness.run().open().start();
     agent.send("do: say one");
     agent.turn_result(0);
     for run in [
-        world.run(),
-        world.run().resume(),
-        world.run().resume_folder(),
+        harness.run(),
+        harness.run().resume(),
+        harness.run().resume_dir(),
     ] {
         let second = run.prompt("do: say two").ended();
         assert_eq!(second.code, Some(3), "{second:#?}");
@@ -256,8 +256,8 @@ fn two_processes_on_one_folder_are_one_too_many() {
     agent.close();
     let first = agent.ended();
     assert_eq!(first.code, Some(0), "{first:#?}");
-    assert_eq!(world.model.requests().len(), 1);
-    judge(&world, &[&first]);
+    assert_eq!(harness.model.requests().len(), 1);
+    judge(&harness, &[&first]);
 }
 
 /// The messages of a request, without the marks for the provider's cache.
@@ -283,16 +283,16 @@ fn said(request: &Recorded) -> Vec<Value> {
 #[test]
 fn a_request_after_a_resume_begins_as_the_one_before_byte_for_byte() {
     // claude-code#42338, #93490: the provider's cache was lost with every resume
-    for format in super::world::FORMATS {
-        let world = World::new(format);
+    for format in super::test_agent::FORMATS {
+        let harness = TestAgent::new(format);
         let prompt =
             r#"do: think hm | say look | call shell {"command": "echo a >> effects"} ;; say one"#;
-        let first = world.run().prompt(prompt).ended();
+        let first = harness.run().prompt(prompt).ended();
         assert_eq!(first.statuses(), ["completed"], "{first:#?}");
-        let second = world.run().resume().prompt("do: say two").ended();
-        let third = world.run().resume_folder().prompt("do: say three").ended();
-        judge(&world, &[&first, &second, &third]);
-        let requests = world.model.requests();
+        let second = harness.run().resume().prompt("do: say two").ended();
+        let third = harness.run().resume_dir().prompt("do: say three").ended();
+        judge(&harness, &[&first, &second, &third]);
+        let requests = harness.model.requests();
         assert_eq!(requests.len(), 4);
         for pair in requests.windows(2) {
             let (before, after) = (said(&pair[0]), said(&pair[1]));
@@ -308,29 +308,34 @@ fn a_request_after_a_resume_begins_as_the_one_before_byte_for_byte() {
 fn a_call_that_waits_for_leave_outlives_kills_and_runs_once() {
     // claude-code#24025, codex#29058: the approval that waited was lost
     for answer in ["--approve", "--deny"] {
-        let world = World::new(Format::Anthropic);
-        let file = world
+        let harness = TestAgent::new(Format::Anthropic);
+        let file = harness
             .agent_file("approval: on-request\npermissions:\n  - {tool: shell, decision: ask}");
         let prompt = r#"do: call shell {"command": "echo a >> effects"} ;; say done"#;
-        let run = world.run().arg("--file").arg(&file).prompt(prompt);
+        let run = harness.run().arg("--file").arg(&file).prompt(prompt);
         let waits = run.ended();
         assert_eq!(waits.code, Some(6), "{waits:#?}");
         let asked = waits.of_kind("approval_requested")[0];
         let approval = asked["body"]["approval"].as_str().unwrap().to_owned();
         assert!(waits.stderr.contains(&approval), "{}", waits.stderr);
         // Killed while it waits.
-        let agent = world.run().resume().open().start();
+        let agent = harness.run().resume().open().start();
         agent.event("incarnation_began");
         let killed = agent.kill();
-        let answered = world.run().resume().arg(answer).arg(&approval).ended();
+        let answered = harness.run().resume().arg(answer).arg(&approval).ended();
         assert_eq!(answered.code, Some(0), "{answered:#?}");
         assert_eq!(answered.statuses(), ["completed"]);
         // Answered again, or where nobody asked, it changes nothing.
-        let head = world.events().len();
+        let head = harness.events().len();
         for approval in [&approval, "0190a000-0000-7000-8000-000000000001"] {
-            let again = world.run().resume().arg("--approve").arg(approval).ended();
+            let again = harness
+                .run()
+                .resume()
+                .arg("--approve")
+                .arg(approval)
+                .ended();
             assert_eq!(again.code, Some(3), "{again:#?}");
-            let mut agent = world.run().resume().open().start();
+            let mut agent = harness.run().resume().open().start();
             agent.send(&format!(
                 r#"{{"v":1,"approval":"{approval}","decision":"allow"}}"#
             ));
@@ -339,38 +344,38 @@ fn a_call_that_waits_for_leave_outlives_kills_and_runs_once() {
             agent.close();
             assert_eq!(agent.ended().code, Some(0));
         }
-        let events = world.events();
+        let events = harness.events();
         let mut kinds = events[head..].iter().map(|event| event.kind().name());
         assert!(kinds.all(|kind| ["incarnation_began", "incarnation_ended"].contains(&kind)));
-        judge(&world, &[&waits, &killed, &answered]);
+        judge(&harness, &[&waits, &killed, &answered]);
         let expected = usize::from(answer == "--approve");
-        assert_eq!(world.effects().len(), expected);
+        assert_eq!(harness.effects().len(), expected);
     }
 }
 
 #[test]
 fn a_task_in_the_background_outlives_its_process_and_its_end_is_told_once() {
-    let world = World::new(Format::Anthropic);
+    let harness = TestAgent::new(Format::Anthropic);
     let command = "until [ -e release ]; do sleep 0.02; done; echo a >> effects";
     let prompt = format!(
         r#"do: call shell {{"command": "{command}", "run_in_background": true}} ;; say started"#
     );
-    let first = world.run().prompt(&prompt).ended();
+    let first = harness.run().prompt(&prompt).ended();
     assert_eq!(first.statuses(), ["completed"], "{first:#?}");
-    assert_eq!(world.shims().len(), 1);
-    let second = world.run().resume().prompt("do: say it goes on").ended();
+    assert_eq!(harness.shims().len(), 1);
+    let second = harness.run().resume().prompt("do: say it goes on").ended();
     assert_eq!(second.of_kind("task_ended").len(), 0, "{second:#?}");
-    fs::write(world.work().join("release"), "").unwrap();
-    super::process::until("its end", || world.shims().is_empty().then_some(()));
-    let mut agent = world.run().resume().open().start();
+    fs::write(harness.work().join("release"), "").unwrap();
+    super::process::until("its end", || harness.shims().is_empty().then_some(()));
+    let mut agent = harness.run().resume().open().start();
     agent.event("task_ended");
     agent.send("do: say I know");
     agent.turn_result(0);
-    let last = world.model.requests().pop().unwrap().body.to_string();
+    let last = harness.model.requests().pop().unwrap().body.to_string();
     assert_eq!(last.matches("<notice>").count(), 1, "{last}");
     agent.close();
     let third = agent.ended();
-    let events = judge(&world, &[&first, &second, &third]);
+    let events = judge(&harness, &[&first, &second, &third]);
     assert_eq!(count(&events, "task_ended"), 1);
-    assert_eq!(world.effects(), ["a"]);
+    assert_eq!(harness.effects(), ["a"]);
 }

@@ -1,6 +1,6 @@
 //! What an agent does, and does not do, before its first request.
 
-use super::world::World;
+use super::test_agent::TestAgent;
 use agentd_testkit::model::Format;
 use rustix::fs::{CWD, Mode, mkfifoat};
 
@@ -8,10 +8,10 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 /// of this pipe would wait for ever.
 #[test]
 fn an_http_address_reads_no_certificate_authorities() {
-    let world = World::new(Format::Anthropic);
-    let bundle = world.path().join("bundle.pem");
+    let harness = TestAgent::new(Format::Anthropic);
+    let bundle = harness.path().join("bundle.pem");
     mkfifoat(CWD, &bundle, Mode::RUSR | Mode::WUSR).unwrap();
-    let run = world.run().env("SSL_CERT_FILE", &bundle);
+    let run = harness.run().env("SSL_CERT_FILE", &bundle);
     let ended = run.prompt("do: say hello").ended();
     assert_eq!(ended.statuses(), ["completed"], "{ended:#?}");
 }

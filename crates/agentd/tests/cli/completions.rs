@@ -1,9 +1,9 @@
 //! `agentd completions`.
 
-use super::place::{Place, Ran};
+use super::test_cli::{Ran, TestCli};
 
-fn complete(place: &Place, words: &[&str]) -> Vec<String> {
-    let mut command = place.command(&[&["--"], words].concat());
+fn complete(cli: &TestCli, words: &[&str]) -> Vec<String> {
+    let mut command = cli.command(&[&["--"], words].concat());
     let last = words.len() - 1;
     let ran: Ran = command
         .env("AGENTD_COMPLETE", "bash")
@@ -18,17 +18,14 @@ fn complete(place: &Place, words: &[&str]) -> Vec<String> {
 
 #[test]
 fn verbs_and_the_names_of_agents_are_completed() {
-    let place = Place::new();
-    assert_eq!(complete(&place, &["agentd", "sta"]), ["start", "status"]);
+    let cli = TestCli::new();
+    assert_eq!(complete(&cli, &["agentd", "sta"]), ["start", "status"]);
     // A Tab key starts no daemon.
-    assert!(complete(&place, &["agentd", "send", "co"]).is_empty());
-    assert!(place.daemon_pid().is_none());
+    assert!(complete(&cli, &["agentd", "send", "co"]).is_empty());
+    assert!(cli.daemon_pid().is_none());
     for name in ["coder", "cook", "other"] {
-        place.ok(&["create", name, "--provider", "demo"]);
+        cli.ok(&["create", name, "--provider", "demo"]);
     }
-    assert_eq!(
-        complete(&place, &["agentd", "send", "co"]),
-        ["coder", "cook"]
-    );
-    assert_eq!(complete(&place, &["agentd", "logs", "ot"]), ["other"]);
+    assert_eq!(complete(&cli, &["agentd", "send", "co"]), ["coder", "cook"]);
+    assert_eq!(complete(&cli, &["agentd", "logs", "ot"]), ["other"]);
 }

@@ -1,13 +1,13 @@
 //! `agentd config`.
 
-use super::place::Place;
+use super::test_cli::TestCli;
 
 #[test]
 fn each_value_says_where_it_comes_from_and_no_key_is_shown() {
-    let place = Place::new();
+    let cli = TestCli::new();
     let file = "[providers.lab]\nwire = \"openai_chat\"\nbase_url = \"http://lab.example/v1\"\n";
-    std::fs::write(place.home().join("config.toml"), file).unwrap();
-    let mut command = place.command(&["config", "--json"]);
+    std::fs::write(cli.home().join("config.toml"), file).unwrap();
+    let mut command = cli.command(&["config", "--json"]);
     command.env("OPENAI_API_KEY", "sk-secret");
     command.env("OPENAI_BASE_URL", "http://proxy.example/v1");
     let output = command.output().unwrap();
@@ -28,31 +28,31 @@ fn each_value_says_where_it_comes_from_and_no_key_is_shown() {
     assert_eq!(from("providers.openai.key"), "OPENAI_API_KEY");
     assert_eq!(from("providers.anthropic.base_url"), "built in");
     // It is about files and variables alone.
-    assert!(place.daemon_pid().is_none());
+    assert!(cli.daemon_pid().is_none());
 }
 
 #[test]
 fn a_mistake_in_the_file_is_named() {
-    let place = Place::new();
-    std::fs::write(place.home().join("config.toml"), "[providrs.lab]\n").unwrap();
-    let text = place.refused(2, &["config"]);
+    let cli = TestCli::new();
+    std::fs::write(cli.home().join("config.toml"), "[providrs.lab]\n").unwrap();
+    let text = cli.refused(2, &["config"]);
     assert!(text.contains("did you mean `providers`?"), "{text}");
 }
 
 /// The journal shows what an agent runs with, wherever that was chosen.
 #[test]
 fn defaults_of_agents_are_kept_with_the_agent() {
-    let place = Place::new();
+    let cli = TestCli::new();
     let file = "[agents]\napproval = \"always\"\n\
                 permissions = [{ tool = \"fetch_url\", decision = \"deny\" }]\n";
-    std::fs::write(place.home().join("config.toml"), file).unwrap();
-    place.ok(&["create", "coder", "--provider", "demo"]);
-    let spec = place.json(&["show", "coder", "--spec"]);
+    std::fs::write(cli.home().join("config.toml"), file).unwrap();
+    cli.ok(&["create", "coder", "--provider", "demo"]);
+    let spec = cli.json(&["show", "coder", "--spec"]);
     assert_eq!(spec["approval"], "always");
     assert_eq!(spec["permissions"][0]["tool"], "fetch_url");
     // By AGENTD_SANDBOX, which the tests have.
     assert_eq!(spec["sandbox"], "full-access");
-    place.ok(&[
+    cli.ok(&[
         "create",
         "other",
         "--provider",
@@ -60,6 +60,6 @@ fn defaults_of_agents_are_kept_with_the_agent() {
         "--approval",
         "never",
     ]);
-    let spec = place.json(&["show", "other", "--spec"]);
+    let spec = cli.json(&["show", "other", "--spec"]);
     assert_eq!(spec["approval"], "never");
 }

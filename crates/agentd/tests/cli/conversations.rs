@@ -1,16 +1,16 @@
 //! `agentd conversations`.
 
-use super::place::Place;
+use super::test_cli::TestCli;
 
 #[test]
 fn branches_are_drawn() {
-    let place = Place::with_coder();
-    place.ok(&["reset", "coder"]);
-    place.ok(&["reset", "coder", "--undo"]);
-    place.ok(&["reset", "coder"]);
-    let all = place.json(&["conversations", "coder"]);
+    let cli = TestCli::with_coder();
+    cli.ok(&["reset", "coder"]);
+    cli.ok(&["reset", "coder", "--undo"]);
+    cli.ok(&["reset", "coder"]);
+    let all = cli.json(&["conversations", "coder"]);
     assert_eq!(all["conversations"].as_array().unwrap().len(), 3);
-    let out = place.ok(&["conversations", "coder"]);
+    let out = cli.ok(&["conversations", "coder"]);
     let lines: Vec<&str> = out.lines().collect();
     assert!(lines[0].starts_with("● 1  "), "{out}");
     assert!(lines[1].starts_with("├─● 2  "), "{out}");
@@ -21,19 +21,19 @@ fn branches_are_drawn() {
 /// Texts for people had the ids of conversations, which nobody can read or type.
 #[test]
 fn people_see_numbers_and_programs_see_ids() {
-    let place = Place::with_coder();
-    place.ok(&["send", "coder", "run `true`"]);
-    let mut texts = vec![place.ok(&["reset", "coder"])];
-    texts.push(place.ok(&["rewind", "coder", "--to", "1", "--conversation", "1"]));
-    texts.push(place.ok(&["reset", "coder", "--undo"]));
+    let cli = TestCli::with_coder();
+    cli.ok(&["send", "coder", "run `true`"]);
+    let mut texts = vec![cli.ok(&["reset", "coder"])];
+    texts.push(cli.ok(&["rewind", "coder", "--to", "1", "--conversation", "1"]));
+    texts.push(cli.ok(&["reset", "coder", "--undo"]));
     let shown: [&[&str]; 4] = [
         &["conversations", "coder"],
         &["show", "coder"],
         &["show", "coder", "--conversation", "3"],
         &["logs", "coder", "--all"],
     ];
-    texts.extend(shown.map(|args| place.ok(args)));
-    let all = place.json(&["conversations", "coder"]);
+    texts.extend(shown.map(|args| cli.ok(args)));
+    let all = cli.json(&["conversations", "coder"]);
     let conversations = all["conversations"].as_array().unwrap();
     assert_eq!(conversations.len(), 3);
     for conversation in conversations {

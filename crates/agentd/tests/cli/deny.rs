@@ -4,10 +4,10 @@ use super::approve::asking;
 
 #[test]
 fn the_call_is_not_made_and_the_turn_goes_on() {
-    let place = asking();
-    place.ok(&["deny", "coder"]);
-    place.ok(&["wait", "coder"]);
-    assert!(!place.work().join("effects").exists());
-    let out = place.ok(&["logs", "coder"]);
+    let cli = asking();
+    cli.ok(&["deny", "coder"]);
+    cli.ok(&["wait", "coder"]);
+    assert!(!cli.work().join("effects").exists());
+    let out = cli.ok(&["logs", "coder"]);
     assert!(out.contains("It was refused"), "{out}");
 }

@@ -1,39 +1,39 @@
 //! `agentd edit`.
 
-use super::place::{Place, Ran};
+use super::test_cli::{Ran, TestCli};
 
-fn edit(place: &Place, editor: &str) -> Ran {
-    let mut command = place.command(&["edit", "coder"]);
+fn edit(cli: &TestCli, editor: &str) -> Ran {
+    let mut command = cli.command(&["edit", "coder"]);
     command.env("EDITOR", editor).output().unwrap().into()
 }
 
 #[test]
 fn what_the_editor_leaves_is_stored() {
-    let place = Place::with_coder();
-    let ran = edit(&place, "sed -i 's/^provider: demo$/&\\non_crash: wait/'");
+    let cli = TestCli::with_coder();
+    let ran = edit(&cli, "sed -i 's/^provider: demo$/&\\non_crash: wait/'");
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert_eq!(place.json(&["show", "coder", "--spec"])["on_crash"], "wait");
-    let ran = edit(&place, "true");
+    assert_eq!(cli.json(&["show", "coder", "--spec"])["on_crash"], "wait");
+    let ran = edit(&cli, "true");
     assert_eq!(ran.out, "nothing was changed\n", "{ran:#?}");
 }
 
 #[test]
 fn what_is_no_spec_is_kept_for_another_try() {
-    let place = Place::with_coder();
-    let ran = edit(&place, "sed -i 's/^provider/providr/'");
+    let cli = TestCli::with_coder();
+    let ran = edit(&cli, "sed -i 's/^provider/providr/'");
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.err.contains("did you mean `provider`?"), "{ran:#?}");
     let path = ran.err.split("your text is in ").nth(1).unwrap();
     let path = path.split(": ").next().unwrap();
     assert!(std::fs::read_to_string(path).unwrap().contains("providr"));
-    assert_eq!(place.json(&["show", "coder", "--spec"])["provider"], "demo");
+    assert_eq!(cli.json(&["show", "coder", "--spec"])["provider"], "demo");
 }
 
 #[test]
 fn an_editor_that_fails_changes_nothing() {
-    let place = Place::with_coder();
+    let cli = TestCli::with_coder();
     for editor in ["false", "/no/such/editor"] {
-        let ran = edit(&place, editor);
+        let ran = edit(&cli, editor);
         assert_eq!(ran.code, Some(4), "{ran:#?}");
         assert!(ran.err.contains("set EDITOR"), "{ran:#?}");
     }

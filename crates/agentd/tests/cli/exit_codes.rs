@@ -1,6 +1,6 @@
 //! The exit codes: one test for each code of the table in docs/cli.md.
 
-use super::place::{Place, ended, signal};
+use super::test_cli::{TestCli, ended, signal};
 use rustix::process::Signal;
 use serde_json::json;
 use std::fs;
@@ -47,46 +47,46 @@ fn read_request(stream: &mut TcpStream) {
 }
 
 /// With an agent whose model rejects every request; the key comes with each command.
-fn with_rejected() -> (Place, String) {
-    let (place, url) = (Place::new(), rejecting_model());
-    place.ok(&["create", "coder", "--provider", "anthropic", "--model", "x"]);
-    (place, url)
+fn with_rejected() -> (TestCli, String) {
+    let (cli, url) = (TestCli::new(), rejecting_model());
+    cli.ok(&["create", "coder", "--provider", "anthropic", "--model", "x"]);
+    (cli, url)
 }
 
 #[test]
 fn exit_0_is_success_and_no_wait_exits_0() {
-    let place = Place::with_coder();
-    place.ok(&["send", "coder", "run `true`"]);
-    place.ok(&["send", "coder", "--no-wait", "run `true`"]);
-    place.ok(&["wait", "coder"]);
+    let cli = TestCli::with_coder();
+    cli.ok(&["send", "coder", "run `true`"]);
+    cli.ok(&["send", "coder", "--no-wait", "run `true`"]);
+    cli.ok(&["wait", "coder"]);
     // Accepted and durable is success, whenever the agent comes to it.
-    place.ok(&["stop", "coder"]);
-    let out = place.ok(&["send", "coder", "--no-wait", "run `true`"]);
+    cli.ok(&["stop", "coder"]);
+    let out = cli.ok(&["send", "coder", "--no-wait", "run `true`"]);
     assert!(out.contains("coder is stopped"), "{out}");
 }
 
 #[test]
 fn exit_1_is_a_turn_that_failed() {
-    let (place, url) = with_rejected();
-    let mut command = place.command(&["send", "coder", "hello"]);
+    let (cli, url) = with_rejected();
+    let mut command = cli.command(&["send", "coder", "hello"]);
     command.env("ANTHROPIC_API_KEY", "sk-test");
     command.env("ANTHROPIC_BASE_URL", url);
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    place.refused(1, &["wait", "coder"]);
+    cli.refused(1, &["wait", "coder"]);
 }
 
 #[test]
 fn exit_2_is_usage_an_empty_prompt_and_a_missing_file_too() {
-    let place = Place::with_coder();
+    let cli = TestCli::with_coder();
     for args in [
         &["nosuchverb"][..],
         &["send"],
         &["send", "coder", "x", "--timeout", "soon"],
     ] {
-        assert_eq!(place.run(args).code, Some(2), "{args:?}");
+        assert_eq!(cli.run(args).code, Some(2), "{args:?}");
     }
-    fs::write(place.work().join("bad.md"), "---\nmodle: x\n---\n").unwrap();
+    fs::write(cli.work().join("bad.md"), "---\nmodle: x\n---\n").unwrap();
     let usage: [&[&str]; 10] = [
         &["send", "coder", "  "],
         &["run", "--provider", "demo", ""],
@@ -100,100 +100,100 @@ fn exit_2_is_usage_an_empty_prompt_and_a_missing_file_too() {
         &["agent", "--resume", "missing.json", "hello"],
     ];
     for args in usage {
-        place.refused(2, args);
+        cli.refused(2, args);
     }
-    assert_eq!(place.json(&["list"])["total"], 1);
+    assert_eq!(cli.json(&["list"])["total"], 1);
 }
 
 #[test]
 fn exit_3_is_refused_or_a_conflict() {
-    let place = Place::with_coder();
-    place.refused(3, &["create", "coder", "--provider", "demo"]);
-    place.refused(3, &["reset", "coder", "--if-generation", "99"]);
-    place.refused(3, &["continue", "coder"]);
+    let cli = TestCli::with_coder();
+    cli.refused(3, &["create", "coder", "--provider", "demo"]);
+    cli.refused(3, &["reset", "coder", "--if-generation", "99"]);
+    cli.refused(3, &["continue", "coder"]);
 }
 
 #[test]
 fn exit_4_is_unavailable() {
-    let place = Place::new();
-    place.refused(4, &["daemon", "status"]);
+    let cli = TestCli::new();
+    cli.refused(4, &["daemon", "status"]);
 }
 
 #[test]
 fn exit_5_is_a_limit() {
-    let place = Place::with_coder();
-    place.ok(&["set", "coder", "limits.max_iterations=1"]);
-    place.refused(5, &["send", "coder", "run `true`"]);
-    place.refused(5, &["wait", "coder"]);
+    let cli = TestCli::with_coder();
+    cli.ok(&["set", "coder", "limits.max_iterations=1"]);
+    cli.refused(5, &["send", "coder", "run `true`"]);
+    cli.refused(5, &["wait", "coder"]);
 }
 
 #[test]
 fn exit_6_is_waiting_for_an_approval() {
-    let place = super::approve::asking();
-    place.refused(6, &["wait", "coder"]);
+    let cli = super::approve::asking();
+    cli.refused(6, &["wait", "coder"]);
 }
 
 #[test]
 fn exit_6_is_waiting_for_a_key() {
-    let place = Place::new();
+    let cli = TestCli::new();
     let run = ["run", "--provider", "anthropic", "--model", "x", "hello"];
-    let text = place.refused(6, &run);
+    let text = cli.refused(6, &run);
     assert!(text.contains("ANTHROPIC_API_KEY"), "{text}");
 }
 
 #[test]
 fn exit_7_is_not_found() {
-    let place = Place::with_coder();
-    place.refused(7, &["show", "nobody"]);
+    let cli = TestCli::with_coder();
+    cli.refused(7, &["show", "nobody"]);
     let id = "01a1de8c-1d87-731f-acc4-996921d41571";
-    place.refused(7, &["wait", "coder", id]);
-    place.refused(7, &["show", "coder", "--conversation", "7"]);
-    place.refused(7, &["tasks", "stop", id]);
-    place.ok(&["rm", "coder"]);
-    place.refused(7, &["send", "coder", "hello"]);
+    cli.refused(7, &["wait", "coder", id]);
+    cli.refused(7, &["show", "coder", "--conversation", "7"]);
+    cli.refused(7, &["tasks", "stop", id]);
+    cli.ok(&["rm", "coder"]);
+    cli.refused(7, &["send", "coder", "hello"]);
 }
 
 #[test]
 fn exit_124_is_the_callers_own_timeout() {
-    let place = Place::with_coder();
+    let cli = TestCli::with_coder();
     let send = ["send", "coder", "--timeout", "200ms", "run `sleep 100`"];
-    place.refused(124, &send);
-    place.refused(124, &["wait", "coder", "--timeout", "200ms"]);
-    place.ok(&["interrupt", "coder"]);
+    cli.refused(124, &send);
+    cli.refused(124, &["wait", "coder", "--timeout", "200ms"]);
+    cli.ok(&["interrupt", "coder"]);
 }
 
 #[test]
 fn exit_130_is_interrupted() {
-    let place = Place::with_coder();
-    let child = place.start(&["send", "coder", "run `sleep 100`"]);
-    place.until_tool("coder");
+    let cli = TestCli::with_coder();
+    let child = cli.start(&["send", "coder", "run `sleep 100`"]);
+    cli.until_tool("coder");
     signal(child.id(), Signal::INT);
     assert_eq!(ended(child).code, Some(130));
-    place.ok(&["interrupt", "coder"]);
-    place.refused(130, &["wait", "coder"]);
+    cli.ok(&["interrupt", "coder"]);
+    cli.refused(130, &["wait", "coder"]);
 }
 
 /// The prompt of a stopped agent was queued, and called an error.
 #[test]
 fn a_prompt_for_a_stopped_agent_is_queued_says_so_and_exits_6() {
-    let place = Place::with_coder();
-    place.ok(&["stop", "coder"]);
-    let text = place.refused(6, &["send", "coder", "run `echo x >> effects`"]);
+    let cli = TestCli::with_coder();
+    cli.ok(&["stop", "coder"]);
+    let text = cli.refused(6, &["send", "coder", "run `echo x >> effects`"]);
     assert!(text.starts_with("waiting: coder is stopped"), "{text}");
     assert!(text.contains("queued"), "{text}");
     assert!(text.contains("agentd start coder"), "{text}");
-    place.refused(6, &["wait", "coder"]);
-    let agent = place.json(&["show", "coder"]);
+    cli.refused(6, &["wait", "coder"]);
+    let agent = cli.json(&["show", "coder"]);
     assert_eq!(agent["queued"], 1);
-    place.ok(&["start", "coder"]);
-    place.ok(&["wait", "coder"]);
-    assert!(place.work().join("effects").exists());
+    cli.ok(&["start", "coder"]);
+    cli.ok(&["wait", "coder"]);
+    assert!(cli.work().join("effects").exists());
 }
 
 /// A hook that ends with 2 blocks; `agentd` with a wrong argument in a hook must not.
 #[test]
 fn inside_a_hook_usage_errors_exit_64_and_block_nothing() {
-    let place = Place::with_coder();
+    let cli = TestCli::with_coder();
     let program = env!("CARGO_BIN_EXE_agentd");
     let script = format!(
         "'{program}' nosuchverb; '{program}' send coder ''; echo $? > code; \
@@ -202,29 +202,29 @@ fn inside_a_hook_usage_errors_exit_64_and_block_nothing() {
     let hooks = json!({"hooks": {"PreToolUse": [
         {"matcher": "*", "hooks": [{"type": "command", "command": script}]},
     ]}});
-    fs::write(place.home().join("hooks.json"), hooks.to_string()).unwrap();
-    place.ok(&["send", "coder", "run `echo x >> effects`"]);
-    assert!(place.work().join("effects").exists());
-    let code = fs::read_to_string(place.work().join("code")).unwrap();
+    fs::write(cli.home().join("hooks.json"), hooks.to_string()).unwrap();
+    cli.ok(&["send", "coder", "run `echo x >> effects`"]);
+    assert!(cli.work().join("effects").exists());
+    let code = fs::read_to_string(cli.work().join("code")).unwrap();
     assert_eq!(code, "64\n");
 }
 
 /// A runtime that cannot use its spec ends the same way each time: the daemon gives up at once.
 #[test]
 fn a_runtime_that_ends_with_usage_is_not_started_again() {
-    let place = Place::new();
-    let gone = place.work().join("gone");
+    let cli = TestCli::new();
+    let gone = cli.work().join("gone");
     fs::create_dir(&gone).unwrap();
-    place.ok(&["create", "coder", "--provider", "demo", "--cwd", "gone"]);
+    cli.ok(&["create", "coder", "--provider", "demo", "--cwd", "gone"]);
     fs::remove_dir(&gone).unwrap();
-    let text = place.refused(6, &["send", "coder", "hello"]);
+    let text = cli.refused(6, &["send", "coder", "hello"]);
     assert!(
         text.contains("coder has failed: the prompt is queued"),
         "{text}"
     );
-    let text = place.refused(1, &["wait", "coder"]);
+    let text = cli.refused(1, &["wait", "coder"]);
     assert!(text.contains("agentd start coder"), "{text}");
-    let events = place.lines(&["logs", "coder"]);
+    let events = cli.lines(&["logs", "coder"]);
     let failed = events.iter().find(|event| event["kind"] == "agent_failed");
     assert_eq!(failed.unwrap()["body"]["cause"], "cannot_run", "{failed:?}");
 }

@@ -1,15 +1,15 @@
 //! `agentd interrupt`.
 
-use super::place::Place;
+use super::test_cli::TestCli;
 
 #[test]
 fn the_turn_ends_and_the_next_prompt_is_answered() {
-    let place = Place::with_coder();
-    place.ok(&["send", "coder", "--no-wait", "run `sleep 100`"]);
-    place.until_tool("coder");
-    place.ok(&["interrupt", "coder"]);
-    let agent = place.until_phase("coder", "idle");
+    let cli = TestCli::with_coder();
+    cli.ok(&["send", "coder", "--no-wait", "run `sleep 100`"]);
+    cli.until_tool("coder");
+    cli.ok(&["interrupt", "coder"]);
+    let agent = cli.until_phase("coder", "idle");
     assert_eq!(agent["last_turn"]["status"], "interrupted");
-    let out = place.ok(&["send", "coder", "run `echo hello`"]);
+    let out = cli.ok(&["send", "coder", "run `echo hello`"]);
     assert!(out.contains("hello"), "{out}");
 }

@@ -1,6 +1,6 @@
 //! `--json`: docs/json.md lists every field of every object, and errors are objects, too.
 
-use super::place::{Place, until};
+use super::test_cli::{TestCli, until};
 use agentd_client::api::*;
 use agentd_core::event::{
     BeginSource, HoldReason, Mode, PauseReason, SealReason, SubagentOutcome, TaskExit, TurnStatus,
@@ -412,52 +412,52 @@ fn the_page_lists_every_field_of_hooks() {
 /// Objects that the command line makes by itself, as it prints them.
 #[test]
 fn the_page_lists_every_field_that_the_command_line_prints() {
-    let place = Place::with_coder();
-    fs::write(place.work().join("a.md"), "---\nprovider: demo\n---\n").unwrap();
-    let mut answer = place.json(&["send", "coder", "run `true`"]);
+    let cli = TestCli::with_coder();
+    fs::write(cli.work().join("a.md"), "---\nprovider: demo\n---\n").unwrap();
+    let mut answer = cli.json(&["send", "coder", "run `true`"]);
     answer["op"] = Value::Null;
     same("answer", &answer);
     assert_eq!(answer["agent"]["name"], "coder");
-    same("receipt", &place.json(&["reset", "coder"]));
-    same("status", &place.json(&["status"]));
+    same("receipt", &cli.json(&["reset", "coder"]));
+    same("status", &cli.json(&["status"]));
     // It exits with 4 where there are no namespaces, and prints the same object.
-    let doctor = place.run(&["doctor", "--json"]);
+    let doctor = cli.run(&["doctor", "--json"]);
     same("doctor", &serde_json::from_str(&doctor.out).unwrap());
-    same("export", &place.json(&["export", "coder"]));
-    same("applied", &place.json(&["apply", "other", "-f", "a.md"]));
-    same("config", &place.json(&["config"]));
-    same("completions", &place.json(&["completions", "bash"]));
-    let mut set = place.command(&["secret", "set", "SOME_KEY", "--json"]);
-    let set = set.stdin(fs::File::open(place.work().join("a.md")).unwrap());
+    same("export", &cli.json(&["export", "coder"]));
+    same("applied", &cli.json(&["apply", "other", "-f", "a.md"]));
+    same("config", &cli.json(&["config"]));
+    same("completions", &cli.json(&["completions", "bash"]));
+    let mut set = cli.command(&["secret", "set", "SOME_KEY", "--json"]);
+    let set = set.stdin(fs::File::open(cli.work().join("a.md")).unwrap());
     assert_eq!(
         set.output().unwrap().status.code(),
         Some(2),
         "more than one line"
     );
-    fs::write(place.work().join("key"), "some-value\n").unwrap();
-    let mut set = place.command(&["secret", "set", "SOME_KEY", "--json"]);
-    let set = set.stdin(fs::File::open(place.work().join("key")).unwrap());
+    fs::write(cli.work().join("key"), "some-value\n").unwrap();
+    let mut set = cli.command(&["secret", "set", "SOME_KEY", "--json"]);
+    let set = set.stdin(fs::File::open(cli.work().join("key")).unwrap());
     let set = set.output().unwrap();
     same("secret", &serde_json::from_slice(&set.stdout).unwrap());
-    let secrets = place.json(&["secret", "list"]);
+    let secrets = cli.json(&["secret", "list"]);
     same("secrets", &secrets);
     same("secret", &secrets["secrets"][0]);
-    same("secret", &place.json(&["secret", "rm", "SOME_KEY"]));
-    same("hook test", &place.json(&["hooks", "test", "SessionStart"]));
-    let checked = place.json(&["hooks", "check"]);
+    same("secret", &cli.json(&["secret", "rm", "SOME_KEY"]));
+    same("hook test", &cli.json(&["hooks", "test", "SessionStart"]));
+    let checked = cli.json(&["hooks", "check"]);
     assert!(checked["ok"].is_boolean() && checked["sources"].is_array());
-    let archived = place.json(&["rm", "other"]);
+    let archived = cli.json(&["rm", "other"]);
     assert!(archived["ended"].is_object() && archived["id"].is_string());
-    same("daemon stopped", &place.json(&["daemon", "stop"]));
-    same("verify", &place.json(&["verify"]));
-    same("repaired", &place.json(&["verify", "--repair"]));
+    same("daemon stopped", &cli.json(&["daemon", "stop"]));
+    same("verify", &cli.json(&["verify"]));
+    same("repaired", &cli.json(&["verify", "--repair"]));
 }
 
 #[test]
 fn every_verb_is_on_the_page() {
-    let help = Place::new().ok(&["--help"]);
-    let verbs = help.split("Commands:\n").nth(1).unwrap();
-    let verbs = verbs.split("\n\n").next().unwrap().lines();
+    let help = TestCli::new().ok(&["--help"]);
+    let verbs = help.split("Talk to agents:\n").nth(1).unwrap();
+    let verbs = verbs.split("Options:\n").next().unwrap().lines();
     let table = PAGE.split("## Verbs").nth(1).unwrap();
     let table = table.split("## Objects").next().unwrap();
     for verb in verbs.filter_map(|line| line.strip_prefix("  ")) {
@@ -472,27 +472,27 @@ fn every_verb_is_on_the_page() {
 /// Times were milliseconds, and money was called differently in each object.
 #[test]
 fn times_are_rfc_3339_and_money_is_cost_usd() {
-    let place = Place::with_coder();
-    place.ok(&["send", "coder", "run `true`"]);
-    let agent = place.json(&["show", "coder"]);
+    let cli = TestCli::with_coder();
+    cli.ok(&["send", "coder", "run `true`"]);
+    let agent = cli.json(&["show", "coder"]);
     for field in ["created_at", "updated_at", "completed_at"] {
         let text = agent[field].as_str().unwrap();
         assert!(text.len() == 24 && text.ends_with('Z'), "{field}: {text}");
     }
-    let all = place.json(&["conversations", "coder"]);
+    let all = cli.json(&["conversations", "coder"]);
     let first = &all["conversations"][0];
     assert!(first["began_at"].is_string(), "{first}");
     assert!(first["usage"].get("cost_usd").is_some(), "{first}");
     // Lines of the journal are as they are in the chain.
-    assert!(place.lines(&["logs", "coder"])[0]["at"].is_i64());
+    assert!(cli.lines(&["logs", "coder"])[0]["at"].is_i64());
 }
 
 /// With `--json`, errors printed nothing on standard output.
 #[test]
 fn errors_and_timeouts_are_objects_with_the_prompt_and_what_to_do() {
-    let place = Place::with_coder();
+    let cli = TestCli::with_coder();
     let failure = |code: i32, args: &[&str]| {
-        let ran = place.run(&[args, &["--json"]].concat());
+        let ran = cli.run(&[args, &["--json"]].concat());
         assert_eq!(ran.code, Some(code), "{args:?}: {ran:#?}");
         assert_eq!(ran.out.lines().count(), 1, "{args:?}: {ran:#?}");
         let object: Value = serde_json::from_str(&ran.out).unwrap();
@@ -516,9 +516,9 @@ fn errors_and_timeouts_are_objects_with_the_prompt_and_what_to_do() {
     );
     let object = failure(124, &["wait", "coder", &prompt, "--timeout", "200ms"]);
     assert_eq!(object["prompt"], json!(prompt));
-    place.ok(&["interrupt", "coder"]);
+    cli.ok(&["interrupt", "coder"]);
     until("the turn's end", || {
-        (place.json(&["show", "coder"])["phase"] == "idle").then_some(())
+        (cli.json(&["show", "coder"])["phase"] == "idle").then_some(())
     });
     // What has an object of its own prints that alone, with what to do.
     let object = failure(130, &["wait", "coder", &prompt]);
@@ -527,7 +527,7 @@ fn errors_and_timeouts_are_objects_with_the_prompt_and_what_to_do() {
         (&json!("interrupted"), &json!(prompt))
     );
     assert!(object["next"].is_string(), "{object}");
-    place.ok(&["stop", "coder"]);
+    cli.ok(&["stop", "coder"]);
     let object = failure(6, &["send", "coder", "run `true`"]);
     assert_eq!(object["status"], "waiting");
     assert!(

@@ -1,12 +1,12 @@
 //! `agentd list`.
 
-use super::place::Place;
+use super::test_cli::TestCli;
 
 #[test]
 fn an_empty_list_says_how_to_begin() {
-    let place = Place::new();
-    assert!(place.ok(&["list"]).contains("agentd create NAME"));
-    let list = place.json(&["list"]);
+    let cli = TestCli::new();
+    assert!(cli.ok(&["list"]).contains("agentd create NAME"));
+    let list = cli.json(&["list"]);
     assert_eq!(list["agents"], serde_json::json!([]));
     assert_eq!(list["total"], 0);
     assert!(list["next"].is_null());
@@ -14,14 +14,14 @@ fn an_empty_list_says_how_to_begin() {
 
 #[test]
 fn pages_follow_one_another() {
-    let place = Place::new();
+    let cli = TestCli::new();
     for name in ["a1", "a2", "a3", "b1"] {
-        place.ok(&["create", name, "--provider", "demo"]);
+        cli.ok(&["create", name, "--provider", "demo"]);
     }
-    let first = place.json(&["list", "--by-name", "-n", "2"]);
+    let first = cli.json(&["list", "--by-name", "-n", "2"]);
     assert_eq!(first["total"], 4);
     let next = first["next"].as_str().unwrap();
-    let second = place.json(&["list", "--by-name", "-n", "2", "--after", next]);
+    let second = cli.json(&["list", "--by-name", "-n", "2", "--after", next]);
     let names = |list: &serde_json::Value| -> Vec<String> {
         let agents = list["agents"].as_array().unwrap().iter();
         agents
@@ -32,10 +32,10 @@ fn pages_follow_one_another() {
         [names(&first), names(&second)].concat(),
         ["a1", "a2", "a3", "b1"]
     );
-    assert_eq!(names(&place.json(&["list", "--prefix", "b"])), ["b1"]);
-    let out = place.ok(&["list", "-n", "1"]);
+    assert_eq!(names(&cli.json(&["list", "--prefix", "b"])), ["b1"]);
+    let out = cli.ok(&["list", "-n", "1"]);
     assert!(out.contains("1 of 4 agents; more with --all"), "{out}");
-    place.ok(&["stop", "a2"]);
-    assert_eq!(names(&place.json(&["list", "--phase", "stopped"])), ["a2"]);
-    assert_eq!(place.run(&["list", "--phase", "asleep"]).code, Some(2));
+    cli.ok(&["stop", "a2"]);
+    assert_eq!(names(&cli.json(&["list", "--phase", "stopped"])), ["a2"]);
+    assert_eq!(cli.run(&["list", "--phase", "asleep"]).code, Some(2));
 }

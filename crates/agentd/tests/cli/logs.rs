@@ -1,6 +1,6 @@
 //! `agentd logs`.
 
-use super::place::{Place, signal, until};
+use super::test_cli::{TestCli, signal, until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
@@ -8,13 +8,13 @@ use std::process::Child;
 
 #[test]
 fn what_was_said_and_done() {
-    let place = Place::with_coder();
-    place.ok(&["send", "coder", "run `echo hello`"]);
-    let out = place.ok(&["logs", "coder"]);
+    let cli = TestCli::with_coder();
+    cli.ok(&["send", "coder", "run `echo hello`"]);
+    let out = cli.ok(&["logs", "coder"]);
     for words in ["> run `echo hello`", "· shell", "hello"] {
         assert!(out.contains(words), "{words}: {out}");
     }
-    let events = place.lines(&["logs", "coder"]);
+    let events = cli.lines(&["logs", "coder"]);
     let seqs: Vec<u64> = events
         .iter()
         .map(|event| event["seq"].as_u64().unwrap())
@@ -28,34 +28,34 @@ fn what_was_said_and_done() {
 
 #[test]
 fn a_part_of_it() {
-    let place = Place::with_coder();
-    place.ok(&["send", "coder", "run `echo one`"]);
-    let turn = place.json(&["send", "coder", "run `echo two`"])["turn"].clone();
-    let since = place.lines(&["logs", "coder", "--since", "20"]);
+    let cli = TestCli::with_coder();
+    cli.ok(&["send", "coder", "run `echo one`"]);
+    let turn = cli.json(&["send", "coder", "run `echo two`"])["turn"].clone();
+    let since = cli.lines(&["logs", "coder", "--since", "20"]);
     assert_eq!(since[0]["seq"], 21);
-    let of_turn = place.lines(&["logs", "coder", "--turn", turn.as_str().unwrap()]);
+    let of_turn = cli.lines(&["logs", "coder", "--turn", turn.as_str().unwrap()]);
     assert!(!of_turn.is_empty());
     assert!(of_turn.iter().all(|event| event["turn"] == turn));
 }
 
 #[test]
 fn a_cleared_log_is_kept() {
-    let place = Place::with_coder();
-    place.ok(&["send", "coder", "run `echo before`"]);
-    place.ok(&["reset", "coder", "--clear-log"]);
-    assert!(!place.ok(&["logs", "coder"]).contains("before"));
-    assert!(place.ok(&["logs", "coder", "--all"]).contains("before"));
+    let cli = TestCli::with_coder();
+    cli.ok(&["send", "coder", "run `echo before`"]);
+    cli.ok(&["reset", "coder", "--clear-log"]);
+    assert!(!cli.ok(&["logs", "coder"]).contains("before"));
+    assert!(cli.ok(&["logs", "coder", "--all"]).contains("before"));
 }
 
 #[test]
 fn whoever_follows_sees_each_event_once_though_the_daemon_is_killed() {
-    let place = Place::with_coder();
-    let follower = place.start(&["logs", "coder", "-f", "--json"]);
-    place.ok(&["send", "coder", "run `echo one`"]);
-    signal(place.daemon_pid().unwrap(), Signal::KILL);
-    until("another daemon", || place.daemon_pid());
-    place.ok(&["send", "coder", "run `echo two`"]);
-    let all = place.lines(&["logs", "coder"]);
+    let cli = TestCli::with_coder();
+    let follower = cli.start(&["logs", "coder", "-f", "--json"]);
+    cli.ok(&["send", "coder", "run `echo one`"]);
+    signal(cli.daemon_pid().unwrap(), Signal::KILL);
+    until("another daemon", || cli.daemon_pid());
+    cli.ok(&["send", "coder", "run `echo two`"]);
+    let all = cli.lines(&["logs", "coder"]);
     let head = all.last().unwrap()["seq"].as_u64().unwrap();
     let seq = |line: &str| {
         let event: Value = serde_json::from_str(line).unwrap();
@@ -87,11 +87,11 @@ fn followed(mut follower: Child, is_last: impl Fn(&str) -> bool) -> Vec<String> 
 
 #[test]
 fn a_reply_is_followed_as_it_streams_and_said_once() {
-    let place = Place::with_coder();
-    let follower = place.start(&["logs", "coder", "-f"]);
-    place.ok(&["send", "coder", "count to 30"]);
-    place.ok(&["send", "coder", "run `echo done`"]);
-    place.ok(&["rm", "coder"]);
+    let cli = TestCli::with_coder();
+    let follower = cli.start(&["logs", "coder", "-f"]);
+    cli.ok(&["send", "coder", "count to 30"]);
+    cli.ok(&["send", "coder", "run `echo done`"]);
+    cli.ok(&["rm", "coder"]);
     let lines = followed(follower, |line| line.ends_with(" archived"));
     // The first may stand behind the number of its event.
     let numbers = lines.iter().filter_map(|line| line.trim().parse().ok());

@@ -1,6 +1,6 @@
 //! A name that nobody has: every verb says so, with what was perhaps meant, and creates nothing.
 
-use super::place::Place;
+use super::test_cli::TestCli;
 
 /// Every verb that names an existing agent, with arguments that it can be parsed with.
 const VERBS: [&[&str]; 32] = [
@@ -40,9 +40,9 @@ const VERBS: [&[&str]; 32] = [
 
 #[test]
 fn every_verb_that_names_an_agent_has_a_mode() {
-    let place = Place::with_coder();
-    std::fs::write(place.work().join("a.md"), "---\nprovider: demo\n---\n").unwrap();
-    let before = place.json(&["show", "coder"]);
+    let cli = TestCli::with_coder();
+    std::fs::write(cli.work().join("a.md"), "---\nprovider: demo\n---\n").unwrap();
+    let before = cli.json(&["show", "coder"]);
     for verb in VERBS {
         let named = |arg: &&'static str| match *arg {
             "NAME" => "Coder",
@@ -50,42 +50,39 @@ fn every_verb_that_names_an_agent_has_a_mode() {
         };
         let mut args: Vec<&str> = verb.iter().map(named).collect();
         args.extend(["--mode", "oneshot"]);
-        let text = place.refused(3, &args);
+        let text = cli.refused(3, &args);
         assert!(
             text.contains("coder is persistent, not oneshot"),
             "{args:?}: {text}"
         );
     }
-    assert_eq!(place.json(&["show", "coder"])["head"], before["head"]);
-    place.ok(&["send", "coder", "--mode", "persistent", "run `true`"]);
-    place.ok(&["show", "coder", "--mode", "auto"]);
-    let name = place.ok(&["run", "--provider", "demo", "--detach", "run `true`"]);
-    place.ok(&["wait", name.trim(), "--mode", "oneshot"]);
+    assert_eq!(cli.json(&["show", "coder"])["head"], before["head"]);
+    cli.ok(&["send", "coder", "--mode", "persistent", "run `true`"]);
+    cli.ok(&["show", "coder", "--mode", "auto"]);
+    let name = cli.ok(&["run", "--provider", "demo", "--detach", "run `true`"]);
+    cli.ok(&["wait", name.trim(), "--mode", "oneshot"]);
 }
 
 #[test]
 fn a_name_is_the_same_in_capitals() {
-    let place = Place::with_coder();
-    place.ok(&["send", "Coder", "run `true`"]);
-    assert_eq!(place.json(&["show", " CODER "])["name"], "coder");
-    place.refused(3, &["create", "CODER", "--provider", "demo"]);
-    let made = place.json(&["create", "Backend", "--provider", "demo"]);
+    let cli = TestCli::with_coder();
+    cli.ok(&["send", "Coder", "run `true`"]);
+    assert_eq!(cli.json(&["show", " CODER "])["name"], "coder");
+    cli.refused(3, &["create", "CODER", "--provider", "demo"]);
+    let made = cli.json(&["create", "Backend", "--provider", "demo"]);
     assert_eq!(made["agent"]["name"], "backend");
+    assert_eq!(cli.json(&["rename", "BACKEND", "Server"])["name"], "server");
     assert_eq!(
-        place.json(&["rename", "BACKEND", "Server"])["name"],
-        "server"
-    );
-    assert_eq!(
-        place.json(&["fork", "Server", "Other"])["agent"]["name"],
+        cli.json(&["fork", "Server", "Other"])["agent"]["name"],
         "other"
     );
-    place.ok(&["rm", "Other"]);
-    assert_eq!(place.json(&["restore", "OTHER"])["name"], "other");
+    cli.ok(&["rm", "Other"]);
+    assert_eq!(cli.json(&["restore", "OTHER"])["name"], "other");
 }
 
 #[test]
 fn an_unknown_agent_is_not_found() {
-    let place = Place::with_coder();
+    let cli = TestCli::with_coder();
     let verbs: [&[&str]; 22] = [
         &["send", "codr", "hello"],
         &["wait", "codr"],
@@ -111,9 +108,9 @@ fn an_unknown_agent_is_not_found() {
         &["purge", "codr", "--yes"],
     ];
     for args in verbs {
-        let text = place.refused(7, args);
+        let text = cli.refused(7, args);
         assert!(text.contains("no agent `codr`"), "{args:?}: {text}");
         assert!(text.contains("did you mean `coder`?"), "{args:?}: {text}");
     }
-    assert_eq!(place.json(&["list"])["total"], 1);
+    assert_eq!(cli.json(&["list"])["total"], 1);
 }

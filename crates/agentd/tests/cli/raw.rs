@@ -1,6 +1,6 @@
 //! What a model or a tool wrote reaches a terminal without control sequences; `--raw` shows it as it is.
 
-use super::place::Place;
+use super::test_cli::TestCli;
 
 /// Sets the title, clears the screen, writes red, and turns the text round.
 const EVIL: &str = r"run `printf 'a\033]0;owned\007b\033[2J\033[31mc\302\2332Jd\342\200\256e'`";
@@ -13,27 +13,27 @@ fn is_clean(text: &str) -> bool {
 
 #[test]
 fn control_sequences_reach_no_terminal_but_with_raw() {
-    let place = Place::with_coder();
+    let cli = TestCli::with_coder();
     for args in [
         &["send", "coder", EVIL][..],
         &["logs", "coder"],
         &["replay", "coder"],
         &["show", "coder"],
     ] {
-        let shown = place.ok(args);
+        let shown = cli.ok(args);
         assert!(is_clean(&shown), "{args:?}: {shown:?}");
     }
-    let raw = place.ok(&["logs", "coder", "--raw"]);
+    let raw = cli.ok(&["logs", "coder", "--raw"]);
     assert!(raw.contains("\u{1b}]0;owned\u{7}"), "{raw:?}");
 }
 
 /// Programs get every character, and a terminal that shows what they get acts on none.
 #[test]
 fn json_has_every_character_escaped() {
-    let place = Place::with_coder();
-    let ran = place.run(&["send", "coder", "--json", EVIL]);
+    let cli = TestCli::with_coder();
+    let ran = cli.run(&["send", "coder", "--json", EVIL]);
     assert!(is_clean(&ran.out), "{:?}", ran.out);
-    let shown = place.run(&["replay", "coder", "--json"]);
+    let shown = cli.run(&["replay", "coder", "--json"]);
     assert!(is_clean(&shown.out), "{:?}", shown.out);
     let lines = shown.out.lines();
     let events: Vec<serde_json::Value> = lines
@@ -46,7 +46,7 @@ fn json_has_every_character_escaped() {
 /// An error names what was given, and shows none of it either.
 #[test]
 fn errors_are_clean_too() {
-    let place = Place::with_coder();
-    let ran = place.run(&["show", "no\u{1b}]0;owned\u{7}\u{202e}body"]);
+    let cli = TestCli::with_coder();
+    let ran = cli.run(&["show", "no\u{1b}]0;owned\u{7}\u{202e}body"]);
     assert!(is_clean(&ran.err), "{:?}", ran.err);
 }

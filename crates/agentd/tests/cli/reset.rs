@@ -1,72 +1,72 @@
 //! `agentd reset`.
 
-use super::place::Place;
+use super::test_cli::TestCli;
 
 #[test]
 fn there_and_back_again() {
-    let place = Place::with_coder();
-    place.ok(&["send", "coder", "run `echo hello`"]);
-    let before = place.json(&["show", "coder"])["conversation"]["id"].clone();
-    let receipt = place.json(&["reset", "coder"]);
+    let cli = TestCli::with_coder();
+    cli.ok(&["send", "coder", "run `echo hello`"]);
+    let before = cli.json(&["show", "coder"])["conversation"]["id"].clone();
+    let receipt = cli.json(&["reset", "coder"]);
     assert_eq!(receipt["old"], before);
     assert_eq!(receipt["undo"], "agentd reset coder --undo");
-    let now = place.json(&["show", "coder"]);
+    let now = cli.json(&["show", "coder"]);
     assert_eq!(now["conversation"]["id"], receipt["new"]);
     assert_eq!(now["conversation"]["parent"], before);
-    let out = place.ok(&["reset", "coder", "--undo"]);
+    let out = cli.ok(&["reset", "coder", "--undo"]);
     assert!(
         out.starts_with("coder is back in conversation 1\n"),
         "{out}"
     );
     assert_eq!(
-        place.json(&["reset", "coder", "--redo"])["new"],
+        cli.json(&["reset", "coder", "--redo"])["new"],
         receipt["new"]
     );
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let place = Place::with_coder();
-    let text = place.refused(3, &["reset", "coder", "--undo"]);
+    let cli = TestCli::with_coder();
+    let text = cli.refused(3, &["reset", "coder", "--undo"]);
     assert!(text.contains("undo"), "{text}");
-    place.refused(3, &["reset", "coder", "--if-generation", "99"]);
-    place.refused(3, &["reset", "coder", "--mode", "oneshot"]);
-    let usage = place.run(&["reset", "coder", "--grace", "soon"]);
+    cli.refused(3, &["reset", "coder", "--if-generation", "99"]);
+    cli.refused(3, &["reset", "coder", "--mode", "oneshot"]);
+    let usage = cli.run(&["reset", "coder", "--grace", "soon"]);
     assert_eq!(usage.code, Some(2));
     assert!(usage.err.contains("such as 500ms"), "{usage:#?}");
 }
 
 #[test]
 fn a_oneshot_has_none() {
-    let place = Place::new();
-    let name = place.ok(&["run", "--provider", "demo", "--detach", "run `true`"]);
-    place.ok(&["wait", name.trim()]);
-    let text = place.refused(3, &["reset", name.trim()]);
+    let cli = TestCli::new();
+    let name = cli.ok(&["run", "--provider", "demo", "--detach", "run `true`"]);
+    cli.ok(&["wait", name.trim()]);
+    let text = cli.refused(3, &["reset", name.trim()]);
     assert!(text.contains("persistent"), "{text}");
 }
 
 #[test]
 fn an_op_is_made_once() {
-    let place = Place::with_coder();
+    let cli = TestCli::with_coder();
     let op = "01a1de8c-1d87-731f-acc4-996921d41571";
-    let first = place.json(&["reset", "coder", "--op", op]);
-    let second = place.json(&["reset", "coder", "--op", op]);
+    let first = cli.json(&["reset", "coder", "--op", op]);
+    let second = cli.json(&["reset", "coder", "--op", op]);
     assert_eq!(first["new"], second["new"]);
-    assert_eq!(place.json(&["show", "coder"])["generation"], 2);
+    assert_eq!(cli.json(&["show", "coder"])["generation"], 2);
 }
 
 /// The new conversation starts clean: whatever went wrong before it is not its own.
 #[test]
 fn a_failure_before_it_is_not_shown_and_not_waited_for() {
-    let place = Place::with_coder();
-    place.ok(&["set", "coder", "limits.max_iterations=1"]);
-    place.refused(5, &["send", "coder", "run `true`"]);
-    place.refused(5, &["wait", "coder"]);
-    let before = place.json(&["show", "coder"]);
+    let cli = TestCli::with_coder();
+    cli.ok(&["set", "coder", "limits.max_iterations=1"]);
+    cli.refused(5, &["send", "coder", "run `true`"]);
+    cli.refused(5, &["wait", "coder"]);
+    let before = cli.json(&["show", "coder"]);
     assert_eq!(before["last_turn"]["status"], "limited", "{before}");
-    place.ok(&["reset", "coder"]);
-    place.ok(&["wait", "coder"]);
-    let after = place.json(&["show", "coder"]);
+    cli.ok(&["reset", "coder"]);
+    cli.ok(&["wait", "coder"]);
+    let after = cli.json(&["show", "coder"]);
     for field in [
         "last_turn",
         "completed_at",
@@ -77,6 +77,6 @@ fn a_failure_before_it_is_not_shown_and_not_waited_for() {
         assert!(after[field].is_null(), "{field}: {after}");
     }
     assert_eq!(after["phase"], "idle");
-    let text = place.refused(3, &["continue", "coder"]);
+    let text = cli.refused(3, &["continue", "coder"]);
     assert!(text.contains("nothing to go on with"), "{text}");
 }

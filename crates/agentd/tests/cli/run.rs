@@ -1,15 +1,15 @@
 //! `agentd run`.
 
-use super::place::{Place, ended, signal};
+use super::test_cli::{TestCli, ended, signal};
 use rustix::process::Signal;
 use std::fs;
 
 #[test]
 fn on_an_empty_home_it_works_at_once() {
-    let place = Place::new();
-    fs::write(place.work().join("notes.txt"), "a\nb\n").unwrap();
+    let cli = TestCli::new();
+    fs::write(cli.work().join("notes.txt"), "a\nb\n").unwrap();
     let prompt = "list the files here and count the lines of the largest";
-    let ran = place.run(&["run", "--provider", "demo", prompt]);
+    let ran = cli.run(&["run", "--provider", "demo", prompt]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert!(ran.out.contains("notes.txt"), "{ran:#?}");
     // Said once, however it came.
@@ -19,8 +19,8 @@ fn on_an_empty_home_it_works_at_once() {
 
 #[test]
 fn the_result_is_one_object() {
-    let place = Place::new();
-    let result = place.json(&["run", "--provider", "demo", "run `echo hello`"]);
+    let cli = TestCli::new();
+    let result = cli.json(&["run", "--provider", "demo", "run `echo hello`"]);
     assert_eq!(result["status"], "completed");
     assert!(
         result["text"].as_str().unwrap().contains("hello"),
@@ -34,8 +34,8 @@ fn the_result_is_one_object() {
 
 #[test]
 fn a_long_reply_is_shown_whole() {
-    let place = Place::new();
-    let out = place.ok(&["run", "--provider", "demo", "count to 40"]);
+    let cli = TestCli::new();
+    let out = cli.ok(&["run", "--provider", "demo", "count to 40"]);
     let expected: Vec<String> = (1..=40).map(|n| n.to_string()).collect();
     let found: Vec<&str> = out
         .lines()
@@ -46,33 +46,33 @@ fn a_long_reply_is_shown_whole() {
 
 #[test]
 fn detached_it_prints_the_name() {
-    let place = Place::new();
-    let name = place.ok(&["run", "--provider", "demo", "--detach", "run `echo hello`"]);
-    place.ok(&["wait", name.trim()]);
-    assert_eq!(place.json(&["show", name.trim()])["mode"], "oneshot");
+    let cli = TestCli::new();
+    let name = cli.ok(&["run", "--provider", "demo", "--detach", "run `echo hello`"]);
+    cli.ok(&["wait", name.trim()]);
+    assert_eq!(cli.json(&["show", name.trim()])["mode"], "oneshot");
 }
 
 #[test]
 fn ctrl_c_interrupts_the_turn() {
-    let place = Place::new();
-    let child = place.start(&["run", "--provider", "demo", "run `sleep 100`"]);
-    let name = super::place::until("the agent", || {
-        let list = place.json(&["list"]);
+    let cli = TestCli::new();
+    let child = cli.start(&["run", "--provider", "demo", "run `sleep 100`"]);
+    let name = super::test_cli::until("the agent", || {
+        let list = cli.json(&["list"]);
         list["agents"][0]["name"].as_str().map(str::to_owned)
     });
-    place.until_tool(&name);
+    cli.until_tool(&name);
     signal(child.id(), Signal::INT);
     let ran = ended(child);
     assert_eq!(ran.code, Some(130), "{ran:#?}");
     assert!(ran.err.contains("the turn was interrupted"), "{ran:#?}");
-    let agent = place.json(&["show", &name]);
+    let agent = cli.json(&["show", &name]);
     assert_eq!(agent["last_turn"]["status"], "interrupted", "{agent}");
 }
 
 #[test]
 fn a_missing_key_is_waited_for() {
-    let place = Place::new();
-    let text = place.refused(
+    let cli = TestCli::new();
+    let text = cli.refused(
         6,
         &["run", "--provider", "anthropic", "--model", "x", "hello"],
     );
@@ -82,12 +82,12 @@ fn a_missing_key_is_waited_for() {
 
 #[test]
 fn without_a_provider_it_says_what_to_choose() {
-    let place = Place::new();
-    let text = place.refused(2, &["run", "hello"]);
+    let cli = TestCli::new();
+    let text = cli.refused(2, &["run", "hello"]);
     assert!(text.contains("--provider demo"), "{text}");
-    let text = place.refused(2, &["run", "--provider", "demo", "  "]);
+    let text = cli.refused(2, &["run", "--provider", "demo", "  "]);
     assert!(text.contains("the prompt is empty"), "{text}");
-    let text = place.refused(
+    let text = cli.refused(
         2,
         &["run", "--provider", "demo", "--cwd", "/nowhere", "hello"],
     );

@@ -1,12 +1,12 @@
 //! `agentd show`.
 
-use super::place::Place;
+use super::test_cli::TestCli;
 
 #[test]
 fn the_words_that_scripts_rely_on() {
-    let place = Place::with_coder();
-    place.ok(&["send", "coder", "run `echo hello`"]);
-    let agent = place.json(&["show", "coder"]);
+    let cli = TestCli::with_coder();
+    cli.ok(&["send", "coder", "run `echo hello`"]);
+    let agent = cli.json(&["show", "coder"]);
     for key in [
         "id",
         "name",
@@ -25,14 +25,14 @@ fn the_words_that_scripts_rely_on() {
         assert!(agent.get(key).is_some(), "{key}: {agent}");
     }
     assert_eq!(agent["conversation"]["turns"], 1);
-    let out = place.ok(&["show", "coder"]);
+    let out = cli.ok(&["show", "coder"]);
     assert!(out.contains("phase         idle\n"), "{out}");
 }
 
 #[test]
 fn the_spec_is_a_file_that_apply_takes() {
-    let place = Place::with_coder();
-    let file = place.work().join("coder.md");
-    std::fs::write(&file, place.ok(&["show", "coder", "--spec"])).unwrap();
-    assert_eq!(place.ok(&["apply", "-f", "coder.md"]), "coder: unchanged\n");
+    let cli = TestCli::with_coder();
+    let file = cli.work().join("coder.md");
+    std::fs::write(&file, cli.ok(&["show", "coder", "--spec"])).unwrap();
+    assert_eq!(cli.ok(&["apply", "-f", "coder.md"]), "coder: unchanged\n");
 }

@@ -1,30 +1,30 @@
 //! `agentd tasks`.
 
-use super::place::{Place, ended, until};
+use super::test_cli::{TestCli, ended, until};
 use agentd_testkit::model::{FakeModel, Format};
 
 #[test]
 fn none_is_said() {
-    let place = Place::with_coder();
+    let cli = TestCli::with_coder();
     assert_eq!(
-        place.ok(&["tasks", "coder"]),
+        cli.ok(&["tasks", "coder"]),
         "coder has no background tasks\n"
     );
-    assert_eq!(place.ok(&["tasks"]), "no background tasks\n");
+    assert_eq!(cli.ok(&["tasks"]), "no background tasks\n");
     assert_eq!(
-        place.ok(&["tasks", "stop", "coder"]),
+        cli.ok(&["tasks", "stop", "coder"]),
         "coder has no background tasks\n"
     );
     assert_eq!(
-        place.json(&["tasks", "coder"])["tasks"],
+        cli.json(&["tasks", "coder"])["tasks"],
         serde_json::json!([])
     );
 }
 
 /// An agent that has left a command running, which writes `begun` and goes on; the command's task.
-fn with_task(place: &Place, model: &FakeModel) -> String {
+fn with_task(cli: &TestCli, model: &FakeModel) -> String {
     let told = |args: &[&str]| {
-        let mut command = place.command(args);
+        let mut command = cli.command(args);
         command
             .env("ANTHROPIC_API_KEY", "sk-of-this-test")
             .env("ANTHROPIC_BASE_URL", model.base_url(Format::Anthropic));
@@ -39,21 +39,21 @@ fn with_task(place: &Place, model: &FakeModel) -> String {
         "coder",
         &format!("do: call shell {arguments} ;; say left"),
     ]);
-    let tasks = place.json(&["tasks", "coder"]);
+    let tasks = cli.json(&["tasks", "coder"]);
     tasks["tasks"][0]["id"].as_str().unwrap().to_owned()
 }
 
 #[test]
 fn one_is_listed_followed_and_stopped() {
-    let place = Place::new();
+    let cli = TestCli::new();
     let model = FakeModel::start().unwrap();
-    let task = with_task(&place, &model);
+    let task = with_task(&cli, &model);
     let output = until("its output", || {
-        let out = place.ok(&["logs", "coder", "--task", &task]);
+        let out = cli.ok(&["logs", "coder", "--task", &task]);
         (!out.is_empty()).then_some(out)
     });
     assert_eq!(output, "begun\n");
-    let listed = place.ok(&["tasks"]);
+    let listed = cli.ok(&["tasks"]);
     for words in [
         "TASK",
         "AGENT",
@@ -69,27 +69,27 @@ fn one_is_listed_followed_and_stopped() {
     ] {
         assert!(listed.contains(words), "{words}: {listed}");
     }
-    let follower = place.start(&["logs", "coder", "--task", &task, "-f"]);
-    let stopped = place.ok(&["tasks", "stop", &task]);
+    let follower = cli.start(&["logs", "coder", "--task", &task, "-f"]);
+    let stopped = cli.ok(&["tasks", "stop", &task]);
     assert!(
         stopped.contains(&task) && stopped.contains("coder"),
         "{stopped}"
     );
     assert_eq!(ended(follower).out, "begun\n");
-    let unknown = place.refused(7, &["tasks", "stop", &task]);
+    let unknown = cli.refused(7, &["tasks", "stop", &task]);
     assert!(unknown.contains("agentd tasks"), "{unknown}");
 }
 
 #[test]
 fn rm_says_which_it_ended() {
-    let place = Place::new();
+    let cli = TestCli::new();
     let model = FakeModel::start().unwrap();
-    let task = with_task(&place, &model);
-    let said = place.ok(&["stop", "coder"]);
+    let task = with_task(&cli, &model);
+    let said = cli.ok(&["stop", "coder"]);
     assert!(
         said.contains(&format!("goes on in the background: {task}")),
         "{said}"
     );
-    let said = place.ok(&["rm", "coder"]);
+    let said = cli.ok(&["rm", "coder"]);
     assert!(said.contains(&format!("ended with it: {task}")), "{said}");
 }

@@ -1,6 +1,6 @@
 //! The daemon goes, and comes again: nothing that runs is interrupted.
 
-use crate::house::{House, kill, until};
+use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_client::api::{EventQuery, Item, Status};
 use agentd_core::event::{Event, Kind};
 use rustix::process::Signal;
@@ -27,45 +27,45 @@ fn work(n: usize) -> String {
 
 fn daemon_dies(signal: Signal) {
     const AGENTS: usize = 20;
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let names: Vec<String> = (0..AGENTS).map(|n| format!("agent-{n}")).collect();
     let mut sent = Vec::new();
     for (n, name) in names.iter().enumerate() {
-        house.create(name);
-        sent.push(house.send(name, &work(n)));
+        daemon.create(name);
+        sent.push(daemon.send(name, &work(n)));
     }
     // In the middle: all have asked the model, and those with tools have started them.
     for name in &names {
-        house.until_kind(name, Kind::RequestSent);
+        daemon.until_kind(name, Kind::RequestSent);
     }
     until("the tools", || {
-        (house.effects().len() >= AGENTS * 2 / 3 - 1).then_some(())
+        (daemon.effects().len() >= AGENTS * 2 / 3 - 1).then_some(())
     });
     let before: BTreeMap<&String, _> = names
         .iter()
-        .map(|name| (name, house.show(name).process))
+        .map(|name| (name, daemon.show(name).process))
         .collect();
     assert!(
         before.values().all(|process| process.pid.is_some()),
         "{before:#?}"
     );
 
-    house.signal_daemon(signal);
+    daemon.signal_daemon(signal);
     if signal == Signal::TERM {
-        house.replace_program();
+        daemon.replace_program();
     }
-    house.start_daemon();
+    daemon.start_daemon();
 
     for (name, sent) in names.iter().zip(&sent) {
-        let answer = house.answer(name, sent.prompt);
+        let answer = daemon.answer(name, sent.prompt);
         assert_eq!(answer.status, Status::Completed, "{name}: {answer:#?}");
         // A turn that was over before may be told of sooner than its process has come.
         let after = until("its process", || {
-            let process = house.show(name).process;
+            let process = daemon.show(name).process;
             process.pid.is_some().then_some(process)
         });
         assert_eq!(after.pid, before[name].pid, "{name} was restarted");
-        let events = house.events(name);
+        let events = daemon.events(name);
         let seqs: Vec<u64> = events.iter().map(|event| event.seq.0).collect();
         assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{name}");
         let of = |kind: Kind| events.iter().filter(|event| event.kind() == kind).count();
@@ -76,12 +76,12 @@ fn daemon_dies(signal: Signal) {
             "{name}"
         );
     }
-    let mut effects = house.effects();
+    let mut effects = daemon.effects();
     effects.sort();
     effects.dedup();
-    assert_eq!(effects.len(), house.effects().len(), "a tool ran twice");
-    house.requests();
-    house.verify();
+    assert_eq!(effects.len(), daemon.effects().len(), "a tool ran twice");
+    daemon.requests();
+    daemon.verify();
 }
 
 /// pitchfork#633, #887: orphans after a crash; here they are adopted, by who they are.
@@ -97,19 +97,19 @@ fn twenty_turns_outlive_a_daemon_that_is_replaced() {
 
 #[test]
 fn a_reader_that_comes_back_sees_each_event_once() {
-    let house = House::new();
-    house.create("coder");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
     let words = "word ".repeat(40);
-    let sent = house.send("coder", &format!("do: slowly 25 {words}"));
+    let sent = daemon.send("coder", &format!("do: slowly 25 {words}"));
     let mut seen: Vec<Event> = Vec::new();
     let mut deltas = 0;
     let read = |seen: &mut Vec<Event>, deltas: &mut usize, until_delta: bool| {
-        house.block(async {
+        daemon.block(async {
             let query = EventQuery {
                 after: seen.last().map_or(0, |event| event.seq.0),
                 ..EventQuery::default()
             };
-            let mut events = house.client().follow("coder", &query).await.unwrap();
+            let mut events = daemon.client().follow("coder", &query).await.unwrap();
             while let Some(Ok(item)) = events.next().await {
                 match item {
                     Item::Event(event) => {
@@ -131,11 +131,11 @@ fn a_reader_that_comes_back_sees_each_event_once() {
         });
     };
     read(&mut seen, &mut deltas, true);
-    house.kill_daemon();
-    house.start_daemon();
+    daemon.kill_daemon();
+    daemon.start_daemon();
     read(&mut seen, &mut deltas, false);
-    house.answer("coder", sent.prompt);
-    let all = house.events("coder");
+    daemon.answer("coder", sent.prompt);
+    let all = daemon.events("coder");
     let all: Vec<&Event> = all.iter().take(seen.len()).collect();
     assert_eq!(seen.iter().collect::<Vec<_>>(), all);
     assert!(deltas > 3, "what streams is seen as it comes");
@@ -145,65 +145,70 @@ fn a_reader_that_comes_back_sees_each_event_once() {
 /// claude-code#79569, #79789: a restart killed agents silently, or brought stopped ones back.
 #[test]
 fn stopping_the_daemon_stops_runtimes_and_keeps_what_is_wanted() {
-    let house = House::empty();
-    house.daemon_has_keys();
-    house.start_daemon();
+    let daemon = TestDaemon::empty();
+    daemon.daemon_has_keys();
+    daemon.start_daemon();
     for name in ["works", "stopped"] {
-        house.create(name);
+        daemon.create(name);
     }
-    house.completed("stopped", "do: say hello");
+    daemon.completed("stopped", "do: say hello");
     let stop = agentd_client::api::Stop::default();
-    house.block(house.client().stop("stopped", &stop)).unwrap();
+    daemon
+        .block(daemon.client().stop("stopped", &stop))
+        .unwrap();
     let call = serde_json::json!({ "command": "echo once >> effects; sleep 1" });
-    let sent = house.send("works", &format!("do: call shell {call} ;; say done"));
-    house.until_kind("works", Kind::ToolStarted);
-    let pid = until("a process", || house.pid("works"));
-    house.block(house.client().stop_daemon()).unwrap();
+    let sent = daemon.send("works", &format!("do: call shell {call} ;; say done"));
+    daemon.until_kind("works", Kind::ToolStarted);
+    let pid = until("a process", || daemon.pid("works"));
+    daemon.block(daemon.client().stop_daemon()).unwrap();
     until("the daemon's end", || {
-        house.block(house.client().daemon()).is_err().then_some(())
+        daemon
+            .block(daemon.client().daemon())
+            .is_err()
+            .then_some(())
     });
     until("the runtime's end", || {
-        crate::house::reap(pid);
+        crate::test_daemon::reap(pid);
         (!std::path::Path::new(&format!("/proc/{pid}")).exists()).then_some(())
     });
-    house.start_daemon();
-    let answer = house.answer("works", sent.prompt);
+    daemon.start_daemon();
+    let answer = daemon.answer("works", sent.prompt);
     assert_eq!(
         (answer.status, answer.text.as_str()),
         (Status::Completed, "done")
     );
-    assert_eq!(house.effects(), ["once"]);
-    let stopped = house.show("stopped");
+    assert_eq!(daemon.effects(), ["once"]);
+    let stopped = daemon.show("stopped");
     assert_eq!((stopped.process.pid, stopped.stopped), (None, true));
-    house.verify();
+    daemon.verify();
 }
 
 /// Nobody signals whoever has a pid that was a runtime's once.
 #[test]
 fn a_stranger_with_a_runtimes_pid_is_left_alone() {
-    let house = House::new();
-    let agent = house.create("coder");
-    house.completed("coder", "do: say hello");
-    house.kill_daemon();
-    let seat = house.home().join(format!("run/agents/{}.lock", agent.id));
-    let before: serde_json::Value = serde_json::from_slice(&std::fs::read(&seat).unwrap()).unwrap();
+    let daemon = TestDaemon::new();
+    let agent = daemon.create("coder");
+    daemon.completed("coder", "do: say hello");
+    daemon.kill_daemon();
+    let lock = daemon.home().join(format!("run/agents/{}.lock", agent.id));
+    let before: serde_json::Value = serde_json::from_slice(&std::fs::read(&lock).unwrap()).unwrap();
     let pid = u32::try_from(before["pid"].as_u64().unwrap()).unwrap();
     kill(pid, Signal::KILL);
     until("its end", || {
-        crate::house::reap(pid);
+        crate::test_daemon::reap(pid);
         (!std::path::Path::new(&format!("/proc/{pid}")).exists()).then_some(())
     });
-    // The seat names somebody who lives, and does not hold it.
+    // The lock names somebody who lives, and does not hold it.
     let mut stranger = std::process::Command::new("sleep")
         .arg("60")
         .spawn()
         .unwrap();
     let identity = agentd_process::Identity::of(stranger.id()).unwrap();
-    std::fs::write(&seat, serde_json::to_vec(&identity).unwrap()).unwrap();
-    house.start_daemon();
-    house.completed("coder", "do: say again");
+    std::fs::write(&lock, serde_json::to_vec(&identity).unwrap()).unwrap();
+    daemon.start_daemon();
+    daemon.completed("coder", "do: say again");
     let stop = agentd_client::api::Stop::default();
-    house.block(house.client().stop("coder", &stop)).unwrap();
+    daemon.block(daemon.client().stop("coder", &stop)).unwrap();
     assert!(stranger.try_wait().unwrap().is_none(), "it was signalled");
     stranger.kill().unwrap();
     stranger.wait().unwrap();

@@ -1,6 +1,6 @@
 //! Who may ask the daemon for what: the user for everything, what an agent started for next to nothing.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_core::link::{Down, Hello, Refusal, Secret, Up, VERSION};
 use agentd_core::state::Phase;
 use std::fs;
@@ -10,11 +10,11 @@ use std::os::unix::net::UnixStream;
 const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
 
 /// Runs a command as a tool of `coder`; its exit codes, as it wrote them to the file `codes`.
-fn codes(house: &House, command: &str) -> Vec<String> {
-    let file = house.work().join("codes");
+fn codes(daemon: &TestDaemon, command: &str) -> Vec<String> {
+    let file = daemon.work().join("codes");
     let _none_before = fs::remove_file(&file);
     let call = serde_json::json!({ "command": command });
-    house.completed("coder", &format!("do: call shell {call} ;; say done"));
+    daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
     let codes = fs::read_to_string(&file).unwrap_or_default();
     codes.lines().map(str::to_owned).collect()
 }
@@ -28,10 +28,10 @@ fn each(args: &[&str]) -> String {
 
 #[test]
 fn a_tool_sees_its_own_agent_and_nothing_else() {
-    let house = House::new();
-    house.create("coder");
-    house.create("other");
-    let sent = house.completed("other", "do: say the canary sings");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.create("other");
+    let sent = daemon.completed("other", "do: say the canary sings");
     let looks = each(&[
         "show coder --json",
         "conversations coder --json",
@@ -43,21 +43,21 @@ fn a_tool_sees_its_own_agent_and_nothing_else() {
         &format!("wait other {}", sent.prompt),
         "show nobody",
     ]);
-    let codes = codes(&house, &looks);
+    let codes = codes(&daemon, &looks);
     assert_eq!(codes, ["0", "0", "3", "3", "3", "3", "3", "3", "3"]);
-    let said = fs::read_to_string(house.work().join("said")).unwrap();
+    let said = fs::read_to_string(daemon.work().join("said")).unwrap();
     assert!(!said.contains("canary"), "{said}");
-    assert!(!house.work().join("stolen").exists());
+    assert!(!daemon.work().join("stolen").exists());
 }
 
 #[test]
 fn a_tool_changes_nothing() {
-    let house = House::new();
-    house.create("coder");
-    house.create("other");
-    let exported = house.work().join("other.agentd");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.create("other");
+    let exported = daemon.work().join("other.agentd");
     let exported = exported.display().to_string();
-    let out = house.cli(&["export", "other", &exported]);
+    let out = daemon.cli(&["export", "other", &exported]);
     assert!(out.status.success(), "{out:?}");
     let changes = [
         "create mine --provider demo",
@@ -82,29 +82,29 @@ fn a_tool_changes_nothing() {
         "trust",
         "daemon stop",
     ];
-    let codes = codes(&house, &each(&changes));
+    let codes = codes(&daemon, &each(&changes));
     for (change, code) in changes.iter().zip(&codes) {
         assert_eq!(code, "3", "{change}");
     }
     assert_eq!(codes.len(), changes.len());
-    let list = house.cli(&["list", "--json"]);
+    let list = daemon.cli(&["list", "--json"]);
     let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
     let names: Vec<_> = list["agents"].as_array().unwrap().iter().collect();
     assert_eq!(names.len(), 2, "{list:#}");
-    assert_eq!(house.show("other").phase, Phase::Idle);
+    assert_eq!(daemon.show("other").phase, Phase::Idle);
 }
 
 /// What a process says about itself in its arguments makes nobody trust it.
 #[test]
 fn forged_arguments_and_records_gain_nothing() {
-    let house = House::new();
-    house.create("coder");
-    house.create("other");
-    let forged = house
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.create("other");
+    let forged = daemon
         .home()
         .join("hooks/00000000-0000-0000-0000-000000000001");
     let forged = forged.display();
-    let id = house.show("other").id;
+    let id = daemon.show("other").id;
     // It has the directory, the owner and the record of a hook of `other`, with its own pid in it.
     let command = format!(
         "mkdir -p {forged}; printf {id} > {forged}/owner; \
@@ -113,49 +113,49 @@ fn forged_arguments_and_records_gain_nothing() {
          {AGENTD} reset coder >> said 2>&1; echo $? >> codes; \
          {AGENTD} show other >> said 2>&1; echo $? >> codes' --agentd-shim {forged}; true"
     );
-    assert_eq!(codes(&house, &command), ["3", "3"]);
+    assert_eq!(codes(&daemon, &command), ["3", "3"]);
     // And whoever pretends to be one without a record is in doubt, though it was started by the user.
     let out = std::process::Command::new("bash")
         .args(["-c", &format!("{AGENTD} reset other; exit $?")])
         .args(["--agentd-shim", "/nowhere"])
-        .env("AGENTD_HOME", house.home())
+        .env("AGENTD_HOME", daemon.home())
         .output()
         .unwrap();
     assert_eq!(out.status.code(), Some(3), "{out:?}");
-    assert_eq!(house.show("other").generation, 1);
+    assert_eq!(daemon.show("other").generation, 1);
 }
 
 /// An orphan of a shim that was killed comes to the daemon, and is not taken for the user.
 #[test]
 fn killing_its_shim_makes_no_tool_a_user() {
-    let house = House::new();
-    house.create("coder");
-    house.create("other");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.create("other");
     let orphan = format!(
         "until [ $(cut -d\" \" -f4 /proc/self/stat) -ne $1 ] && [ $(cut -d\" \" -f4 /proc/$$/stat) -ne $1 ]; \
          do sleep 0.02; done; {AGENTD} reset other; echo $? > {}/orphan",
-        house.work().display()
+        daemon.work().display()
     );
-    fs::write(house.work().join("orphan.sh"), orphan).unwrap();
+    fs::write(daemon.work().join("orphan.sh"), orphan).unwrap();
     let command = "setsid sh orphan.sh $PPID & sleep 0.1; kill -9 $PPID; sleep 5";
     let call = serde_json::json!({ "command": command });
-    house.send("coder", &format!("do: call shell {call} ;; say done"));
+    daemon.send("coder", &format!("do: call shell {call} ;; say done"));
     // It is ended with what else the shim left, or it asks first and is refused.
     until("the end of the call", || {
-        (house.show("coder").phase == Phase::Idle).then_some(())
+        (daemon.show("coder").phase == Phase::Idle).then_some(())
     });
-    if let Ok(code) = fs::read_to_string(house.work().join("orphan")) {
+    if let Ok(code) = fs::read_to_string(daemon.work().join("orphan")) {
         assert_ne!(code.trim(), "0");
     }
-    assert_eq!(house.show("other").generation, 1);
+    assert_eq!(daemon.show("other").generation, 1);
 }
 
 /// A tool that speaks the link's language and knows the agent's id is given neither the agent nor its keys.
 #[test]
 fn the_link_needs_the_secret_of_the_process_that_was_started() {
-    let house = House::new();
-    let id = house.create("coder").id;
-    house.completed("coder", "do: say hello");
+    let daemon = TestDaemon::new();
+    let id = daemon.create("coder").id;
+    daemon.completed("coder", "do: say hello");
     for secret in ["", "0000", &"0".repeat(64)] {
         let hello = Up::Hello(Hello {
             v: VERSION,
@@ -166,7 +166,7 @@ fn the_link_needs_the_secret_of_the_process_that_was_started() {
             env: Default::default(),
             stored: Default::default(),
         });
-        let mut link = UnixStream::connect(house.home().join("run/link.sock")).unwrap();
+        let mut link = UnixStream::connect(daemon.home().join("run/link.sock")).unwrap();
         let mut frame = serde_json::to_vec(&hello).unwrap();
         frame.push(0);
         link.write_all(&frame).unwrap();
@@ -177,8 +177,8 @@ fn the_link_needs_the_secret_of_the_process_that_was_started() {
         assert_eq!(Down::read(&said).unwrap(), Down::Refused { why });
     }
     // What is on disk is no secret, and what is shown is none either.
-    let shown = house.cli(&["show", "coder", "--json"]);
+    let shown = daemon.cli(&["show", "coder", "--json"]);
     let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(shown["process"].get("runtime"), None);
-    house.completed("coder", "do: say again");
+    daemon.completed("coder", "do: say again");
 }

@@ -3,8 +3,8 @@
 
 mod serve;
 
-use crate::house::{House, until};
 use crate::sandbox::{run, tool};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_core::event::Kind;
 use agentd_core::spec::{AgentSpec, Network, Sandbox};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use std::process::Command;
 
 /// A daemon for an agent that works in the sandbox with these programs. None, and a line that says why, where this
 /// machine cannot do it.
-fn empty(programs: &[&str]) -> Option<House> {
+fn empty(programs: &[&str]) -> Option<TestDaemon> {
     if let Err(missing) = agentd_sandbox::support().namespaces {
         println!("skipped: {missing}");
         return None;
@@ -31,41 +31,41 @@ fn empty(programs: &[&str]) -> Option<House> {
             return None;
         }
     }
-    let house = House::new();
+    let daemon = TestDaemon::new();
     // Tool chains and caches are where the user of this machine has them.
     for name in ["HOME", "RUSTUP_HOME"] {
         if let Ok(value) = std::env::var(name) {
-            house.caller_env(name, &value);
+            daemon.caller_env(name, &value);
         }
     }
-    Some(house)
+    Some(daemon)
 }
 
-fn daily(programs: &[&str], change: impl FnOnce(&mut AgentSpec)) -> Option<House> {
-    let house = empty(programs)?;
-    create(&house, change);
-    Some(house)
+fn daily(programs: &[&str], change: impl FnOnce(&mut AgentSpec)) -> Option<TestDaemon> {
+    let daemon = empty(programs)?;
+    create(&daemon, change);
+    Some(daemon)
 }
 
-fn create(house: &House, change: impl FnOnce(&mut AgentSpec)) {
-    let mut spec = house.spec();
+fn create(daemon: &TestDaemon, change: impl FnOnce(&mut AgentSpec)) {
+    let mut spec = daemon.spec();
     spec.sandbox = Some(Sandbox::WorkspaceWrite);
     change(&mut spec);
-    house.create_with("coder", spec);
+    daemon.create_with("coder", spec);
 }
 
 /// Runs a script, of which every line must succeed.
 #[track_caller]
-fn ok(house: &House, script: &str) -> String {
-    let said = run(house, &format!("set -e\n{script}"));
+fn ok(daemon: &TestDaemon, script: &str) -> String {
+    let said = run(daemon, &format!("set -e\n{script}"));
     assert!(!said.contains("exit code"), "{script}\n{said}");
     said
 }
 
 /// Leaves a command running in the background; the id of its task.
-fn background(house: &House, command: &str) -> String {
+fn background(daemon: &TestDaemon, command: &str) -> String {
     let call = json!({ "command": command, "run_in_background": true });
-    let said = tool(house, "shell", &call);
+    let said = tool(daemon, "shell", &call);
     let id = said.strip_prefix("Started task ").unwrap();
     id.split_whitespace().next().unwrap().to_owned()
 }
@@ -117,48 +117,54 @@ const GIT: &str = "git switch -c feature
 
 #[test]
 fn git_commits_branches_stashes_rebases_and_merges() {
-    let Some(house) = empty(&["git"]) else { return };
-    repository(&house.work());
-    create(&house, |_| {});
-    let said = ok(&house, GIT);
+    let Some(daemon) = empty(&["git"]) else {
+        return;
+    };
+    repository(&daemon.work());
+    create(&daemon, |_| {});
+    let said = ok(&daemon, GIT);
     for message in ["one", "two", "other"] {
         assert!(said.contains(message), "{said}");
     }
     let said = ok(
-        &house,
+        &daemon,
         "git worktree add tree -b in-tree\ncd tree; echo x > x; git add x; git commit -m three\n\
          git log -1 --format=%s; cd ..; git worktree remove tree; git worktree list",
     );
     assert!(said.contains("\nthree\n"), "{said}");
-    outside(&house.work(), "git", &["fsck"]);
+    outside(&daemon.work(), "git", &["fsck"]);
 }
 
 #[test]
 fn git_works_in_a_linked_work_tree() {
-    let Some(house) = empty(&["git"]) else { return };
-    let main = house.root().join("main");
+    let Some(daemon) = empty(&["git"]) else {
+        return;
+    };
+    let main = daemon.root().join("main");
     fs::create_dir(&main).unwrap();
     repository(&main);
-    let linked = house.root().join("linked");
+    let linked = daemon.root().join("linked");
     let path = linked.display().to_string();
     outside(
         &main,
         "git",
         &["worktree", "add", "-q", &path, "-b", "linked"],
     );
-    create(&house, |spec| spec.cwd = Some(path.clone()));
-    assert!(ok(&house, GIT).contains("two"));
+    create(&daemon, |spec| spec.cwd = Some(path.clone()));
+    assert!(ok(&daemon, GIT).contains("two"));
     outside(&main, "git", &["fsck"]);
 }
 
 /// A change of the repository's configuration could make the user's own git run something.
 #[test]
 fn git_config_is_refused_with_a_reason() {
-    let Some(house) = empty(&["git"]) else { return };
-    repository(&house.work());
-    create(&house, |_| {});
-    let said = run(&house, "git config user.name b");
-    let config = house.work().join(".git/config");
+    let Some(daemon) = empty(&["git"]) else {
+        return;
+    };
+    repository(&daemon.work());
+    create(&daemon, |_| {});
+    let said = run(&daemon, "git config user.name b");
+    let config = daemon.work().join(".git/config");
     let denied = format!("Denied: {} (read-only).", config.display());
     assert!(said.contains(&denied), "{said}");
     assert!(said.contains("the user can change them"), "{said}");
@@ -166,7 +172,7 @@ fn git_config_is_refused_with_a_reason() {
 
 #[test]
 fn make_and_a_compiler_build_and_run() {
-    let Some(house) = daily(&["make", "cc"], |_| {}) else {
+    let Some(daemon) = daily(&["make", "cc"], |_| {}) else {
         return;
     };
     let makefile =
@@ -175,11 +181,11 @@ fn make_and_a_compiler_build_and_run() {
         "#include <stdio.h>\nconst char *part(void);\nint main(void) { puts(part()); return 0; }\n";
     let part = "const char *part(void) { return \"compiled\"; }\n";
     write(
-        &house.work(),
+        &daemon.work(),
         &[("Makefile", makefile), ("hello.c", main), ("part.c", part)],
     );
-    assert!(ok(&house, "make -j2").contains("compiled"));
-    assert!(ok(&house, "touch part.c && make").contains("compiled"));
+    assert!(ok(&daemon, "make -j2").contains("compiled"));
+    assert!(ok(&daemon, "touch part.c && make").contains("compiled"));
 }
 
 const CRATE: &str = "agentd-daily-part";
@@ -235,10 +241,10 @@ fn has_named(dir: &Path, part: &str, depth: usize) -> bool {
 
 #[test]
 fn cargo_builds_and_tests_with_a_crate_from_a_registry_and_without_a_network() {
-    let Some(house) = daily(&["cargo", "cc", "tar"], |_| {}) else {
+    let Some(daemon) = daily(&["cargo", "cc", "tar"], |_| {}) else {
         return;
     };
-    let registry = crates(&house.root());
+    let registry = crates(&daemon.root());
     let config = format!(
         "[registries.loop]\nindex = \"sparse+{}/index/\"\n",
         registry.url()
@@ -250,25 +256,28 @@ fn cargo_builds_and_tests_with_a_crate_from_a_registry_and_without_a_network() {
     let main = "fn main() { println!(\"built {}\", agentd_daily_part::part() + 1); }\n\n\
                 #[test]\nfn counts() { assert_eq!(agentd_daily_part::part(), 41); }\n";
     write(
-        &house.work(),
+        &daemon.work(),
         &[
             (".cargo/config.toml", &config),
             ("Cargo.toml", &manifest),
             ("src/main.rs", main),
         ],
     );
-    assert!(ok(&house, "cargo run").contains("built 42"));
-    assert!(ok(&house, "cargo test").contains("test counts ... ok"));
+    assert!(ok(&daemon, "cargo run").contains("built 42"));
+    assert!(ok(&daemon, "cargo test").contains("test counts ... ok"));
     // The next call has the cache of the one before it.
-    assert!(ok(&house, "rm -rf target Cargo.lock && cargo run").contains("built 42"));
+    assert!(ok(&daemon, "rm -rf target Cargo.lock && cargo run").contains("built 42"));
     assert_eq!(registry.count("download"), 1);
     let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
     assert!(!has_named(&home.join(".cargo/registry"), CRATE, 3));
-    let set = house.cli(&["set", "coder", "network=off"]);
+    let set = daemon.cli(&["set", "coder", "network=off"]);
     assert!(set.status.success(), "{set:?}");
-    let said = ok(&house, "rm -rf target && cargo run --offline");
+    let said = ok(&daemon, "rm -rf target && cargo run --offline");
     assert!(said.contains("built 42"), "{said}");
-    let said = run(&house, "rm -f Cargo.lock && CARGO_NET_RETRY=0 cargo update");
+    let said = run(
+        &daemon,
+        "rm -f Cargo.lock && CARGO_NET_RETRY=0 cargo update",
+    );
     assert!(said.contains("Denied: the network (off)."), "{said}");
     assert_eq!(registry.count("download"), 1);
 }
@@ -277,11 +286,11 @@ const PACKAGE: &str = "agentd-daily-part";
 
 #[test]
 fn npm_installs_from_a_registry_and_node_uses_it() {
-    let Some(house) = daily(&["npm", "node", "tar"], |_| {}) else {
+    let Some(daemon) = daily(&["npm", "node", "tar"], |_| {}) else {
         return;
     };
     let manifest = json!({ "name": PACKAGE, "version": "1.2.3", "main": "part.js" });
-    let made = house.root().join("package-made");
+    let made = daemon.root().join("package-made");
     write(
         &made,
         &[
@@ -307,16 +316,16 @@ fn npm_installs_from_a_registry_and_node_uses_it() {
     let package = json!({ "name": "daily", "version": "1.0.0", "private": true, "scripts": {
         "start": format!("node -e \"console.log('ran', require('{PACKAGE}').part() + 1)\""),
     }});
-    write(&house.work(), &[("package.json", &package.to_string())]);
+    write(&daemon.work(), &[("package.json", &package.to_string())]);
     let install = format!(
         "npm install --no-audit --no-fund --registry {} {PACKAGE}",
         registry.url()
     );
-    ok(&house, &install);
-    assert!(ok(&house, "npm start").contains("ran 42"));
+    ok(&daemon, &install);
+    assert!(ok(&daemon, "npm start").contains("ran 42"));
     // From the agent's own cache.
     let again = format!("rm -rf node_modules && {install} --prefer-offline && npm start");
-    assert!(ok(&house, &again).contains("ran 42"));
+    assert!(ok(&daemon, &again).contains("ran 42"));
     assert_eq!(registry.count("part.tgz"), 1);
 }
 
@@ -332,7 +341,7 @@ with zipfile.ZipFile('agentd_daily_part-1.2.3-py3-none-any.whl', 'w') as wheel:
 
 #[test]
 fn pip_installs_from_an_index_into_a_virtual_environment() {
-    let Some(house) = daily(&["python3"], |_| {}) else {
+    let Some(daemon) = daily(&["python3"], |_| {}) else {
         return;
     };
     let mut python = Command::new("python3");
@@ -342,8 +351,8 @@ fn pip_installs_from_an_index_into_a_virtual_environment() {
         return;
     }
     let name = "agentd_daily_part-1.2.3-py3-none-any.whl";
-    outside(&house.root(), "python3", &["-c", WHEEL]);
-    let wheel = fs::read(house.root().join(name)).unwrap();
+    outside(&daemon.root(), "python3", &["-c", WHEEL]);
+    let wheel = fs::read(daemon.root().join(name)).unwrap();
     let registry = Registry::start(|url| {
         let page = format!("<!DOCTYPE html><a href=\"{url}/files/{name}\">{name}</a>");
         Files::from([
@@ -351,20 +360,20 @@ fn pip_installs_from_an_index_into_a_virtual_environment() {
             (format!("/files/{name}"), wheel),
         ])
     });
-    ok(&house, "python3 -m venv .venv");
+    ok(&daemon, "python3 -m venv .venv");
     let install = format!(
         ".venv/bin/pip install --disable-pip-version-check --retries 0 --index-url {}/simple {PACKAGE}",
         registry.url()
     );
-    let said = ok(&house, &install);
+    let said = ok(&daemon, &install);
     assert!(!said.contains("WARNING"), "{said}");
     let used = ".venv/bin/python -c 'import agentd_daily_part as d; print(\"ran\", d.part() + 1)'";
-    assert!(ok(&house, used).contains("ran 42"));
+    assert!(ok(&daemon, used).contains("ran 42"));
 }
 
 #[test]
 fn python_and_node_keep_files_in_the_work_tree_in_tmp_and_in_the_home() {
-    let Some(house) = daily(&["python3", "node"], |_| {}) else {
+    let Some(daemon) = daily(&["python3", "node"], |_| {}) else {
         return;
     };
     let places = ["out/mine", "/tmp/agentd-daily/mine", "~/.agentd-daily/mine"];
@@ -373,11 +382,11 @@ fn python_and_node_keep_files_in_the_work_tree_in_tmp_and_in_the_home() {
     let node = "const fs = require('fs');\nfor (const place of process.argv.slice(2)) {\n  \
                 const path = place.replace('~', require('os').homedir());\n  \
                 fs.appendFileSync(path, 'node');\n}\n";
-    write(&house.work(), &[("w.py", python), ("w.js", node)]);
+    write(&daemon.work(), &[("w.py", python), ("w.js", node)]);
     let all = places.map(|place| format!("'{place}'")).join(" ");
-    ok(&house, &format!("python3 w.py {all}"));
-    ok(&house, &format!("node w.js {all}"));
-    let said = ok(&house, &format!("cat {}", places.join(" ")));
+    ok(&daemon, &format!("python3 w.py {all}"));
+    ok(&daemon, &format!("node w.js {all}"));
+    let said = ok(&daemon, &format!("cat {}", places.join(" ")));
     assert_eq!(said.matches("python node").count(), 3, "{said}");
     let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
     assert!(!home.join(".agentd-daily").exists());
@@ -396,15 +405,15 @@ fn get(port: u16, path: &str) -> String {
 
 #[test]
 fn a_dev_server_is_reached_by_the_next_call_and_by_the_user() {
-    let Some(house) = daily(&["python3"], |_| {}) else {
+    let Some(daemon) = daily(&["python3"], |_| {}) else {
         return;
     };
-    write(&house.work(), &[("page/index.html", "the page")]);
+    write(&daemon.work(), &[("page/index.html", "the page")]);
     let command =
         "exec python3 -u -m http.server --bind 127.0.0.1 --directory page 0 > server.log 2>&1";
-    let task = background(&house, command);
+    let task = background(&daemon, command);
     let port: u16 = until("the server", || {
-        let log = fs::read_to_string(house.work().join("server.log")).ok()?;
+        let log = fs::read_to_string(daemon.work().join("server.log")).ok()?;
         let rest = log.split_once(" port ")?.1;
         rest.split_whitespace().next()?.parse().ok()
     });
@@ -412,9 +421,9 @@ fn a_dev_server_is_reached_by_the_next_call_and_by_the_user() {
     let read = format!(
         "python3 -c 'import urllib.request as r; print(r.urlopen(\"{url}\").read().decode())'"
     );
-    assert!(ok(&house, &read).contains("the page"));
+    assert!(ok(&daemon, &read).contains("the page"));
     assert!(get(port, "/").contains("the page"));
-    tool(&house, "task_stop", &json!({ "task": task }));
+    tool(&daemon, "task_stop", &json!({ "task": task }));
     until("the end of the server", || {
         TcpStream::connect(("127.0.0.1", port)).err()
     });
@@ -422,22 +431,22 @@ fn a_dev_server_is_reached_by_the_next_call_and_by_the_user() {
 
 #[test]
 fn without_a_network_a_command_still_has_a_loopback_of_its_own() {
-    let Some(house) = daily(&["python3"], |spec| spec.network = Some(Network::Off)) else {
+    let Some(daemon) = daily(&["python3"], |spec| spec.network = Some(Network::Off)) else {
         return;
     };
     let program = "import http.server, threading, urllib.request\n\
                    server = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\n\
                    threading.Thread(target=server.serve_forever, daemon=True).start()\n\
                    print(urllib.request.urlopen(f'http://127.0.0.1:{server.server_port}/page').read())\n";
-    write(&house.work(), &[("s.py", program), ("page", "served")]);
-    assert!(ok(&house, "python3 s.py").contains("served"));
+    write(&daemon.work(), &[("s.py", program), ("page", "served")]);
+    assert!(ok(&daemon, "python3 s.py").contains("served"));
 }
 
 /// A home with a key in it, in the place of the user's own.
-fn with_a_home(house: &House) -> PathBuf {
-    let home = house.root().join("user");
+fn with_a_home(daemon: &TestDaemon) -> PathBuf {
+    let home = daemon.root().join("user");
     write(&home, &[(".ssh/id", CANARY), ("notes", CANARY)]);
-    house.caller_env("HOME", &home.display().to_string());
+    daemon.caller_env("HOME", &home.display().to_string());
     home
 }
 
@@ -445,9 +454,9 @@ const CANARY: &str = "canary-52d0";
 
 #[test]
 fn the_users_caches_and_tool_chains_are_seen_and_stay_as_they_are() {
-    let Some(house) = empty(&[]) else { return };
-    let home = with_a_home(&house);
-    let rustup = house.root().join("rustup");
+    let Some(daemon) = empty(&[]) else { return };
+    let home = with_a_home(&daemon);
+    let rustup = daemon.root().join("rustup");
     write(
         &home,
         &[
@@ -458,21 +467,21 @@ fn the_users_caches_and_tool_chains_are_seen_and_stay_as_they_are() {
         ],
     );
     write(&rustup, &[("toolchains/stable", "of the user")]);
-    house.caller_env("RUSTUP_HOME", &rustup.display().to_string());
-    create(&house, |_| {});
+    daemon.caller_env("RUSTUP_HOME", &rustup.display().to_string());
+    create(&daemon, |_| {});
     let said = ok(
-        &house,
+        &daemon,
         "cat ~/go/pkg/mod/module ~/.m2/repository/part ~/.local/share/pipx/venvs/tool $RUSTUP_HOME/toolchains/stable\n\
          echo mine > ~/go/pkg/mod/module; mkdir -p ~/.local/share/other; echo mine > ~/.local/share/other/mine",
     );
     assert_eq!(said.matches("of the user").count(), 4, "{said}");
-    let said = ok(&house, "cat ~/go/pkg/mod/module ~/.local/share/other/mine");
+    let said = ok(&daemon, "cat ~/go/pkg/mod/module ~/.local/share/other/mine");
     assert_eq!(said.matches("mine").count(), 2, "{said}");
     let module = fs::read_to_string(home.join("go/pkg/mod/module")).unwrap();
     assert_eq!(module, "of the user");
     assert!(!home.join(".local/share/other").exists());
     for denied in ["cat ~/.m2/settings.xml", "echo x > $RUSTUP_HOME/x"] {
-        let said = run(&house, denied);
+        let said = run(&daemon, denied);
         assert!(
             said.contains("[sandbox] Denied:") && !said.contains(CANARY),
             "{said}"
@@ -483,15 +492,15 @@ fn the_users_caches_and_tool_chains_are_seen_and_stay_as_they_are() {
 /// A variable that names the home, by whatever path, opens nothing.
 #[test]
 fn tool_chains_around_the_home_are_not_shown() {
-    let Some(house) = empty(&[]) else { return };
-    let home = with_a_home(&house);
+    let Some(daemon) = empty(&[]) else { return };
+    let home = with_a_home(&daemon);
     write(&home, &[("toolchains/stable", CANARY)]);
-    let link = house.root().join("link");
+    let link = daemon.root().join("link");
     std::os::unix::fs::symlink(&home, &link).unwrap();
-    house.caller_env("HOME", &link.display().to_string());
-    house.caller_env("RUSTUP_HOME", &home.display().to_string());
-    create(&house, |_| {});
-    let said = run(&house, "cat ~/notes ~/toolchains/stable");
+    daemon.caller_env("HOME", &link.display().to_string());
+    daemon.caller_env("RUSTUP_HOME", &home.display().to_string());
+    create(&daemon, |_| {});
+    let said = run(&daemon, "cat ~/notes ~/toolchains/stable");
     assert!(
         said.contains("(not visible)") && !said.contains(CANARY),
         "{said}"
@@ -500,10 +509,10 @@ fn tool_chains_around_the_home_are_not_shown() {
 
 #[test]
 fn a_denied_command_says_what_was_denied_and_how_to_ask() {
-    let Some(house) = empty(&[]) else { return };
-    let home = with_a_home(&house);
-    create(&house, |_| {});
-    let work = house.work().display().to_string();
+    let Some(daemon) = empty(&[]) else { return };
+    let home = with_a_home(&daemon);
+    create(&daemon, |_| {});
+    let work = daemon.work().display().to_string();
     let writes = format!("Commands write only to {work}, /tmp and a home of their own.");
     let ask = "tell the user what and why; the user can change the agent's settings: `writable`";
     for (command, denied) in [
@@ -521,27 +530,27 @@ fn a_denied_command_says_what_was_denied_and_how_to_ask() {
             format!("{}/notes (not visible)", home.display()),
         ),
     ] {
-        let said = run(&house, &command);
+        let said = run(&daemon, &command);
         assert!(said.contains(&format!("Denied: {denied}.")), "{said}");
         assert!(said.contains(&writes) && said.contains(ask), "{said}");
         assert!(!said.contains(CANARY), "{said}");
     }
     // Errors that have nothing to do with it stay as they are, and so does a command that succeeds.
     for command in ["cat nothing", "false", "ls ~/.ssh; true"] {
-        assert!(!run(&house, command).contains("[sandbox]"), "{command}");
+        assert!(!run(&daemon, command).contains("[sandbox]"), "{command}");
     }
 }
 
 /// A command's directory is one that commands see: their own `/tmp`, and nothing that is hidden from them.
 #[test]
 fn a_command_runs_in_a_directory_of_its_own_and_in_no_hidden_one() {
-    let Some(house) = empty(&[]) else { return };
-    create(&house, |_| {});
-    ok(&house, "mkdir -p /tmp/agentd-daily-cwd");
+    let Some(daemon) = empty(&[]) else { return };
+    create(&daemon, |_| {});
+    ok(&daemon, "mkdir -p /tmp/agentd-daily-cwd");
     let own = json!({ "command": "pwd", "cwd": "/tmp/agentd-daily-cwd" });
-    assert_eq!(tool(&house, "shell", &own), "/tmp/agentd-daily-cwd\n");
+    assert_eq!(tool(&daemon, "shell", &own), "/tmp/agentd-daily-cwd\n");
     let path = "/srv/agentd-daily-hidden";
-    let said = tool(&house, "shell", &json!({ "command": "pwd", "cwd": path }));
+    let said = tool(&daemon, "shell", &json!({ "command": "pwd", "cwd": path }));
     assert!(said.contains("nothing was run"), "{said}");
     assert!(
         said.contains(&format!("Denied: {path} (not visible).")),
@@ -551,11 +560,11 @@ fn a_command_runs_in_a_directory_of_its_own_and_in_no_hidden_one() {
 
 #[test]
 fn a_denied_file_tool_says_the_same() {
-    let Some(house) = empty(&[]) else { return };
-    let home = with_a_home(&house);
-    create(&house, |_| {});
+    let Some(daemon) = empty(&[]) else { return };
+    let home = with_a_home(&daemon);
+    create(&daemon, |_| {});
     let key = home.join(".ssh/id").display().to_string();
-    let new = house.root().join("new").display().to_string();
+    let new = daemon.root().join("new").display().to_string();
     let ssh = home.join(".ssh").display().to_string();
     let calls: [(&str, Value, &str); 5] = [
         ("read_file", json!({ "file_path": key }), &key),
@@ -573,7 +582,7 @@ fn a_denied_file_tool_says_the_same() {
         ("search_files", json!({ "path": ssh, "pattern": "c" }), &ssh),
     ];
     for (name, arguments, denied) in calls {
-        let said = tool(&house, name, &arguments);
+        let said = tool(&daemon, name, &arguments);
         assert!(
             said.contains(&format!("Denied: {denied} (")),
             "{name}: {said}"
@@ -588,7 +597,7 @@ fn a_denied_file_tool_says_the_same() {
 
 #[test]
 fn a_denied_network_says_so() {
-    let Some(house) = daily(&["python3"], |spec| spec.network = Some(Network::Off)) else {
+    let Some(daemon) = daily(&["python3"], |spec| spec.network = Some(Network::Off)) else {
         return;
     };
     let registry = Registry::start(|_| Files::new());
@@ -596,12 +605,12 @@ fn a_denied_network_says_so() {
         "python3 -c 'import urllib.request as r; r.urlopen(\"{}\")'",
         registry.url()
     );
-    let said = run(&house, &command);
+    let said = run(&daemon, &command);
     assert!(said.contains("Denied: the network (off)."), "{said}");
     assert!(said.contains("`network: on`."), "{said}");
-    let task = background(&house, &command);
-    house.until_kind("coder", Kind::TaskEnded);
-    let said = tool(&house, "task_output", &json!({ "task": task }));
+    let task = background(&daemon, &command);
+    daemon.until_kind("coder", Kind::TaskEnded);
+    let said = tool(&daemon, "task_output", &json!({ "task": task }));
     assert!(said.contains("Denied: the network (off)."), "{said}");
     assert_eq!(registry.count(""), 0);
 }

@@ -1,13 +1,13 @@
 //! A disk that takes no more: whoever asks is told, nothing that was acknowledged is lost, and all goes on
 //! when there is room.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Send, Status};
 use agentd_client::{Error, Kind};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-fn limit(house: &House, bytes: Option<u64>) {
-    let pid = i32::try_from(house.daemon_pid().unwrap()).unwrap();
+fn limit(daemon: &TestDaemon, bytes: Option<u64>) {
+    let pid = i32::try_from(daemon.daemon_pid().unwrap()).unwrap();
     let limit = Rlimit {
         current: bytes,
         maximum: None,
@@ -17,22 +17,22 @@ fn limit(house: &House, bytes: Option<u64>) {
 
 #[test]
 fn a_full_disk_is_told_and_nothing_is_lost() {
-    let house = House::empty();
+    let daemon = TestDaemon::empty();
     // A write beyond the limit is an error then, and not the end.
-    house.daemon_ignores("XFSZ");
-    house.start_daemon();
-    house.create("coder");
-    house.completed("coder", "do: say before");
-    limit(&house, Some(64 * 1024));
+    daemon.daemon_ignores("XFSZ");
+    daemon.start_daemon();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say before");
+    limit(&daemon, Some(64 * 1024));
     let text = format!("do: say {}", "much ".repeat(20_000));
     let mut sent = Vec::new();
     let refused = until("a full disk", || {
         let send = Send {
             text: text.clone(),
-            env: house.caller(),
+            env: daemon.caller(),
             ..Send::default()
         };
-        match house.block(house.client().send("coder", &send)) {
+        match daemon.block(daemon.client().send("coder", &send)) {
             Ok(accepted) => {
                 sent.push(accepted.prompt);
                 None
@@ -43,19 +43,19 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
     });
     assert_eq!(refused.kind, Kind::Unavailable, "{refused:#?}");
     // So is whoever sits at a terminal, by the exit code too.
-    let mut command = house.command();
-    let told = command.args(["send", "coder", &text]).envs(house.caller());
+    let mut command = daemon.command();
+    let told = command.args(["send", "coder", &text]).envs(daemon.caller());
     let told = told.output().unwrap();
     assert_eq!(told.status.code(), Some(4), "{told:?}");
     assert!(!told.stderr.is_empty());
     // It can still be asked.
-    house.show("coder");
-    limit(&house, None);
-    let answer = house.completed("coder", "do: say after");
+    daemon.show("coder");
+    limit(&daemon, None);
+    let answer = daemon.completed("coder", "do: say after");
     assert_eq!(answer.text, "after");
     for prompt in sent {
-        assert_eq!(house.answer("coder", prompt).status, Status::Completed);
+        assert_eq!(daemon.answer("coder", prompt).status, Status::Completed);
     }
-    house.requests();
-    house.verify();
+    daemon.requests();
+    daemon.verify();
 }

@@ -1,7 +1,7 @@
 //! Clients, daemon and runtimes die at any moment: what was acknowledged runs once, or ends in a state that
 //! is told.
 
-use crate::house::{House, kill, until};
+use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_client::api::{Send, Status};
 use agentd_core::event::{Body, Kind};
 use agentd_core::id::PromptId;
@@ -33,12 +33,12 @@ fn what_was_acknowledged_runs_once() {
     let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
     println!("AGENTD_SEED={seed}");
     let mut dice = Dice(seed);
-    let house = House::empty();
-    house.daemon_has_keys();
-    house.start_daemon();
+    let daemon = TestDaemon::empty();
+    daemon.daemon_has_keys();
+    daemon.start_daemon();
     let names: Vec<String> = (0..4).map(|n| format!("agent-{n}")).collect();
     for name in &names {
-        house.create(name);
+        daemon.create(name);
     }
     let mut acknowledged: BTreeMap<String, (String, PromptId)> = BTreeMap::new();
     let (mut clients, mut daemons, mut runtimes) = (0, 0, 0);
@@ -48,7 +48,7 @@ fn what_was_acknowledged_runs_once() {
         let send = Send {
             text: format!("do: call shell {call} ;; say done {n}"),
             key: Some(format!("key-{n}")),
-            env: house.caller(),
+            env: daemon.caller(),
             ..Send::default()
         };
         // Sent until it is acknowledged; the client may die, and be started again, at any moment.
@@ -58,8 +58,8 @@ fn what_was_acknowledged_runs_once() {
                 true => Duration::from_micros(dice.below(3000)),
                 false => Duration::from_secs(5),
             };
-            let sent = house.block(async {
-                let client = house.client();
+            let sent = daemon.block(async {
+                let client = daemon.client();
                 tokio::time::timeout(patience, client.send(name, &send)).await
             });
             clients += usize::from(dies);
@@ -69,11 +69,11 @@ fn what_was_acknowledged_runs_once() {
         match dice.below(8) {
             0 => {
                 daemons += 1;
-                house.kill_daemon();
-                house.start_daemon();
+                daemon.kill_daemon();
+                daemon.start_daemon();
             }
             1 | 2 => {
-                if let Some(pid) = house.pid(name) {
+                if let Some(pid) = daemon.pid(name) {
                     runtimes += 1;
                     kill(pid, Signal::KILL);
                 }
@@ -87,14 +87,14 @@ fn what_was_acknowledged_runs_once() {
     let mut statuses: BTreeMap<String, usize> = BTreeMap::new();
     let effects = {
         for (name, prompt) in acknowledged.values() {
-            let answer = house.answer(name, *prompt);
+            let answer = daemon.answer(name, *prompt);
             *statuses.entry(format!("{:?}", answer.status)).or_default() += 1;
             assert!(
                 matches!(answer.status, Status::Completed | Status::Lost),
                 "{answer:#?}"
             );
         }
-        house.effects()
+        daemon.effects()
     };
     println!("{statuses:?}");
     for n in 0..sends() {
@@ -105,7 +105,7 @@ fn what_was_acknowledged_runs_once() {
         assert!(ran <= 1, "{n} ran {ran} times");
     }
     for name in &names {
-        let events = house.events(name);
+        let events = daemon.events(name);
         for (key, (of, prompt)) in &acknowledged {
             if of != name {
                 continue;
@@ -124,6 +124,6 @@ fn what_was_acknowledged_runs_once() {
         let of = |kind: Kind| events.iter().filter(|event| event.kind() == kind).count();
         assert_eq!(of(Kind::TurnStarted), of(Kind::TurnEnded));
     }
-    house.requests();
-    house.verify();
+    daemon.requests();
+    daemon.verify();
 }

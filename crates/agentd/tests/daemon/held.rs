@@ -1,6 +1,6 @@
 //! Imported agents are held: nothing of a stranger's file runs before the user has seen it and started the agent.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::Kind as ProblemKind;
 use agentd_client::api::{Answered, Held, Release, Start};
 use agentd_core::event::{Body, Decision as Answer, HeldPart, Kind, OpVerb, TurnStatus};
@@ -26,7 +26,7 @@ fn rule(tool: &str, pattern: Option<&str>, decision: Decision) -> Rule {
 }
 
 /// Settings that let the agent do what it likes.
-fn hostile(victim: &House) -> AgentSpec {
+fn hostile(victim: &TestDaemon) -> AgentSpec {
     let trace = victim.work().join(TRACE);
     let line = format!("echo hook >> {}", trace.display());
     let hook = json!([{"hooks": [{"type": "command", "command": line}]}]);
@@ -44,8 +44,8 @@ fn hostile(victim: &House) -> AgentSpec {
 }
 
 /// A file of an agent with a call that waits for approval, and a prompt behind it.
-fn stranger(victim: &House) -> PathBuf {
-    let home = House::new();
+fn stranger(victim: &TestDaemon) -> PathBuf {
+    let home = TestDaemon::new();
     home.create_with("evil", hostile(victim));
     let trace = victim.work().join(TRACE);
     let call = format!("echo asked >> {}", trace.display());
@@ -77,48 +77,48 @@ fn waits(output: &Output) -> String {
     String::from_utf8(text).unwrap()
 }
 
-fn traces(house: &House) -> Vec<String> {
-    let text = fs::read_to_string(house.work().join(TRACE)).unwrap_or_default();
+fn traces(daemon: &TestDaemon) -> Vec<String> {
+    let text = fs::read_to_string(daemon.work().join(TRACE)).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
-fn imported() -> House {
-    let house = House::new();
-    let file = stranger(&house);
-    ok(&house.cli(&["import", file.to_str().unwrap()]));
-    house
+fn imported() -> TestDaemon {
+    let daemon = TestDaemon::new();
+    let file = stranger(&daemon);
+    ok(&daemon.cli(&["import", file.to_str().unwrap()]));
+    daemon
 }
 
 /// What is in the journal behind the hold.
-fn since(house: &House) -> Vec<Body> {
-    let events = house.events("evil").into_iter().map(|event| event.body);
+fn since(daemon: &TestDaemon) -> Vec<Body> {
+    let events = daemon.events("evil").into_iter().map(|event| event.body);
     let mut events = events.skip_while(|body| body.kind() != Kind::AgentHeld);
     events.next().expect("it is held");
     events.collect()
 }
 
-fn contents(house: &House) -> Held {
-    house.block(house.client().held("evil")).unwrap()
+fn contents(daemon: &TestDaemon) -> Held {
+    daemon.block(daemon.client().held("evil")).unwrap()
 }
 
-fn is_still_held(house: &House) {
-    let agent = house.show("evil");
+fn is_still_held(daemon: &TestDaemon) {
+    let agent = daemon.show("evil");
     assert!(agent.held && agent.stopped, "{agent:#?}");
     assert_eq!((agent.phase, agent.process.pid), (Phase::Stopped, None));
-    assert_eq!(traces(house), [""; 0], "something ran");
-    assert_eq!(house.requests().len(), 0);
+    assert_eq!(traces(daemon), [""; 0], "something ran");
+    assert_eq!(daemon.requests().len(), 0);
     let harmless = [Kind::Operation, Kind::PromptQueued, Kind::Prompt];
-    for body in since(house) {
+    for body in since(daemon) {
         assert!(harmless.contains(&body.kind()), "{body:?}");
     }
 }
 
 #[test]
 fn nothing_of_it_runs_whatever_is_asked_for() {
-    let house = imported();
-    is_still_held(&house);
-    let held = contents(&house);
-    let sent = waits(&house.cli(&["send", "evil", "do: say hello"]));
+    let daemon = imported();
+    is_still_held(&daemon);
+    let held = contents(&daemon);
+    let sent = waits(&daemon.cli(&["send", "evil", "do: say hello"]));
     assert!(sent.contains("agentd start evil"), "{sent}");
     for args in [
         &["continue", "evil"][..],
@@ -131,29 +131,29 @@ fn nothing_of_it_runs_whatever_is_asked_for() {
         &["start", "evil"],
         &["start", "evil", "--json"],
     ] {
-        let text = waits(&house.cli(args));
+        let text = waits(&daemon.cli(args));
         assert!(text.contains("held"), "{args:?}: {text}");
     }
     let approval: ApprovalId = held.approvals[0].id;
     let yes = Answered::new(Answer::Allow);
-    let decided = house.block(house.client().decide("evil", approval, &yes));
+    let decided = daemon.block(daemon.client().decide("evil", approval, &yes));
     let Err(agentd_client::Error::Problem(problem)) = decided else {
         panic!("{decided:?}");
     };
     assert_eq!(problem.kind, ProblemKind::Waiting);
-    is_still_held(&house);
-    house.kill_daemon();
-    house.start_daemon();
-    is_still_held(&house);
-    ok(&house.cli(&["stop", "evil"]));
-    is_still_held(&house);
-    house.verify();
+    is_still_held(&daemon);
+    daemon.kill_daemon();
+    daemon.start_daemon();
+    is_still_held(&daemon);
+    ok(&daemon.cli(&["stop", "evil"]));
+    is_still_held(&daemon);
+    daemon.verify();
 }
 
 #[test]
 fn start_shows_what_it_contains() {
-    let house = imported();
-    let text = waits(&house.cli(&["start", "evil"]));
+    let daemon = imported();
+    let text = waits(&daemon.cli(&["start", "evil"]));
     for shown in [
         "echo hook",
         "full-access",
@@ -166,14 +166,14 @@ fn start_shows_what_it_contains() {
     ] {
         assert!(text.contains(shown), "{shown}: {text}");
     }
-    let output = house.cli(&["start", "evil", "--json"]);
+    let output = daemon.cli(&["start", "evil", "--json"]);
     assert_eq!(output.status.code(), Some(6));
     let held: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(held["queued"], 1);
     assert_eq!(held["settings"]["sandbox"], "full-access");
     assert_eq!(held["approvals"].as_array().unwrap().len(), 1);
     // What the user saw is what is released.
-    ok(&house.cli(&["rename", "evil", "evil-2"]));
+    ok(&daemon.cli(&["rename", "evil", "evil-2"]));
     let seen = Start {
         release: Some(Release {
             head: serde_json::from_value(held["head"].clone()).unwrap(),
@@ -181,28 +181,28 @@ fn start_shows_what_it_contains() {
         }),
         ..Start::default()
     };
-    let refused = house.block(house.client().start("evil", &seen));
+    let refused = daemon.block(daemon.client().start("evil", &seen));
     assert!(refused.is_err(), "{refused:?}");
-    assert!(house.show("evil").held);
+    assert!(daemon.show("evil").held);
 }
 
 #[test]
 fn a_start_drops_what_would_act_for_the_stranger() {
-    let house = imported();
-    ok(&house.cli(&["send", "evil", "do: say mine", "--no-wait"]));
-    let text = ok(&house.cli(&["start", "evil", "--yes", "--json"]));
+    let daemon = imported();
+    ok(&daemon.cli(&["send", "evil", "do: say mine", "--no-wait"]));
+    let text = ok(&daemon.cli(&["start", "evil", "--yes", "--json"]));
     let started: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(started["held"]["queued"], 1);
     // The user's own prompt is answered, and no other.
     until("an answer", || {
-        (house.show("evil").summary.as_deref() == Some("mine")).then_some(())
+        (daemon.show("evil").summary.as_deref() == Some("mine")).then_some(())
     });
-    assert_eq!(traces(&house), [""; 0]);
-    let spec = house.block(house.client().spec("evil")).unwrap();
+    assert_eq!(traces(&daemon), [""; 0]);
+    let spec = daemon.block(daemon.client().spec("evil")).unwrap();
     assert!(spec.hooks.is_null() && spec.env.is_empty() && spec.readable.is_empty());
     assert_eq!(spec.sandbox, None);
     assert_eq!(spec.permissions.len(), 1);
-    let events = since(&house);
+    let events = since(&daemon);
     let is = |kind: Kind| events.iter().filter(|body| body.kind() == kind).count();
     assert_eq!(is(Kind::PromptsSetAside), 1);
     assert_eq!(is(Kind::ApprovalWithdrawn), 1);
@@ -214,28 +214,28 @@ fn a_start_drops_what_would_act_for_the_stranger() {
     });
     assert_eq!(ended, Some(TurnStatus::Interrupted));
     // It is an agent like any other now.
-    house.completed("evil", "do: say more");
-    house.verify();
+    daemon.completed("evil", "do: say more");
+    daemon.verify();
 }
 
 #[test]
 fn what_the_user_keeps_is_kept() {
-    let house = imported();
+    let daemon = imported();
     let keep = "hooks,queue,permissions,sandbox,env";
-    ok(&house.cli(&["start", "evil", "--yes", "--keep", keep]));
+    ok(&daemon.cli(&["start", "evil", "--yes", "--keep", keep]));
     until("the queue", || {
-        traces(&house)
+        traces(&daemon)
             .iter()
             .any(|line| line == "queued")
             .then_some(())
     });
-    let traces = traces(&house);
+    let traces = traces(&daemon);
     assert!(traces.iter().any(|line| line == "hook"), "{traces:?}");
     // The turn that was under way ends all the same.
     assert!(!traces.iter().any(|line| line == "asked"), "{traces:?}");
-    let spec = house.block(house.client().spec("evil")).unwrap();
-    assert_eq!(spec, hostile(&house));
-    let kept = since(&house).into_iter().find_map(|body| match body {
+    let spec = daemon.block(daemon.client().spec("evil")).unwrap();
+    assert_eq!(spec, hostile(&daemon));
+    let kept = since(&daemon).into_iter().find_map(|body| match body {
         Body::AgentReleased(released) => Some(released.kept),
         _ => None,
     });
@@ -244,7 +244,7 @@ fn what_the_user_keeps_is_kept() {
 
 #[test]
 fn it_can_be_looked_at_forked_exported_and_removed() {
-    let house = imported();
+    let daemon = imported();
     for args in [
         &["show", "evil"][..],
         &["logs", "evil"],
@@ -255,25 +255,25 @@ fn it_can_be_looked_at_forked_exported_and_removed() {
         &["export", "evil", "again.zst"],
         &["fork", "evil", "copy"],
     ] {
-        ok(&house.cli(args));
+        ok(&daemon.cli(args));
     }
     // A fork has the same settings, and is no way around.
-    let copy = house.show("copy");
+    let copy = daemon.show("copy");
     assert!(copy.held, "{copy:#?}");
-    ok(&house.cli(&["rm", "evil"]));
-    ok(&house.cli(&["restore", "evil"]));
-    assert!(house.show("evil").held);
-    ok(&house.cli(&["rm", "evil"]));
-    ok(&house.cli(&["rm", "copy"]));
-    ok(&house.cli(&["purge", "copy", "--yes"]));
-    ok(&house.cli(&["purge", "evil", "--yes"]));
-    assert_eq!(traces(&house), [""; 0]);
-    house.verify();
+    ok(&daemon.cli(&["rm", "evil"]));
+    ok(&daemon.cli(&["restore", "evil"]));
+    assert!(daemon.show("evil").held);
+    ok(&daemon.cli(&["rm", "evil"]));
+    ok(&daemon.cli(&["rm", "copy"]));
+    ok(&daemon.cli(&["purge", "copy", "--yes"]));
+    ok(&daemon.cli(&["purge", "evil", "--yes"]));
+    assert_eq!(traces(&daemon), [""; 0]);
+    daemon.verify();
 }
 
 /// The next daemon is killed at the point, once.
-fn killed_at(house: &House, point: &str) {
-    house.kill_daemon();
+fn killed_at(daemon: &TestDaemon, point: &str) {
+    daemon.kill_daemon();
     let kill = PlanRule {
         nth: Some(1),
         action: Action::Kill,
@@ -283,37 +283,37 @@ fn killed_at(house: &House, point: &str) {
         rules: vec![kill],
         ..Plan::default()
     };
-    plan.write(&house.root()).unwrap();
-    house.daemon_env(VARIABLE, &house.root().display().to_string());
-    house.start_daemon();
+    plan.write(&daemon.root()).unwrap();
+    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.start_daemon();
 }
 
 #[test]
 fn an_import_is_made_once_though_the_daemon_dies_over_it() {
     for args in [&[][..], &["--as", "evil"]] {
-        let house = House::new();
-        let file = stranger(&house);
-        killed_at(&house, "before-answer.import");
+        let daemon = TestDaemon::new();
+        let file = stranger(&daemon);
+        killed_at(&daemon, "before-answer.import");
         let import = |op: &str, file: &str| {
             let all = [&["import", file, "--op", op, "--json"], args].concat();
-            house.cli(&all)
+            daemon.cli(&all)
         };
         let file = file.to_str().unwrap();
         let first: Value = serde_json::from_str(&ok(&import("one", file))).unwrap();
         let again: Value = serde_json::from_str(&ok(&import("one", file))).unwrap();
         assert_eq!(first["id"], again["id"]);
-        assert_eq!(house.count("evil", Kind::AgentHeld), 1);
-        let events = house.events("evil");
+        assert_eq!(daemon.count("evil", Kind::AgentHeld), 1);
+        let events = daemon.events("evil");
         let made = events.iter().filter(
             |event| matches!(&event.body, Body::Operation(made) if made.verb == OpVerb::Import),
         );
         assert_eq!(made.count(), 1);
         // One that was started is not held again.
-        ok(&house.cli(&["start", "evil", "--yes"]));
+        ok(&daemon.cli(&["start", "evil", "--yes"]));
         ok(&import("one", file));
-        assert!(!house.show("evil").held);
-        let all = house
-            .block(house.client().agents(&Default::default()))
+        assert!(!daemon.show("evil").held);
+        let all = daemon
+            .block(daemon.client().agents(&Default::default()))
             .unwrap();
         assert_eq!(all.total, 1);
         // Under another op it is another import, of an agent that is there.
@@ -324,16 +324,16 @@ fn an_import_is_made_once_though_the_daemon_dies_over_it() {
 #[test]
 fn a_release_is_made_once_though_the_daemon_dies_over_it() {
     for point in ["after-agent_released", "before-answer.start"] {
-        let house = imported();
-        killed_at(&house, point);
-        ok(&house.cli(&["start", "evil", "--yes", "--op", "one"]));
-        let agent = house.show("evil");
+        let daemon = imported();
+        killed_at(&daemon, point);
+        ok(&daemon.cli(&["start", "evil", "--yes", "--op", "one"]));
+        let agent = daemon.show("evil");
         assert!(!agent.held && !agent.stopped, "{point}: {agent:#?}");
-        assert_eq!(house.count("evil", Kind::AgentReleased), 1, "{point}");
-        ok(&house.cli(&["start", "evil", "--yes", "--op", "one"]));
-        assert_eq!(house.count("evil", Kind::AgentReleased), 1, "{point}");
-        assert_eq!(traces(&house), [""; 0]);
-        house.completed("evil", "do: say more");
-        house.verify();
+        assert_eq!(daemon.count("evil", Kind::AgentReleased), 1, "{point}");
+        ok(&daemon.cli(&["start", "evil", "--yes", "--op", "one"]));
+        assert_eq!(daemon.count("evil", Kind::AgentReleased), 1, "{point}");
+        assert_eq!(traces(&daemon), [""; 0]);
+        daemon.completed("evil", "do: say more");
+        daemon.verify();
     }
 }

@@ -1,6 +1,6 @@
 //! A copy of a home: it is only read until it is adopted, and whatever runs in the original goes on.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::Status;
 use agentd_client::{Client, api};
 use agentd_core::event::{Body, Event, Kind};
@@ -9,21 +9,21 @@ use agentd_core::state::Phase;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn copy(house: &House) -> PathBuf {
-    let copy = house.root().join("copy");
+fn copy(daemon: &TestDaemon) -> PathBuf {
+    let copy = daemon.root().join("copy");
     let mut copying = Command::new("cp");
-    copying.arg("-a").args([house.home(), copy.clone()]);
+    copying.arg("-a").args([daemon.home(), copy.clone()]);
     assert!(copying.status().unwrap().success());
     copy
 }
 
-fn events(house: &House, home: &Path) -> Vec<Event> {
+fn events(daemon: &TestDaemon, home: &Path) -> Vec<Event> {
     let query = api::EventQuery {
         all: true,
         ..api::EventQuery::default()
     };
     let client = Client::new(home.join("run/api.sock"));
-    house.block(client.page("coder", &query)).unwrap().0
+    daemon.block(client.page("coder", &query)).unwrap().0
 }
 
 fn stdout(output: &std::process::Output) -> serde_json::Value {
@@ -33,22 +33,24 @@ fn stdout(output: &std::process::Output) -> serde_json::Value {
 /// A second daemon killed the original's command, as one of a shim that had died, and ran its turn again.
 #[test]
 fn a_copied_home_is_only_read_until_it_is_adopted_and_its_original_goes_on() {
-    let house = House::new();
-    house.create("coder");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
     let command =
         "echo ran >> effects; until [ -e go ]; do sleep 0.05; done; echo ended >> effects";
     let call = serde_json::json!({ "command": command });
-    let sent = house.send("coder", &format!("do: call shell {call} ;; say done"));
-    until("the command", || (house.effects() == ["ran"]).then_some(()));
-    let copy = copy(&house);
-    let cli = |args: &[&str]| house.cli_at(&copy, args);
+    let sent = daemon.send("coder", &format!("do: call shell {call} ;; say done"));
+    until("the command", || {
+        (daemon.effects() == ["ran"]).then_some(())
+    });
+    let copy = copy(&daemon);
+    let cli = |args: &[&str]| daemon.cli_at(&copy, args);
 
     // It can be looked at, and says what it is.
     let shown = cli(&["show", "coder", "--json"]);
     assert_eq!(shown.status.code(), Some(0), "{shown:?}");
     let status = stdout(&cli(&["daemon", "status", "--json"]));
     assert!(status["read_only"].is_string(), "{status:#}");
-    let before = events(&house, &copy).len();
+    let before = events(&daemon, &copy).len();
     for args in [
         &["send", "coder", "do: say more"][..],
         &["interrupt", "coder"],
@@ -60,12 +62,12 @@ fn a_copied_home_is_only_read_until_it_is_adopted_and_its_original_goes_on() {
         assert!(text.contains("agentd adopt-copy"), "{text}");
     }
     assert_eq!(cli(&["tasks", "--json"]).status.code(), Some(0));
-    assert_eq!(events(&house, &copy).len(), before);
+    assert_eq!(events(&daemon, &copy).len(), before);
     assert_eq!(
         stdout(&cli(&["show", "coder", "--json"]))["process"]["pid"],
         serde_json::Value::Null
     );
-    assert_eq!(house.effects(), ["ran"]);
+    assert_eq!(daemon.effects(), ["ran"]);
 
     // Adopted, it goes on by itself: nobody knows there what became of the command.
     let adopted = cli(&["adopt-copy", "--json"]);
@@ -74,7 +76,7 @@ fn a_copied_home_is_only_read_until_it_is_adopted_and_its_original_goes_on() {
     assert_eq!(stdout(&adopted)["copied_from"], status["home_id"]);
     let more = cli(&["send", "coder", "do: say more"]);
     assert_eq!(more.status.code(), Some(0), "{more:?}");
-    let outcomes: Vec<CallOutcome> = events(&house, &copy)
+    let outcomes: Vec<CallOutcome> = events(&daemon, &copy)
         .into_iter()
         .filter_map(|event| match event.body {
             Body::ToolEnded(result) => Some(result.outcome),
@@ -83,20 +85,20 @@ fn a_copied_home_is_only_read_until_it_is_adopted_and_its_original_goes_on() {
         .collect();
     assert_eq!(outcomes, [CallOutcome::Unknown]);
     assert_eq!(
-        house.effects(),
+        daemon.effects(),
         ["ran"],
         "the command ran again, or was ended"
     );
 
     // The original has noticed nothing.
-    std::fs::write(house.work().join("go"), "").unwrap();
-    let answer = house.answer("coder", sent.prompt);
+    std::fs::write(daemon.work().join("go"), "").unwrap();
+    let answer = daemon.answer("coder", sent.prompt);
     assert_eq!(
         (answer.status, answer.text.as_str()),
         (Status::Completed, "done")
     );
-    assert_eq!(house.effects(), ["ran", "ended"]);
-    assert_eq!(house.count("coder", Kind::IncarnationBegan), 1);
+    assert_eq!(daemon.effects(), ["ran", "ended"]);
+    assert_eq!(daemon.count("coder", Kind::IncarnationBegan), 1);
     cli(&["daemon", "stop"]);
 }
 
@@ -104,22 +106,22 @@ fn a_copied_home_is_only_read_until_it_is_adopted_and_its_original_goes_on() {
 /// copy, and not one that was never started.
 #[test]
 fn a_call_that_had_not_begun_is_unknown_in_an_adopted_copy() {
-    let house = House::empty();
-    house.hold(
+    let daemon = TestDaemon::empty();
+    daemon.hold(
         agentd_process::failpoint::plan::Role::Shim,
         "before-claim.shim",
     );
-    house.start_daemon();
-    house.create("coder");
+    daemon.start_daemon();
+    daemon.create("coder");
     let call = serde_json::json!({ "command": "echo ran >> effects" });
-    house.send("coder", &format!("do: call shell {call} ;; say done"));
-    house.until_held();
-    let copy = copy(&house);
-    let cli = |args: &[&str]| house.cli_at(&copy, args);
+    daemon.send("coder", &format!("do: call shell {call} ;; say done"));
+    daemon.until_held();
+    let copy = copy(&daemon);
+    let cli = |args: &[&str]| daemon.cli_at(&copy, args);
     assert_eq!(cli(&["adopt-copy"]).status.code(), Some(0));
     let more = cli(&["send", "coder", "do: say more"]);
     assert_eq!(more.status.code(), Some(0), "{more:?}");
-    let events = events(&house, &copy);
+    let events = events(&daemon, &copy);
     let mut results = events.iter().filter_map(|event| match &event.body {
         Body::ToolEnded(result) => Some(result.outcome),
         _ => None,
@@ -130,19 +132,19 @@ fn a_call_that_had_not_begun_is_unknown_in_an_adopted_copy() {
 
 #[test]
 fn a_home_that_is_no_copy_is_not_adopted() {
-    let house = House::new();
-    house.create("coder");
-    let refused = house.cli(&["adopt-copy"]);
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let refused = daemon.cli(&["adopt-copy"]);
     assert_eq!(refused.status.code(), Some(3), "{refused:?}");
-    assert_eq!(house.completed("coder", "do: say hello").text, "hello");
+    assert_eq!(daemon.completed("coder", "do: say hello").text, "hello");
     // A directory that is moved is the same one.
-    house.cli(&["daemon", "stop"]);
-    house.until_daemon_ends();
-    let moved = house.root().join("moved");
-    std::fs::rename(house.home(), &moved).unwrap();
-    let shown = house.cli_at(&moved, &["send", "coder", "do: say again"]);
+    daemon.cli(&["daemon", "stop"]);
+    daemon.until_daemon_ends();
+    let moved = daemon.root().join("moved");
+    std::fs::rename(daemon.home(), &moved).unwrap();
+    let shown = daemon.cli_at(&moved, &["send", "coder", "do: say again"]);
     assert_eq!(shown.status.code(), Some(0), "{shown:?}");
-    let shown = stdout(&house.cli_at(&moved, &["show", "coder", "--json"]));
+    let shown = stdout(&daemon.cli_at(&moved, &["show", "coder", "--json"]));
     assert_eq!(shown["phase"], Phase::Idle.name());
-    house.cli_at(&moved, &["daemon", "stop"]);
+    daemon.cli_at(&moved, &["daemon", "stop"]);
 }

@@ -1,7 +1,7 @@
 //! A state directory that is deleted under a running daemon: nobody is told that something was kept which is nowhere,
 //! and nothing is left that would go on.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::Send;
 use agentd_client::{Error, Kind};
 use std::path::Path;
@@ -16,26 +16,26 @@ fn delete(home: &Path) {
 }
 
 fn is_gone(pid: u32) -> bool {
-    crate::house::reap(pid);
+    crate::test_daemon::reap(pid);
     !Path::new(&format!("/proc/{pid}")).exists()
 }
 
 /// The daemon made the directory anew, and acknowledged prompts that were nowhere.
 #[test]
 fn a_daemon_whose_home_was_deleted_refuses_and_ends_with_its_runtimes() {
-    let house = House::new();
-    house.create("coder");
-    house.completed("coder", "do: say before");
-    house.send("coder", &format!("do: slowly 100 {}", "word ".repeat(500)));
-    let runtime = until("a process", || house.pid("coder"));
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say before");
+    daemon.send("coder", &format!("do: slowly 100 {}", "word ".repeat(500)));
+    let runtime = until("a process", || daemon.pid("coder"));
     // A connection that is there already: the socket's file is deleted, too.
     let send = Send {
         text: "do: say nothing".to_owned(),
-        env: house.caller(),
+        env: daemon.caller(),
         ..Send::default()
     };
-    let client = house.client();
-    let sender = house.spawn(async move {
+    let client = daemon.client();
+    let sender = daemon.spawn(async move {
         loop {
             match client.send("coder", &send).await {
                 Ok(_) => {}
@@ -44,47 +44,47 @@ fn a_daemon_whose_home_was_deleted_refuses_and_ends_with_its_runtimes() {
             }
         }
     });
-    delete(&house.home());
-    if let Some(problem) = house.block(sender).unwrap() {
+    delete(&daemon.home());
+    if let Some(problem) = daemon.block(sender).unwrap() {
         assert_eq!(problem.kind, Kind::Internal, "{problem:#?}");
         assert!(problem.title.contains("was deleted"), "{problem:#?}");
     }
-    assert_eq!(house.until_daemon_ends(), Some(4));
+    assert_eq!(daemon.until_daemon_ends(), Some(4));
     until("the runtime's end", || is_gone(runtime).then_some(()));
-    assert!(!house.home().exists(), "it was made anew");
+    assert!(!daemon.home().exists(), "it was made anew");
     assert!(
-        house.log().contains("the state directory is gone"),
+        daemon.log().contains("the state directory is gone"),
         "{}",
-        house.log()
+        daemon.log()
     );
 }
 
 /// Whoever waits for an answer does not begin an empty home in the place of the one that had the question.
 #[test]
 fn a_client_that_waits_does_not_make_a_deleted_home_anew() {
-    let house = House::new();
-    house.create("coder");
-    let mut command = house.command();
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let mut command = daemon.command();
     let text = format!("do: slowly 100 {}", "word ".repeat(500));
-    command.args(["send", "coder", &text]).envs(house.caller());
+    command.args(["send", "coder", &text]).envs(daemon.caller());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let waiting = command.spawn().unwrap();
-    until("a turn", || house.show("coder").turn);
-    delete(&house.home());
+    until("a turn", || daemon.show("coder").turn);
+    delete(&daemon.home());
     let output = waiting.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{output:?}");
-    house.until_daemon_ends();
-    assert!(!house.home().exists(), "it was made anew");
+    daemon.until_daemon_ends();
+    assert!(!daemon.home().exists(), "it was made anew");
 }
 
 /// The same for one that another directory was put in the place of.
 #[test]
 fn a_daemon_whose_home_was_replaced_ends() {
-    let house = House::new();
-    house.create("coder");
-    std::fs::rename(house.home(), house.root().join("elsewhere")).unwrap();
-    std::fs::create_dir(house.home()).unwrap();
-    assert_eq!(house.until_daemon_ends(), Some(4));
-    let left = std::fs::read_dir(house.home()).unwrap().count();
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    std::fs::rename(daemon.home(), daemon.root().join("elsewhere")).unwrap();
+    std::fs::create_dir(daemon.home()).unwrap();
+    assert_eq!(daemon.until_daemon_ends(), Some(4));
+    let left = std::fs::read_dir(daemon.home()).unwrap().count();
     assert_eq!(left, 0, "something was put into another's directory");
 }

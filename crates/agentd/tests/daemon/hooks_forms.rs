@@ -1,7 +1,7 @@
 //! The forms in which hooks are written and answer: matchers, exit codes, who is told of what.
 
-use crate::hooks_stage::*;
-use crate::house::{House, until};
+use crate::hooks_fixture::*;
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::Status;
 use agentd_core::event::{Body, HookOutcome, Kind};
 use agentd_core::hook::HookEvent;
@@ -21,7 +21,7 @@ fn noted(word: &str) -> Value {
 
 #[test]
 fn a_matcher_is_everything_a_list_of_names_or_a_pattern() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let file = json!({"hooks": {"PreToolUse": [
         {"matcher": "*", "hooks": [noted("star")]},
         {"matcher": "", "hooks": [noted("empty")]},
@@ -34,10 +34,10 @@ fn a_matcher_is_everything_a_list_of_names_or_a_pattern() {
         {"matcher": "read_file", "hooks": [noted("another")]},
         {"matcher": "^(read|write)_", "hooks": [noted("other-pattern")]},
     ]}});
-    user(&house, &file);
-    house.create("coder");
-    house.completed("coder", &call("true"));
-    let mut effects = house.effects();
+    user(&daemon, &file);
+    daemon.create("coder");
+    daemon.completed("coder", &call("true"));
+    let mut effects = daemon.effects();
     effects.sort();
     let expected = [
         "absent",
@@ -49,7 +49,7 @@ fn a_matcher_is_everything_a_list_of_names_or_a_pattern() {
         "star",
     ];
     assert_eq!(effects, expected);
-    all_ran(&house, "coder");
+    all_ran(&daemon, "coder");
 }
 
 /// Guards that were written for other tools look for the names of their inputs. A guard that finds none lets the call
@@ -63,7 +63,7 @@ fn guards_for_other_tools_find_the_file_and_the_command() {
         );
         json!({"matcher": matcher, "hooks": [command(&script)]})
     };
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let file = json!({"hooks": {"PreToolUse": [
         guard("Write|Edit|MultiEdit", "file_path", ".env"),
         guard("Write", "content", "secret"),
@@ -71,10 +71,10 @@ fn guards_for_other_tools_find_the_file_and_the_command() {
         guard("Bash", "command", "curl"),
         guard("Read", "file_path", "id_rsa"),
     ]}});
-    user(&house, &file);
-    house.create("coder");
-    std::fs::write(house.work().join("notes"), "old words").unwrap();
-    std::fs::write(house.work().join("id_rsa"), "canary").unwrap();
+    user(&daemon, &file);
+    daemon.create("coder");
+    std::fs::write(daemon.work().join("notes"), "old words").unwrap();
+    std::fs::write(daemon.work().join("id_rsa"), "canary").unwrap();
     let refused = [
         ("write_file", json!({"file_path": ".env", "content": "x"})),
         ("write_file", json!({"file_path": "a", "content": "secret"})),
@@ -89,28 +89,28 @@ fn guards_for_other_tools_find_the_file_and_the_command() {
         ("read_file", json!({"file_path": "id_rsa"})),
     ];
     for (tool, input) in refused {
-        house.completed("coder", &format!("do: call {tool} {input} ;; say done"));
-        let requests = house.requests();
+        daemon.completed("coder", &format!("do: call {tool} {input} ;; say done"));
+        let requests = daemon.requests();
         let last = requests.last().unwrap().body.to_string();
         assert!(last.contains("A hook refused this call"), "{tool} {input}");
         assert!(!last.contains("canary"));
     }
-    assert!(!house.work().join(".env").exists() && !house.work().join("a").exists());
+    assert!(!daemon.work().join(".env").exists() && !daemon.work().join("a").exists());
     let allowed = json!({"file_path": "b", "content": "x", });
-    house.completed(
+    daemon.completed(
         "coder",
         &format!("do: call write_file {allowed} ;; say done"),
     );
-    assert!(house.work().join("b").exists());
+    assert!(daemon.work().join("b").exists());
     // The old names of inputs are wrong arguments: nobody gets around a guard by them.
     let old = json!({"path": ".env", "content": "x"});
-    house.completed("coder", &format!("do: call write_file {old} ;; say done"));
-    assert!(!house.work().join(".env").exists());
+    daemon.completed("coder", &format!("do: call write_file {old} ;; say done"));
+    assert!(!daemon.work().join(".env").exists());
 }
 
 #[test]
 fn what_is_matched_is_the_source_the_reason_the_trigger_or_the_type() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let file = json!({"hooks": {
         "SessionStart": [
             {"matcher": "startup", "hooks": [noted("startup")]},
@@ -125,24 +125,24 @@ fn what_is_matched_is_the_source_the_reason_the_trigger_or_the_type() {
             {"matcher": "waiting", "hooks": [noted("waits")]},
         ],
     }});
-    user(&house, &file);
-    let mut spec = house.spec();
+    user(&daemon, &file);
+    let mut spec = daemon.spec();
     let rule = json!([{"tool": "shell", "decision": "ask"}]);
     spec.permissions = serde_json::from_value(rule).unwrap();
-    house.create_with("coder", spec);
-    house.send("coder", &call("true"));
+    daemon.create_with("coder", spec);
+    daemon.send("coder", &call("true"));
     until("a question", || {
-        (house.show("coder").phase == Phase::AwaitingApproval).then_some(())
+        (daemon.show("coder").phase == Phase::AwaitingApproval).then_some(())
     });
-    until_ended(&house, "coder", HookEvent::Notification);
-    reset(&house, "coder", &Default::default()).unwrap();
-    assert_eq!(house.effects(), ["startup", "asked", "cleared", "clear"]);
+    until_ended(&daemon, "coder", HookEvent::Notification);
+    reset(&daemon, "coder", &Default::default()).unwrap();
+    assert_eq!(daemon.effects(), ["startup", "asked", "cleared", "clear"]);
 }
 
 /// Exit codes: 0 is well, 2 is no whatever else is said, anything else is a warning unless there is JSON.
 #[test]
 fn what_an_exit_code_means() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let deny = json!({"decision": "block", "reason": "says the JSON"});
     let allow = json!({"hookSpecificOutput":
         {"hookEventName": "PreToolUse", "permissionDecision": "allow"}});
@@ -164,19 +164,23 @@ fn what_an_exit_code_means() {
         // Plain words are no context for a call.
         ("echo some words".to_owned(), None),
     ];
-    house.create("coder");
+    daemon.create("coder");
     for (n, (line, refused)) in cases.iter().enumerate() {
-        user(&house, &file(&[("PreToolUse", command(line))]));
-        let before = house.effects().len();
-        house.completed("coder", &call(&format!("echo ran-{n} >> effects")));
-        let request = last_request(&house).to_string();
-        assert_eq!(house.effects().len() == before, refused.is_some(), "{line}");
+        user(&daemon, &file(&[("PreToolUse", command(line))]));
+        let before = daemon.effects().len();
+        daemon.completed("coder", &call(&format!("echo ran-{n} >> effects")));
+        let request = last_request(&daemon).to_string();
+        assert_eq!(
+            daemon.effects().len() == before,
+            refused.is_some(),
+            "{line}"
+        );
         if let Some(reason) = refused {
             assert!(request.contains(reason), "{line}: {request}");
         }
         assert!(!request.contains("some words"), "{request}");
     }
-    let events = house.events("coder");
+    let events = daemon.events("coder");
     let warnings: Vec<&str> = events
         .iter()
         .filter_map(|event| match &event.body {
@@ -192,53 +196,53 @@ fn what_an_exit_code_means() {
 /// Somebody will answer later: the call waits for that, for as long as it takes.
 #[test]
 fn a_call_may_be_deferred() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let defer = json!({"hookSpecificOutput":
         {"hookEventName": "PreToolUse", "permissionDecision": "defer"}});
     let allow = json!({"hookSpecificOutput":
         {"hookEventName": "PreToolUse", "permissionDecision": "allow"}});
     user(
-        &house,
+        &daemon,
         &file(&[
             ("PreToolUse", command(&format!("printf '%s' '{defer}'"))),
             ("PreToolUse", command(&format!("printf '%s' '{allow}'"))),
         ]),
     );
-    house.create("coder");
-    house.send("coder", &call("echo ran >> effects"));
+    daemon.create("coder");
+    daemon.send("coder", &call("echo ran >> effects"));
     until("a question", || {
-        (house.show("coder").phase == Phase::AwaitingApproval).then_some(())
+        (daemon.show("coder").phase == Phase::AwaitingApproval).then_some(())
     });
-    assert_eq!(house.effects().len(), 0);
+    assert_eq!(daemon.effects().len(), 0);
 }
 
 #[test]
 fn whoever_is_needed_is_called_by_the_kind_of_need() {
-    let house = House::new();
-    user(&house, &file(&[("Notification", keep_and("true"))]));
+    let daemon = TestDaemon::new();
+    user(&daemon, &file(&[("Notification", keep_and("true"))]));
     // A key is missing: the turn waits.
-    let spec = house.spec();
+    let spec = daemon.spec();
     let create = agentd_client::api::Create {
         name: Some("keyless".to_owned()),
         spec,
         prompt: Some("do: say one".to_owned()),
         ..Default::default()
     };
-    house.block(house.client().create(&create)).unwrap();
-    let told = until_heard(&house, "Notification");
+    daemon.block(daemon.client().create(&create)).unwrap();
+    let told = until_heard(&daemon, "Notification");
     assert_eq!(told["notification_type"], "waiting");
     let message = told["message"].as_str().unwrap();
     assert!(message.contains("ANTHROPIC_API_KEY"), "{message}");
     assert_eq!(told["agentd"]["agent"], "keyless");
     // Its process dies, and no other is to take its place.
-    let mut spec = house.spec();
+    let mut spec = daemon.spec();
     spec.restart = RestartPolicy::Never;
-    house.create_with("mortal", spec);
-    house.send("mortal", &format!("do: slowly 20 {}", "word ".repeat(200)));
-    house.until_kind("mortal", Kind::RequestSent);
-    house.kill_runtime("mortal");
+    daemon.create_with("mortal", spec);
+    daemon.send("mortal", &format!("do: slowly 20 {}", "word ".repeat(200)));
+    daemon.until_kind("mortal", Kind::RequestSent);
+    daemon.kill_runtime("mortal");
     let told = until("the second", || {
-        let told = heard_of(&house, "Notification");
+        let told = heard_of(&daemon, "Notification");
         told.into_iter()
             .find(|told| told["notification_type"] == "agent_failed")
     });
@@ -248,45 +252,45 @@ fn whoever_is_needed_is_called_by_the_kind_of_need() {
 /// An interrupt's hook has a second, and is ended then; nobody waits for it.
 #[test]
 fn an_interrupts_hook_has_a_second() {
-    let house = House::new();
-    user(&house, &file(&[("Interrupt", keep_and("sleep 1005"))]));
-    house.create("coder");
-    let sent = house.send("coder", "do: hang");
-    house.until_kind("coder", Kind::RequestSent);
-    house.block(house.client().interrupt("coder")).unwrap();
+    let daemon = TestDaemon::new();
+    user(&daemon, &file(&[("Interrupt", keep_and("sleep 1005"))]));
+    daemon.create("coder");
+    let sent = daemon.send("coder", "do: hang");
+    daemon.until_kind("coder", Kind::RequestSent);
+    daemon.block(daemon.client().interrupt("coder")).unwrap();
     assert_eq!(
-        house.answer("coder", sent.prompt).status,
+        daemon.answer("coder", sent.prompt).status,
         Status::Interrupted
     );
-    let ended = until_ended(&house, "coder", HookEvent::Interrupt);
+    let ended = until_ended(&daemon, "coder", HookEvent::Interrupt);
     assert!(ended.timed_out);
     assert_eq!(ended.outcome, HookOutcome::Ran);
 }
 
 #[test]
 fn tasks_in_the_background_stand_at_the_top() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     user(
-        &house,
+        &daemon,
         &file(&[
             ("Stop", keep_and("true")),
             ("SessionStart", keep_and("true")),
         ]),
     );
-    house.create("coder");
+    daemon.create("coder");
     let call =
         json!({"command": "until test -e go; do sleep 0.02; done", "run_in_background": true});
-    house.completed("coder", &format!("do: call shell {call} ;; say done"));
-    let task = house
-        .block(house.client().tasks("coder"))
+    daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
+    let task = daemon
+        .block(daemon.client().tasks("coder"))
         .unwrap()
         .tasks
         .remove(0)
         .id;
-    reset(&house, "coder", &Default::default()).unwrap();
+    reset(&daemon, "coder", &Default::default()).unwrap();
     let told = [
-        heard_of(&house, "Stop").remove(0),
-        heard_of(&house, "SessionStart").remove(1),
+        heard_of(&daemon, "Stop").remove(0),
+        heard_of(&daemon, "SessionStart").remove(1),
     ];
     for told in told {
         let [only] = &told["background_tasks"].as_array().unwrap()[..] else {
@@ -296,44 +300,44 @@ fn tasks_in_the_background_stand_at_the_top() {
         assert_eq!(only["tool"], "shell");
         assert!(only["started_at"].is_u64(), "{only}");
     }
-    std::fs::write(house.work().join("go"), "").unwrap();
+    std::fs::write(daemon.work().join("go"), "").unwrap();
 }
 
 /// A turn that is given up after repeated crashes is told as one that failed.
 #[test]
 fn a_turn_that_is_lost_is_told_as_a_failure() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     user(
-        &house,
+        &daemon,
         &file(&[
             ("StopFailure", keep_and("true")),
             ("Stop", keep_and("true")),
         ]),
     );
-    house.create("coder");
-    let sent = house.send("coder", "do: hang");
+    daemon.create("coder");
+    let sent = daemon.send("coder", "do: hang");
     for n in 1..=3 {
-        until("a request", || (house.requests().len() >= n).then_some(()));
-        house.kill_runtime("coder");
+        until("a request", || (daemon.requests().len() >= n).then_some(()));
+        daemon.kill_runtime("coder");
     }
-    assert_eq!(house.answer("coder", sent.prompt).status, Status::Lost);
-    let told = until_heard(&house, "StopFailure");
+    assert_eq!(daemon.answer("coder", sent.prompt).status, Status::Lost);
+    let told = until_heard(&daemon, "StopFailure");
     assert!(
         told["error"].as_str().unwrap().contains("died again"),
         "{told}"
     );
-    assert_eq!(heard_of(&house, "Stop").len(), 0);
+    assert_eq!(heard_of(&daemon, "Stop").len(), 0);
 }
 
 #[test]
 fn the_daemon_says_why_it_ends() {
-    let house = House::empty();
+    let daemon = TestDaemon::empty();
     let keep = r#"cat >> "$AGENTD_HOME/told"; echo >> "$AGENTD_HOME/told""#;
-    user(&house, &file(&[("DaemonStop", command(keep))]));
-    house.start_daemon();
-    house.cli(&["daemon", "stop"]);
+    user(&daemon, &file(&[("DaemonStop", command(keep))]));
+    daemon.start_daemon();
+    daemon.cli(&["daemon", "stop"]);
     let told = until("its end", || {
-        let text = std::fs::read_to_string(house.home().join("told")).ok()?;
+        let text = std::fs::read_to_string(daemon.home().join("told")).ok()?;
         serde_json::from_str::<Value>(text.trim()).ok()
     });
     assert_eq!(told["hook_event_name"], "DaemonStop");
@@ -343,21 +347,21 @@ fn the_daemon_says_why_it_ends() {
 /// The daemon dies when a SessionEnd hook's start is on record, and it has not begun.
 #[test]
 fn one_that_never_began_says_so_in_the_receipt() {
-    let house = House::empty();
-    house.daemon_has_keys();
-    user(&house, &file(&[("SessionEnd", noted("ran"))]));
-    house.hold(Role::Daemon, "after-hook_started");
-    house.start_daemon();
-    house.create("coder");
-    let client = house.client();
-    let asked = house.spawn(async move { client.reset("coder", &Default::default()).await });
-    house.until_held();
-    house.kill_daemon();
-    let _whatever = house.block(asked);
-    house.start_daemon();
-    house.until_kind("coder", Kind::ResetEnded);
-    let ended = until_ended(&house, "coder", HookEvent::SessionEnd);
+    let daemon = TestDaemon::empty();
+    daemon.daemon_has_keys();
+    user(&daemon, &file(&[("SessionEnd", noted("ran"))]));
+    daemon.hold(Role::Daemon, "after-hook_started");
+    daemon.start_daemon();
+    daemon.create("coder");
+    let client = daemon.client();
+    let asked = daemon.spawn(async move { client.reset("coder", &Default::default()).await });
+    daemon.until_held();
+    daemon.kill_daemon();
+    let _whatever = daemon.block(asked);
+    daemon.start_daemon();
+    daemon.until_kind("coder", Kind::ResetEnded);
+    let ended = until_ended(&daemon, "coder", HookEvent::SessionEnd);
     assert_eq!(ended.outcome, HookOutcome::NotRun);
-    assert_eq!(house.effects().len(), 0);
-    house.verify();
+    assert_eq!(daemon.effects().len(), 0);
+    daemon.verify();
 }

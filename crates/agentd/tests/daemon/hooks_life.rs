@@ -1,7 +1,7 @@
 //! Hooks of an agent's life and the daemon's, and what they are given to work with.
 
-use crate::hooks_stage::*;
-use crate::house::{House, KEY, until};
+use crate::hooks_fixture::*;
+use crate::test_daemon::{KEY, TestDaemon, until};
 use agentd_client::api::{Restart, Start, Stop};
 use agentd_core::event::{Body, Kind};
 use agentd_core::hook::HookEvent;
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 #[test]
 fn an_agent_starts_is_stopped_goes_on_and_is_restarted() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     user(
-        &house,
+        &daemon,
         &file(&[
             ("SessionStart", keep_and("echo hello there")),
             ("SessionEnd", keep_and("true")),
@@ -20,61 +20,61 @@ fn an_agent_starts_is_stopped_goes_on_and_is_restarted() {
             ("AgentRestart", keep_and("true")),
         ]),
     );
-    house.create("coder");
-    house.completed("coder", "do: say one");
-    let sources = |house: &House| -> Vec<Value> {
-        let told = heard_of(house, "SessionStart");
+    daemon.create("coder");
+    daemon.completed("coder", "do: say one");
+    let sources = |daemon: &TestDaemon| -> Vec<Value> {
+        let told = heard_of(daemon, "SessionStart");
         told.iter().map(|input| input["source"].clone()).collect()
     };
-    assert_eq!(sources(&house), ["startup"]);
-    let first = last_request(&house)["messages"][0].to_string();
+    assert_eq!(sources(&daemon), ["startup"]);
+    let first = last_request(&daemon)["messages"][0].to_string();
     assert!(first.contains("hello there"), "{first}");
-    house
-        .block(house.client().stop("coder", &Stop::default()))
+    daemon
+        .block(daemon.client().stop("coder", &Stop::default()))
         .unwrap();
-    assert_eq!(until_heard(&house, "SessionEnd")["reason"], "stop");
-    assert_eq!(until_heard(&house, "AgentExit")["reason"], "stopped");
-    let env = house.caller();
-    house
-        .block(house.client().start("coder", &Start::with(env)))
+    assert_eq!(until_heard(&daemon, "SessionEnd")["reason"], "stop");
+    assert_eq!(until_heard(&daemon, "AgentExit")["reason"], "stopped");
+    let env = daemon.caller();
+    daemon
+        .block(daemon.client().start("coder", &Start::with(env)))
         .unwrap();
     until("resume", || {
-        (sources(&house) == ["startup", "resume"]).then_some(())
+        (sources(&daemon) == ["startup", "resume"]).then_some(())
     });
-    let pid = until("a process", || house.pid("coder"));
-    house
-        .block(house.client().restart("coder", &Restart::default()))
+    let pid = until("a process", || daemon.pid("coder"));
+    daemon
+        .block(daemon.client().restart("coder", &Restart::default()))
         .unwrap();
-    until("another", || house.pid("coder").filter(|now| *now != pid));
-    assert_eq!(sources(&house), ["startup", "resume", "resume"]);
-    assert_eq!(until_heard(&house, "AgentRestart")["reason"], "restart");
+    until("another", || daemon.pid("coder").filter(|now| *now != pid));
+    assert_eq!(sources(&daemon), ["startup", "resume", "resume"]);
+    assert_eq!(until_heard(&daemon, "AgentRestart")["reason"], "restart");
     // Neither sleep nor a crash nor another daemon begins anything.
-    house.kill_runtime("coder");
-    house.completed("coder", "do: say two");
+    daemon.kill_runtime("coder");
+    daemon.completed("coder", "do: say two");
     until("a crash", || {
-        let told = heard_of(&house, "AgentExit");
+        let told = heard_of(&daemon, "AgentExit");
         told.iter()
             .any(|input| input["reason"] == "crashed")
             .then_some(())
     });
-    house.kill_daemon();
-    house.start_daemon();
-    house.completed("coder", "do: say three");
-    assert_eq!(sources(&house).len(), 3);
-    all_ran(&house, "coder");
-    house.verify();
+    daemon.kill_daemon();
+    daemon.start_daemon();
+    daemon.completed("coder", "do: say three");
+    assert_eq!(sources(&daemon).len(), 3);
+    all_ran(&daemon, "coder");
+    daemon.verify();
 }
 
 #[test]
 fn a_process_that_is_started_again_after_a_crash_is_told_of() {
-    let house = House::new();
-    user(&house, &file(&[("AgentRestart", keep_and("true"))]));
-    house.create("coder");
-    let sent = house.send("coder", &format!("do: slowly 20 {}", "word ".repeat(100)));
-    house.until_kind("coder", Kind::RequestSent);
-    house.kill_runtime("coder");
-    house.answer("coder", sent.prompt);
-    let input = until_heard(&house, "AgentRestart");
+    let daemon = TestDaemon::new();
+    user(&daemon, &file(&[("AgentRestart", keep_and("true"))]));
+    daemon.create("coder");
+    let sent = daemon.send("coder", &format!("do: slowly 20 {}", "word ".repeat(100)));
+    daemon.until_kind("coder", Kind::RequestSent);
+    daemon.kill_runtime("coder");
+    daemon.answer("coder", sent.prompt);
+    let input = until_heard(&daemon, "AgentRestart");
     assert_eq!(
         (&input["reason"], &input["attempt"]),
         (&json!("crash"), &json!(1))
@@ -83,18 +83,18 @@ fn a_process_that_is_started_again_after_a_crash_is_told_of() {
 
 #[test]
 fn the_daemon_tells_of_itself() {
-    let house = House::empty();
+    let daemon = TestDaemon::empty();
     let keep = r#"cat >> "$AGENTD_HOME/told"; echo >> "$AGENTD_HOME/told""#;
     user(
-        &house,
+        &daemon,
         &file(&[
             ("DaemonStart", command(keep)),
             ("DaemonStop", command(keep)),
         ]),
     );
-    house.start_daemon();
+    daemon.start_daemon();
     let told = || -> Vec<Value> {
-        let text = std::fs::read_to_string(house.home().join("told")).unwrap_or_default();
+        let text = std::fs::read_to_string(daemon.home().join("told")).unwrap_or_default();
         let lines = text.lines().filter(|line| !line.is_empty());
         lines
             .map(|line| serde_json::from_str(line).unwrap())
@@ -102,7 +102,7 @@ fn the_daemon_tells_of_itself() {
     };
     until("its start", || (told().len() == 1).then_some(()));
     assert_eq!(told()[0]["hook_event_name"], "DaemonStart");
-    house.signal_daemon(Signal::TERM);
+    daemon.signal_daemon(Signal::TERM);
     until("its end", || (told().len() == 2).then_some(()));
     assert_eq!(told()[1]["hook_event_name"], "DaemonStop");
     assert_eq!(told()[1]["reason"], "signal");
@@ -110,74 +110,74 @@ fn the_daemon_tells_of_itself() {
 
 #[test]
 fn they_have_what_they_need_and_never_a_key() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let line = format!(
         "env | sort > env; echo 'export GREETING=\"hi there\"' >> \"$CLAUDE_ENV_FILE\"; echo {KEY}"
     );
-    user(&house, &file(&[("SessionStart", command(&line))]));
-    let agent = house.create("coder");
+    user(&daemon, &file(&[("SessionStart", command(&line))]));
+    let agent = daemon.create("coder");
     let call = json!({"command": "echo \"$GREETING\" >> effects"});
-    house.completed("coder", &format!("do: call shell {call} ;; say done"));
-    assert_eq!(house.effects(), ["hi there"]);
-    let env = std::fs::read_to_string(house.work().join("env")).unwrap();
+    daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
+    assert_eq!(daemon.effects(), ["hi there"]);
+    let env = std::fs::read_to_string(daemon.work().join("env")).unwrap();
     let conversation = agent.conversation.unwrap().id;
     for line in [
         "AGENTD_AGENT=coder".to_owned(),
         format!("AGENTD_CONVERSATION={conversation}"),
         format!("CLAUDE_CODE_SESSION_ID={conversation}"),
-        format!("AGENTD_HOME={}", house.home().display()),
-        format!("AGENTD_PROJECT_DIR={}", house.work().display()),
-        format!("CLAUDE_PROJECT_DIR={}", house.work().display()),
+        format!("AGENTD_HOME={}", daemon.home().display()),
+        format!("AGENTD_PROJECT_DIR={}", daemon.work().display()),
+        format!("CLAUDE_PROJECT_DIR={}", daemon.work().display()),
     ] {
         assert!(env.contains(&line), "{line} in {env}");
     }
     assert!(!env.contains(KEY) && !env.contains("ANTHROPIC"), "{env}");
-    for event in house.events("coder") {
+    for event in daemon.events("coder") {
         let text = serde_json::to_string(&event).unwrap();
         assert!(!text.contains(KEY), "{text}");
     }
     // Another conversation has its own.
-    user(&house, &file(&[]));
-    reset(&house, "coder", &Default::default()).unwrap();
-    house.completed("coder", &format!("do: call shell {call} ;; say done"));
-    assert_eq!(house.effects(), ["hi there", ""]);
+    user(&daemon, &file(&[]));
+    reset(&daemon, "coder", &Default::default()).unwrap();
+    daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
+    assert_eq!(daemon.effects(), ["hi there", ""]);
 }
 
 #[test]
 fn a_first_prompt_a_word_to_the_user_and_what_nobody_waits_for() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let output = json!({"systemMessage": "hello, user", "hookSpecificOutput": {
         "hookEventName": "SessionStart", "initialUserMessage": "do: say good morning", "sessionTitle": "Mornings"}});
     let late = json!({"type": "command", "async": true,
         "command": "until test -e go; do sleep 0.02; done; echo late >> effects; exit 2"});
     user(
-        &house,
+        &daemon,
         &file(&[("SessionStart", says(&output)), ("UserPromptSubmit", late)]),
     );
-    house.create("coder");
+    daemon.create("coder");
     until("an answer", || {
-        let summary = house.show("coder").summary;
+        let summary = daemon.show("coder").summary;
         (summary.as_deref() == Some("good morning")).then_some(())
     });
-    let said = house.until_kind("coder", Kind::HookOutput);
+    let said = daemon.until_kind("coder", Kind::HookOutput);
     let Body::HookOutput(said) = said.body else {
         panic!("an output")
     };
     assert_eq!(said.answer.message.as_deref(), Some("hello, user"));
     assert_eq!(said.answer.title.as_deref(), Some("Mornings"));
-    std::fs::write(house.work().join("go"), "").unwrap();
-    let ended = until_ended(&house, "coder", HookEvent::UserPromptSubmit);
+    std::fs::write(daemon.work().join("go"), "").unwrap();
+    let ended = until_ended(&daemon, "coder", HookEvent::UserPromptSubmit);
     assert_eq!(ended.exit, Some(2));
-    assert_eq!(house.effects(), ["late"]);
+    assert_eq!(daemon.effects(), ["late"]);
 }
 
 #[test]
 fn with_arguments_it_is_a_program_and_no_line_for_a_shell() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let exec = json!({"type": "command", "command": "tee", "args": ["-a", "a file; not $two"]});
-    user(&house, &file(&[("SessionStart", exec)]));
-    house.create("coder");
-    until_ended(&house, "coder", HookEvent::SessionStart);
-    let text = std::fs::read_to_string(house.work().join("a file; not $two")).unwrap();
+    user(&daemon, &file(&[("SessionStart", exec)]));
+    daemon.create("coder");
+    until_ended(&daemon, "coder", HookEvent::SessionStart);
+    let text = std::fs::read_to_string(daemon.work().join("a file; not $two")).unwrap();
     assert!(text.contains("SessionStart"));
 }

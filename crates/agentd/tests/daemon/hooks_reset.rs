@@ -1,7 +1,7 @@
 //! The hooks of a reset: in order, each once, before any new prompt; one may refuse, one may take its time.
 
-use crate::hooks_stage::*;
-use crate::house::{House, until};
+use crate::hooks_fixture::*;
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::Kind as ProblemKind;
 use agentd_client::api::{Reset, Status};
 use agentd_core::event::{Body, Direction, HookOutcome, Kind};
@@ -17,25 +17,25 @@ fn fresh() -> Reset {
 /// claude-code#25009, #45627: there was no hook before a clear, while the history is there.
 #[test]
 fn each_is_told_once_in_order_and_what_it_says_opens_the_new_conversation() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let copy = r#"path=$(printf '%s' "$input" | sed 's/.*"transcript_path":"\([^"]*\)".*/\1/'); cp "$path" "$AGENTD_PROJECT_DIR/copy""#;
     user(
-        &house,
+        &daemon,
         &file(&[
             ("PreReset", keep_and(copy)),
             ("SessionEnd", keep_and("true")),
             ("SessionStart", keep_and("echo the code word is swordfish")),
         ]),
     );
-    house.create("coder");
-    house.completed("coder", "do: say the magic word is xyzzy");
-    let before = heard(&house).len();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say the magic word is xyzzy");
+    let before = heard(&daemon).len();
     let ask = Reset {
         reason: Some("a new feature".to_owned()),
         ..fresh()
     };
-    let receipt = reset(&house, "coder", &ask).unwrap();
-    let told = heard(&house).split_off(before);
+    let receipt = reset(&daemon, "coder", &ask).unwrap();
+    let told = heard(&daemon).split_off(before);
     let names: Vec<_> = told
         .iter()
         .map(|it| it["hook_event_name"].clone())
@@ -56,10 +56,10 @@ fn each_is_told_once_in_order_and_what_it_says_opens_the_new_conversation() {
     for input in &told {
         assert_eq!(input["agentd"]["agent"], "coder");
         assert_eq!(input["agentd"]["op"], json!(receipt.op));
-        assert_eq!(input["cwd"], house.work().display().to_string());
+        assert_eq!(input["cwd"], daemon.work().display().to_string());
     }
     // What the first one read of the transcript was all of it.
-    let copy = std::fs::read_to_string(house.work().join("copy")).unwrap();
+    let copy = std::fs::read_to_string(daemon.work().join("copy")).unwrap();
     assert!(
         copy.contains("xyzzy") && copy.contains("turn_ended"),
         "{copy}"
@@ -78,35 +78,35 @@ fn each_is_told_once_in_order_and_what_it_says_opens_the_new_conversation() {
             (HookEvent::SessionStart, ran)
         ]
     );
-    house.completed("coder", "do: say next");
-    let request = last_request(&house);
+    daemon.completed("coder", "do: say next");
+    let request = last_request(&daemon);
     let first = request["messages"][0].to_string();
     assert!(first.contains("swordfish"), "{request}");
     assert!(!request.to_string().contains("xyzzy"), "{request}");
     // It is replayed, and not run again, whoever takes the agent over.
-    let count = heard(&house).len();
-    house.kill_runtime("coder");
-    house.completed("coder", "do: say again");
+    let count = heard(&daemon).len();
+    daemon.kill_runtime("coder");
+    daemon.completed("coder", "do: say again");
     assert!(
-        last_request(&house)["messages"][0]
+        last_request(&daemon)["messages"][0]
             .to_string()
             .contains("swordfish")
     );
-    assert_eq!(heard(&house).len(), count);
-    all_ran(&house, "coder");
-    house.verify();
+    assert_eq!(heard(&daemon).len(), count);
+    all_ran(&daemon, "coder");
+    daemon.verify();
 }
 
 /// claude-code#66892: nothing could keep a clear from happening.
 #[test]
 fn one_that_refuses_leaves_everything_as_it_was() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let gate = "test -e ok || { echo 'not on a Friday' >&2; exit 2; }";
-    user(&house, &file(&[("PreReset", command(gate))]));
-    house.create("coder");
-    let sent = house.send("coder", &format!("do: slowly 20 {}", "word ".repeat(100)));
-    house.until_kind("coder", Kind::RequestSent);
-    let problem = reset(&house, "coder", &fresh()).unwrap_err();
+    user(&daemon, &file(&[("PreReset", command(gate))]));
+    daemon.create("coder");
+    let sent = daemon.send("coder", &format!("do: slowly 20 {}", "word ".repeat(100)));
+    daemon.until_kind("coder", Kind::RequestSent);
+    let problem = reset(&daemon, "coder", &fresh()).unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Refused);
     assert!(
         problem
@@ -117,59 +117,62 @@ fn one_that_refuses_leaves_everything_as_it_was() {
         "{problem}"
     );
     // The turn under way has not even been stopped.
-    assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
-    assert_eq!(house.show("coder").conversation.unwrap().ordinal, 1);
+    assert_eq!(
+        daemon.answer("coder", sent.prompt).status,
+        Status::Completed
+    );
+    assert_eq!(daemon.show("coder").conversation.unwrap().ordinal, 1);
     let skip = Reset {
         skip_hooks: true,
         ..fresh()
     };
-    reset(&house, "coder", &skip).unwrap();
-    std::fs::write(house.work().join("ok"), "").unwrap();
-    reset(&house, "coder", &fresh()).unwrap();
-    assert_eq!(house.show("coder").conversation.unwrap().ordinal, 3);
+    reset(&daemon, "coder", &skip).unwrap();
+    std::fs::write(daemon.work().join("ok"), "").unwrap();
+    reset(&daemon, "coder", &fresh()).unwrap();
+    assert_eq!(daemon.show("coder").conversation.unwrap().ordinal, 3);
 }
 
 /// claude-code#41577: SessionEnd was killed in mid-work.
 #[test]
 fn one_that_hangs_holds_nobody_up_and_still_ends_its_work() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let hang = "until test -e go; do sleep 0.02; done; echo ended >> effects";
-    user(&house, &file(&[("SessionEnd", command(hang))]));
-    house.create("coder");
-    house.completed("coder", "do: say old");
-    let receipt = reset(&house, "coder", &fresh()).unwrap();
+    user(&daemon, &file(&[("SessionEnd", command(hang))]));
+    daemon.create("coder");
+    daemon.completed("coder", "do: say old");
+    let receipt = reset(&daemon, "coder", &fresh()).unwrap();
     assert_eq!(receipt.hooks.len(), 1);
     assert_eq!(receipt.hooks[0].outcome, None, "it runs on");
-    house.completed("coder", "do: say new");
-    std::fs::write(house.work().join("go"), "").unwrap();
-    let ended = until_ended(&house, "coder", HookEvent::SessionEnd);
+    daemon.completed("coder", "do: say new");
+    std::fs::write(daemon.work().join("go"), "").unwrap();
+    let ended = until_ended(&daemon, "coder", HookEvent::SessionEnd);
     assert_eq!((ended.outcome, ended.exit), (HookOutcome::Ran, Some(0)));
-    assert_eq!(house.effects(), ["ended"]);
+    assert_eq!(daemon.effects(), ["ended"]);
     // It belongs to the conversation that ended.
-    let ended = house.until_kind("coder", Kind::HookEnded);
+    let ended = daemon.until_kind("coder", Kind::HookEnded);
     assert_eq!(ended.conversation, receipt.old);
 }
 
 #[test]
 fn what_runs_out_of_time_is_ended_with_all_that_it_started() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let forks = "sleep 1000 & sleep 1000 & echo on >> effects; wait";
     let hang = json!({"type": "command", "command": forks, "timeout": 0.3});
     let closed =
         json!({"type": "command", "command": "sleep 1001", "timeout": 0.3, "onFailure": "block"});
-    user(&house, &file(&[("PreReset", hang)]));
-    house.create("coder");
-    reset(&house, "coder", &fresh()).unwrap();
-    let ended = until_ended(&house, "coder", HookEvent::PreReset);
+    user(&daemon, &file(&[("PreReset", hang)]));
+    daemon.create("coder");
+    reset(&daemon, "coder", &fresh()).unwrap();
+    let ended = until_ended(&daemon, "coder", HookEvent::PreReset);
     assert!(ended.timed_out);
     let left = |command: &str| {
-        let mut all = house.processes().into_iter();
+        let mut all = daemon.processes().into_iter();
         all.find(|(_, arguments)| arguments.contains(command))
     };
     until("their end", || left("sleep 1000").is_none().then_some(()));
     // Where it says so, that is a no.
-    user(&house, &file(&[("PreReset", closed)]));
-    let problem = reset(&house, "coder", &fresh()).unwrap_err();
+    user(&daemon, &file(&[("PreReset", closed)]));
+    let problem = reset(&daemon, "coder", &fresh()).unwrap_err();
     assert!(
         problem
             .detail
@@ -182,13 +185,13 @@ fn what_runs_out_of_time_is_ended_with_all_that_it_started() {
 
 #[test]
 fn what_a_hook_left_running_is_ended_with_it() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let forks = "setsid sleep 1002 & sleep 1002 & exit 0";
-    user(&house, &file(&[("SessionEnd", command(forks))]));
-    house.create("coder");
-    reset(&house, "coder", &fresh()).unwrap();
-    until_ended(&house, "coder", HookEvent::SessionEnd);
-    let mut all = house.processes().into_iter();
+    user(&daemon, &file(&[("SessionEnd", command(forks))]));
+    daemon.create("coder");
+    reset(&daemon, "coder", &fresh()).unwrap();
+    until_ended(&daemon, "coder", HookEvent::SessionEnd);
+    let mut all = daemon.processes().into_iter();
     assert_eq!(
         all.find(|(_, arguments)| arguments.contains("sleep 1002")),
         None
@@ -198,36 +201,36 @@ fn what_a_hook_left_running_is_ended_with_it() {
 /// It waits for the hook, and the hook would wait for it.
 #[test]
 fn a_hook_that_resets_its_own_agent_gets_a_conflict() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let program = env!("CARGO_BIN_EXE_agentd");
     let line = format!(
         "(sh -c '{program} reset coder') > said 2>&1; echo $? > code; {program} reset other > other 2>&1; echo $? > other-code"
     );
     user(
-        &house,
+        &daemon,
         &file(&[(
             "PreReset",
             json!({"type": "command", "command": line, "timeout": 60}),
         )]),
     );
-    let mut spec = house.spec();
+    let mut spec = daemon.spec();
     spec.hooks = json!({});
-    house.create_with("coder", spec);
+    daemon.create_with("coder", spec);
     let skip = Reset {
         skip_hooks: true,
         ..fresh()
     };
-    house.create("other");
-    reset(&house, "other", &skip).unwrap();
-    user(&house, &file(&[]));
-    let mut spec = house.spec();
+    daemon.create("other");
+    reset(&daemon, "other", &skip).unwrap();
+    user(&daemon, &file(&[]));
+    let mut spec = daemon.spec();
     spec.hooks =
         json!({"PreReset": [{"hooks": [{"type": "command", "command": line, "timeout": 60}]}]});
-    house
-        .block(house.client().set_spec("coder", &spec))
+    daemon
+        .block(daemon.client().set_spec("coder", &spec))
         .unwrap();
-    reset(&house, "coder", &fresh()).unwrap();
-    let read = |name: &str| std::fs::read_to_string(house.work().join(name)).unwrap();
+    reset(&daemon, "coder", &fresh()).unwrap();
+    let read = |name: &str| std::fs::read_to_string(daemon.work().join(name)).unwrap();
     assert_eq!(read("code").trim(), "3", "{}", read("said"));
     assert!(
         read("said").contains("a hook of `coder` runs"),
@@ -235,29 +238,29 @@ fn a_hook_that_resets_its_own_agent_gets_a_conflict() {
         read("said")
     );
     assert_eq!(read("other-code").trim(), "0", "{}", read("other"));
-    assert_eq!(house.show("coder").generation, 2);
+    assert_eq!(daemon.show("coder").generation, 2);
 }
 
 #[test]
 fn undo_and_redo_tell_no_conversation_that_it_begins() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     user(
-        &house,
+        &daemon,
         &file(&[
             ("PreReset", keep_and("true")),
             ("SessionEnd", keep_and("true")),
             ("SessionStart", keep_and("echo hello")),
         ]),
     );
-    house.create("coder");
-    reset(&house, "coder", &fresh()).unwrap();
-    let before = heard(&house).len();
+    daemon.create("coder");
+    reset(&daemon, "coder", &fresh()).unwrap();
+    let before = heard(&daemon).len();
     let undo = Reset {
         step: Some(Direction::Undo),
         ..fresh()
     };
-    reset(&house, "coder", &undo).unwrap();
-    let told = heard(&house).split_off(before);
+    reset(&daemon, "coder", &undo).unwrap();
+    let told = heard(&daemon).split_off(before);
     let told: Vec<_> = told
         .iter()
         .map(|it| {
@@ -281,29 +284,29 @@ fn undo_and_redo_tell_no_conversation_that_it_begins() {
 #[test]
 fn a_daemon_that_dies_in_a_hook_of_a_reset_finishes_it() {
     for event in ["PreReset", "SessionEnd", "SessionStart"] {
-        let house = House::new();
+        let daemon = TestDaemon::new();
         let slow =
             format!("echo {event} >> effects; until test -e go; do sleep 0.02; done; echo context");
-        user(&house, &file(&[(event, command("true"))]));
-        house.create("coder");
-        house.completed("coder", "do: say one");
-        user(&house, &file(&[(event, command(&slow))]));
-        let client = house.client();
-        let asked = house.spawn(async move { client.reset("coder", &fresh()).await });
-        until("the hook", || (house.effects().len() == 1).then_some(()));
-        house.kill_daemon();
-        let _whatever = house.block(asked);
-        house.start_daemon();
-        std::fs::write(house.work().join("go"), "").unwrap();
-        house.until_kind("coder", Kind::ResetEnded);
-        all_ran(&house, "coder");
-        assert_eq!(house.effects(), [event], "it ran once");
-        assert_eq!(house.show("coder").phase, Phase::Idle);
-        let opens = house
+        user(&daemon, &file(&[(event, command("true"))]));
+        daemon.create("coder");
+        daemon.completed("coder", "do: say one");
+        user(&daemon, &file(&[(event, command(&slow))]));
+        let client = daemon.client();
+        let asked = daemon.spawn(async move { client.reset("coder", &fresh()).await });
+        until("the hook", || (daemon.effects().len() == 1).then_some(()));
+        daemon.kill_daemon();
+        let _whatever = daemon.block(asked);
+        daemon.start_daemon();
+        std::fs::write(daemon.work().join("go"), "").unwrap();
+        daemon.until_kind("coder", Kind::ResetEnded);
+        all_ran(&daemon, "coder");
+        assert_eq!(daemon.effects(), [event], "it ran once");
+        assert_eq!(daemon.show("coder").phase, Phase::Idle);
+        let opens = daemon
             .events("coder")
             .into_iter()
             .any(|it| matches!(&it.body, Body::Notice(notice) if notice.text.contains("context")));
         assert_eq!(opens, event == "SessionStart");
-        house.verify();
+        daemon.verify();
     }
 }

@@ -1,64 +1,65 @@
 //! Hooks that are not the user's own run in the agent's sandbox.
 
-use crate::hooks_stage::*;
-use crate::house::{House, until};
+use crate::hooks_fixture::*;
+use crate::test_daemon::{TestDaemon, until};
 use agentd_core::spec::{AgentSpec, Sandbox};
 use serde_json::{Value, json};
 use std::fs;
 
-fn house(change: impl FnOnce(&House, &mut AgentSpec)) -> Option<House> {
+fn daemon(change: impl FnOnce(&TestDaemon, &mut AgentSpec)) -> Option<TestDaemon> {
     if let Err(missing) = agentd_sandbox::support().namespaces {
         println!("skipped: {missing}");
         return None;
     }
-    let house = House::new();
-    let mut spec = house.spec();
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
     spec.sandbox = Some(Sandbox::WorkspaceWrite);
-    change(&house, &mut spec);
-    house.create_with("coder", spec);
-    Some(house)
+    change(&daemon, &mut spec);
+    daemon.create_with("coder", spec);
+    Some(daemon)
 }
 
 /// Notes what it can see and write, beside the work tree.
-fn probe(house: &House, event: &str, who: &str) -> Value {
+fn probe(daemon: &TestDaemon, event: &str, who: &str) -> Value {
     let script = format!(
         "head -c 6 {home}/journal.db > {who}.journal; echo x > {root}/{who}.outside; \
          cat >/dev/null; echo ran >> {who}.ran",
-        home = house.home().display(),
-        root = house.root().display(),
+        home = daemon.home().display(),
+        root = daemon.root().display(),
     );
     json!({"hooks": {event: [{"hooks": [command(&script)]}]}})
 }
 
 #[test]
 fn an_agent_files_hooks_see_no_state_and_write_no_more_than_tools() {
-    let Some(house) = house(|house, spec| {
-        spec.hooks = probe(house, "PreToolUse", "spec")["hooks"].clone();
+    let Some(daemon) = daemon(|daemon, spec| {
+        spec.hooks = probe(daemon, "PreToolUse", "spec")["hooks"].clone();
     }) else {
         return;
     };
-    house.completed("coder", r#"do: call shell {"command":"true"} ;; say done"#);
-    assert!(house.work().join("spec.ran").exists());
-    assert!(!house.root().join("spec.outside").exists());
-    let journal = fs::read_to_string(house.work().join("spec.journal")).unwrap();
+    daemon.completed("coder", r#"do: call shell {"command":"true"} ;; say done"#);
+    assert!(daemon.work().join("spec.ran").exists());
+    assert!(!daemon.root().join("spec.outside").exists());
+    let journal = fs::read_to_string(daemon.work().join("spec.journal")).unwrap();
     assert_eq!(journal, "");
 }
 
 #[test]
 fn the_users_own_hooks_run_as_the_user() {
-    let Some(house) = house(|house, _| user(house, &probe(house, "PreToolUse", "user"))) else {
+    let Some(daemon) = daemon(|daemon, _| user(daemon, &probe(daemon, "PreToolUse", "user")))
+    else {
         return;
     };
-    house.completed("coder", r#"do: call shell {"command":"true"} ;; say done"#);
-    assert!(house.root().join("user.outside").exists());
-    let journal = fs::read_to_string(house.work().join("user.journal")).unwrap();
+    daemon.completed("coder", r#"do: call shell {"command":"true"} ;; say done"#);
+    assert!(daemon.root().join("user.outside").exists());
+    let journal = fs::read_to_string(daemon.work().join("user.journal")).unwrap();
     assert_eq!(journal, "SQLite");
 }
 
 /// It reads the transcript and leaves variables for tools, as outside.
 #[test]
 fn a_session_start_hook_works_in_the_sandbox() {
-    let Some(house) = house(|_, spec| {
+    let Some(daemon) = daemon(|_, spec| {
         let script = "echo 'export GREETING=hello' >> \"$AGENTD_ENV_FILE\"; \
                       python3 -c 'import json,sys; open(json.load(sys.stdin)[\"transcript_path\"]).read()' \
                       && echo read >> effects";
@@ -66,11 +67,11 @@ fn a_session_start_hook_works_in_the_sandbox() {
     }) else {
         return;
     };
-    house.completed(
+    daemon.completed(
         "coder",
         r#"do: call shell {"command":"echo $GREETING >> effects"} ;; say done"#,
     );
     until("the hook and the tool", || {
-        (house.effects() == ["read", "hello"]).then_some(())
+        (daemon.effects() == ["read", "hello"]).then_some(())
     });
 }

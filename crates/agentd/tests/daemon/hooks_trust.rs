@@ -1,7 +1,7 @@
 //! A project's hooks run once somebody has trusted them as they are; and hooks that are services.
 
-use crate::hooks_stage::*;
-use crate::house::{House, until};
+use crate::hooks_fixture::*;
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{HookState, HooksQuery, Status, TestHooks, Trust};
 use agentd_client::{Error, Kind as ProblemKind};
 use agentd_core::event::{HookOutcome, Kind};
@@ -10,61 +10,61 @@ use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-fn trust(house: &House, trusted: bool) {
+fn trust(daemon: &TestDaemon, trusted: bool) {
     let ask = Trust {
-        dir: house.work().display().to_string(),
+        dir: daemon.work().display().to_string(),
         hash: None,
         trusted,
     };
-    house.block(house.client().set_trust(&ask)).unwrap();
+    daemon.block(daemon.client().set_trust(&ask)).unwrap();
 }
 
 #[test]
 fn a_projects_hooks_run_once_they_are_trusted_as_they_are() {
-    let house = House::new();
-    project(&house, &file(&[("UserPromptSubmit", keep_and("true"))]));
-    house.create("coder");
-    house.completed("coder", "do: say one");
-    assert_eq!(heard(&house).len(), 0);
-    let file_of = house.work().join(".agentd/hooks.json");
-    let shown = house.show("coder").untrusted_hooks;
+    let daemon = TestDaemon::new();
+    project(&daemon, &file(&[("UserPromptSubmit", keep_and("true"))]));
+    daemon.create("coder");
+    daemon.completed("coder", "do: say one");
+    assert_eq!(heard(&daemon).len(), 0);
+    let file_of = daemon.work().join(".agentd/hooks.json");
+    let shown = daemon.show("coder").untrusted_hooks;
     assert_eq!(shown.as_deref(), file_of.to_str());
     assert!(
-        house.log().contains("hooks are passed over"),
+        daemon.log().contains("hooks are passed over"),
         "{}",
-        house.log()
+        daemon.log()
     );
-    trust(&house, true);
-    house.completed("coder", "do: say two");
-    assert_eq!(heard(&house).len(), 1);
-    assert_eq!(house.show("coder").untrusted_hooks, None);
+    trust(&daemon, true);
+    daemon.completed("coder", "do: say two");
+    assert_eq!(heard(&daemon).len(), 1);
+    assert_eq!(daemon.show("coder").untrusted_hooks, None);
     // Another content is another file.
     project(
-        &house,
+        &daemon,
         &file(&[("UserPromptSubmit", keep_and("echo changed"))]),
     );
-    house.completed("coder", "do: say three");
-    assert_eq!(heard(&house).len(), 1);
-    trust(&house, true);
-    house.kill_daemon();
-    house.start_daemon();
-    house.completed("coder", "do: say four");
-    assert_eq!(heard(&house).len(), 2);
-    trust(&house, false);
-    house.completed("coder", "do: say five");
-    assert_eq!(heard(&house).len(), 2);
+    daemon.completed("coder", "do: say three");
+    assert_eq!(heard(&daemon).len(), 1);
+    trust(&daemon, true);
+    daemon.kill_daemon();
+    daemon.start_daemon();
+    daemon.completed("coder", "do: say four");
+    assert_eq!(heard(&daemon).len(), 2);
+    trust(&daemon, false);
+    daemon.completed("coder", "do: say five");
+    assert_eq!(heard(&daemon).len(), 2);
 }
 
 #[test]
 fn trust_is_for_what_was_seen() {
-    let house = House::new();
-    project(&house, &file(&[]));
+    let daemon = TestDaemon::new();
+    project(&daemon, &file(&[]));
     let ask = Trust {
-        dir: house.work().display().to_string(),
+        dir: daemon.work().display().to_string(),
         hash: Some("of another content".to_owned()),
         trusted: true,
     };
-    let problem = house.block(house.client().set_trust(&ask)).unwrap_err();
+    let problem = daemon.block(daemon.client().set_trust(&ask)).unwrap_err();
     let Error::Problem(problem) = problem else {
         panic!("{problem}")
     };
@@ -73,24 +73,24 @@ fn trust_is_for_what_was_seen() {
 
 #[test]
 fn layers_are_listed_and_the_same_handler_runs_once() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let same = keep_and("true");
-    user(&house, &file(&[("Stop", same.clone())]));
+    user(&daemon, &file(&[("Stop", same.clone())]));
     project(
-        &house,
+        &daemon,
         &file(&[("Stop", same.clone()), ("PreToolUse", command("true"))]),
     );
-    trust(&house, true);
-    let mut spec = house.spec();
+    trust(&daemon, true);
+    let mut spec = daemon.spec();
     spec.hooks = json!({"Stop": [{"hooks": [same]}]});
-    house.create_with("coder", spec);
-    house.completed("coder", "do: say one");
-    assert_eq!(heard(&house).len(), 1);
+    daemon.create_with("coder", spec);
+    daemon.completed("coder", "do: say one");
+    assert_eq!(heard(&daemon).len(), 1);
     let query = HooksQuery {
         agent: Some("coder".to_owned()),
         cwd: None,
     };
-    let list = house.block(house.client().hooks(&query)).unwrap();
+    let list = daemon.block(daemon.client().hooks(&query)).unwrap();
     let lines: Vec<_> = list
         .hooks
         .iter()
@@ -144,40 +144,40 @@ fn service(status: &str, body: String) -> (String, std::thread::JoinHandle<Strin
 
 #[test]
 fn a_service_hears_the_same_and_says_the_same() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let deny = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
         "permissionDecisionReason": "says the service"}});
     let (url, served) = service("200 OK", deny.to_string());
     let handler = json!({"type": "http", "url": url, "headers": {"x-who": "agentd"}});
-    user(&house, &file(&[("PreToolUse", handler)]));
-    house.create("coder");
+    user(&daemon, &file(&[("PreToolUse", handler)]));
+    daemon.create("coder");
     let call = json!({"command": "echo ran >> effects"});
-    house.completed("coder", &format!("do: call shell {call} ;; say done"));
+    daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
     let request = served.join().unwrap();
     assert!(
         request.contains("x-who: agentd") && request.contains("PreToolUse"),
         "{request}"
     );
-    assert_eq!(house.effects().len(), 0);
+    assert_eq!(daemon.effects().len(), 0);
     assert!(
-        last_request(&house)
+        last_request(&daemon)
             .to_string()
             .contains("says the service")
     );
     // One that is not there is a warning.
-    house.completed("coder", &format!("do: call shell {call} ;; say done"));
-    assert_eq!(house.effects(), ["ran"]);
+    daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
+    assert_eq!(daemon.effects(), ["ran"]);
 }
 
 #[test]
 fn a_try_runs_what_would_run_and_writes_nothing() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     user(
-        &house,
+        &daemon,
         &file(&[("PreToolUse", keep_and("echo 'not this' >&2; exit 2"))]),
     );
-    house.create("coder");
-    let head = house.show("coder").head;
+    daemon.create("coder");
+    let head = daemon.show("coder").head;
     let fields = json!({"tool_name": "shell", "tool_input": {"command": "make"}});
     let ask = TestHooks {
         event: HookEvent::PreToolUse,
@@ -185,17 +185,17 @@ fn a_try_runs_what_would_run_and_writes_nothing() {
         cwd: None,
         fields: fields.as_object().unwrap().clone(),
     };
-    let tested = house.block(house.client().test_hooks(&ask)).unwrap();
+    let tested = daemon.block(daemon.client().test_hooks(&ask)).unwrap();
     assert_eq!(tested.verdict.decision, Decision::Deny);
     assert_eq!(tested.verdict.reason.as_deref(), Some("not this"));
     assert_eq!(
         (tested.runs[0].outcome, tested.runs[0].exit),
         (HookOutcome::Ran, Some(2))
     );
-    assert_eq!(heard(&house)[0]["tool_input"]["command"], "make");
-    assert_eq!(house.show("coder").head, head);
+    assert_eq!(heard(&daemon)[0]["tool_input"]["command"], "make");
+    assert_eq!(daemon.show("coder").head, head);
     until("nothing left", || {
-        let left = std::fs::read_dir(house.home().join("hooks"))
+        let left = std::fs::read_dir(daemon.home().join("hooks"))
             .unwrap()
             .count();
         (left == 0).then_some(())
@@ -205,25 +205,25 @@ fn a_try_runs_what_would_run_and_writes_nothing() {
 /// A guard that nobody can read may have been about to say no.
 #[test]
 fn with_a_file_that_cannot_be_read_calls_are_asked_about() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     std::fs::write(
-        house.home().join("hooks.json"),
+        daemon.home().join("hooks.json"),
         "{\"hooks\": {\"PreToolUse\": [ {",
     )
     .unwrap();
-    house.create("coder");
+    daemon.create("coder");
     let call = json!({"command": "touch done"});
-    let sent = house.send("coder", &format!("do: call shell {call} ;; say done"));
-    house.until_kind("coder", Kind::ApprovalRequested);
-    let broken = house.show("coder").broken_hooks.unwrap();
+    let sent = daemon.send("coder", &format!("do: call shell {call} ;; say done"));
+    daemon.until_kind("coder", Kind::ApprovalRequested);
+    let broken = daemon.show("coder").broken_hooks.unwrap();
     assert!(
         broken.contains("hooks.json") && broken.contains("no JSON"),
         "{broken}"
     );
     assert!(
-        house.log().contains("hooks are passed over"),
+        daemon.log().contains("hooks are passed over"),
         "{}",
-        house.log()
+        daemon.log()
     );
     let ask = TestHooks {
         event: HookEvent::PreToolUse,
@@ -231,45 +231,48 @@ fn with_a_file_that_cannot_be_read_calls_are_asked_about() {
         cwd: None,
         fields: serde_json::Map::new(),
     };
-    let refused = house.block(house.client().test_hooks(&ask)).unwrap_err();
+    let refused = daemon.block(daemon.client().test_hooks(&ask)).unwrap_err();
     assert!(refused.to_string().contains("cannot be used"), "{refused}");
-    assert!(!house.work().join("done").exists());
-    assert!(house.cli(&["approve", "coder"]).status.success());
-    assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
+    assert!(!daemon.work().join("done").exists());
+    assert!(daemon.cli(&["approve", "coder"]).status.success());
+    assert_eq!(
+        daemon.answer("coder", sent.prompt).status,
+        Status::Completed
+    );
     // Mended, it is as if nothing had been.
-    std::fs::write(house.home().join("hooks.json"), "{\"hooks\": {}}").unwrap();
-    house.completed("coder", &format!("do: call shell {call} ;; say done"));
-    assert_eq!(house.show("coder").broken_hooks, None);
+    std::fs::write(daemon.home().join("hooks.json"), "{\"hooks\": {}}").unwrap();
+    daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
+    assert_eq!(daemon.show("coder").broken_hooks, None);
 }
 
 #[test]
 fn trust_in_a_file_that_is_gone_can_be_taken_back() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let hooks = file(&[("UserPromptSubmit", keep_and("true"))]);
-    project(&house, &hooks);
-    house.create("coder");
-    trust(&house, true);
-    std::fs::remove_file(house.work().join(".agentd/hooks.json")).unwrap();
-    trust(&house, false);
-    project(&house, &hooks);
-    house.completed("coder", "do: say one");
-    assert_eq!(heard(&house).len(), 0);
+    project(&daemon, &hooks);
+    daemon.create("coder");
+    trust(&daemon, true);
+    std::fs::remove_file(daemon.work().join(".agentd/hooks.json")).unwrap();
+    trust(&daemon, false);
+    project(&daemon, &hooks);
+    daemon.completed("coder", "do: say one");
+    assert_eq!(heard(&daemon).len(), 0);
 }
 
 /// A pipe held the whole daemon up, and a device filled its memory.
 #[test]
 fn a_pipe_a_device_or_a_link_in_place_of_a_hooks_file_is_passed_over() {
-    let house = House::new();
-    let folder = house.work().join(".agentd");
-    std::fs::create_dir_all(&folder).unwrap();
-    let hooks = folder.join("hooks.json");
-    let elsewhere = house.root().join("elsewhere.json");
+    let daemon = TestDaemon::new();
+    let dir = daemon.work().join(".agentd");
+    std::fs::create_dir_all(&dir).unwrap();
+    let hooks = dir.join("hooks.json");
+    let elsewhere = daemon.root().join("elsewhere.json");
     std::fs::write(
         &elsewhere,
         file(&[("UserPromptSubmit", keep_and("true"))]).to_string(),
     )
     .unwrap();
-    house.create("coder");
+    daemon.create("coder");
     let link = |to: &std::path::Path| std::os::unix::fs::symlink(to, &hooks).unwrap();
     let puts: [&dyn Fn(); 4] = [
         &|| {
@@ -283,9 +286,9 @@ fn a_pipe_a_device_or_a_link_in_place_of_a_hooks_file_is_passed_over() {
     for put in puts {
         let _none_yet = std::fs::remove_file(&hooks);
         put();
-        house.completed("coder", "do: say on");
-        let shown = house.show("coder").untrusted_hooks;
+        daemon.completed("coder", "do: say on");
+        let shown = daemon.show("coder").untrusted_hooks;
         assert_eq!(shown.as_deref(), hooks.to_str());
     }
-    assert_eq!(heard(&house).len(), 0);
+    assert_eq!(heard(&daemon).len(), 0);
 }

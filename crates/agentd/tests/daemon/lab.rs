@@ -1,6 +1,6 @@
 //! What the lab found, each by its name; and that its switches work nowhere else.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Create, Start, Status};
 use agentd_core::event::{Body, Kind, TaskExit};
 use agentd_core::spec::{AgentSpec, Decision, Rule as Permission};
@@ -9,7 +9,7 @@ use agentd_process::failpoint::plan::{Action, Plan, Role, Rule};
 use agentd_process::failpoint::{Passed, VARIABLE};
 
 /// The next daemon gets this signal from itself at the point, once.
-fn plan(house: &House, point: &str, nth: u32, action: Action) {
+fn plan(daemon: &TestDaemon, point: &str, nth: u32, action: Action) {
     let rule = Rule {
         nth: Some(nth),
         action,
@@ -19,18 +19,18 @@ fn plan(house: &House, point: &str, nth: u32, action: Action) {
         rules: vec![rule],
         ..Plan::default()
     };
-    plan.write(&house.root()).unwrap();
-    house.daemon_env(VARIABLE, &house.root().display().to_string());
+    plan.write(&daemon.root()).unwrap();
+    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
 }
 
-fn asking(house: &House) -> AgentSpec {
+fn asking(daemon: &TestDaemon) -> AgentSpec {
     AgentSpec {
         permissions: vec![Permission {
             tool: "shell".to_owned(),
             pattern: None,
             decision: Decision::Ask,
         }],
-        ..house.spec()
+        ..daemon.spec()
     }
 }
 
@@ -38,64 +38,67 @@ fn asking(house: &House) -> AgentSpec {
 /// and ended as if nothing were known.
 #[test]
 fn a_daemon_that_dies_while_a_client_asks_what_is_waited_for_changes_no_exit_code() {
-    let house = House::empty();
+    let daemon = TestDaemon::empty();
     // The first one is that it was created.
-    plan(&house, "before-answer.agents", 2, Action::Kill);
-    house.start_daemon();
-    house.create_with("coder", asking(&house));
-    let sent = house.send("coder", "do: call shell {\"command\": \"true\"}");
-    house.until_kind("coder", Kind::ApprovalRequested);
-    let waited = house.cli(&["wait", "coder", &sent.prompt.to_string()]);
+    plan(&daemon, "before-answer.agents", 2, Action::Kill);
+    daemon.start_daemon();
+    daemon.create_with("coder", asking(&daemon));
+    let sent = daemon.send("coder", "do: call shell {\"command\": \"true\"}");
+    daemon.until_kind("coder", Kind::ApprovalRequested);
+    let waited = daemon.cli(&["wait", "coder", &sent.prompt.to_string()]);
     assert_eq!(waited.status.code(), Some(6), "{waited:?}");
-    let died = Passed::of_rule(&house.root(), "rule").unwrap();
+    let died = Passed::of_rule(&daemon.root(), "rule").unwrap();
     assert!(died.is_some(), "the daemon did not die");
-    house.cli(&["daemon", "stop"]);
+    daemon.cli(&["daemon", "stop"]);
 }
 
 /// A process that had just been started with the key was told to end, because the one before it had none:
 /// whoever asked a second time got another process, and another.
 #[test]
 fn a_process_that_is_about_to_get_the_key_is_left_alone() {
-    let house = House::empty();
+    let daemon = TestDaemon::empty();
     let second = Rule {
         process: Some(2),
-        ..Rule::hold("rule", Role::Runtime, "before-seat")
+        ..Rule::hold("rule", Role::Runtime, "before-runtime-lock")
     };
     let plan = Plan {
         rules: vec![second],
         ..Plan::default()
     };
-    plan.write(&house.root()).unwrap();
-    house.daemon_env(VARIABLE, &house.root().display().to_string());
-    house.start_daemon();
+    plan.write(&daemon.root()).unwrap();
+    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.start_daemon();
     let create = Create {
         name: Some("coder".to_owned()),
-        spec: house.spec(),
+        spec: daemon.spec(),
         prompt: Some("do: say hello".to_owned()),
         ..Create::default()
     };
-    let created = house.block(house.client().create(&create)).unwrap();
-    house.until_kind("coder", Kind::TurnPaused);
-    let go_on = || {
-        let (client, env) = (house.client(), house.caller());
-        house.spawn(async move { client.go_on("coder", &Start::with(env)).await })
+    let created = daemon.block(daemon.client().create(&create)).unwrap();
+    daemon.until_kind("coder", Kind::TurnPaused);
+    let continue_turn = || {
+        let (client, env) = (daemon.client(), daemon.caller());
+        daemon.spawn(async move { client.continue_turn("coder", &Start::with(env)).await })
     };
-    let first = go_on();
+    let first = continue_turn();
     until("the second process", || {
-        Passed::of_rule(&house.root(), "rule").unwrap()
+        Passed::of_rule(&daemon.root(), "rule").unwrap()
     });
-    let second = go_on();
+    let second = continue_turn();
     until("both to be asked", || {
-        let agent = house.show("coder");
+        let agent = daemon.show("coder");
         (agent.process.pid.is_some()).then_some(())
     });
-    Passed::release(&house.root(), "rule").unwrap();
+    Passed::release(&daemon.root(), "rule").unwrap();
     for asked in [first, second] {
-        house.block(asked).unwrap().unwrap();
+        daemon.block(asked).unwrap().unwrap();
     }
-    assert_eq!(house.answer("coder", created.prompt.unwrap()).text, "hello");
-    house.completed("coder", "do: say more");
-    assert_eq!(house.count("coder", Kind::IncarnationBegan), 2);
+    assert_eq!(
+        daemon.answer("coder", created.prompt.unwrap()).text,
+        "hello"
+    );
+    daemon.completed("coder", "do: say more");
+    assert_eq!(daemon.count("coder", Kind::IncarnationBegan), 2);
 }
 
 /// A SIGTERM that came as `daemon stop` was answered ended the daemon alone, and the agents' processes, of
@@ -103,19 +106,19 @@ fn a_process_that_is_about_to_get_the_key_is_left_alone() {
 #[test]
 fn a_signal_takes_nothing_back_of_a_stop_that_was_answered() {
     for point in ["on-request.daemon_stop", "before-answer.daemon_stop"] {
-        let house = House::empty();
-        plan(&house, point, 1, Action::Term);
-        house.start_daemon();
-        house.create("coder");
-        house.completed("coder", "do: say hello");
-        let pid = until("a process", || house.pid("coder"));
-        let stopped = house.cli(&["daemon", "stop"]);
+        let daemon = TestDaemon::empty();
+        plan(&daemon, point, 1, Action::Term);
+        daemon.start_daemon();
+        daemon.create("coder");
+        daemon.completed("coder", "do: say hello");
+        let pid = until("a process", || daemon.pid("coder"));
+        let stopped = daemon.cli(&["daemon", "stop"]);
         let is_answered = stopped.status.code() == Some(0);
         // Before it was looked at, it may as well be refused.
         assert!(is_answered || point.starts_with("on-"), "{stopped:?}");
         if is_answered {
             until("the end of the agent's process", || {
-                crate::house::reap(pid);
+                crate::test_daemon::reap(pid);
                 (!std::path::Path::new(&format!("/proc/{pid}")).exists()).then_some(())
             });
         }
@@ -125,13 +128,13 @@ fn a_signal_takes_nothing_back_of_a_stop_that_was_answered() {
 /// Somebody who sets the variable by mistake is told so, and nothing is started.
 #[test]
 fn outside_the_lab_its_switches_are_refused() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let elsewhere = tempfile::tempdir().unwrap();
     for has_token in [false, true] {
         if has_token {
             Plan::default().write(elsewhere.path()).unwrap();
         }
-        let mut command = house.command();
+        let mut command = daemon.command();
         command.args(["list"]).env(VARIABLE, elsewhere.path());
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -139,23 +142,23 @@ fn outside_the_lab_its_switches_are_refused() {
         assert!(text.contains("is for the lab alone"), "{text}");
         assert!(text.contains("unset AGENTD_LAB"), "{text}");
     }
-    assert_eq!(house.block(house.client().daemon()).unwrap().agents, 0);
+    assert_eq!(daemon.block(daemon.client().daemon()).unwrap().agents, 0);
 }
 
 /// A rule counts once, whoever comes next: the new process goes on where the old one died.
 #[test]
 fn a_process_that_dies_at_a_point_dies_there_once() {
-    let house = House::empty();
-    house.daemon_has_keys();
-    house.hold_runtime("before-message");
-    house.start_daemon();
-    house.create("coder");
-    let sent = house.send("coder", "do: say hello");
-    house.until_held();
-    house.kill_runtime("coder");
-    assert_eq!(house.answer("coder", sent.prompt).text, "hello");
+    let daemon = TestDaemon::empty();
+    daemon.daemon_has_keys();
+    daemon.hold_runtime("before-message");
+    daemon.start_daemon();
+    daemon.create("coder");
+    let sent = daemon.send("coder", "do: say hello");
+    daemon.until_held();
+    daemon.kill_runtime("coder");
+    assert_eq!(daemon.answer("coder", sent.prompt).text, "hello");
     until("peace", || {
-        (house.show("coder").phase == Phase::Idle).then_some(())
+        (daemon.show("coder").phase == Phase::Idle).then_some(())
     });
 }
 
@@ -163,10 +166,10 @@ fn a_process_that_dies_at_a_point_dies_there_once() {
 /// command, which then never ended, and whose end would have been the daemon's.
 #[test]
 fn a_command_of_an_agent_starts_no_daemon() {
-    let house = House::new();
-    house.create("coder");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
     let agentd = env!("CARGO_BIN_EXE_agentd");
-    let home = house.home();
+    let home = daemon.home();
     let tries = ["list", "daemon start", "daemon run"].map(|verb| {
         let agentd = format!("AGENTD_HOME='{}' '{agentd}'", home.display());
         format!("{agentd} {verb} 2>> said; echo $? >> codes")
@@ -176,10 +179,10 @@ fn a_command_of_an_agent_starts_no_daemon() {
         tries.join("; ")
     );
     let script = serde_json::json!({ "command": script });
-    let sent = house.send("coder", &format!("do: call shell {script} ;; say done"));
-    let work = house.work();
+    let sent = daemon.send("coder", &format!("do: call shell {script} ;; say done"));
+    let work = daemon.work();
     until("the command", || work.join("ready").exists().then_some(()));
-    house.kill_daemon();
+    daemon.kill_daemon();
     std::fs::write(work.join("go"), "").unwrap();
     until("its end", || work.join("done").exists().then_some(()));
     assert_eq!(
@@ -193,16 +196,16 @@ fn a_command_of_an_agent_starts_no_daemon() {
         3,
         "{said}"
     );
-    assert!(house.block(house.client().daemon()).is_err());
-    house.start_daemon();
-    let answer = house.answer("coder", sent.prompt);
+    assert!(daemon.block(daemon.client().daemon()).is_err());
+    daemon.start_daemon();
+    let answer = daemon.answer("coder", sent.prompt);
     assert_eq!(answer.status, Status::Completed, "{answer:#?}");
 }
 
 /// A task that was stopped before its program began had ended in a way that nobody had seen.
 #[test]
 fn a_task_that_is_stopped_before_it_begins_was_never_started() {
-    let house = House::empty();
+    let daemon = TestDaemon::empty();
     let rule = Rule {
         action: Action::Term,
         ..Rule::hold("rule", Role::Shim, "after-claim.shim")
@@ -211,17 +214,17 @@ fn a_task_that_is_stopped_before_it_begins_was_never_started() {
         rules: vec![rule],
         ..Plan::default()
     };
-    plan.write(&house.root()).unwrap();
-    house.daemon_env(VARIABLE, &house.root().display().to_string());
-    house.start_daemon();
-    house.create("coder");
+    plan.write(&daemon.root()).unwrap();
+    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.start_daemon();
+    daemon.create("coder");
     let call = serde_json::json!({"command": "touch began", "run_in_background": true});
-    house.completed("coder", &format!("do: call shell {call} ;; say done"));
-    let ended = house.until_kind("coder", Kind::TaskEnded);
+    daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
+    let ended = daemon.until_kind("coder", Kind::TaskEnded);
     let Body::TaskEnded(ended) = ended.body else {
         panic!("{ended:?}");
     };
     assert_eq!(ended.exit, TaskExit::NotStarted);
-    assert!(!house.work().join("began").exists());
-    house.cli(&["daemon", "stop"]);
+    assert!(!daemon.work().join("began").exists());
+    daemon.cli(&["daemon", "stop"]);
 }

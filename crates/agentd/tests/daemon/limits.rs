@@ -1,6 +1,6 @@
 //! What comes from outside has a limit, and what is beyond it ends in a closed connection or a typed error.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::Status;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -16,33 +16,33 @@ fn connect(path: &Path) -> UnixStream {
     stream
 }
 
-fn until_logged(house: &House, words: &str) {
-    until(words, || house.log().contains(words).then_some(()));
+fn until_logged(daemon: &TestDaemon, words: &str) {
+    until(words, || daemon.log().contains(words).then_some(()));
 }
 
 #[test]
 fn connections_beyond_the_limit_wait_for_their_turn() {
-    let house = House::new();
-    let id = house.create("coder").id;
-    house.completed("coder", "do: say hello");
-    let run = house.home().join("run");
+    let daemon = TestDaemon::new();
+    let id = daemon.create("coder").id;
+    daemon.completed("coder", "do: say hello");
+    let run = daemon.home().join("run");
     let tools = run.join(format!("a/{id}/s"));
     for (path, limit) in [(run.join("api.sock"), 512), (tools, 16)] {
         let held: Vec<UnixStream> = (0..=limit).map(|_| connect(&path)).collect();
-        until_logged(&house, &format!("until one ends limit={limit}"));
+        until_logged(&daemon, &format!("until one ends limit={limit}"));
         // The agent works meanwhile, and whoever has come waits.
         let client = agentd_client::Client::new(&path);
-        let asked = house.spawn(async move { client.daemon().await });
+        let asked = daemon.spawn(async move { client.daemon().await });
         drop(held);
-        house.block(asked).unwrap().unwrap();
+        daemon.block(asked).unwrap().unwrap();
     }
-    house.completed("coder", "do: say still here");
+    daemon.completed("coder", "do: say still here");
 }
 
 #[test]
 fn a_request_that_does_not_come_ends_its_connection() {
-    let house = House::new();
-    let api = house.home().join("run/api.sock");
+    let daemon = TestDaemon::new();
+    let api = daemon.home().join("run/api.sock");
     let silent = connect(&api);
     let mut begun = connect(&api);
     begun
@@ -62,7 +62,7 @@ fn a_request_that_does_not_come_ends_its_connection() {
         assert!(said.is_empty(), "{}", String::from_utf8_lossy(&said));
     }
     assert!(begin.elapsed() < PATIENCE);
-    until_logged(&house, "API connection closed: no request in time");
+    until_logged(&daemon, "API connection closed: no request in time");
     let mut said = [0; 64];
     let length = headless.read(&mut said).unwrap();
     let said = String::from_utf8_lossy(&said[..length]);
@@ -72,13 +72,13 @@ fn a_request_that_does_not_come_ends_its_connection() {
 /// Whoever says nothing on the link keeps no runtime from coming for long.
 #[test]
 fn silent_links_end_and_runtimes_come() {
-    let house = House::new();
-    let link = house.home().join("run/link.sock");
+    let daemon = TestDaemon::new();
+    let link = daemon.home().join("run/link.sock");
     let mut silent: Vec<UnixStream> = (0..33).map(|_| connect(&link)).collect();
-    until_logged(&house, "limit=32");
-    house.create("coder");
-    assert_eq!(house.completed("coder", "do: say hello").text, "hello");
-    until_logged(&house, "link closed: no hello in time");
+    until_logged(&daemon, "limit=32");
+    daemon.create("coder");
+    assert_eq!(daemon.completed("coder", "do: say hello").text, "hello");
+    until_logged(&daemon, "link closed: no hello in time");
     let mut said = Vec::new();
     silent[0].read_to_end(&mut said).unwrap();
     assert!(said.is_empty());
@@ -86,28 +86,28 @@ fn silent_links_end_and_runtimes_come() {
 
 #[test]
 fn the_first_frame_of_a_link_is_short() {
-    let house = House::new();
-    let mut link = connect(&house.home().join("run/link.sock"));
+    let daemon = TestDaemon::new();
+    let mut link = connect(&daemon.home().join("run/link.sock"));
     let frame = vec![b'x'; 1024 * 1024 + 1];
     // The other side may have hung up before all of it is out.
     let _cut = link.write_all(&frame);
     let mut said = Vec::new();
     let _reset = link.read_to_end(&mut said);
     assert!(said.is_empty());
-    until_logged(&house, "a frame is longer than the limit");
-    house.create("coder");
-    assert_eq!(house.completed("coder", "do: say hello").text, "hello");
+    until_logged(&daemon, "a frame is longer than the limit");
+    daemon.create("coder");
+    assert_eq!(daemon.completed("coder", "do: say hello").text, "hello");
 }
 
 #[test]
 fn a_reply_without_an_end_fails_and_is_not_asked_for_again() {
-    let house = House::new();
-    house.create("coder");
-    let sent = house.send("coder", "do: flood 40000000 | say hello");
-    let answer = house.answer("coder", sent.prompt);
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let sent = daemon.send("coder", "do: flood 40000000 | say hello");
+    let answer = daemon.answer("coder", sent.prompt);
     assert_eq!(answer.status, Status::Failed);
     let error = answer.error.unwrap();
     assert!(error.contains("more than 33554432 bytes"), "{error}");
-    assert_eq!(house.requests().len(), 1);
-    assert_eq!(house.completed("coder", "do: say next").text, "next");
+    assert_eq!(daemon.requests().len(), 1);
+    assert_eq!(daemon.completed("coder", "do: say next").text, "next");
 }

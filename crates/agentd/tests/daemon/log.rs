@@ -1,6 +1,6 @@
 //! A log that cannot be written, and tasks of the daemon that die: agents go on as if nothing had happened.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::Error;
 use agentd_client::api::{Send, Status};
 use agentd_core::event::Kind;
@@ -11,7 +11,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
 /// The process of this role panics when it passes the point for the nth time, once in all.
-fn panic_at(house: &House, role: Role, point: &str, nth: u32) {
+fn panic_at(daemon: &TestDaemon, role: Role, point: &str, nth: u32) {
     let rule = Rule {
         nth: Some(nth),
         action: Action::Panic,
@@ -21,13 +21,13 @@ fn panic_at(house: &House, role: Role, point: &str, nth: u32) {
         rules: vec![rule],
         ..Plan::default()
     };
-    plan.write(&house.root()).unwrap();
-    house.daemon_env(VARIABLE, &house.root().display().to_string());
+    plan.write(&daemon.root()).unwrap();
+    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
 }
 
 /// Something that the daemon logs, from a task that serves a connection.
-fn say_nonsense(house: &House) {
-    let mut link = UnixStream::connect(house.home().join("run/link.sock")).unwrap();
+fn say_nonsense(daemon: &TestDaemon) {
+    let mut link = UnixStream::connect(daemon.home().join("run/link.sock")).unwrap();
     link.write_all(b"nonsense\0").unwrap();
     // It hangs up once it has said so.
     let mut rest = Vec::new();
@@ -38,49 +38,49 @@ fn say_nonsense(house: &House) {
 /// turns were under way for ever.
 #[test]
 fn a_log_on_a_full_disk_ends_nothing() {
-    let house = House::empty();
+    let daemon = TestDaemon::empty();
     let full = || File::options().write(true).open("/dev/full").unwrap();
-    house.start_daemon_with(full(), full());
-    house.create("coder");
-    say_nonsense(&house);
-    assert_eq!(house.completed("coder", "do: say hello").text, "hello");
-    house.kill_runtime("coder");
-    say_nonsense(&house);
-    assert_eq!(house.completed("coder", "do: say again").text, "again");
-    let sent = house.send("coder", &format!("do: slowly 100 {}", "word ".repeat(500)));
-    house.until_kind("coder", Kind::RequestSent);
-    house.block(house.client().interrupt("coder")).unwrap();
-    let answer = house.answer("coder", sent.prompt);
+    daemon.start_daemon_with(full(), full());
+    daemon.create("coder");
+    say_nonsense(&daemon);
+    assert_eq!(daemon.completed("coder", "do: say hello").text, "hello");
+    daemon.kill_runtime("coder");
+    say_nonsense(&daemon);
+    assert_eq!(daemon.completed("coder", "do: say again").text, "again");
+    let sent = daemon.send("coder", &format!("do: slowly 100 {}", "word ".repeat(500)));
+    daemon.until_kind("coder", Kind::RequestSent);
+    daemon.block(daemon.client().interrupt("coder")).unwrap();
+    let answer = daemon.answer("coder", sent.prompt);
     assert_eq!(answer.status, Status::Interrupted);
 }
 
 /// A pipe that is full makes a write wait until somebody reads.
 #[test]
 fn a_log_that_nobody_reads_holds_nobody_up() {
-    let house = House::empty();
+    let daemon = TestDaemon::empty();
     let (unread, log) = std::io::pipe().unwrap();
-    house.start_daemon_with(File::create("/dev/null").unwrap(), log);
-    house.create("coder");
+    daemon.start_daemon_with(File::create("/dev/null").unwrap(), log);
+    daemon.create("coder");
     // A pipe holds 64 KiB.
     for _ in 0..1500 {
-        say_nonsense(&house);
+        say_nonsense(&daemon);
     }
-    assert_eq!(house.completed("coder", "do: say hello").text, "hello");
+    assert_eq!(daemon.completed("coder", "do: say hello").text, "hello");
     drop(unread);
-    assert_eq!(house.completed("coder", "do: say again").text, "again");
+    assert_eq!(daemon.completed("coder", "do: say again").text, "again");
 }
 
 /// The connection was not closed, and the runtime waited for ever for its answer.
 #[test]
 fn a_connection_whose_task_dies_is_closed_and_the_turn_goes_on() {
     for point in ["on-receive.append", "at-barrier.4", "before-send.appended"] {
-        let house = House::empty();
-        panic_at(&house, Role::Daemon, point, 2);
-        house.start_daemon();
-        house.create("coder");
+        let daemon = TestDaemon::empty();
+        panic_at(&daemon, Role::Daemon, point, 2);
+        daemon.start_daemon();
+        daemon.create("coder");
         let text = format!("do: slowly 5 {} ;; say done", "word ".repeat(40));
-        assert_eq!(house.completed("coder", &text).status, Status::Completed);
-        let log = house.log();
+        assert_eq!(daemon.completed("coder", &text).status, Status::Completed);
+        let log = daemon.log();
         assert!(log.contains("a task of the daemon died"), "{point}: {log}");
         assert!(log.contains("the lab's, at "), "{point}: {log}");
     }
@@ -88,62 +88,66 @@ fn a_connection_whose_task_dies_is_closed_and_the_turn_goes_on() {
 
 #[test]
 fn a_start_that_dies_is_made_again() {
-    let house = House::empty();
-    panic_at(&house, Role::Daemon, "before-spawn", 1);
-    house.start_daemon();
-    house.create("coder");
-    assert_eq!(house.completed("coder", "do: say hello").text, "hello");
-    assert!(house.log().contains("task=\"a start\""), "{}", house.log());
+    let daemon = TestDaemon::empty();
+    panic_at(&daemon, Role::Daemon, "before-spawn", 1);
+    daemon.start_daemon();
+    daemon.create("coder");
+    assert_eq!(daemon.completed("coder", "do: say hello").text, "hello");
+    assert!(
+        daemon.log().contains("task=\"a start\""),
+        "{}",
+        daemon.log()
+    );
 }
 
 #[test]
 fn a_request_whose_handler_dies_is_answered() {
-    let house = House::empty();
-    panic_at(&house, Role::Daemon, "on-request.prompts", 1);
-    house.start_daemon();
-    house.create("coder");
+    let daemon = TestDaemon::empty();
+    panic_at(&daemon, Role::Daemon, "on-request.prompts", 1);
+    daemon.start_daemon();
+    daemon.create("coder");
     let send = Send {
         text: "do: say hello".to_owned(),
-        env: house.caller(),
+        env: daemon.caller(),
         ..Send::default()
     };
-    let refused = house.block(house.client().send("coder", &send));
+    let refused = daemon.block(daemon.client().send("coder", &send));
     let Err(Error::Problem(problem)) = refused else {
         panic!("{refused:?}")
     };
     assert_eq!(problem.kind, agentd_client::Kind::Internal);
-    assert_eq!(house.completed("coder", "do: say hello").text, "hello");
+    assert_eq!(daemon.completed("coder", "do: say hello").text, "hello");
 }
 
 #[test]
 fn a_runtime_that_panics_is_replaced_and_its_log_is_kept() {
-    let house = House::empty();
-    panic_at(&house, Role::Runtime, "before-message", 1);
-    house.start_daemon();
-    let agent = house.create("coder");
-    assert_eq!(house.completed("coder", "do: say hello").text, "hello");
-    let folder = house.home().join("agents").join(agent.id.to_string());
-    let old = fs::read_to_string(folder.join("runtime.log.1")).unwrap();
+    let daemon = TestDaemon::empty();
+    panic_at(&daemon, Role::Runtime, "before-message", 1);
+    daemon.start_daemon();
+    let agent = daemon.create("coder");
+    assert_eq!(daemon.completed("coder", "do: say hello").text, "hello");
+    let dir = daemon.home().join("agents").join(agent.id.to_string());
+    let old = fs::read_to_string(dir.join("runtime.log.1")).unwrap();
     assert!(old.contains("panicked at"), "{old}");
 }
 
 #[test]
 fn the_log_of_a_daemon_is_kept_below_its_limit_while_it_runs() {
     const LIMIT: u64 = 10 * 1024 * 1024;
-    let house = House::empty();
-    let path = house.home().join("daemon.log");
+    let daemon = TestDaemon::empty();
+    let path = daemon.home().join("daemon.log");
     File::create(&path).unwrap().set_len(LIMIT - 10).unwrap();
-    let started = house.cli(&["daemon", "start"]);
+    let started = daemon.cli(&["daemon", "start"]);
     assert_eq!(started.status.code(), Some(0), "{started:?}");
     // What it says at its start does not fit any more.
-    let old = house.home().join("daemon.log.1");
+    let old = daemon.home().join("daemon.log.1");
     let length = |path| fs::metadata(path).map_or(0, |log| log.len());
     until("another log", || (length(&old) > LIMIT - 10).then_some(()));
-    say_nonsense(&house);
+    say_nonsense(&daemon);
     until("a line in it", || {
         let log = fs::read_to_string(&path).ok()?;
         log.contains("cannot be read").then_some(())
     });
     assert!(length(&path) < 4096);
-    house.cli(&["daemon", "stop"]);
+    daemon.cli(&["daemon", "stop"]);
 }

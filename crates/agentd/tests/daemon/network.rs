@@ -1,7 +1,7 @@
 //! An agent whose `network` is a list of hosts: what its tools reach through the proxy, and that there is no other way.
 
-use crate::house::{House, until};
 use crate::sandbox::{run, tool};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_core::hosts::Hosts;
 use agentd_core::spec::{AgentSpec, Decision, Network, Rule, Sandbox};
 use serde_json::json;
@@ -47,19 +47,19 @@ impl Server {
     }
 }
 
-fn house(hosts: &[String], change: impl FnOnce(&mut AgentSpec)) -> Option<House> {
+fn daemon(hosts: &[String], change: impl FnOnce(&mut AgentSpec)) -> Option<TestDaemon> {
     let support = agentd_sandbox::support();
     if let Err(missing) = support.namespaces.and(support.network) {
         println!("skipped: {missing}");
         return None;
     }
-    let house = House::new();
-    let mut spec = house.spec();
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
     spec.sandbox = Some(Sandbox::WorkspaceWrite);
     spec.network = Some(Network::Hosts(Hosts::parse(hosts).unwrap()));
     change(&mut spec);
-    house.create_with("coder", spec);
-    Some(house)
+    daemon.create_with("coder", spec);
+    Some(daemon)
 }
 
 /// A program as models write them: it knows nothing of proxies but what its library reads from the environment.
@@ -73,10 +73,10 @@ fn get(server: &Server) -> String {
 #[test]
 fn a_listed_host_is_reached_through_the_proxy() {
     let server = Server::start(None);
-    let Some(house) = house(&[server.host()], |_| {}) else {
+    let Some(daemon) = daemon(&[server.host()], |_| {}) else {
         return;
     };
-    let said = run(&house, &get(&server));
+    let said = run(&daemon, &get(&server));
     assert!(said.contains("hello"), "{said}");
     assert!(server.was_asked());
 }
@@ -84,10 +84,10 @@ fn a_listed_host_is_reached_through_the_proxy() {
 #[test]
 fn another_host_is_refused_and_the_model_is_told_what_to_ask_for() {
     let (listed, other) = (Server::start(None), Server::start(None));
-    let Some(house) = house(&[listed.host()], |_| {}) else {
+    let Some(daemon) = daemon(&[listed.host()], |_| {}) else {
         return;
     };
-    let said = run(&house, &get(&other));
+    let said = run(&daemon, &get(&other));
     assert!(said.contains("Host not listed"), "{said}");
     assert!(said.contains("`network` list"), "{said}");
     assert!(said.contains(&listed.host()), "{said}");
@@ -97,13 +97,13 @@ fn another_host_is_refused_and_the_model_is_told_what_to_ask_for() {
 #[test]
 fn there_is_no_way_around_the_proxy() {
     let (listed, other) = (Server::start(None), Server::start(None));
-    let Some(house) = house(&[listed.host()], |_| {}) else {
+    let Some(daemon) = daemon(&[listed.host()], |_| {}) else {
         return;
     };
     for server in [&listed, &other] {
         let port = server.port;
         let said = run(
-            &house,
+            &daemon,
             &format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo GET >&3 && cat <&3; true"),
         );
         assert!(!said.contains("hello"), "{said}");
@@ -112,7 +112,7 @@ fn there_is_no_way_around_the_proxy() {
     udp.set_nonblocking(true).unwrap();
     let port = udp.local_addr().unwrap().port();
     run(
-        &house,
+        &daemon,
         &format!("echo out > /dev/udp/127.0.0.1/{port}; true"),
     );
     assert!(udp.recv(&mut [0; 16]).is_err());
@@ -123,10 +123,10 @@ fn there_is_no_way_around_the_proxy() {
 fn a_redirect_to_another_host_is_not_followed() {
     let other = Server::start(None);
     let leading = Server::start(Some(other.port));
-    let Some(house) = house(&[leading.host()], |_| {}) else {
+    let Some(daemon) = daemon(&[leading.host()], |_| {}) else {
         return;
     };
-    let said = run(&house, &get(&leading));
+    let said = run(&daemon, &get(&leading));
     assert!(said.contains("403"), "{said}");
     assert!(leading.was_asked() && !other.was_asked());
 }
@@ -134,7 +134,7 @@ fn a_redirect_to_another_host_is_not_followed() {
 #[test]
 fn fetch_url_obeys_the_list() {
     let (listed, other) = (Server::start(None), Server::start(None));
-    let Some(house) = house(&[listed.host()], |spec| {
+    let Some(daemon) = daemon(&[listed.host()], |spec| {
         spec.tools = Some(vec!["fetch_url".to_owned()]);
         spec.permissions = vec![Rule {
             tool: "fetch_url".to_owned(),
@@ -146,7 +146,7 @@ fn fetch_url_obeys_the_list() {
     };
     let fetch = |server: &Server| {
         let url = format!("http://{}/", server.host());
-        tool(&house, "fetch_url", &json!({ "url": url }))
+        tool(&daemon, "fetch_url", &json!({ "url": url }))
     };
     assert!(fetch(&listed).contains("hello"));
     let said = fetch(&other);
@@ -158,7 +158,7 @@ fn fetch_url_obeys_the_list() {
 #[test]
 fn no_proxy_is_left_behind() {
     let server = Server::start(None);
-    let Some(house) = house(&[server.host()], |_| {}) else {
+    let Some(daemon) = daemon(&[server.host()], |_| {}) else {
         return;
     };
     let mark = server.host();
@@ -173,13 +173,13 @@ fn no_proxy_is_left_behind() {
     };
     let none = || (gates() == 0).then_some(());
     let call = json!({"command": "sleep 600", "run_in_background": true});
-    house.completed("coder", &format!("do: call shell {call} ;; say done"));
+    daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
     until("the proxy", || (gates() == 1).then_some(()));
-    let task = house.show("coder").tasks[0];
-    house
-        .block(house.client().stop_tasks(&task.to_string()))
+    let task = daemon.show("coder").tasks[0];
+    daemon
+        .block(daemon.client().stop_tasks(&task.to_string()))
         .unwrap();
     until("the end of the task's proxy", none);
-    assert!(run(&house, &get(&server)).contains("hello"));
+    assert!(run(&daemon, &get(&server)).contains("hello"));
     until("the end of the call's proxy", none);
 }

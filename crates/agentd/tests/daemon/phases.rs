@@ -1,7 +1,7 @@
 //! A runtime is killed at each place of a turn where it has just written something, or is about to: the turn
 //! goes on by itself, and no tool runs twice.
 
-use crate::house::{House, kill, until};
+use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_client::api::Status;
 use agentd_core::event::Kind;
 use rustix::process::Signal;
@@ -29,28 +29,28 @@ const PLACES: [&str; 17] = [
 #[test]
 fn killed_at_each_place_of_a_turn() {
     for place in PLACES {
-        let house = House::empty();
-        house.daemon_has_keys();
-        house.hold_runtime(place);
-        house.start_daemon();
-        house.create("coder");
+        let daemon = TestDaemon::empty();
+        daemon.daemon_has_keys();
+        daemon.hold_runtime(place);
+        daemon.start_daemon();
+        daemon.create("coder");
         let call = serde_json::json!({ "command": "echo once >> effects" });
         let words = "word ".repeat(10);
-        let sent = house.send(
+        let sent = daemon.send(
             "coder",
             &format!("do: call shell {call} ;; slowly 20 {words}"),
         );
-        house.until_held();
-        let pid = until("a process", || house.pid("coder"));
+        daemon.until_held();
+        let pid = until("a process", || daemon.pid("coder"));
         kill(pid, Signal::KILL);
-        let answer = house.answer("coder", sent.prompt);
+        let answer = daemon.answer("coder", sent.prompt);
         assert_eq!(answer.status, Status::Completed, "{place}: {answer:#?}");
         assert!(!answer.text.is_empty(), "{place}");
         // A call that had not begun is told as not started: the model decides. It never runs again by itself.
-        let effects = house.effects();
+        let effects = daemon.effects();
         assert!(effects.len() <= 1, "{place}: {effects:?}");
-        assert_eq!(house.count("coder", Kind::TurnEnded), 1, "{place}");
-        house.requests();
-        house.verify();
+        assert_eq!(daemon.count("coder", Kind::TurnEnded), 1, "{place}");
+        daemon.requests();
+        daemon.verify();
     }
 }

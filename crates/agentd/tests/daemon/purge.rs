@@ -1,6 +1,6 @@
 //! Words that are purged are nowhere in the home any more: transcripts and the tools' files included.
 
-use crate::house::House;
+use crate::test_daemon::TestDaemon;
 use agentd_client::api::{Archive, Checkpoint, List, Purge, Reset};
 use agentd_client::{Error, Kind as ProblemKind};
 use agentd_core::event::Kind;
@@ -9,28 +9,28 @@ use std::path::{Path, PathBuf};
 
 #[test]
 fn a_transcript_is_made_when_needed_and_grows() {
-    let house = House::new();
-    house.create("coder");
-    house.completed("coder", "do: say one");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say one");
     let ask = Checkpoint::default();
-    let set = house
-        .block(house.client().checkpoint("coder", &ask))
+    let set = daemon
+        .block(daemon.client().checkpoint("coder", &ask))
         .unwrap();
     let path = PathBuf::from(&set.transcript);
     let count = || fs::read_to_string(&path).unwrap().lines().count();
     let before = count();
     assert!(before > 10);
-    house.completed("coder", "do: say two");
-    let events = house.events("coder");
-    crate::house::until("the transcript", || (count() == events.len()).then_some(()));
+    daemon.completed("coder", "do: say two");
+    let events = daemon.events("coder");
+    crate::test_daemon::until("the transcript", || (count() == events.len()).then_some(()));
     // A daemon that comes anew finds where it was, though a line was cut.
-    house.kill_daemon();
+    daemon.kill_daemon();
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, &text[..text.len() - 10]).unwrap();
-    house.start_daemon();
-    house.completed("coder", "do: say three");
-    let events = house.events("coder");
-    crate::house::until("the transcript", || (count() == events.len()).then_some(()));
+    daemon.start_daemon();
+    daemon.completed("coder", "do: say three");
+    let events = daemon.events("coder");
+    crate::test_daemon::until("the transcript", || (count() == events.len()).then_some(()));
     for (line, event) in fs::read_to_string(&path).unwrap().lines().zip(&events) {
         assert_eq!(line, serde_json::to_string(event).unwrap());
     }
@@ -38,137 +38,143 @@ fn a_transcript_is_made_when_needed_and_grows() {
 
 #[test]
 fn what_is_purged_is_in_no_file() {
-    let house = House::new();
-    house.create("coder");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
     let call = serde_json::json!({ "command": "seq 100000 120000; echo xyzzy" });
-    house.completed("coder", &format!("do: call shell {call} ;; say plugh"));
+    daemon.completed("coder", &format!("do: call shell {call} ;; say plugh"));
     let ask = Checkpoint::default();
-    house
-        .block(house.client().checkpoint("coder", &ask))
+    daemon
+        .block(daemon.client().checkpoint("coder", &ask))
         .unwrap();
-    let current = house.show("coder").conversation.unwrap().id;
+    let current = daemon.show("coder").conversation.unwrap().id;
     let purge = Purge {
         conversation: Some(current),
         dry_run: false,
     };
-    let refused = house.block(house.client().purge("coder", &purge));
+    let refused = daemon.block(daemon.client().purge("coder", &purge));
     let Err(Error::Problem(problem)) = refused else {
         panic!("{refused:?}")
     };
     assert_eq!(problem.kind, ProblemKind::Conflict);
     let reset = Reset::default();
-    house.block(house.client().reset("coder", &reset)).unwrap();
-    assert!(!found(&house.home(), "110023").is_empty());
-    house.block(house.client().purge("coder", &purge)).unwrap();
-    assert_eq!(house.count("coder", Kind::Purged), 1);
+    daemon
+        .block(daemon.client().reset("coder", &reset))
+        .unwrap();
+    assert!(!found(&daemon.home(), "110023").is_empty());
+    daemon
+        .block(daemon.client().purge("coder", &purge))
+        .unwrap();
+    assert_eq!(daemon.count("coder", Kind::Purged), 1);
     let undo = Reset {
         step: Some(agentd_core::event::Direction::Undo),
         ..Reset::default()
     };
-    assert!(house.block(house.client().reset("coder", &undo)).is_err());
-    house.completed("coder", "do: say next");
+    assert!(daemon.block(daemon.client().reset("coder", &undo)).is_err());
+    daemon.completed("coder", "do: say next");
     for word in ["xyzzy", "plugh", "110023"] {
-        assert_eq!(found(&house.home(), word), Vec::<PathBuf>::new(), "{word}");
+        assert_eq!(found(&daemon.home(), word), Vec::<PathBuf>::new(), "{word}");
     }
-    house.verify();
+    daemon.verify();
 }
 
 #[test]
 fn of_a_removed_agent_every_word_can_go() {
-    let house = House::new();
-    house.create("coder");
-    house.completed("coder", "do: say xyzzy");
-    house
-        .block(house.client().reset("coder", &Reset::default()))
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say xyzzy");
+    daemon
+        .block(daemon.client().reset("coder", &Reset::default()))
         .unwrap();
-    house.completed("coder", "do: say plugh");
+    daemon.completed("coder", "do: say plugh");
     let archive = Archive::default();
-    house
-        .block(house.client().archive("coder", &archive))
+    daemon
+        .block(daemon.client().archive("coder", &archive))
         .unwrap();
     let all = Purge::default();
-    let purged = house.block(house.client().purge("coder", &all)).unwrap();
+    let purged = daemon.block(daemon.client().purge("coder", &all)).unwrap();
     assert_eq!(purged.conversations.len(), 2);
     for word in ["xyzzy", "plugh"] {
-        assert_eq!(found(&house.home(), word), Vec::<PathBuf>::new(), "{word}");
+        assert_eq!(found(&daemon.home(), word), Vec::<PathBuf>::new(), "{word}");
     }
-    let refused = house.block(
-        house
+    let refused = daemon.block(
+        daemon
             .client()
-            .restore(&purged_id(&house), &Default::default()),
+            .restore(&purged_id(&daemon), &Default::default()),
     );
     assert!(matches!(refused, Err(Error::Problem(_))), "{refused:?}");
     // Its name is free.
-    house.create("coder");
-    house.completed("coder", "do: say anew");
-    house.verify();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say anew");
+    daemon.verify();
 }
 
 #[test]
 fn a_dry_run_says_what_a_purge_then_takes() {
-    let house = House::new();
-    house.create("coder");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
     let call = serde_json::json!({ "command": "seq 100000 120000" });
-    house.completed("coder", &format!("do: call shell {call} ;; say xyzzy"));
-    let first = house.show("coder").conversation.unwrap().id;
-    house
-        .block(house.client().reset("coder", &Reset::default()))
+    daemon.completed("coder", &format!("do: call shell {call} ;; say xyzzy"));
+    let first = daemon.show("coder").conversation.unwrap().id;
+    daemon
+        .block(daemon.client().reset("coder", &Reset::default()))
         .unwrap();
-    house.completed("coder", "do: say plugh");
+    daemon.completed("coder", "do: say plugh");
     let purge = |conversation, dry_run| {
         let purge = Purge {
             conversation,
             dry_run,
         };
-        house.block(house.client().purge("coder", &purge)).unwrap()
+        daemon
+            .block(daemon.client().purge("coder", &purge))
+            .unwrap()
     };
     let would_go = purge(Some(first), true);
     assert!(would_go.events > 0, "{would_go:?}");
     // Nothing was done by saying so.
-    assert_eq!(house.count("coder", Kind::Purged), 0);
+    assert_eq!(daemon.count("coder", Kind::Purged), 0);
     assert_eq!(purge(Some(first), false), would_go);
     // Nothing is left to go.
     assert_eq!(purge(Some(first), true).events, 0);
 
     let archive = Archive::default();
-    house
-        .block(house.client().archive("coder", &archive))
+    daemon
+        .block(daemon.client().archive("coder", &archive))
         .unwrap();
     let would_go = purge(None, true);
     assert!(would_go.events > 0, "{would_go:?}");
     assert_eq!(purge(None, false), would_go);
-    house.verify();
+    daemon.verify();
 }
 
 #[test]
 fn nothing_is_left_in_the_home_of_a_removed_agent_that_was_purged() {
-    let house = House::new();
-    house.create("coder");
-    house.create("other");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.create("other");
     let call = serde_json::json!({ "command": "seq 100000 120000" });
-    house.completed("coder", &format!("do: call shell {call} ;; say xyzzy"));
-    house.completed("other", "do: say plugh");
-    let id = house.show("coder").id.to_string();
-    let other = house.show("other").id.to_string();
+    daemon.completed("coder", &format!("do: call shell {call} ;; say xyzzy"));
+    daemon.completed("other", "do: say plugh");
+    let id = daemon.show("coder").id.to_string();
+    let other = daemon.show("other").id.to_string();
     let archive = Archive::default();
-    house
-        .block(house.client().archive("coder", &archive))
+    daemon
+        .block(daemon.client().archive("coder", &archive))
         .unwrap();
-    assert!(!named(&house.home(), &id).is_empty());
-    house
-        .block(house.client().purge("coder", &Purge::default()))
+    assert!(!named(&daemon.home(), &id).is_empty());
+    daemon
+        .block(daemon.client().purge("coder", &Purge::default()))
         .unwrap();
-    assert_eq!(named(&house.home(), &id), Vec::<PathBuf>::new());
+    assert_eq!(named(&daemon.home(), &id), Vec::<PathBuf>::new());
     // Another one's are as they were.
-    assert_eq!(named(&house.home(), &other).len(), 4);
-    house.completed("other", "do: say still here");
-    house.verify();
+    assert_eq!(named(&daemon.home(), &other).len(), 4);
+    daemon.completed("other", "do: say still here");
+    daemon.verify();
 }
 
 /// The files and directories that are called after an agent.
-fn named(folder: &Path, id: &str) -> Vec<PathBuf> {
+fn named(dir: &Path, id: &str) -> Vec<PathBuf> {
     let mut all = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().flatten() {
+    for entry in fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
         if entry.file_name().to_string_lossy().starts_with(id) {
             all.push(path);
@@ -179,18 +185,18 @@ fn named(folder: &Path, id: &str) -> Vec<PathBuf> {
     all
 }
 
-fn purged_id(house: &House) -> String {
+fn purged_id(daemon: &TestDaemon) -> String {
     let list = List {
         archived: true,
         ..List::default()
     };
-    let agents = house.block(house.client().agents(&list)).unwrap().agents;
+    let agents = daemon.block(daemon.client().agents(&list)).unwrap().agents;
     agents[0].id.to_string()
 }
 
-fn found(folder: &Path, word: &str) -> Vec<PathBuf> {
+fn found(dir: &Path, word: &str) -> Vec<PathBuf> {
     let mut all = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().flatten() {
+    for entry in fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {
             all.extend(found(&path, word));

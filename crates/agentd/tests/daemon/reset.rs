@@ -1,6 +1,6 @@
 //! A fresh conversation, and back.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Answered, Receipt, Reset, Rewind, Status};
 use agentd_client::{Error, Kind as ProblemKind, Problem};
 use agentd_core::event::{Direction, Kind};
@@ -9,8 +9,8 @@ use agentd_core::state::Phase;
 use serde_json::Value;
 use std::process::Stdio;
 
-fn reset(house: &House, name: &str, ask: &Reset) -> Result<Receipt, Problem> {
-    match house.block(house.client().reset(name, ask)) {
+fn reset(daemon: &TestDaemon, name: &str, ask: &Reset) -> Result<Receipt, Problem> {
+    match daemon.block(daemon.client().reset(name, ask)) {
         Ok(receipt) => Ok(receipt),
         Err(Error::Problem(problem)) => Err(*problem),
         Err(error) => panic!("{error}"),
@@ -36,21 +36,21 @@ fn redo() -> Reset {
 }
 
 /// The newest request, as the model saw it.
-fn last_request(house: &House) -> Value {
-    house.requests().last().unwrap().body.clone()
+fn last_request(daemon: &TestDaemon) -> Value {
+    daemon.requests().last().unwrap().body.clone()
 }
 
 /// claude-code#80431, agent-of-empires#3080: the old context came back after a clear.
 #[test]
 fn the_next_request_holds_nothing_old() {
-    let house = House::new();
-    house.create("coder");
-    house.completed("coder", "do: say the magic word is xyzzy");
-    let receipt = reset(&house, "coder", &fresh()).unwrap();
-    house.completed("coder", "do: say fresh");
-    let request = last_request(&house).to_string();
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say the magic word is xyzzy");
+    let receipt = reset(&daemon, "coder", &fresh()).unwrap();
+    daemon.completed("coder", "do: say fresh");
+    let request = last_request(&daemon).to_string();
     assert!(!request.contains("xyzzy"), "{request}");
-    let agent = house.show("coder");
+    let agent = daemon.show("coder");
     let now = agent.conversation.unwrap();
     assert_eq!((now.id, now.parent), (receipt.new, Some(receipt.old)));
     assert_eq!(now.ordinal, 2);
@@ -59,56 +59,58 @@ fn the_next_request_holds_nothing_old() {
 /// claude-code#39975: there was no way back from a clear.
 #[test]
 fn after_undo_the_request_is_what_it_would_have_been() {
-    let plain = House::new();
+    let plain = TestDaemon::new();
     plain.create("coder");
     plain.completed("coder", "do: say one");
     plain.completed("coder", "do: say two");
 
-    let house = House::new();
-    house.create("coder");
-    house.completed("coder", "do: say one");
-    reset(&house, "coder", &fresh()).unwrap();
-    reset(&house, "coder", &undo()).unwrap();
-    house.completed("coder", "do: say two");
-    let strip = |house: &House, mut body: Value| {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say one");
+    reset(&daemon, "coder", &fresh()).unwrap();
+    reset(&daemon, "coder", &undo()).unwrap();
+    daemon.completed("coder", "do: say two");
+    let strip = |daemon: &TestDaemon, mut body: Value| {
         let text = body
             .to_string()
-            .replace(&house.work().display().to_string(), "");
+            .replace(&daemon.work().display().to_string(), "");
         body = serde_json::from_str(&text).unwrap();
         body
     };
-    let with = strip(&house, last_request(&house));
+    let with = strip(&daemon, last_request(&daemon));
     let without = strip(&plain, last_request(&plain));
     assert_eq!(with.to_string(), without.to_string());
 }
 
 #[test]
 fn undo_and_redo_go_over_several_levels_and_survive_the_daemon() {
-    let house = House::new();
-    house.create("coder");
-    let mut conversations = vec![house.show("coder").conversation.unwrap().id];
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let mut conversations = vec![daemon.show("coder").conversation.unwrap().id];
     for word in ["one", "two", "three"] {
-        house.completed("coder", &format!("do: say {word}"));
-        conversations.push(reset(&house, "coder", &fresh()).unwrap().new);
+        daemon.completed("coder", &format!("do: say {word}"));
+        conversations.push(reset(&daemon, "coder", &fresh()).unwrap().new);
     }
-    house.kill_daemon();
-    house.start_daemon();
+    daemon.kill_daemon();
+    daemon.start_daemon();
     for at in (0..3).rev() {
-        let receipt = reset(&house, "coder", &undo()).unwrap();
+        let receipt = reset(&daemon, "coder", &undo()).unwrap();
         assert_eq!(receipt.new, conversations[at]);
     }
-    let nothing = reset(&house, "coder", &undo()).unwrap_err();
+    let nothing = reset(&daemon, "coder", &undo()).unwrap_err();
     assert_eq!(nothing.kind, ProblemKind::Conflict);
-    house.kill_daemon();
-    house.start_daemon();
+    daemon.kill_daemon();
+    daemon.start_daemon();
     assert_eq!(
-        reset(&house, "coder", &redo()).unwrap().new,
+        reset(&daemon, "coder", &redo()).unwrap().new,
         conversations[1]
     );
-    assert_eq!(house.show("coder").summary.as_deref(), Some("two"));
+    assert_eq!(daemon.show("coder").summary.as_deref(), Some("two"));
     // A turn in the newer one; both branches stay reachable.
-    house.completed("coder", "do: say more");
-    let all = house.block(house.client().conversations("coder")).unwrap();
+    daemon.completed("coder", "do: say more");
+    let all = daemon
+        .block(daemon.client().conversations("coder"))
+        .unwrap();
     assert_eq!(all.conversations.len(), 4);
     assert_eq!(
         (all.undo, all.redo),
@@ -118,52 +120,52 @@ fn undo_and_redo_go_over_several_levels_and_survive_the_daemon() {
 
 #[test]
 fn while_the_model_speaks() {
-    let house = House::new();
-    house.create("coder");
-    let sent = house.send("coder", &format!("do: slowly 20 {}", "word ".repeat(200)));
-    house.until_kind("coder", Kind::RequestSent);
-    let before = until("a process", || house.pid("coder"));
-    let receipt = reset(&house, "coder", &fresh()).unwrap();
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let sent = daemon.send("coder", &format!("do: slowly 20 {}", "word ".repeat(200)));
+    daemon.until_kind("coder", Kind::RequestSent);
+    let before = until("a process", || daemon.pid("coder"));
+    let receipt = reset(&daemon, "coder", &fresh()).unwrap();
     assert_eq!(
-        house.answer("coder", sent.prompt).status,
+        daemon.answer("coder", sent.prompt).status,
         Status::Interrupted
     );
-    let agent = house.show("coder");
+    let agent = daemon.show("coder");
     assert_eq!(agent.conversation.unwrap().id, receipt.new);
     assert_ne!(
-        until("a process", || house.pid("coder")),
+        until("a process", || daemon.pid("coder")),
         before,
         "awake again, as another"
     );
-    house.completed("coder", "do: say next");
-    house.verify();
+    daemon.completed("coder", "do: say next");
+    daemon.verify();
 }
 
 #[test]
 fn while_a_tool_ignores_term() {
-    let house = House::new();
-    house.create("coder");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
     let call = serde_json::json!({ "command": "trap '' TERM; echo on >> effects; sleep 60 & wait; sleep 60" });
-    let sent = house.send("coder", &format!("do: call shell {call} ;; say done"));
-    until("the tool", || (house.effects().len() == 1).then_some(()));
-    let receipt = reset(&house, "coder", &fresh()).unwrap();
+    let sent = daemon.send("coder", &format!("do: call shell {call} ;; say done"));
+    until("the tool", || (daemon.effects().len() == 1).then_some(()));
+    let receipt = reset(&daemon, "coder", &fresh()).unwrap();
     assert_eq!(receipt.killed.calls.len(), 1);
     assert_eq!(
-        house.answer("coder", sent.prompt).status,
+        daemon.answer("coder", sent.prompt).status,
         Status::Interrupted
     );
-    house.completed("coder", "do: say next");
+    daemon.completed("coder", "do: say next");
 }
 
 #[test]
 fn a_stopped_agent_stays_stopped() {
-    let house = House::new();
-    house.create("coder");
-    house.completed("coder", "do: say one");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say one");
     let stop = agentd_client::api::Stop::default();
-    house.block(house.client().stop("coder", &stop)).unwrap();
-    reset(&house, "coder", &fresh()).unwrap();
-    let agent = house.show("coder");
+    daemon.block(daemon.client().stop("coder", &stop)).unwrap();
+    reset(&daemon, "coder", &fresh()).unwrap();
+    let agent = daemon.show("coder");
     assert_eq!((agent.phase, agent.process.pid), (Phase::Stopped, None));
     assert_eq!(agent.conversation.unwrap().ordinal, 2);
 }
@@ -171,46 +173,46 @@ fn a_stopped_agent_stays_stopped() {
 /// claude-code#54658, #88732, codex#12491: background work was orphaned, unlistable or silently killed.
 #[test]
 fn what_runs_in_the_background_goes_on_and_is_told() {
-    let house = House::new();
-    house.create("coder");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
     let call = serde_json::json!({ "command": "sleep 60", "run_in_background": true });
-    house.completed("coder", &format!("do: call shell {call} ;; say started"));
-    let receipt = reset(&house, "coder", &fresh()).unwrap();
+    daemon.completed("coder", &format!("do: call shell {call} ;; say started"));
+    let receipt = reset(&daemon, "coder", &fresh()).unwrap();
     assert_eq!(receipt.kept.len(), 1);
-    house.completed("coder", "do: say next");
-    let request = last_request(&house).to_string();
+    daemon.completed("coder", "do: say next");
+    let request = last_request(&daemon).to_string();
     assert!(request.contains(&receipt.kept[0].to_string()), "{request}");
     let kill = Reset {
         kill_background: true,
         ..fresh()
     };
-    let receipt = reset(&house, "coder", &kill).unwrap();
+    let receipt = reset(&daemon, "coder", &kill).unwrap();
     assert_eq!((receipt.kept.len(), receipt.killed.tasks.len()), (0, 1));
-    assert_eq!(house.show("coder").tasks, []);
+    assert_eq!(daemon.show("coder").tasks, []);
 }
 
 /// goose#9037, claude-code#65360: a queued prompt was lost.
 #[test]
 fn prompts_that_wait_are_set_aside_and_come_back() {
-    let house = House::new();
-    house.create("coder");
-    let first = house.send("coder", "do: hang");
-    house.until_kind("coder", Kind::RequestSent);
-    let waiting = house.send("coder", "do: say waited");
-    let receipt = reset(&house, "coder", &fresh()).unwrap();
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let first = daemon.send("coder", "do: hang");
+    daemon.until_kind("coder", Kind::RequestSent);
+    let waiting = daemon.send("coder", "do: say waited");
+    let receipt = reset(&daemon, "coder", &fresh()).unwrap();
     assert_eq!(receipt.set_aside, [waiting.prompt]);
     assert_eq!(
-        house.answer("coder", first.prompt).status,
+        daemon.answer("coder", first.prompt).status,
         Status::Interrupted
     );
-    let answer = house.answer("coder", waiting.prompt);
+    let answer = daemon.answer("coder", waiting.prompt);
     assert_eq!(
         (answer.status, answer.op),
         (Status::SetAside, Some(receipt.op))
     );
-    reset(&house, "coder", &undo()).unwrap();
+    reset(&daemon, "coder", &undo()).unwrap();
     let answer = until("an answer", || {
-        let answer = house.answer("coder", waiting.prompt);
+        let answer = daemon.answer("coder", waiting.prompt);
         (answer.status == Status::Completed).then_some(answer)
     });
     assert_eq!(answer.text, "waited");
@@ -219,18 +221,18 @@ fn prompts_that_wait_are_set_aside_and_come_back() {
 /// Whoever waits at a terminal for a prompt that is set aside is told so, and by which reset.
 #[test]
 fn who_waits_on_a_prompt_that_is_set_aside_is_told_by_the_exit_code() {
-    let house = House::new();
-    house.create("coder");
-    house.send("coder", "do: hang");
-    house.until_kind("coder", Kind::RequestSent);
-    let mut command = house.command();
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.send("coder", "do: hang");
+    daemon.until_kind("coder", Kind::RequestSent);
+    let mut command = daemon.command();
     let command = command.args(["send", "--json", "coder", "do: say waited"]);
-    let command = command.envs(house.caller()).stdout(Stdio::piped());
+    let command = command.envs(daemon.caller()).stdout(Stdio::piped());
     let waits = command.spawn().unwrap();
     until("the prompt", || {
-        (house.count("coder", Kind::PromptQueued) == 2).then_some(())
+        (daemon.count("coder", Kind::PromptQueued) == 2).then_some(())
     });
-    let receipt = reset(&house, "coder", &fresh()).unwrap();
+    let receipt = reset(&daemon, "coder", &fresh()).unwrap();
     let told = waits.wait_with_output().unwrap();
     assert_eq!(told.status.code(), Some(3), "{told:?}");
     let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
@@ -240,26 +242,26 @@ fn who_waits_on_a_prompt_that_is_set_aside_is_told_by_the_exit_code() {
 
 #[test]
 fn one_reset_wins_and_an_op_is_made_once() {
-    let house = House::new();
-    house.create("coder");
-    house.completed("coder", "do: say one");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say one");
     let ask = Reset {
         op: Some(agentd_core::id::OpId::new(uuid::Uuid::now_v7())),
         ..fresh()
     };
-    let first = reset(&house, "coder", &ask).unwrap();
-    assert_eq!(reset(&house, "coder", &ask).unwrap().new, first.new);
+    let first = reset(&daemon, "coder", &ask).unwrap();
+    assert_eq!(reset(&daemon, "coder", &ask).unwrap().new, first.new);
     let old = Reset {
         if_generation: Some(1),
         ..fresh()
     };
-    let problem = reset(&house, "coder", &old).unwrap_err();
+    let problem = reset(&daemon, "coder", &old).unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Conflict);
     // Many at once.
-    let results = house.block(async {
+    let results = daemon.block(async {
         let mut all = Vec::new();
         for _ in 0..8 {
-            let client = house.client();
+            let client = daemon.client();
             all.push(tokio::spawn(async move {
                 client.reset("coder", &fresh()).await
             }));
@@ -278,179 +280,179 @@ fn one_reset_wins_and_an_op_is_made_once() {
         };
         assert_eq!(problem.kind, ProblemKind::Conflict);
     }
-    assert_eq!(house.show("coder").generation, 2 + won);
+    assert_eq!(daemon.show("coder").generation, 2 + won);
 }
 
 #[test]
 fn unknown_names_and_oneshots_are_refused() {
-    let house = House::new();
-    house.create("coder");
-    let problem = reset(&house, "coderr", &fresh()).unwrap_err();
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let problem = reset(&daemon, "coderr", &fresh()).unwrap_err();
     assert_eq!(problem.kind, ProblemKind::NotFound);
     assert_eq!(problem.next.as_deref(), Some("did you mean `coder`?"));
     let create = agentd_client::api::Create {
-        spec: house.spec(),
+        spec: daemon.spec(),
         prompt: Some("do: say once".to_owned()),
-        env: house.caller(),
+        env: daemon.caller(),
         ..Default::default()
     };
-    let created = house.block(house.client().create(&create)).unwrap();
+    let created = daemon.block(daemon.client().create(&create)).unwrap();
     let name = created.agent.name;
-    house.answer(&name, created.prompt.unwrap());
-    let problem = reset(&house, &name, &fresh()).unwrap_err();
+    daemon.answer(&name, created.prompt.unwrap());
+    let problem = reset(&daemon, &name, &fresh()).unwrap_err();
     assert_eq!(problem.title, "reset is only for persistent agents");
 }
 
 #[test]
 fn a_cleared_log_begins_at_the_new_conversation() {
-    let house = House::new();
-    house.create("coder");
-    house.completed("coder", "do: say old");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say old");
     let ask = Reset {
         clear_log: true,
         ..fresh()
     };
-    let receipt = reset(&house, "coder", &ask).unwrap();
+    let receipt = reset(&daemon, "coder", &ask).unwrap();
     let query = agentd_client::api::EventQuery::default();
-    let (events, _) = house.block(house.client().page("coder", &query)).unwrap();
+    let (events, _) = daemon.block(daemon.client().page("coder", &query)).unwrap();
     assert!(events.iter().all(|event| event.conversation == receipt.new));
-    assert!(house.events("coder").len() > events.len());
+    assert!(daemon.events("coder").len() > events.len());
 }
 
 /// The daemon dies at every step of a reset: the old or the new conversation is current, and the reset
 /// comes to its end when it is back.
 #[test]
 fn a_daemon_that_dies_in_a_reset_finishes_it() {
-    let house = House::new();
-    house.create("coder");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
     for round in 0..6 {
-        house.completed("coder", &format!("do: say round {round}"));
-        let before = house.show("coder");
-        let sent = house.send("coder", &format!("do: slowly 20 {}", "word ".repeat(200)));
+        daemon.completed("coder", &format!("do: say round {round}"));
+        let before = daemon.show("coder");
+        let sent = daemon.send("coder", &format!("do: slowly 20 {}", "word ".repeat(200)));
         let events = before.head.0;
         until("a request", || {
-            let mut events = house
+            let mut events = daemon
                 .events("coder")
                 .into_iter()
                 .filter(|it| it.seq.0 > events);
             events.find(|event| event.kind() == Kind::RequestSent)
         });
-        let client = house.client();
-        let asked = house.spawn(async move { client.reset("coder", &fresh()).await });
-        let steps = house.count("coder", Kind::ResetStepped);
+        let client = daemon.client();
+        let asked = daemon.spawn(async move { client.reset("coder", &fresh()).await });
+        let steps = daemon.count("coder", Kind::ResetStepped);
         until("a step", || {
-            (house.count("coder", Kind::ResetStepped) > steps).then_some(())
+            (daemon.count("coder", Kind::ResetStepped) > steps).then_some(())
         });
-        house.kill_daemon();
-        let _whatever = house.block(asked);
-        house.start_daemon();
-        let answer = house.answer("coder", sent.prompt);
+        daemon.kill_daemon();
+        let _whatever = daemon.block(asked);
+        daemon.start_daemon();
+        let answer = daemon.answer("coder", sent.prompt);
         assert_eq!(answer.status, Status::Interrupted);
         until("its end", || {
-            let ended = house.count("coder", Kind::ResetEnded);
+            let ended = daemon.count("coder", Kind::ResetEnded);
             (ended == round + 1).then_some(())
         });
-        let after = house.show("coder");
+        let after = daemon.show("coder");
         assert_eq!(after.generation, before.generation + 1);
     }
-    house.requests();
-    house.verify();
+    daemon.requests();
+    daemon.verify();
 }
 
 /// codex#29058: a question that waited was lost without a word.
 #[test]
 fn while_a_call_waits_for_leave() {
-    let house = House::new();
-    let mut spec = house.spec();
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
     let rule = serde_json::json!([{ "tool": "shell", "decision": "ask" }]);
     spec.permissions = serde_json::from_value(rule).unwrap();
-    house.create_with("coder", spec);
+    daemon.create_with("coder", spec);
     let call = serde_json::json!({ "command": "echo never >> effects" });
-    let sent = house.send("coder", &format!("do: call shell {call} ;; say done"));
+    let sent = daemon.send("coder", &format!("do: call shell {call} ;; say done"));
     let agent = until("a question", || {
-        let agent = house.show("coder");
+        let agent = daemon.show("coder");
         (agent.phase == Phase::AwaitingApproval).then_some(agent)
     });
     let question = agent.approvals[0].id;
-    reset(&house, "coder", &fresh()).unwrap();
+    reset(&daemon, "coder", &fresh()).unwrap();
     assert_eq!(
-        house.answer("coder", sent.prompt).status,
+        daemon.answer("coder", sent.prompt).status,
         Status::Interrupted
     );
-    assert_eq!(house.show("coder").approvals, []);
-    let late = house.client();
-    let late = house.block(late.decide(
+    assert_eq!(daemon.show("coder").approvals, []);
+    let late = daemon.client();
+    let late = daemon.block(late.decide(
         "coder",
         question,
         &Answered::new(agentd_core::event::Decision::Allow),
     ));
     assert!(matches!(late, Err(Error::Problem(_))), "{late:?}");
-    assert_eq!(house.effects().len(), 0);
-    house.completed("coder", "do: say next");
+    assert_eq!(daemon.effects().len(), 0);
+    daemon.completed("coder", "do: say next");
 }
 
 #[test]
 fn while_the_conversation_is_being_compacted() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     std::fs::write(
-        house.home().join("config.toml"),
+        daemon.home().join("config.toml"),
         "[models.\"some-model\"]\nwindow = 9000\n",
     )
     .unwrap();
-    house.create("coder");
-    house.completed(
+    daemon.create("coder");
+    daemon.completed(
         "coder",
         &format!("remember this: {}", "many words ".repeat(1000)),
     );
-    let sent = house.send("coder", "do: say more");
+    let sent = daemon.send("coder", "do: say more");
     until("a summary that is asked for", || {
-        let events = house.events("coder").into_iter();
+        let events = daemon.events("coder").into_iter();
         let mut sent = events.filter_map(|event| match event.body {
             agentd_core::event::Body::RequestSent(sent) => Some(sent.purpose),
             _ => None,
         });
         sent.find(|purpose| *purpose == agentd_core::event::Purpose::Compact)
     });
-    reset(&house, "coder", &fresh()).unwrap();
-    let status = house.answer("coder", sent.prompt).status;
+    reset(&daemon, "coder", &fresh()).unwrap();
+    let status = daemon.answer("coder", sent.prompt).status;
     assert!(
         matches!(status, Status::Interrupted | Status::Completed),
         "{status:?}"
     );
-    house.completed("coder", "do: say next");
-    let request = last_request(&house).to_string();
+    daemon.completed("coder", "do: say next");
+    let request = last_request(&daemon).to_string();
     assert!(!request.contains("many words"), "{request}");
-    house.verify();
+    daemon.verify();
 }
 
 /// claude-code#68293: clear did nothing for an agent in the background.
 #[test]
 fn while_it_sleeps() {
-    let house = House::new();
-    let mut spec = house.spec();
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
     spec.idle_ms = 50;
-    house.create_with("coder", spec);
-    house.completed("coder", "do: say old");
-    until("sleep", || house.pid("coder").is_none().then_some(()));
-    reset(&house, "coder", &fresh()).unwrap();
-    assert_eq!(house.pid("coder"), None, "it sleeps on");
-    house.completed("coder", "do: say new");
-    assert!(!last_request(&house).to_string().contains("say old"));
+    daemon.create_with("coder", spec);
+    daemon.completed("coder", "do: say old");
+    until("sleep", || daemon.pid("coder").is_none().then_some(()));
+    reset(&daemon, "coder", &fresh()).unwrap();
+    assert_eq!(daemon.pid("coder"), None, "it sleeps on");
+    daemon.completed("coder", "do: say new");
+    assert!(!last_request(&daemon).to_string().contains("say old"));
 }
 
 #[test]
 fn prompts_that_come_meanwhile_wait_for_the_new_conversation() {
-    let house = House::new();
-    house.create("coder");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
     let call = serde_json::json!({ "command": "trap '' TERM; echo on >> effects; sleep 60 & wait; sleep 60" });
-    house.send("coder", &format!("do: call shell {call} ;; say done"));
-    until("the tool", || (house.effects().len() == 1).then_some(()));
-    let client = house.client();
-    let asked = house.spawn(async move { client.reset("coder", &fresh()).await });
-    house.until_kind("coder", Kind::ResetBegan);
-    let meanwhile = house.send("coder", "do: say meanwhile");
-    let receipt = house.block(asked).unwrap().unwrap();
-    let answer = house.answer("coder", meanwhile.prompt);
+    daemon.send("coder", &format!("do: call shell {call} ;; say done"));
+    until("the tool", || (daemon.effects().len() == 1).then_some(()));
+    let client = daemon.client();
+    let asked = daemon.spawn(async move { client.reset("coder", &fresh()).await });
+    daemon.until_kind("coder", Kind::ResetBegan);
+    let meanwhile = daemon.send("coder", "do: say meanwhile");
+    let receipt = daemon.block(asked).unwrap().unwrap();
+    let answer = daemon.answer("coder", meanwhile.prompt);
     assert_eq!(answer.conversation, receipt.new);
     assert_eq!(
         (answer.status, answer.text.as_str()),
@@ -460,19 +462,19 @@ fn prompts_that_come_meanwhile_wait_for_the_new_conversation() {
 
 #[test]
 fn an_op_that_is_used_again_is_for_the_same_thing() {
-    let house = House::new();
-    house.create("coder");
-    house.completed("coder", "do: say one");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say one");
     let op = Some(OpId::new(uuid::Uuid::now_v7()));
-    let first = reset(&house, "coder", &Reset { op, ..fresh() }).unwrap();
-    let refused = reset(&house, "coder", &Reset { op, ..undo() }).unwrap_err();
+    let first = reset(&daemon, "coder", &Reset { op, ..fresh() }).unwrap();
+    let refused = reset(&daemon, "coder", &Reset { op, ..undo() }).unwrap_err();
     assert_eq!(refused.kind, ProblemKind::Conflict, "{refused:#?}");
     let rewind = Rewind {
         to: "init".to_owned(),
         op,
         ..Rewind::default()
     };
-    let refused = house.block(house.client().rewind("coder", &rewind));
+    let refused = daemon.block(daemon.client().rewind("coder", &rewind));
     assert!(refused.is_err());
-    assert_eq!(house.show("coder").conversation.unwrap().id, first.new);
+    assert_eq!(daemon.show("coder").conversation.unwrap().id, first.new);
 }

@@ -1,6 +1,6 @@
 //! Commands that race a daemon's death: questions are asked again, changes are made once.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Checkpoint, Create, Purge, Reset, Send, Start, Stop};
 use agentd_client::{Error, Kind};
 use agentd_core::event::{Body, Kind as EventKind};
@@ -26,7 +26,7 @@ fn conflict(error: Error) -> String {
 }
 
 /// The next daemon is killed at the point, once.
-fn killed_at(house: &House, point: &str, nth: u32) {
+fn killed_at(daemon: &TestDaemon, point: &str, nth: u32) {
     let kill = Rule {
         nth: Some(nth),
         action: Action::Kill,
@@ -36,16 +36,16 @@ fn killed_at(house: &House, point: &str, nth: u32) {
         rules: vec![kill],
         ..Plan::default()
     };
-    plan.write(&house.root()).unwrap();
-    house.daemon_env(VARIABLE, &house.root().display().to_string());
+    plan.write(&daemon.root()).unwrap();
+    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
 }
 
-fn is_hit(house: &House) -> bool {
-    Passed::of_rule(&house.root(), "rule").unwrap().is_some()
+fn is_hit(daemon: &TestDaemon) -> bool {
+    Passed::of_rule(&daemon.root(), "rule").unwrap().is_some()
 }
 
-fn operations(house: &House, name: &str) -> usize {
-    house.count(name, EventKind::Operation)
+fn operations(daemon: &TestDaemon, name: &str) -> usize {
+    daemon.count(name, EventKind::Operation)
 }
 
 /// A noun of the API, a command, and the event that it comes to.
@@ -87,32 +87,32 @@ fn a_change_is_made_once_though_the_daemon_dies_over_it() {
         }),
     ];
     for (noun, args, is_it) in changes {
-        let house = House::empty();
-        house.start_daemon();
-        house.create("coder");
-        let agent = house.show("coder").id.to_string();
-        house.signal_daemon(Signal::TERM);
+        let daemon = TestDaemon::empty();
+        daemon.start_daemon();
+        daemon.create("coder");
+        let agent = daemon.show("coder").id.to_string();
+        daemon.signal_daemon(Signal::TERM);
         // It is made, and the answer is lost.
         // The settings are looked at before they are set.
         let nth = if noun == "spec" { 2 } else { 1 };
-        killed_at(&house, &format!("before-answer.{noun}"), nth);
-        house.start_daemon();
-        let ran = house.cli(args);
-        assert!(ran.status.success(), "{args:?}: {ran:?}\n{}", house.log());
-        assert!(is_hit(&house), "{args:?}: the daemon did not die");
+        killed_at(&daemon, &format!("before-answer.{noun}"), nth);
+        daemon.start_daemon();
+        let ran = daemon.cli(args);
+        assert!(ran.status.success(), "{args:?}: {ran:?}\n{}", daemon.log());
+        assert!(is_hit(&daemon), "{args:?}: the daemon did not die");
         let of = match noun {
             "fork" | "agents" => "other",
             _ => &agent,
         };
         if noun == "restart" {
-            house.until_kind(of, EventKind::IncarnationBegan);
+            daemon.until_kind(of, EventKind::IncarnationBegan);
         }
-        let events = house.events(of);
+        let events = daemon.events(of);
         let times = events.iter().filter(|event| is_it(&event.body)).count();
         let before = usize::from(noun == "spec");
         assert_eq!(times, 1 + before, "{args:?}: {events:#?}");
-        house.cli(&["daemon", "stop"]);
-        house.verify();
+        daemon.cli(&["daemon", "stop"]);
+        daemon.verify();
     }
 }
 
@@ -122,11 +122,11 @@ const KILLS_EACH: u32 = 3;
 /// `list` failed in 32 of 150 kills.
 #[test]
 fn commands_succeed_while_the_daemon_is_killed_again_and_again() {
-    let house = House::empty();
+    let daemon = TestDaemon::empty();
     let stop = std::sync::atomic::AtomicBool::new(false);
     // A daemon that dies each time it answers could keep a command from its end for longer than it tries.
     let kills_left = std::sync::atomic::AtomicU32::new(0);
-    let create = house.cli(&["create", "coder", "--provider", "demo"]);
+    let create = daemon.cli(&["create", "coder", "--provider", "demo"]);
     assert!(create.status.success(), "{create:?}");
     let json = |output: &Output| -> Value { serde_json::from_slice(&output.stdout).unwrap() };
     let (mut kills, mut resets) = (0, Vec::new());
@@ -135,15 +135,15 @@ fn commands_succeed_while_the_daemon_is_killed_again_and_again() {
             let mut kills = 0;
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 // Whichever runs now, a moment after it has begun to listen.
-                let daemon = house.block(house.client().daemon());
+                let running = daemon.block(daemon.client().daemon());
                 let is_due = kills_left.load(std::sync::atomic::Ordering::Relaxed) > 0;
-                if let (Ok(daemon), true) = (daemon, is_due) {
-                    crate::house::kill(daemon.pid, Signal::KILL);
+                if let (Ok(running), true) = (running, is_due) {
+                    crate::test_daemon::kill(running.pid, Signal::KILL);
                     kills_left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
                     kills += 1;
                     until("its end", || {
-                        let now = house.block(house.client().daemon());
-                        now.map_or(true, |now| now.pid != daemon.pid).then_some(())
+                        let now = daemon.block(daemon.client().daemon());
+                        now.map_or(true, |now| now.pid != running.pid).then_some(())
                     });
                 }
             }
@@ -151,7 +151,7 @@ fn commands_succeed_while_the_daemon_is_killed_again_and_again() {
         });
         let killed_during = |args: &[&str]| {
             kills_left.store(KILLS_EACH, std::sync::atomic::Ordering::Relaxed);
-            house.cli(args)
+            daemon.cli(args)
         };
         for _ in 0..6 {
             let list = killed_during(&["list", "--json"]);
@@ -170,9 +170,9 @@ fn commands_succeed_while_the_daemon_is_killed_again_and_again() {
         kills = killer.join().unwrap();
     });
     assert!(kills > 0);
-    let list = house.cli(&["list"]);
+    let list = daemon.cli(&["list"]);
     assert!(list.status.success(), "{list:?}");
-    let events = house.events("coder");
+    let events = daemon.events("coder");
     let ended: Vec<String> = events
         .iter()
         .filter_map(|event| match &event.body {
@@ -181,30 +181,30 @@ fn commands_succeed_while_the_daemon_is_killed_again_and_again() {
         })
         .collect();
     assert_eq!(ended, resets);
-    house.cli(&["daemon", "stop"]);
-    house.verify();
+    daemon.cli(&["daemon", "stop"]);
+    daemon.verify();
 }
 
 /// A change that is not answered for 15 seconds names its op.
 #[test]
 fn a_change_that_nobody_answers_names_its_op() {
-    let house = House::empty();
-    house.start_daemon();
-    house.create("coder");
-    let mut command = house.command();
+    let daemon = TestDaemon::empty();
+    daemon.start_daemon();
+    daemon.create("coder");
+    let mut command = daemon.command();
     command.args(["rename", "coder", "writer", "--op", "to-writer"]);
-    killed_at(&house, "on-request.rename", 1);
-    house.signal_daemon(Signal::TERM);
-    house.start_daemon();
+    killed_at(&daemon, "on-request.rename", 1);
+    daemon.signal_daemon(Signal::TERM);
+    daemon.start_daemon();
     // Once it is dead no other can start: there is no journal to open.
-    let journal = house.home().join("journal.db");
-    let aside = house.home().join("journal.aside");
+    let journal = daemon.home().join("journal.db");
+    let aside = daemon.home().join("journal.aside");
     let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    until("its death", || is_hit(&house).then_some(()));
+    until("its death", || is_hit(&daemon).then_some(()));
     std::fs::rename(&journal, &aside).unwrap();
     std::fs::create_dir(&journal).unwrap();
     let ran = child.wait_with_output().unwrap();
@@ -215,41 +215,45 @@ fn a_change_that_nobody_answers_names_its_op() {
 
 #[test]
 fn an_op_is_any_short_text_and_stands_for_one_change() {
-    let house = House::new();
-    house.create("coder");
-    let client = house.client().under(op("deploy 42 ü"));
-    let agent = house.block(client.rename("coder", "writer")).unwrap();
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let client = daemon.client().under(op("deploy 42 ü"));
+    let agent = daemon.block(client.rename("coder", "writer")).unwrap();
     assert_eq!(agent.name, "writer");
     // Again: it is made once, though the name has changed since.
-    house
-        .block(house.client().rename("writer", "third"))
+    daemon
+        .block(daemon.client().rename("writer", "third"))
         .unwrap();
-    let again = house.block(client.rename("coder", "writer")).unwrap();
+    let again = daemon.block(client.rename("coder", "writer")).unwrap();
     assert_eq!(again.name, "third");
-    assert_eq!(house.count("third", EventKind::AgentRenamed), 2);
+    assert_eq!(daemon.count("third", EventKind::AgentRenamed), 2);
     // For something else it is a conflict, with a next step.
-    let other = house.block(client.rename("coder", "fourth")).unwrap_err();
+    let other = daemon.block(client.rename("coder", "fourth")).unwrap_err();
     assert!(conflict(other).contains("deploy 42 ü"));
     let start = Start::default();
-    conflict(house.block(client.go_on("third", &start)).unwrap_err());
+    conflict(
+        daemon
+            .block(client.continue_turn("third", &start))
+            .unwrap_err(),
+    );
     let reset = Reset {
         op: op("deploy 42 ü"),
         ..Reset::default()
     };
     conflict(
-        house
-            .block(house.client().reset("third", &reset))
+        daemon
+            .block(daemon.client().reset("third", &reset))
             .unwrap_err(),
     );
     // On the command line too.
-    let ran = house.cli(&["reset", "third", "--op", "release/1.2 (again)", "--json"]);
+    let ran = daemon.cli(&["reset", "third", "--op", "release/1.2 (again)", "--json"]);
     assert!(ran.status.success(), "{ran:?}");
-    let same = house.cli(&["reset", "third", "--op", "release/1.2 (again)", "--json"]);
+    let same = daemon.cli(&["reset", "third", "--op", "release/1.2 (again)", "--json"]);
     assert_eq!(ran.stdout, same.stdout);
-    let undo = house.cli(&["reset", "third", "--undo", "--op", "release/1.2 (again)"]);
+    let undo = daemon.cli(&["reset", "third", "--undo", "--op", "release/1.2 (again)"]);
     assert_eq!(undo.status.code(), Some(3), "{undo:?}");
     for bad in ["", &"x".repeat(129), "a\nb"] {
-        let ran = house.cli(&["reset", "third", "--op", bad]);
+        let ran = daemon.cli(&["reset", "third", "--op", bad]);
         assert_eq!(ran.status.code(), Some(2), "{ran:?}");
     }
 }
@@ -257,19 +261,19 @@ fn an_op_is_any_short_text_and_stands_for_one_change() {
 /// Without an answer nobody knows: a second create under the same op finds the agent and its prompt.
 #[test]
 fn an_agent_is_created_once_with_its_first_prompt() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     let create = |prompt: &str| Create {
         name: Some("coder".to_owned()),
-        spec: house.spec(),
+        spec: daemon.spec(),
         prompt: Some(prompt.to_owned()),
-        env: house.caller(),
+        env: daemon.caller(),
         ..Create::default()
     };
-    let client = house.client().under(op("make-coder"));
-    let first = house
+    let client = daemon.client().under(op("make-coder"));
+    let first = daemon
         .block(client.create(&create("do: say hello")))
         .unwrap();
-    let again = house
+    let again = daemon
         .block(client.create(&create("do: say hello")))
         .unwrap();
     assert_eq!(
@@ -277,48 +281,48 @@ fn an_agent_is_created_once_with_its_first_prompt() {
         (again.agent.id, again.prompt)
     );
     conflict(
-        house
+        daemon
             .block(client.create(&create("do: say other")))
             .unwrap_err(),
     );
-    assert_eq!(house.answer("coder", first.prompt.unwrap()).text, "hello");
-    assert_eq!(house.count("coder", EventKind::PromptQueued), 1);
+    assert_eq!(daemon.answer("coder", first.prompt.unwrap()).text, "hello");
+    assert_eq!(daemon.count("coder", EventKind::PromptQueued), 1);
 }
 
 /// A key that came with another text was taken for the same prompt, and the text was lost.
 #[test]
 fn a_key_with_another_text_is_a_conflict() {
-    let house = House::new();
-    house.create("coder");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
     let send = |text: &str| Send {
         text: text.to_owned(),
         key: Some("build-1".to_owned()),
-        env: house.caller(),
+        env: daemon.caller(),
         ..Send::default()
     };
-    let first = house
-        .block(house.client().send("coder", &send("do: say one")))
+    let first = daemon
+        .block(daemon.client().send("coder", &send("do: say one")))
         .unwrap();
-    let again = house
-        .block(house.client().send("coder", &send("do: say one")))
+    let again = daemon
+        .block(daemon.client().send("coder", &send("do: say one")))
         .unwrap();
     assert!(again.repeated);
     assert_eq!(first.prompt, again.prompt);
-    house.answer("coder", first.prompt);
-    let other = house.block(house.client().send("coder", &send("do: say two")));
+    daemon.answer("coder", first.prompt);
+    let other = daemon.block(daemon.client().send("coder", &send("do: say two")));
     conflict(other.unwrap_err());
-    assert_eq!(house.count("coder", EventKind::PromptQueued), 1);
+    assert_eq!(daemon.count("coder", EventKind::PromptQueued), 1);
 }
 
 /// `kept` and `killed` were read from the present, and a task that had ended by itself counted as killed.
 #[test]
 fn the_same_op_gives_the_same_receipt() {
-    let house = House::new();
-    house.create("coder");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
     let leave = |command: &str| {
         let call = serde_json::json!({ "command": command, "run_in_background": true });
-        house.completed("coder", &format!("do: call shell {call} ;; say left"));
-        *house.show("coder").tasks.last().unwrap()
+        daemon.completed("coder", &format!("do: call shell {call} ;; say left"));
+        *daemon.show("coder").tasks.last().unwrap()
     };
     let kept = leave("while ! [ -e go ]; do sleep 0.02; done");
     let reset = |op_of: &str, kill_background| Reset {
@@ -326,150 +330,154 @@ fn the_same_op_gives_the_same_receipt() {
         kill_background,
         ..Reset::default()
     };
-    let first = house
-        .block(house.client().reset("coder", &reset("one", false)))
+    let first = daemon
+        .block(daemon.client().reset("coder", &reset("one", false)))
         .unwrap();
     assert_eq!(
         (&first.kept[..], &first.killed.tasks[..]),
         (&[kept][..], &[][..])
     );
     // It ends by itself, and another one begins: neither changes what was.
-    std::fs::write(house.work().join("go"), "").unwrap();
+    std::fs::write(daemon.work().join("go"), "").unwrap();
     until("its end", || {
-        house.show("coder").tasks.is_empty().then_some(())
+        daemon.show("coder").tasks.is_empty().then_some(())
     });
     let long = leave("sleep 600");
-    house
-        .block(house.client().rename("coder", "writer"))
+    daemon
+        .block(daemon.client().rename("coder", "writer"))
         .unwrap();
-    let again = house
-        .block(house.client().reset("writer", &reset("one", false)))
+    let again = daemon
+        .block(daemon.client().reset("writer", &reset("one", false)))
         .unwrap();
     assert_eq!(first, again);
     // One that is killed is killed, one that has ended by itself meanwhile is not.
     let short = {
         let call = serde_json::json!({ "command": "while ! [ -e now ]; do sleep 0.02; done", "run_in_background": true });
-        house.completed("writer", &format!("do: call shell {call} ;; say left"));
-        *house
+        daemon.completed("writer", &format!("do: call shell {call} ;; say left"));
+        *daemon
             .show("writer")
             .tasks
             .iter()
             .find(|task| **task != long)
             .unwrap()
     };
-    house
-        .block(house.client().stop("writer", &Stop::default()))
+    daemon
+        .block(daemon.client().stop("writer", &Stop::default()))
         .unwrap();
-    std::fs::write(house.work().join("now"), "").unwrap();
-    let folder = house
+    std::fs::write(daemon.work().join("now"), "").unwrap();
+    let dir = daemon
         .home()
         .join("agents")
-        .join(house.show("writer").id.to_string());
-    let exit = folder.join("tasks").join(short.to_string()).join("exit");
+        .join(daemon.show("writer").id.to_string());
+    let exit = dir.join("tasks").join(short.to_string()).join("exit");
     until("its end", || exit.exists().then_some(()));
-    let second = house
-        .block(house.client().reset("writer", &reset("two", true)))
+    let second = daemon
+        .block(daemon.client().reset("writer", &reset("two", true)))
         .unwrap();
     assert_eq!(second.killed.tasks, [long]);
     assert_eq!(second.kept, []);
-    let again = house
-        .block(house.client().reset("writer", &reset("two", true)))
+    let again = daemon
+        .block(daemon.client().reset("writer", &reset("two", true)))
         .unwrap();
     assert_eq!(second, again);
 }
 
 #[test]
 fn each_change_answers_a_repeated_op_as_before() {
-    let house = House::new();
-    house.create("coder");
-    house.completed("coder", "do: say hello");
-    let under = |text: &str| house.client().under(op(text));
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say hello");
+    let under = |text: &str| daemon.client().under(op(text));
     let checkpoint = Checkpoint { label: None };
-    let first = house
+    let first = daemon
         .block(under("c").checkpoint("coder", &checkpoint))
         .unwrap();
-    house.completed("coder", "do: say more");
-    let again = house
+    daemon.completed("coder", "do: say more");
+    let again = daemon
         .block(under("c").checkpoint("coder", &checkpoint))
         .unwrap();
     assert_eq!(first, again);
     // A restart that was made is not made again.
     let restart = agentd_client::api::Restart::default();
-    house.block(under("r").restart("coder", &restart)).unwrap();
-    let pid = until("a process", || house.pid("coder"));
+    daemon.block(under("r").restart("coder", &restart)).unwrap();
+    let pid = until("a process", || daemon.pid("coder"));
     until("its incarnation", || {
-        (house.count("coder", EventKind::IncarnationBegan) == 2).then_some(())
+        (daemon.count("coder", EventKind::IncarnationBegan) == 2).then_some(())
     });
-    house.block(under("r").restart("coder", &restart)).unwrap();
-    assert_eq!(house.pid("coder"), Some(pid));
+    daemon.block(under("r").restart("coder", &restart)).unwrap();
+    assert_eq!(daemon.pid("coder"), Some(pid));
     // A stop that somebody has taken back since stays taken back.
-    house
+    daemon
         .block(under("s").stop("coder", &Stop::default()))
         .unwrap();
-    house
-        .block(house.client().start("coder", &Start::default()))
+    daemon
+        .block(daemon.client().start("coder", &Start::default()))
         .unwrap();
-    house
+    daemon
         .block(under("s").stop("coder", &Stop::default()))
         .unwrap();
-    assert!(!house.show("coder").stopped);
+    assert!(!daemon.show("coder").stopped);
     // Removed, found again by its op, restored, and purged.
     let archive = agentd_client::api::Archive::default();
-    let removed = house.block(under("rm").archive("coder", &archive)).unwrap();
-    let again = house.block(under("rm").archive("coder", &archive)).unwrap();
+    let removed = daemon
+        .block(under("rm").archive("coder", &archive))
+        .unwrap();
+    let again = daemon
+        .block(under("rm").archive("coder", &archive))
+        .unwrap();
     assert_eq!(
         (removed.agent.id, removed.ended),
         (again.agent.id, again.ended)
     );
-    house
+    daemon
         .block(under("back").restore("coder", &Default::default()))
         .unwrap();
-    house
+    daemon
         .block(under("back").restore("coder", &Default::default()))
         .unwrap();
-    house
-        .block(house.client().archive("coder", &archive))
+    daemon
+        .block(daemon.client().archive("coder", &archive))
         .unwrap();
     let purge = Purge::default();
-    let gone = house.block(under("p").purge("coder", &purge)).unwrap();
-    let again = house.block(under("p").purge("coder", &purge)).unwrap();
+    let gone = daemon.block(under("p").purge("coder", &purge)).unwrap();
+    let again = daemon.block(under("p").purge("coder", &purge)).unwrap();
     assert!(gone.events > 0);
     assert_eq!(
         (gone.conversations, gone.events),
         (again.conversations, again.events)
     );
-    assert_eq!(operations(&house, "coder"), 6);
+    assert_eq!(operations(&daemon, "coder"), 6);
 }
 
 #[test]
 fn an_interrupt_and_a_task_that_are_ended_stay_ended() {
-    let house = House::new();
-    house.create("coder");
-    let under = |text: &str| house.client().under(op(text));
-    let sent = house.send("coder", "do: hang");
-    house.until_kind("coder", EventKind::RequestSent);
-    house.block(under("i").interrupt("coder")).unwrap();
-    house.answer("coder", sent.prompt);
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let under = |text: &str| daemon.client().under(op(text));
+    let sent = daemon.send("coder", "do: hang");
+    daemon.until_kind("coder", EventKind::RequestSent);
+    daemon.block(under("i").interrupt("coder")).unwrap();
+    daemon.answer("coder", sent.prompt);
     // The next turn is another one.
-    let next = house.send("coder", "do: hang");
+    let next = daemon.send("coder", "do: hang");
     until("its turn", || {
-        (house.count("coder", EventKind::RequestSent) == 2).then_some(())
+        (daemon.count("coder", EventKind::RequestSent) == 2).then_some(())
     });
-    house.block(under("i").interrupt("coder")).unwrap();
-    assert!(house.show("coder").turn.is_some());
-    house.block(house.client().interrupt("coder")).unwrap();
-    house.answer("coder", next.prompt);
+    daemon.block(under("i").interrupt("coder")).unwrap();
+    assert!(daemon.show("coder").turn.is_some());
+    daemon.block(daemon.client().interrupt("coder")).unwrap();
+    daemon.answer("coder", next.prompt);
     let call = serde_json::json!({ "command": "sleep 600", "run_in_background": true });
-    house.completed("coder", &format!("do: call shell {call} ;; say left"));
-    let task = house.show("coder").tasks[0];
-    let stopped = house
+    daemon.completed("coder", &format!("do: call shell {call} ;; say left"));
+    let task = daemon.show("coder").tasks[0];
+    let stopped = daemon
         .block(under("t").stop_tasks(&task.to_string()))
         .unwrap();
     assert_eq!(stopped.tasks.len(), 1);
     until("its end", || {
-        house.show("coder").tasks.is_empty().then_some(())
+        daemon.show("coder").tasks.is_empty().then_some(())
     });
-    let again = house
+    let again = daemon
         .block(under("t").stop_tasks(&task.to_string()))
         .unwrap();
     assert_eq!(
@@ -481,17 +489,17 @@ fn an_interrupt_and_a_task_that_are_ended_stay_ended() {
 /// A control: a daemon that forgets its ops makes a change twice.
 #[test]
 fn a_daemon_that_forgets_its_ops_is_found_out() {
-    let house = House::empty();
-    house.mistake("op_forgotten");
-    house.start_daemon();
-    house.create("coder");
-    let client = house.client().under(op("here"));
+    let daemon = TestDaemon::empty();
+    daemon.mistake("op_forgotten");
+    daemon.start_daemon();
+    daemon.create("coder");
+    let client = daemon.client().under(op("here"));
     let label = Some("here".to_owned());
     let checkpoint = Checkpoint { label };
-    let first = house
+    let first = daemon
         .block(client.checkpoint("coder", &checkpoint))
         .unwrap();
-    let again = house
+    let again = daemon
         .block(client.checkpoint("coder", &checkpoint))
         .unwrap();
     assert_ne!(first.seq, again.seq);

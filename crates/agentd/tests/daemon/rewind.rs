@@ -1,6 +1,6 @@
 //! Back to an earlier place of a conversation; what came after is kept.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Checkpoint, Purge, Receipt, Reset, Rewind, Status};
 use agentd_client::{Error, Kind as ProblemKind, Problem};
 use agentd_core::event::{Body, Direction, Kind, ResetTo};
@@ -21,133 +21,133 @@ fn to(place: &str) -> Rewind {
     }
 }
 
-fn rewind(house: &House, ask: &Rewind) -> Receipt {
-    house.block(house.client().rewind("coder", ask)).unwrap()
+fn rewind(daemon: &TestDaemon, ask: &Rewind) -> Receipt {
+    daemon.block(daemon.client().rewind("coder", ask)).unwrap()
 }
 
-fn step(house: &House, direction: Direction) -> Receipt {
+fn step(daemon: &TestDaemon, direction: Direction) -> Receipt {
     let ask = Reset {
         step: Some(direction),
         ..Reset::default()
     };
-    house.block(house.client().reset("coder", &ask)).unwrap()
+    daemon.block(daemon.client().reset("coder", &ask)).unwrap()
 }
 
-fn label(house: &House, label: &str) {
+fn label(daemon: &TestDaemon, label: &str) {
     let label = Some(label.to_owned());
     let ask = Checkpoint { label };
-    house
-        .block(house.client().checkpoint("coder", &ask))
+    daemon
+        .block(daemon.client().checkpoint("coder", &ask))
         .unwrap();
 }
 
-fn current(house: &House) -> ConversationId {
-    house.show("coder").conversation.unwrap().id
+fn current(daemon: &TestDaemon) -> ConversationId {
+    daemon.show("coder").conversation.unwrap().id
 }
 
-fn last_request(house: &House) -> String {
-    house.requests().last().unwrap().body.to_string()
+fn last_request(daemon: &TestDaemon) -> String {
+    daemon.requests().last().unwrap().body.to_string()
 }
 
 /// An agent that has answered `one`, `two` and `three`, with a label behind the second.
-fn three_turns() -> House {
-    let house = House::new();
-    house.create("coder");
+fn three_turns() -> TestDaemon {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
     for word in ["one", "two", "three"] {
-        house.completed("coder", &format!("do: say {word}"));
+        daemon.completed("coder", &format!("do: say {word}"));
         if word == "two" {
-            label(&house, "here");
+            label(&daemon, "here");
         }
     }
-    house
+    daemon
 }
 
 #[test]
 fn to_a_turn_or_a_label_the_model_sees_what_came_before_and_nothing_after() {
-    let house = three_turns();
-    let first = current(&house);
-    let turn = house.block(house.client().conversation("coder", "1"));
+    let daemon = three_turns();
+    let first = current(&daemon);
+    let turn = daemon.block(daemon.client().conversation("coder", "1"));
     let turn = turn.unwrap().ended[1].id.to_string();
     for place in ["2", "here", &turn] {
         let ask = Rewind {
             conversation: Some(first),
             ..to(place)
         };
-        let receipt = rewind(&house, &ask);
-        assert_eq!(house.show("coder").summary.as_deref(), Some("two"));
-        house.completed("coder", "do: say again");
-        let request = last_request(&house);
+        let receipt = rewind(&daemon, &ask);
+        assert_eq!(daemon.show("coder").summary.as_deref(), Some("two"));
+        daemon.completed("coder", "do: say again");
+        let request = last_request(&daemon);
         for (word, is_there) in [("say one", true), ("say two", true), ("say three", false)] {
             assert_eq!(request.contains(word), is_there, "{place}: {request}");
         }
-        let now = house.show("coder").conversation.unwrap();
+        let now = daemon.show("coder").conversation.unwrap();
         assert_eq!((now.id, now.turns), (receipt.new, 1));
     }
-    house.verify();
+    daemon.verify();
 }
 
 /// Nothing is copied: the events of a rewind are the same few, however much was said before.
 #[test]
 fn nothing_is_copied_and_undo_walks_over_it() {
-    let house = three_turns();
-    let old = current(&house);
-    let before = house.events("coder").len();
-    let receipt = rewind(&house, &to("1"));
+    let daemon = three_turns();
+    let old = current(&daemon);
+    let before = daemon.events("coder").len();
+    let receipt = rewind(&daemon, &to("1"));
     assert_eq!(
         (receipt.old, receipt.undo.as_str()),
         (old, "agentd reset coder --undo")
     );
-    let events = house.events("coder");
+    let events = daemon.events("coder");
     let added = events.len() - before;
     assert!(added < 20, "{:#?}", &events[before..]);
     let words = [Kind::Prompt, Kind::MessageAdded];
     assert!(!events[before..].iter().any(|it| words.contains(&it.kind())));
     // A label of what it branched off is still a place of the new one.
-    assert_eq!(step(&house, Direction::Undo).new, old);
-    assert_eq!(house.show("coder").summary.as_deref(), Some("three"));
-    assert_eq!(step(&house, Direction::Redo).new, receipt.new);
-    house.completed("coder", "do: say other");
-    assert!(!last_request(&house).contains("say two"));
-    rewind(&house, &to("init"));
-    step(&house, Direction::Undo);
-    step(&house, Direction::Undo);
-    assert_eq!(current(&house), old);
-    house.verify();
+    assert_eq!(step(&daemon, Direction::Undo).new, old);
+    assert_eq!(daemon.show("coder").summary.as_deref(), Some("three"));
+    assert_eq!(step(&daemon, Direction::Redo).new, receipt.new);
+    daemon.completed("coder", "do: say other");
+    assert!(!last_request(&daemon).contains("say two"));
+    rewind(&daemon, &to("init"));
+    step(&daemon, Direction::Undo);
+    step(&daemon, Direction::Undo);
+    assert_eq!(current(&daemon), old);
+    daemon.verify();
 }
 
 /// The same steps as a reset: what runs in the foreground ends, what waits is set aside, what runs in the
 /// background goes on and is told, and files stay as they are.
 #[test]
 fn what_runs_is_stopped_as_a_reset_stops_it() {
-    let house = House::new();
-    house.create("coder");
-    house.completed("coder", "do: say one");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say one");
     let background = serde_json::json!({ "command": "sleep 60", "run_in_background": true });
     let call = serde_json::json!({ "command": "trap '' TERM; echo on >> effects; sleep 60" });
     let script = format!("do: call shell {background} ;; call shell {call} ;; say done");
-    let running = house.send("coder", &script);
-    until("the tool", || (house.effects().len() == 1).then_some(()));
-    let waiting = house.send("coder", "do: say waited");
-    let receipt = rewind(&house, &to("1"));
+    let running = daemon.send("coder", &script);
+    until("the tool", || (daemon.effects().len() == 1).then_some(()));
+    let waiting = daemon.send("coder", "do: say waited");
+    let receipt = rewind(&daemon, &to("1"));
     assert_eq!(receipt.killed.calls.len(), 1);
     assert_eq!(receipt.set_aside, [waiting.prompt]);
     assert_eq!(receipt.kept.len(), 1);
     assert_eq!(
-        house.answer("coder", running.prompt).status,
+        daemon.answer("coder", running.prompt).status,
         Status::Interrupted
     );
     assert_eq!(
-        house.answer("coder", waiting.prompt).status,
+        daemon.answer("coder", waiting.prompt).status,
         Status::SetAside
     );
-    house.completed("coder", "do: say next");
-    let request = last_request(&house);
+    daemon.completed("coder", "do: say next");
+    let request = last_request(&daemon);
     assert!(request.contains(&receipt.kept[0].to_string()), "{request}");
     assert!(!request.contains("trap"), "{request}");
-    assert_eq!(house.effects(), ["on"], "files are left alone");
-    step(&house, Direction::Undo);
+    assert_eq!(daemon.effects(), ["on"], "files are left alone");
+    step(&daemon, Direction::Undo);
     let answer = until("an answer", || {
-        let answer = house.answer("coder", waiting.prompt);
+        let answer = daemon.answer("coder", waiting.prompt);
         (answer.status == Status::Completed).then_some(answer)
     });
     assert_eq!(answer.text, "waited");
@@ -156,65 +156,65 @@ fn what_runs_is_stopped_as_a_reset_stops_it() {
 /// In the middle of a turn, with a call that waits for approval: the new conversation has neither, and is told.
 #[test]
 fn into_the_middle_of_a_turn() {
-    let house = House::new();
-    let mut spec = house.spec();
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
     let rule = serde_json::json!([{ "tool": "shell", "decision": "ask" }]);
     spec.permissions = serde_json::from_value(rule).unwrap();
-    house.create_with("coder", spec);
+    daemon.create_with("coder", spec);
     let call = serde_json::json!({ "command": "echo never >> effects" });
-    house.send("coder", &format!("do: call shell {call} ;; say done"));
+    daemon.send("coder", &format!("do: call shell {call} ;; say done"));
     until("a question", || {
-        (house.show("coder").phase == Phase::AwaitingApproval).then_some(())
+        (daemon.show("coder").phase == Phase::AwaitingApproval).then_some(())
     });
-    label(&house, "asked");
-    rewind(&house, &to("asked"));
-    assert_eq!(house.show("coder").approvals, []);
-    house.completed("coder", "do: say next");
-    let request = last_request(&house);
+    label(&daemon, "asked");
+    rewind(&daemon, &to("asked"));
+    assert_eq!(daemon.show("coder").approvals, []);
+    daemon.completed("coder", "do: say next");
+    let request = last_request(&daemon);
     assert!(request.contains("branched off in the middle"), "{request}");
     // Again from the very beginning of that one, before its calls were answered.
-    rewind(&house, &to("init"));
-    house.completed("coder", "do: say next");
-    assert!(last_request(&house).contains("branched off in the middle"));
-    assert_eq!(house.effects().len(), 0);
-    house.requests();
-    house.verify();
+    rewind(&daemon, &to("init"));
+    daemon.completed("coder", "do: say next");
+    assert!(last_request(&daemon).contains("branched off in the middle"));
+    assert_eq!(daemon.effects().len(), 0);
+    daemon.requests();
+    daemon.verify();
 }
 
 /// To before a compaction: the model sees the old messages again.
 #[test]
 fn before_a_compaction_the_old_messages_are_there_again() {
-    let house = House::new();
+    let daemon = TestDaemon::new();
     std::fs::write(
-        house.home().join("config.toml"),
+        daemon.home().join("config.toml"),
         "[models.\"some-model\"]\nwindow = 9000\n",
     )
     .unwrap();
-    house.create("coder");
-    house.completed("coder", "the magic word is xyzzy");
+    daemon.create("coder");
+    daemon.completed("coder", "the magic word is xyzzy");
     let words = "many words ".repeat(1000);
-    house.completed("coder", &format!("remember this: {words}"));
-    house.completed("coder", "do: say more");
-    assert!(house.count("coder", Kind::Compacted) > 0);
-    assert!(!last_request(&house).contains("xyzzy"));
-    rewind(&house, &to("1"));
-    house.completed("coder", "do: say next");
-    let request = last_request(&house);
+    daemon.completed("coder", &format!("remember this: {words}"));
+    daemon.completed("coder", "do: say more");
+    assert!(daemon.count("coder", Kind::Compacted) > 0);
+    assert!(!last_request(&daemon).contains("xyzzy"));
+    rewind(&daemon, &to("1"));
+    daemon.completed("coder", "do: say next");
+    let request = last_request(&daemon);
     assert!(request.contains("xyzzy"), "{request}");
     assert!(!request.contains("many words"), "{request}");
 }
 
 #[test]
 fn an_op_is_made_once_and_what_cannot_be_is_refused() {
-    let house = three_turns();
+    let daemon = three_turns();
     let ask = Rewind {
         op: Some(OpId::new(uuid::Uuid::now_v7())),
         ..to("here")
     };
-    let first = rewind(&house, &ask);
-    assert_eq!(rewind(&house, &ask).new, first.new);
-    assert_eq!(house.show("coder").generation, 2);
-    let refused = |ask: &Rewind| problem(house.block(house.client().rewind("coder", ask)));
+    let first = rewind(&daemon, &ask);
+    assert_eq!(rewind(&daemon, &ask).new, first.new);
+    assert_eq!(daemon.show("coder").generation, 2);
+    let refused = |ask: &Rewind| problem(daemon.block(daemon.client().rewind("coder", ask)));
     // The third turn is in the conversation that was left.
     assert_eq!(refused(&to("3")).kind, ProblemKind::NotFound);
     let nowhere = refused(&to("nowhere"));
@@ -230,13 +230,13 @@ fn an_op_is_made_once_and_what_cannot_be_is_refused() {
         ..to("1")
     };
     assert_eq!(refused(&unknown).kind, ProblemKind::NotFound);
-    assert_eq!(house.show("coder").generation, 2);
+    assert_eq!(daemon.show("coder").generation, 2);
     // What a branch shows cannot be purged under it.
     let purge = Purge {
         conversation: Some(first.old),
         dry_run: false,
     };
-    let needed = problem(house.block(house.client().purge("coder", &purge)));
+    let needed = problem(daemon.block(daemon.client().purge("coder", &purge)));
     assert_eq!(needed.kind, ProblemKind::Conflict);
 }
 
@@ -244,59 +244,59 @@ fn an_op_is_made_once_and_what_cannot_be_is_refused() {
 /// its end when the daemon is back.
 #[test]
 fn a_daemon_that_dies_in_a_rewind_finishes_it() {
-    let house = three_turns();
+    let daemon = three_turns();
     for round in 0..4 {
-        let sent = house.send("coder", &format!("do: slowly 20 {}", "word ".repeat(200)));
-        let before = house.show("coder");
+        let sent = daemon.send("coder", &format!("do: slowly 20 {}", "word ".repeat(200)));
+        let before = daemon.show("coder");
         until("a request", || {
-            let events = house.events("coder").into_iter();
+            let events = daemon.events("coder").into_iter();
             let mut new = events.filter(|it| it.seq > sent.seq);
             new.find(|event| event.kind() == Kind::RequestSent)
         });
-        let client = house.client();
-        let asked = house.spawn(async move { client.rewind("coder", &to("1")).await });
-        let steps = house.count("coder", Kind::ResetStepped);
+        let client = daemon.client();
+        let asked = daemon.spawn(async move { client.rewind("coder", &to("1")).await });
+        let steps = daemon.count("coder", Kind::ResetStepped);
         until("a step", || {
-            (house.count("coder", Kind::ResetStepped) > steps + round).then_some(())
+            (daemon.count("coder", Kind::ResetStepped) > steps + round).then_some(())
         });
-        house.kill_daemon();
-        let _whatever = house.block(asked);
-        house.start_daemon();
-        let answer = house.answer("coder", sent.prompt);
+        daemon.kill_daemon();
+        let _whatever = daemon.block(asked);
+        daemon.start_daemon();
+        let answer = daemon.answer("coder", sent.prompt);
         assert_eq!(answer.status, Status::Interrupted);
         until("its end", || {
-            let ended = house.count("coder", Kind::ResetEnded);
+            let ended = daemon.count("coder", Kind::ResetEnded);
             (ended == round + 1).then_some(())
         });
-        assert_eq!(house.show("coder").generation, before.generation + 1);
-        house.completed("coder", "do: say next");
-        let request = last_request(&house);
+        assert_eq!(daemon.show("coder").generation, before.generation + 1);
+        daemon.completed("coder", "do: say next");
+        let request = last_request(&daemon);
         assert!(!request.contains("say two"), "{request}");
         assert!(request.contains("say one"), "{request}");
     }
-    let began = house.events("coder").into_iter();
+    let began = daemon.events("coder").into_iter();
     let began = began.filter(|event| {
         matches!(&event.body, Body::ResetBegan(began) if matches!(began.to, ResetTo::Rewind { .. }))
     });
     assert_eq!(began.count(), 4);
-    house.verify();
+    daemon.verify();
 }
 
 /// Another client's undo and a reset, at once: one wins, the other is a conflict, and nothing is half done.
 #[test]
 fn while_another_client_takes_something_back() {
-    let house = three_turns();
-    house
-        .block(house.client().reset("coder", &Reset::default()))
+    let daemon = three_turns();
+    daemon
+        .block(daemon.client().reset("coder", &Reset::default()))
         .unwrap();
     for _ in 0..3 {
-        let before = house.show("coder").generation;
-        let (undo, other) = house.block(async {
+        let before = daemon.show("coder").generation;
+        let (undo, other) = daemon.block(async {
             let undo = Reset {
                 step: Some(Direction::Undo),
                 ..Reset::default()
             };
-            let (one, two) = (house.client(), house.client());
+            let (one, two) = (daemon.client(), daemon.client());
             let fresh = Reset::default();
             tokio::join!(one.reset("coder", &undo), two.reset("coder", &fresh))
         });
@@ -308,10 +308,10 @@ fn while_another_client_takes_something_back() {
             };
             assert_eq!(problem.kind, ProblemKind::Conflict);
         }
-        let agent = house.show("coder");
+        let agent = daemon.show("coder");
         assert_eq!(agent.generation, before + won);
         assert_ne!(agent.phase, Phase::Resetting);
     }
-    house.completed("coder", "do: say next");
-    house.verify();
+    daemon.completed("coder", "do: say next");
+    daemon.verify();
 }

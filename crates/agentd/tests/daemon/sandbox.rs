@@ -1,7 +1,7 @@
 //! What a tool can do in the sandbox that every agent has by default, and what it cannot. Skipped where the kernel has no
 //! namespaces for it.
 
-use crate::house::{House, copy_program, until};
+use crate::test_daemon::{TestDaemon, copy_program, until};
 use agentd_core::event::{Body, Kind};
 use agentd_core::spec::{AgentSpec, Decision, Network, Rule, Sandbox};
 use agentd_core::state::Phase;
@@ -11,28 +11,28 @@ use std::net::TcpListener;
 
 const CANARY: &str = "canary-7f3a";
 
-/// A house with an agent whose tools are in this sandbox; none where this machine cannot have it.
-fn house(change: impl FnOnce(&mut AgentSpec)) -> Option<House> {
+/// A daemon with an agent whose tools are in this sandbox; none where this machine cannot have it.
+fn daemon(change: impl FnOnce(&mut AgentSpec)) -> Option<TestDaemon> {
     if let Err(missing) = agentd_sandbox::support().namespaces {
         println!("skipped: {missing}");
         return None;
     }
-    let house = House::new();
-    let mut spec = house.spec();
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
     spec.sandbox = Some(Sandbox::WorkspaceWrite);
     change(&mut spec);
-    house.create_with("coder", spec);
-    Some(house)
+    daemon.create_with("coder", spec);
+    Some(daemon)
 }
 
 /// What a command writes, and its exit code, as the model sees it.
-pub fn run(house: &House, command: &str) -> String {
-    tool(house, "shell", &json!({ "command": command }))
+pub fn run(daemon: &TestDaemon, command: &str) -> String {
+    tool(daemon, "shell", &json!({ "command": command }))
 }
 
-pub fn tool(house: &House, name: &str, arguments: &Value) -> String {
-    house.completed("coder", &format!("do: call {name} {arguments} ;; say done"));
-    let events = house.events("coder");
+pub fn tool(daemon: &TestDaemon, name: &str, arguments: &Value) -> String {
+    daemon.completed("coder", &format!("do: call {name} {arguments} ;; say done"));
+    let events = daemon.events("coder");
     let result = events.iter().rev().find_map(|event| match &event.body {
         Body::ResultAdded(result) => Some(result.blocks.clone()),
         _ => None,
@@ -47,11 +47,11 @@ pub fn tool(house: &House, name: &str, arguments: &Value) -> String {
 
 #[test]
 fn a_command_writes_its_work_tree_and_nothing_else() {
-    let Some(house) = house(|_| {}) else { return };
-    let outside = house.root().join("outside");
+    let Some(daemon) = daemon(|_| {}) else { return };
+    let outside = daemon.root().join("outside");
     fs::write(&outside, CANARY).unwrap();
     let said = run(
-        &house,
+        &daemon,
         &format!(
             "echo mine > inside; cat inside; echo x > {0}; cat {0}; echo y > /tmp/own; cat /tmp/own; \
              echo z > /usr/z; exit 7",
@@ -62,89 +62,89 @@ fn a_command_writes_its_work_tree_and_nothing_else() {
     assert!(said.contains("exit code 7"), "{said}");
     assert!(!said.contains(CANARY), "{said}");
     assert_eq!(
-        fs::read_to_string(house.work().join("inside")).unwrap(),
+        fs::read_to_string(daemon.work().join("inside")).unwrap(),
         "mine\n"
     );
     assert_eq!(fs::read_to_string(&outside).unwrap(), CANARY);
     // Its temporary files are there for its next command, and for nobody else.
-    let said = run(&house, "cat /tmp/own");
+    let said = run(&daemon, "cat /tmp/own");
     assert!(said.starts_with("y\n"), "{said}");
     assert!(!std::path::Path::new("/tmp/own").exists());
 }
 
 #[test]
 fn a_command_sees_neither_the_state_nor_the_sockets_nor_other_processes() {
-    let Some(house) = house(|_| {}) else { return };
+    let Some(daemon) = daemon(|_| {}) else { return };
     let script = format!(
         "ls -a {0}; head -c 16 {0}/journal.db; ls {0}/run; ls -d /proc/[0-9]* | wc -l; \
          cat /proc/*/environ | tr '\\0' '\\n' | grep -c sk-; cat /proc/1/cmdline; kill -9 {1}",
-        house.home().display(),
-        house.daemon_pid().unwrap()
+        daemon.home().display(),
+        daemon.daemon_pid().unwrap()
     );
-    fs::write(house.work().join("attack.sh"), script).unwrap();
-    let said = run(&house, "sh attack.sh");
+    fs::write(daemon.work().join("attack.sh"), script).unwrap();
+    let said = run(&daemon, "sh attack.sh");
     assert!(
         !said.contains("SQLite") && !said.contains("api.sock"),
         "{said}"
     );
-    assert!(house.block(house.client().daemon()).is_ok());
-    house.completed("coder", "do: say still here");
+    assert!(daemon.block(daemon.client().daemon()).is_ok());
+    daemon.completed("coder", "do: say still here");
 }
 
 #[test]
 fn file_tools_obey_the_same_rules() {
-    let Some(house) = house(|_| {}) else { return };
-    let outside = house.root().join("outside");
+    let Some(daemon) = daemon(|_| {}) else { return };
+    let outside = daemon.root().join("outside");
     fs::write(&outside, CANARY).unwrap();
     let path = outside.display().to_string();
-    let said = tool(&house, "read_file", &json!({ "file_path": path }));
+    let said = tool(&daemon, "read_file", &json!({ "file_path": path }));
     assert!(!said.contains(CANARY), "{said}");
     tool(
-        &house,
+        &daemon,
         "write_file",
         &json!({"file_path": path, "content": "x"}),
     );
     tool(
-        &house,
+        &daemon,
         "edit_file",
         &json!({"file_path": path, "old_string": CANARY, "new_string": "x"}),
     );
     assert_eq!(fs::read_to_string(&outside).unwrap(), CANARY);
-    std::os::unix::fs::symlink(&outside, house.work().join("link")).unwrap();
-    let said = tool(&house, "read_file", &json!({ "file_path": "link" }));
+    std::os::unix::fs::symlink(&outside, daemon.work().join("link")).unwrap();
+    let said = tool(&daemon, "read_file", &json!({ "file_path": "link" }));
     assert!(!said.contains(CANARY), "{said}");
     tool(
-        &house,
+        &daemon,
         "write_file",
         &json!({"file_path": "link", "content": "x"}),
     );
     assert_eq!(fs::read_to_string(&outside).unwrap(), CANARY);
     let said = tool(
-        &house,
+        &daemon,
         "search_files",
-        &json!({"pattern": "canary", "path": house.root().display().to_string()}),
+        &json!({"pattern": "canary", "path": daemon.root().display().to_string()}),
     );
     assert!(!said.contains(CANARY), "{said}");
     let said = tool(
-        &house,
+        &daemon,
         "write_file",
         &json!({"file_path": "a/b", "content": "x"}),
     );
     assert!(said.contains("Wrote"), "{said}");
-    let said = tool(&house, "read_file", &json!({ "file_path": "a/b" }));
+    let said = tool(&daemon, "read_file", &json!({ "file_path": "a/b" }));
     assert!(said.contains('x'), "{said}");
-    let said = tool(&house, "list_files", &json!({}));
+    let said = tool(&daemon, "list_files", &json!({}));
     assert!(said.contains("a/b"), "{said}");
 }
 
 /// A hook that git would run, as the user, the next time that the user looks at the work tree.
 #[test]
 fn a_tool_plants_nothing_in_a_git_directory() {
-    let Some(house) = house(|_| {}) else { return };
+    let Some(daemon) = daemon(|_| {}) else { return };
     let git = |args: &[&str]| {
         let out = std::process::Command::new("git")
             .args(args)
-            .current_dir(house.work())
+            .current_dir(daemon.work())
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .output()
             .unwrap();
@@ -154,32 +154,32 @@ fn a_tool_plants_nothing_in_a_git_directory() {
     git(&["config", "user.email", "a@b.c"]);
     git(&["config", "user.name", "a"]);
     run(
-        &house,
+        &daemon,
         "echo 'touch planted' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit; \
          git config core.fsmonitor 'touch planted'; mv .git .git2; \
          echo x > x; git add x; git commit -qm x",
     );
     tool(
-        &house,
+        &daemon,
         "write_file",
         &json!({"file_path": ".git/hooks/pre-commit", "content": "touch planted"}),
     );
     git(&["status"]);
     git(&["log", "-1"]);
-    assert!(!house.work().join("planted").exists());
-    assert!(!house.work().join(".git/hooks/post-commit").exists());
-    assert!(!house.work().join(".git/hooks/pre-commit").exists());
+    assert!(!daemon.work().join("planted").exists());
+    assert!(!daemon.work().join(".git/hooks/post-commit").exists());
+    assert!(!daemon.work().join(".git/hooks/pre-commit").exists());
 }
 
 #[test]
 fn without_a_network_nothing_is_reached() {
-    let Some(house) = house(|spec| spec.network = Some(Network::Off)) else {
+    let Some(daemon) = daemon(|spec| spec.network = Some(Network::Off)) else {
         return;
     };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached");
-    assert!(!run(&house, &connect).contains("reached\n"));
+    assert!(!run(&daemon, &connect).contains("reached\n"));
     listener.set_nonblocking(true).unwrap();
     assert!(listener.accept().is_err());
 }
@@ -187,7 +187,7 @@ fn without_a_network_nothing_is_reached() {
 /// What listens on this machine trusts its own users, and a cloud's metadata service gives its keys to whoever asks.
 #[test]
 fn fetch_url_reaches_nothing_on_this_machine() {
-    let Some(house) = house(|spec| {
+    let Some(daemon) = daemon(|spec| {
         spec.tools = Some(vec!["fetch_url".to_owned()]);
         spec.permissions = vec![Rule {
             tool: "fetch_url".to_owned(),
@@ -201,7 +201,7 @@ fn fetch_url_reaches_nothing_on_this_machine() {
     let port = listener.local_addr().unwrap().port();
     for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433"] {
         let url = format!("http://{host}:{port}/");
-        let said = tool(&house, "fetch_url", &json!({ "url": url }));
+        let said = tool(&daemon, "fetch_url", &json!({ "url": url }));
         assert!(said.contains("public internet"), "{host}: {said}");
     }
     listener.set_nonblocking(true).unwrap();
@@ -210,21 +210,21 @@ fn fetch_url_reaches_nothing_on_this_machine() {
 
 #[test]
 fn read_only_writes_nothing() {
-    let Some(house) = house(|spec| spec.sandbox = Some(Sandbox::ReadOnly)) else {
+    let Some(daemon) = daemon(|spec| spec.sandbox = Some(Sandbox::ReadOnly)) else {
         return;
     };
-    fs::write(house.work().join("there"), "words").unwrap();
-    let said = run(&house, "cat there; echo x > new; echo y > there");
+    fs::write(daemon.work().join("there"), "words").unwrap();
+    let said = run(&daemon, "cat there; echo x > new; echo y > there");
     assert!(said.contains("words"), "{said}");
-    assert!(!house.work().join("new").exists());
+    assert!(!daemon.work().join("new").exists());
     tool(
-        &house,
+        &daemon,
         "write_file",
         &json!({"file_path": "new", "content": "x"}),
     );
-    assert!(!house.work().join("new").exists());
+    assert!(!daemon.work().join("new").exists());
     assert_eq!(
-        fs::read_to_string(house.work().join("there")).unwrap(),
+        fs::read_to_string(daemon.work().join("there")).unwrap(),
         "words"
     );
 }
@@ -232,41 +232,43 @@ fn read_only_writes_nothing() {
 /// Recovery finds a command in its namespace, and none runs twice.
 #[test]
 fn a_sandboxed_command_outlives_its_daemon_and_its_runtime() {
-    let Some(house) = house(|_| {}) else { return };
+    let Some(daemon) = daemon(|_| {}) else { return };
     let command =
         "echo ran >> effects; until [ -e go ]; do sleep 0.05; done; echo ended >> effects; exit 3";
     let call = json!({ "command": command });
-    let sent = house.send("coder", &format!("do: call shell {call} ;; say done"));
-    until("the command", || (house.effects() == ["ran"]).then_some(()));
-    house.daemon_has_keys();
-    house.kill_runtime("coder");
-    house.kill_daemon();
-    house.start_daemon();
-    fs::write(house.work().join("go"), "").unwrap();
-    let answer = house.answer("coder", sent.prompt);
+    let sent = daemon.send("coder", &format!("do: call shell {call} ;; say done"));
+    until("the command", || {
+        (daemon.effects() == ["ran"]).then_some(())
+    });
+    daemon.daemon_has_keys();
+    daemon.kill_runtime("coder");
+    daemon.kill_daemon();
+    daemon.start_daemon();
+    fs::write(daemon.work().join("go"), "").unwrap();
+    let answer = daemon.answer("coder", sent.prompt);
     assert_eq!(answer.text, "done");
-    assert_eq!(house.effects(), ["ran", "ended"]);
-    assert_eq!(house.count("coder", Kind::ToolStarted), 1);
+    assert_eq!(daemon.effects(), ["ran", "ended"]);
+    assert_eq!(daemon.count("coder", Kind::ToolStarted), 1);
 }
 
 #[test]
 fn an_interrupt_and_a_background_task_end_as_without_a_sandbox() {
-    let Some(house) = house(|_| {}) else { return };
+    let Some(daemon) = daemon(|_| {}) else { return };
     let call = json!({ "command": "echo up; sleep 98765", "run_in_background": true });
-    house.completed("coder", &format!("do: call shell {call} ;; say done"));
-    let tasks = house.block(house.client().tasks("coder")).unwrap();
+    daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
+    let tasks = daemon.block(daemon.client().tasks("coder")).unwrap();
     assert_eq!(tasks.tasks.len(), 1, "{tasks:?}");
     let call = json!({ "command": "echo began >> effects; sleep 98765" });
-    house.send("coder", &format!("do: call shell {call} ;; say done"));
+    daemon.send("coder", &format!("do: call shell {call} ;; say done"));
     until("the command", || {
-        (house.effects() == ["began"]).then_some(())
+        (daemon.effects() == ["began"]).then_some(())
     });
-    house.block(house.client().interrupt("coder")).unwrap();
+    daemon.block(daemon.client().interrupt("coder")).unwrap();
     until("the end of the turn", || {
-        (house.show("coder").phase == Phase::Idle).then_some(())
+        (daemon.show("coder").phase == Phase::Idle).then_some(())
     });
-    house.cli(&["stop", "coder"]);
-    house.cli(&["rm", "coder"]);
+    daemon.cli(&["stop", "coder"]);
+    daemon.cli(&["rm", "coder"]);
     until("the end of the task", || {
         let out = std::process::Command::new("pgrep")
             .args(["-f", "sleep 98765"])
@@ -331,14 +333,14 @@ fn an_ordinary_user_has_temporary_files_and_can_purge_the_agent() {
 /// Whoever said so: the settings, or the daemon's environment.
 #[test]
 fn the_journal_says_that_tools_run_without_a_sandbox() {
-    let is_open = |house: &House| {
-        house.completed("coder", "do: say hello");
-        let event = house.until_kind("coder", Kind::IncarnationBegan);
+    let is_open = |daemon: &TestDaemon| {
+        daemon.completed("coder", "do: say hello");
+        let event = daemon.until_kind("coder", Kind::IncarnationBegan);
         matches!(event.body, Body::IncarnationBegan(began) if began.full_access)
     };
-    let open = House::new();
+    let open = TestDaemon::new();
     open.create("coder");
     assert!(is_open(&open), "the daemon's environment says so");
-    let Some(closed) = house(|_| {}) else { return };
+    let Some(closed) = daemon(|_| {}) else { return };
     assert!(!is_open(&closed));
 }

@@ -1,7 +1,7 @@
 //! Stored secrets: agents work with them, and nothing else sees them.
 
-use crate::hooks_stage::{command, file, user};
-use crate::house::{House, KEY, until};
+use crate::hooks_fixture::{command, file, user};
+use crate::test_daemon::{KEY, TestDaemon, until};
 use agentd_client::api::{Create, Send, Status};
 use agentd_core::event::Kind;
 use agentd_core::secrets::MARK;
@@ -20,25 +20,25 @@ use std::process::{Command, Output, Stdio};
 const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
 const NAME: &str = "ANTHROPIC_API_KEY";
 
-/// A house whose daemon knows where the model is, and has no key.
-fn house() -> House {
-    let house = House::empty();
-    let address = house.model.base_url(Format::Anthropic);
-    house.daemon_env("ANTHROPIC_BASE_URL", &address);
-    house.start_daemon();
-    house
+/// A daemon whose daemon knows where the model is, and has no key.
+fn daemon() -> TestDaemon {
+    let daemon = TestDaemon::empty();
+    let address = daemon.model.base_url(Format::Anthropic);
+    daemon.daemon_env("ANTHROPIC_BASE_URL", &address);
+    daemon.start_daemon();
+    daemon
 }
 
 /// What a shell without a key brings.
-fn without_key(house: &House) -> BTreeMap<String, String> {
-    let mut env = house.caller();
+fn without_key(daemon: &TestDaemon) -> BTreeMap<String, String> {
+    let mut env = daemon.caller();
     env.remove(NAME);
     env
 }
 
 /// Runs the program as one who has no key, with this as its input.
-fn cli(house: &House, args: &[&str], input: &str) -> Output {
-    let mut command = house.command();
+fn cli(daemon: &TestDaemon, args: &[&str], input: &str) -> Output {
+    let mut command = daemon.command();
     command.args(args).stdin(Stdio::piped());
     let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn().unwrap();
@@ -51,19 +51,23 @@ fn cli(house: &House, args: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-fn set(house: &House) {
-    let out = cli(house, &["secret", "set", NAME], &format!("{KEY}\n"));
+fn set(daemon: &TestDaemon) {
+    let out = cli(daemon, &["secret", "set", NAME], &format!("{KEY}\n"));
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     let said = String::from_utf8_lossy(&out.stdout);
     assert!(said.contains("for anthropic"), "{said}");
 }
 
-fn create(house: &House, name: &str, prompt: Option<&str>) -> Option<agentd_core::id::PromptId> {
-    create_with(house, name, prompt, house.spec())
+fn create(
+    daemon: &TestDaemon,
+    name: &str,
+    prompt: Option<&str>,
+) -> Option<agentd_core::id::PromptId> {
+    create_with(daemon, name, prompt, daemon.spec())
 }
 
 fn create_with(
-    house: &House,
+    daemon: &TestDaemon,
     name: &str,
     prompt: Option<&str>,
     spec: AgentSpec,
@@ -72,21 +76,24 @@ fn create_with(
         name: Some(name.to_owned()),
         spec,
         prompt: prompt.map(str::to_owned),
-        env: without_key(house),
+        env: without_key(daemon),
         ..Create::default()
     };
-    house.block(house.client().create(&create)).unwrap().prompt
+    daemon
+        .block(daemon.client().create(&create))
+        .unwrap()
+        .prompt
 }
 
 /// Sends a prompt without a key; what became of it.
-fn ask(house: &House, name: &str, text: &str) -> agentd_client::api::Answer {
+fn ask(daemon: &TestDaemon, name: &str, text: &str) -> agentd_client::api::Answer {
     let send = Send {
         text: text.to_owned(),
-        env: without_key(house),
+        env: without_key(daemon),
         ..Send::default()
     };
-    let sent = house.block(house.client().send(name, &send)).unwrap();
-    house.answer(name, sent.prompt)
+    let sent = daemon.block(daemon.client().send(name, &send)).unwrap();
+    daemon.answer(name, sent.prompt)
 }
 
 /// That the key is nowhere in the home but in the one file.
@@ -112,84 +119,84 @@ fn nowhere_else(home: &Path) {
 /// The machine is started again: nothing is left but what is on disk, and no shell has brought anything.
 #[test]
 fn after_a_reboot_a_turn_goes_on_with_a_stored_key() {
-    let house = house();
-    set(&house);
+    let daemon = daemon();
+    set(&daemon);
     let text = "do: call shell {\"command\":\"echo x >> effects\"} ;; slowly 20 a b c d e f g h";
-    let prompt = create(&house, "coder", Some(text)).unwrap();
-    until("an effect", || (!house.effects().is_empty()).then_some(()));
-    let pid = until("a process", || house.pid("coder"));
-    house.kill_daemon();
-    crate::house::kill(pid, rustix::process::Signal::KILL);
-    house.start_daemon();
-    assert_eq!(house.answer("coder", prompt).text, "a b c d e f g h");
-    assert_eq!(house.effects().len(), 1);
-    house.verify();
-    nowhere_else(&house.home());
+    let prompt = create(&daemon, "coder", Some(text)).unwrap();
+    until("an effect", || (!daemon.effects().is_empty()).then_some(()));
+    let pid = until("a process", || daemon.pid("coder"));
+    daemon.kill_daemon();
+    crate::test_daemon::kill(pid, rustix::process::Signal::KILL);
+    daemon.start_daemon();
+    assert_eq!(daemon.answer("coder", prompt).text, "a b c d e f g h");
+    assert_eq!(daemon.effects().len(), 1);
+    daemon.verify();
+    nowhere_else(&daemon.home());
 }
 
 #[test]
 fn turns_that_wait_for_the_key_go_on_when_it_is_stored() {
-    let house = house();
+    let daemon = daemon();
     let names = ["one", "two", "three"];
-    let prompts = names.map(|name| create(&house, name, Some("do: say hello")).unwrap());
+    let prompts = names.map(|name| create(&daemon, name, Some("do: say hello")).unwrap());
     for name in names {
-        house.until_kind(name, Kind::TurnPaused);
-        assert_eq!(house.show(name).phase, Phase::Waiting);
+        daemon.until_kind(name, Kind::TurnPaused);
+        assert_eq!(daemon.show(name).phase, Phase::Waiting);
     }
-    set(&house);
+    set(&daemon);
     for (name, prompt) in names.into_iter().zip(prompts) {
-        assert_eq!(house.answer(name, prompt).text, "hello");
+        assert_eq!(daemon.answer(name, prompt).text, "hello");
     }
     // A key of the caller's comes first, and is back when that is gone; a removed one is gone at once.
-    let removed = cli(&house, &["secret", "rm", NAME], "");
+    let removed = cli(&daemon, &["secret", "rm", NAME], "");
     assert_eq!(removed.status.code(), Some(0), "{removed:?}");
     let send = Send {
         text: "do: say again".to_owned(),
-        env: without_key(&house),
+        env: without_key(&daemon),
         ..Send::default()
     };
-    house.block(house.client().send("one", &send)).unwrap();
+    daemon.block(daemon.client().send("one", &send)).unwrap();
     until("waiting", || {
-        (house.show("one").phase == Phase::Waiting).then_some(())
+        (daemon.show("one").phase == Phase::Waiting).then_some(())
     });
-    let again = cli(&house, &["secret", "rm", NAME], "");
+    let again = cli(&daemon, &["secret", "rm", NAME], "");
     assert_eq!(again.status.code(), Some(7), "{again:?}");
 }
 
 /// A runtime that outlives its daemon gives back what callers brought; stored ones are not among it.
 #[test]
 fn a_secret_that_a_runtime_has_is_not_taken_for_a_callers() {
-    let house = house();
-    set(&house);
-    create(&house, "coder", None);
-    assert_eq!(ask(&house, "coder", "do: say one").text, "one");
-    house.kill_daemon();
-    house.start_daemon();
-    until("the runtime", || house.pid("coder"));
-    assert_eq!(ask(&house, "coder", "do: say two").text, "two");
-    cli(&house, &["secret", "rm", NAME], "");
+    let daemon = daemon();
+    set(&daemon);
+    create(&daemon, "coder", None);
+    assert_eq!(ask(&daemon, "coder", "do: say one").text, "one");
+    daemon.kill_daemon();
+    daemon.start_daemon();
+    until("the runtime", || daemon.pid("coder"));
+    assert_eq!(ask(&daemon, "coder", "do: say two").text, "two");
+    cli(&daemon, &["secret", "rm", NAME], "");
     let send = Send {
         text: "do: say three".to_owned(),
         ..Send::default()
     };
-    house.block(house.client().send("coder", &send)).unwrap();
+    daemon.block(daemon.client().send("coder", &send)).unwrap();
     until("waiting", || {
-        (house.show("coder").phase == Phase::Waiting).then_some(())
+        (daemon.show("coder").phase == Phase::Waiting).then_some(())
     });
 }
 
 #[test]
 fn secrets_are_listed_without_their_values() {
-    let house = house();
-    set(&house);
+    let daemon = daemon();
+    set(&daemon);
     let odd = cli(
-        &house,
+        &daemon,
         &["secret", "set", "ODD_ONE", "--json"],
         "odd-value-1",
     );
     let odd: Value = serde_json::from_slice(&odd.stdout).unwrap();
     assert_eq!(odd["providers"], json!([]));
-    let list = cli(&house, &["secret", "list", "--json"], "");
+    let list = cli(&daemon, &["secret", "list", "--json"], "");
     let listed: Value = serde_json::from_slice(&list.stdout).unwrap();
     let names: Vec<&str> = listed["secrets"]
         .as_array()
@@ -199,8 +206,8 @@ fn secrets_are_listed_without_their_values() {
         .collect();
     assert_eq!(names, [NAME, "ODD_ONE"]);
     assert_eq!(listed["secrets"][0]["providers"], json!(["anthropic"]));
-    create(&house, "coder", None);
-    ask(&house, "coder", "do: say hello");
+    create(&daemon, "coder", None);
+    ask(&daemon, "coder", "do: say hello");
     for args in [
         &["secret", "list"][..],
         &["secret", "list", "--json"],
@@ -210,80 +217,80 @@ fn secrets_are_listed_without_their_values() {
         &["export", "coder"],
         &["logs", "coder", "--json"],
     ] {
-        let out = cli(&house, args, "");
+        let out = cli(&daemon, args, "");
         let said = format!("{out:?}");
         assert!(!said.contains(KEY) && !said.contains("odd-value"), "{said}");
     }
-    let config = cli(&house, &["config"], "");
+    let config = cli(&daemon, &["config"], "");
     let config = String::from_utf8_lossy(&config.stdout).into_owned();
     assert!(
         config.contains(&format!("agentd secret: {NAME}")),
         "{config}"
     );
-    assert!(!house.log().contains(KEY));
+    assert!(!daemon.log().contains(KEY));
     for (args, input, code) in [
         (&["secret", "set", "PATH"][..], "x", 2),
         (&["secret", "set", "A-B"], "x", 2),
         (&["secret", "set", "EMPTY_KEY"], "\n", 2),
         (&["secret", "set", "TWO_KEY"], "a\nb", 2),
     ] {
-        let out = cli(&house, args, input);
+        let out = cli(&daemon, args, input);
         assert_eq!(out.status.code(), Some(code), "{out:?}");
     }
     // Not by the command line, which others can see.
-    let out = cli(&house, &["secret", "set", NAME, "value"], "");
+    let out = cli(&daemon, &["secret", "set", NAME, "value"], "");
     assert_eq!(out.status.code(), Some(2), "{out:?}");
 }
 
 #[test]
 fn a_file_that_others_can_read_is_refused_and_agents_work_without_it() {
-    let house = house();
-    set(&house);
-    let path = house.home().join("secrets.json");
+    let daemon = daemon();
+    set(&daemon);
+    let path = daemon.home().join("secrets.json");
     let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     assert_eq!(
         fs::metadata(&path).unwrap().permissions().mode() & 0o777,
         0o600
     );
     mode(0o644);
-    house.kill_daemon();
-    house.start_daemon();
-    let out = cli(&house, &["secret", "list"], "");
+    daemon.kill_daemon();
+    daemon.start_daemon();
+    let out = cli(&daemon, &["secret", "list"], "");
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(3), "{said}");
     assert!(said.contains("open to other users"), "{said}");
-    assert!(house.log().contains("stored secrets are not used"));
-    let prompt = create(&house, "coder", Some("do: say hello")).unwrap();
-    house.until_kind("coder", Kind::TurnPaused);
+    assert!(daemon.log().contains("stored secrets are not used"));
+    let prompt = create(&daemon, "coder", Some("do: say hello")).unwrap();
+    daemon.until_kind("coder", Kind::TurnPaused);
     mode(0o600);
-    set(&house);
-    assert_eq!(house.answer("coder", prompt).text, "hello");
+    set(&daemon);
+    assert_eq!(daemon.answer("coder", prompt).text, "hello");
 }
 
 #[test]
 fn neither_tools_nor_hooks_list_or_set_secrets() {
-    let house = house();
-    set(&house);
+    let daemon = daemon();
+    set(&daemon);
     let script = format!(
         "for verb in 'list' 'set {NAME}' 'rm {NAME}'; do echo other-value | {AGENTD} secret $verb >> said 2>&1; \
          echo $? >> $1; done"
     );
-    fs::write(house.work().join("ask.sh"), script).unwrap();
+    fs::write(daemon.work().join("ask.sh"), script).unwrap();
     let hook = command("cd \"$AGENTD_PROJECT_DIR\" && sh ask.sh of-hook; exit 0");
-    user(&house, &file(&[("UserPromptSubmit", hook)]));
-    create(&house, "coder", None);
+    user(&daemon, &file(&[("UserPromptSubmit", hook)]));
+    create(&daemon, "coder", None);
     let call = json!({ "command": "sh ask.sh of-tool" });
     ask(
-        &house,
+        &daemon,
         "coder",
         &format!("do: call shell {call} ;; say done"),
     );
     for codes in ["of-hook", "of-tool"] {
-        let codes = fs::read_to_string(house.work().join(codes)).unwrap();
-        let said = fs::read_to_string(house.work().join("said")).unwrap();
+        let codes = fs::read_to_string(daemon.work().join(codes)).unwrap();
+        let said = fs::read_to_string(daemon.work().join("said")).unwrap();
         assert_eq!(codes.lines().collect::<Vec<_>>(), ["3", "3", "3"], "{said}");
     }
-    assert_eq!(ask(&house, "coder", "do: say still").text, "still");
+    assert_eq!(ask(&daemon, "coder", "do: say still").text, "still");
 }
 
 #[test]
@@ -292,21 +299,21 @@ fn a_sandbox_does_not_have_the_file() {
         println!("skipped: {missing}");
         return;
     }
-    let house = house();
-    set(&house);
-    let mut spec = house.spec();
+    let daemon = daemon();
+    set(&daemon);
+    let mut spec = daemon.spec();
     spec.sandbox = Some(Sandbox::WorkspaceWrite);
-    create_with(&house, "coder", None, spec);
-    let path = house.home().join("secrets.json").display().to_string();
+    create_with(&daemon, "coder", None, spec);
+    let path = daemon.home().join("secrets.json").display().to_string();
     let look = format!("ls -la {path} > seen 2>&1; cat {path} >> seen 2>&1; env >> seen");
     let shell = json!({ "command": look });
     let read = json!({ "path": path });
     let prompt = format!("do: call shell {shell} | call read_file {read} ;; say done");
-    assert_eq!(ask(&house, "coder", &prompt).status, Status::Completed);
-    let seen = fs::read_to_string(house.work().join("seen")).unwrap();
+    assert_eq!(ask(&daemon, "coder", &prompt).status, Status::Completed);
+    let seen = fs::read_to_string(daemon.work().join("seen")).unwrap();
     assert!(seen.contains("No such file"), "{seen}");
     assert!(!seen.contains(KEY), "{seen}");
-    let events = format!("{:?}", house.events("coder"));
+    let events = format!("{:?}", daemon.events("coder"));
     assert!(
         !events.contains("\"v\\\":1") && !events.contains(KEY),
         "{events}"
@@ -317,17 +324,17 @@ fn a_sandbox_does_not_have_the_file() {
 #[test]
 fn a_provider_that_repeats_the_key_does_not_show_it() {
     for status in [400, 401, 200] {
-        let house = house();
-        set(&house);
-        create(&house, "coder", None);
-        let answer = ask(&house, "coder", &format!("do: echo {status}"));
+        let daemon = daemon();
+        set(&daemon);
+        create(&daemon, "coder", None);
+        let answer = ask(&daemon, "coder", &format!("do: echo {status}"));
         assert_eq!(answer.status, Status::Failed);
         let error = answer.error.unwrap();
         assert!(error.contains(MARK) && !error.contains(KEY), "{error}");
-        let logs = cli(&house, &["logs", "coder"], "");
+        let logs = cli(&daemon, &["logs", "coder"], "");
         assert!(!format!("{logs:?}").contains(KEY));
-        house.kill_daemon();
-        nowhere_else(&house.home());
+        daemon.kill_daemon();
+        nowhere_else(&daemon.home());
     }
 }
 
@@ -335,57 +342,57 @@ fn a_provider_that_repeats_the_key_does_not_show_it() {
 /// has read it.
 #[test]
 fn a_key_of_a_file_is_redacted_in_what_hooks_say() {
-    let house = house();
-    let key = house.root().join("key");
+    let daemon = daemon();
+    let key = daemon.root().join("key");
     fs::write(&key, format!("{KEY}\n")).unwrap();
     let config = format!("[providers.anthropic]\nkey_file = \"{}\"\n", key.display());
-    fs::write(house.home().join("config.toml"), config).unwrap();
-    create(&house, "coder", None);
-    assert_eq!(ask(&house, "coder", "do: say hello").text, "hello");
+    fs::write(daemon.home().join("config.toml"), config).unwrap();
+    create(&daemon, "coder", None);
+    assert_eq!(ask(&daemon, "coder", "do: say hello").text, "hello");
     let hidden = format!("\\u0073{}", &KEY[1..]);
     for said in [KEY, &hidden] {
         let output = format!(
             "{{\"systemMessage\":\"m {said}\",\"hookSpecificOutput\":{{\"hookEventName\":\"UserPromptSubmit\",\"additionalContext\":\"c {said}\"}}}}"
         );
-        fs::write(house.root().join("says"), output).unwrap();
+        fs::write(daemon.root().join("says"), output).unwrap();
         let hook = command(&format!(
             "cat {}; echo {KEY} >&2",
-            house.root().join("says").display()
+            daemon.root().join("says").display()
         ));
-        user(&house, &file(&[("UserPromptSubmit", hook)]));
-        ask(&house, "coder", "do: say heard");
+        user(&daemon, &file(&[("UserPromptSubmit", hook)]));
+        ask(&daemon, "coder", "do: say heard");
     }
-    let requests = format!("{:?}", house.requests());
+    let requests = format!("{:?}", daemon.requests());
     assert!(requests.contains(&format!("c {MARK}")), "{requests}");
     assert!(!requests.contains(KEY), "{requests}");
-    house.kill_daemon();
-    fs::remove_file(house.home().join("hooks.json")).unwrap();
-    nowhere_else(&house.home());
+    daemon.kill_daemon();
+    fs::remove_file(daemon.home().join("hooks.json")).unwrap();
+    nowhere_else(&daemon.home());
 }
 
 /// What an agent file says about an address is about its tools alone: the key goes where the user's own sources say.
 #[test]
 fn an_address_in_an_agent_file_does_not_get_the_key() {
-    let house = house();
-    set(&house);
+    let daemon = daemon();
+    set(&daemon);
     let trap = agentd_testkit::model::FakeModel::start().unwrap();
-    let mut spec = house.spec();
+    let mut spec = daemon.spec();
     spec.env.insert(
         "ANTHROPIC_BASE_URL".to_owned(),
         trap.base_url(Format::Anthropic),
     );
-    create_with(&house, "coder", None, spec);
+    create_with(&daemon, "coder", None, spec);
     // Nor what a hook leaves for the tools.
     let hook = command(&format!(
         "echo ANTHROPIC_BASE_URL={} >> \"$AGENTD_ENV_FILE\"",
         trap.base_url(Format::Anthropic)
     ));
-    user(&house, &file(&[("SessionStart", hook)]));
-    create(&house, "other", None);
+    user(&daemon, &file(&[("SessionStart", hook)]));
+    create(&daemon, "other", None);
     for name in ["coder", "other"] {
-        assert_eq!(ask(&house, name, "do: say hello").text, "hello");
+        assert_eq!(ask(&daemon, name, "do: say hello").text, "hello");
     }
-    assert_eq!(house.requests().len(), 2);
+    assert_eq!(daemon.requests().len(), 2);
     assert!(trap.requests().is_empty());
 }
 

@@ -1,7 +1,7 @@
 //! The daemon's sockets are files, and files get deleted. A daemon whose socket was gone could not be reached any
 //! more, and no other could be started beside it.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_core::spec::Sandbox;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -16,22 +16,22 @@ const STRANGER: u32 = 54_322;
 
 #[test]
 fn a_deleted_socket_is_made_anew() {
-    let house = House::new();
-    house.create("coder");
-    house.completed("coder", "do: say before");
-    let pid = house.daemon_pid();
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say before");
+    let pid = daemon.daemon_pid();
     for name in ["api.sock", "link.sock"] {
-        std::fs::remove_file(house.home().join("run").join(name)).unwrap();
+        std::fs::remove_file(daemon.home().join("run").join(name)).unwrap();
     }
     until("the sockets", || {
-        let is_there = |name: &str| house.home().join("run").join(name).exists();
+        let is_there = |name: &str| daemon.home().join("run").join(name).exists();
         (is_there("api.sock") && is_there("link.sock")).then_some(())
     });
-    assert_eq!(house.completed("coder", "do: say after").text, "after");
+    assert_eq!(daemon.completed("coder", "do: say after").text, "after");
     // By the way of the other one, too.
-    house.kill_runtime("coder");
-    assert_eq!(house.completed("coder", "do: say again").text, "again");
-    assert_eq!(house.daemon_pid(), pid, "it is the same daemon");
+    daemon.kill_runtime("coder");
+    assert_eq!(daemon.completed("coder", "do: say again").text, "again");
+    assert_eq!(daemon.daemon_pid(), pid, "it is the same daemon");
 }
 
 /// In a sandbox a tool sees one socket, on which it is a tool of its agent, whatever its process looks like.
@@ -41,68 +41,68 @@ fn a_tool_in_a_sandbox_has_a_socket_of_its_own() {
         println!("skipped: {missing}");
         return;
     }
-    let house = House::new();
-    house.create("other");
-    let mut spec = house.spec();
+    let daemon = TestDaemon::new();
+    daemon.create("other");
+    let mut spec = daemon.spec();
     spec.sandbox = Some(Sandbox::WorkspaceWrite);
     let program = Path::new(AGENTD);
     let dir = program.parent().unwrap().display().to_string();
     spec.readable = vec![dir];
-    house.create_with("coder", spec);
+    daemon.create_with("coder", spec);
     let script = format!(
         "for verb in 'show coder' 'show other' list 'stop other' 'send other hello' 'create mine --provider demo' \
          'daemon stop'; do {AGENTD} $verb >> said 2>&1; echo $? >> codes; done; ls {}/run >> said",
-        house.home().display()
+        daemon.home().display()
     );
-    fs::write(house.work().join("ask.sh"), script).unwrap();
+    fs::write(daemon.work().join("ask.sh"), script).unwrap();
     let call = serde_json::json!({ "command": "sh ask.sh" });
     let codes = || {
-        let file = house.work().join("codes");
+        let file = daemon.work().join("codes");
         let _none_before = fs::remove_file(&file);
-        house.completed("coder", &format!("do: call shell {call} ;; say done"));
+        daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
         let codes = fs::read_to_string(&file).unwrap_or_default();
-        let said = fs::read_to_string(house.work().join("said")).unwrap_or_default();
+        let said = fs::read_to_string(daemon.work().join("said")).unwrap_or_default();
         assert!(!said.contains("api.sock"), "{said}");
         (codes.lines().map(str::to_owned).collect::<Vec<_>>(), said)
     };
     let (first, said) = codes();
     assert_eq!(first, ["0", "3", "3", "3", "3", "3", "3"], "{said}");
     // The socket is there again with the next daemon, for the same directory.
-    house.daemon_has_keys();
-    house.kill_daemon();
-    house.start_daemon();
+    daemon.daemon_has_keys();
+    daemon.kill_daemon();
+    daemon.start_daemon();
     assert_eq!(codes().0, first);
 }
 
 #[test]
 fn the_state_is_closed_to_other_users() {
-    let house = House::new();
-    house.create("coder");
-    house.completed("coder", "do: say hello");
-    house.kill_daemon();
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say hello");
+    daemon.kill_daemon();
     let open = |path: &Path| {
         let mode = fs::metadata(path).unwrap().permissions().mode();
         (mode & 0o077 != 0).then(|| path.to_owned())
     };
-    let files = fs::read_dir(house.home()).unwrap();
+    let files = fs::read_dir(daemon.home()).unwrap();
     let open_files: Vec<_> = files
         .filter_map(|entry| open(&entry.unwrap().path()))
         .collect();
     assert!(open_files.is_empty(), "{open_files:?}");
     // What an earlier version or a careless copy left open is closed.
-    let journal = house.home().join("journal.db");
+    let journal = daemon.home().join("journal.db");
     fs::set_permissions(&journal, fs::Permissions::from_mode(0o644)).unwrap();
-    fs::set_permissions(house.home(), fs::Permissions::from_mode(0o755)).unwrap();
-    house.start_daemon();
-    assert_eq!(open(&house.home()), None);
+    fs::set_permissions(daemon.home(), fs::Permissions::from_mode(0o755)).unwrap();
+    daemon.start_daemon();
+    assert_eq!(open(&daemon.home()), None);
     assert_eq!(open(&journal), None);
     if !rustix::process::geteuid().is_root() {
         println!("skipped: only root can make a directory that belongs to another user");
         return;
     }
-    house.kill_daemon();
-    std::os::unix::fs::chown(house.home(), Some(STRANGER), None).unwrap();
-    let out = house.command().args(["daemon", "run"]).output().unwrap();
+    daemon.kill_daemon();
+    std::os::unix::fs::chown(daemon.home(), Some(STRANGER), None).unwrap();
+    let out = daemon.command().args(["daemon", "run"]).output().unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(4), "{said}");
     assert!(said.contains("belongs to another user"), "{said}");

@@ -1,6 +1,6 @@
 //! The daemon's end: by `daemon stop`, which holds; by a signal or a crash, which clients mend.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_core::event::Body;
 use agentd_core::event::{Kind, RequestOutcome};
 use agentd_process::Identity;
@@ -10,9 +10,9 @@ use rustix::process::Signal;
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
-fn start(house: &House, args: &[&str]) -> Child {
-    let mut command = house.command();
-    command.args(args).envs(house.caller());
+fn start(daemon: &TestDaemon, args: &[&str]) -> Child {
+    let mut command = daemon.command();
+    command.args(args).envs(daemon.caller());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
@@ -29,19 +29,19 @@ fn err(output: &Output) -> String {
 /// `daemon stop` was undone within a second by any client that watched or waited.
 #[test]
 fn a_stop_holds_though_clients_watch_and_wait() {
-    let house = House::new();
-    house.create("coder");
-    let sent = house.send("coder", "do: hang");
-    house.until_kind("coder", Kind::RequestSent);
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let sent = daemon.send("coder", "do: hang");
+    daemon.until_kind("coder", Kind::RequestSent);
     let waiting = [
-        start(&house, &["logs", "coder", "-f"]),
-        start(&house, &["wait", "coder", &sent.prompt.to_string()]),
-        start(&house, &["send", "coder", "do: say later"]),
+        start(&daemon, &["logs", "coder", "-f"]),
+        start(&daemon, &["wait", "coder", &sent.prompt.to_string()]),
+        start(&daemon, &["send", "coder", "do: say later"]),
     ];
     until("the second prompt", || {
-        (house.show("coder").queued == 1).then_some(())
+        (daemon.show("coder").queued == 1).then_some(())
     });
-    let stopped = house.cli(&["daemon", "stop"]);
+    let stopped = daemon.cli(&["daemon", "stop"]);
     assert!(stopped.status.success(), "{stopped:?}");
     let [logs, wait, send] = waiting.map(ended);
     for output in [&logs, &wait, &send] {
@@ -51,27 +51,27 @@ fn a_stop_holds_though_clients_watch_and_wait() {
     assert!(err(&wait).contains(&sent.prompt.to_string()), "{wait:?}");
     assert!(err(&send).contains("agentd wait coder "), "{send:?}");
     // Nobody has started another one.
-    let status = house.cli(&["daemon", "status"]);
+    let status = daemon.cli(&["daemon", "status"]);
     assert_eq!(status.status.code(), Some(4), "{status:?}");
     // A command that needs one does.
-    let list = house.cli(&["list"]);
+    let list = daemon.cli(&["list"]);
     assert!(list.status.success(), "{list:?}");
-    house.cli(&["daemon", "stop"]);
+    daemon.cli(&["daemon", "stop"]);
 }
 
 /// With a model that says nothing it took 22 seconds, and it returned before the process was gone.
 #[test]
 fn a_stop_does_not_wait_for_the_model_and_returns_when_the_process_is_gone() {
-    let house = House::empty();
-    house.daemon_has_keys();
-    house.start_daemon();
-    house.create("coder");
-    let sent = house.send("coder", "do: slowly 50 one two three ;; hang");
-    house.until_kind("coder", Kind::RequestSent);
-    let daemon = Identity::of(house.daemon_pid().unwrap()).unwrap();
-    let runtime = Identity::of(until("a process", || house.pid("coder"))).unwrap();
+    let daemon = TestDaemon::empty();
+    daemon.daemon_has_keys();
+    daemon.start_daemon();
+    daemon.create("coder");
+    let sent = daemon.send("coder", "do: slowly 50 one two three ;; hang");
+    daemon.until_kind("coder", Kind::RequestSent);
+    let process = Identity::of(daemon.daemon_pid().unwrap()).unwrap();
+    let runtime = Identity::of(until("a process", || daemon.pid("coder"))).unwrap();
     let begin = Instant::now();
-    let stopped = house.cli(&["daemon", "stop"]);
+    let stopped = daemon.cli(&["daemon", "stop"]);
     assert!(stopped.status.success(), "{stopped:?}");
     // The grace of what cannot be ended is 20 s: it was not used up.
     assert!(
@@ -79,59 +79,59 @@ fn a_stop_does_not_wait_for_the_model_and_returns_when_the_process_is_gone() {
         "{:?}",
         begin.elapsed()
     );
-    assert!(!daemon.is_alive().unwrap() && !runtime.is_alive().unwrap());
+    assert!(!process.is_alive().unwrap() && !runtime.is_alive().unwrap());
     // The request is on record as lost, and the turn goes on: no crash.
-    house.start_daemon();
-    let events = house.events("coder");
+    daemon.start_daemon();
+    let events = daemon.events("coder");
     let lost = events.iter().filter(|event| {
         matches!(&event.body, Body::RequestEnded(ended) if ended.outcome == RequestOutcome::Lost)
     });
     assert_eq!(lost.count(), 1);
     until("the next try", || {
-        (house.count("coder", Kind::RequestSent) == 2).then_some(())
+        (daemon.count("coder", Kind::RequestSent) == 2).then_some(())
     });
-    assert_eq!(house.count("coder", Kind::TurnStarted), 1);
-    assert_eq!(house.count("coder", Kind::TurnPaused), 0);
-    house.cli(&["interrupt", "coder"]);
-    house.answer("coder", sent.prompt);
-    house.verify();
+    assert_eq!(daemon.count("coder", Kind::TurnStarted), 1);
+    assert_eq!(daemon.count("coder", Kind::TurnPaused), 0);
+    daemon.cli(&["interrupt", "coder"]);
+    daemon.answer("coder", sent.prompt);
+    daemon.verify();
 }
 
 /// For a while after SIGTERM new commands ended with exit code 4: another daemon runs.
 #[test]
 fn a_command_waits_for_a_daemon_that_is_ending() {
-    let house = House::empty();
+    let daemon = TestDaemon::empty();
     let plan = Plan {
         // It lets go of its sockets, and then holds the lock until it is told to go on.
         rules: vec![Rule::hold("hold", Role::Daemon, "before-unlock")],
         ..Plan::default()
     };
-    plan.write(&house.root()).unwrap();
-    house.daemon_env(VARIABLE, &house.root().display().to_string());
-    house.start_daemon();
-    house.create("coder");
-    let pid = house.daemon_pid().unwrap();
-    crate::house::kill(pid, Signal::TERM);
-    house.until_held();
-    let list = start(&house, &["list"]);
+    plan.write(&daemon.root()).unwrap();
+    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.start_daemon();
+    daemon.create("coder");
+    let pid = daemon.daemon_pid().unwrap();
+    crate::test_daemon::kill(pid, Signal::TERM);
+    daemon.until_held();
+    let list = start(&daemon, &["list"]);
     // It has started a daemon that waits for the lock.
     until("a second daemon", || {
-        let daemons = house.processes();
+        let daemons = daemon.processes();
         let daemons = daemons
             .iter()
             .filter(|(_, args)| args.contains("daemon run"));
         (daemons.count() >= 2).then_some(())
     });
-    crate::house::kill(pid, Signal::KILL);
+    crate::test_daemon::kill(pid, Signal::KILL);
     let list = ended(list);
     assert!(list.status.success(), "{list:?}");
-    house.cli(&["daemon", "stop"]);
+    daemon.cli(&["daemon", "stop"]);
 }
 
 /// A daemon that was killed while it stopped was called stopped, and the agents' processes went on.
 #[test]
 fn a_daemon_that_dies_while_it_stops_is_not_called_stopped() {
-    let house = House::empty();
+    let daemon = TestDaemon::empty();
     let kill = Rule {
         action: Action::Kill,
         ..Rule::hold("rule", Role::Daemon, "before-stop")
@@ -140,38 +140,38 @@ fn a_daemon_that_dies_while_it_stops_is_not_called_stopped() {
         rules: vec![kill],
         ..Plan::default()
     };
-    plan.write(&house.root()).unwrap();
-    house.daemon_env(VARIABLE, &house.root().display().to_string());
-    house.start_daemon();
-    house.create("coder");
-    house.completed("coder", "do: say hello");
-    let runtime = Identity::of(until("a process", || house.pid("coder"))).unwrap();
-    let stopped = house.cli(&["daemon", "stop"]);
+    plan.write(&daemon.root()).unwrap();
+    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.start_daemon();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say hello");
+    let runtime = Identity::of(until("a process", || daemon.pid("coder"))).unwrap();
+    let stopped = daemon.cli(&["daemon", "stop"]);
     assert!(stopped.status.success(), "{stopped:?}");
-    crate::house::reap(runtime.pid);
+    crate::test_daemon::reap(runtime.pid);
     assert!(!runtime.is_alive().unwrap(), "a process goes on");
-    let status = house.cli(&["daemon", "status"]);
+    let status = daemon.cli(&["daemon", "status"]);
     assert_eq!(status.status.code(), Some(4), "{status:?}");
 }
 
 /// A control: a client that pays no heed to the mark starts another daemon.
 #[test]
 fn a_client_that_undoes_a_stop_is_found_out() {
-    let house = House::new();
-    house.create("coder");
-    house.mistake("stop_undone");
-    let mut command = house.command();
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.mistake("stop_undone");
+    let mut command = daemon.command();
     command
         .args(["logs", "coder", "-f", "--json"])
-        .envs(house.caller());
-    command.env(VARIABLE, house.root());
+        .envs(daemon.caller());
+    command.env(VARIABLE, daemon.root());
     let mut logs = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut first = [0; 1];
     std::io::Read::read_exact(logs.stdout.as_mut().unwrap(), &mut first).unwrap();
-    let before = house.daemon_pid().unwrap();
-    house.cli(&["daemon", "stop"]);
+    let before = daemon.daemon_pid().unwrap();
+    daemon.cli(&["daemon", "stop"]);
     let after = until("another daemon", || {
-        house.block(house.client().daemon()).ok()
+        daemon.block(daemon.client().daemon()).ok()
     });
     assert_ne!(after.pid, before);
     logs.kill().unwrap();
@@ -181,25 +181,25 @@ fn a_client_that_undoes_a_stop_is_found_out() {
 /// A control: a daemon that does not wait for the lock of one that is ending.
 #[test]
 fn a_daemon_that_does_not_wait_for_the_lock_is_found_out() {
-    let house = House::empty();
+    let daemon = TestDaemon::empty();
     let plan = Plan {
-        mutants: vec!["lock_not_awaited".to_owned()],
+        injected_bugs: vec!["lock_not_awaited".to_owned()],
         rules: vec![Rule::hold("hold", Role::Daemon, "before-unlock")],
         ..Plan::default()
     };
-    plan.write(&house.root()).unwrap();
-    house.daemon_env(VARIABLE, &house.root().display().to_string());
-    house.start_daemon();
-    let pid = house.daemon_pid().unwrap();
-    crate::house::kill(pid, Signal::TERM);
-    house.until_held();
-    let mut command = house.command();
+    plan.write(&daemon.root()).unwrap();
+    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.start_daemon();
+    let pid = daemon.daemon_pid().unwrap();
+    crate::test_daemon::kill(pid, Signal::TERM);
+    daemon.until_held();
+    let mut command = daemon.command();
     let list = command
         .args(["list"])
-        .env(VARIABLE, house.root())
+        .env(VARIABLE, daemon.root())
         .output()
         .unwrap();
     assert_eq!(list.status.code(), Some(4), "{list:?}");
     assert!(err(&list).contains("another daemon runs"), "{list:?}");
-    crate::house::kill(pid, Signal::KILL);
+    crate::test_daemon::kill(pid, Signal::KILL);
 }

@@ -1,6 +1,6 @@
 //! Streams of events: one that ends says so, and a part of the journal is never taken for all of it.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{AllEventsQuery, Item};
 use agentd_client::{Client, Error, Kind};
 use rustix::process::Signal;
@@ -12,14 +12,14 @@ use std::process::Stdio;
 const CHANGES: usize = 900;
 
 /// An agent with a long journal.
-fn with_a_long_journal(house: &House) {
-    house.create("coder");
-    let client = house.client();
-    house.block(async {
+fn with_a_long_journal(daemon: &TestDaemon) {
+    daemon.create("coder");
+    let client = daemon.client();
+    daemon.block(async {
         for n in 0..CHANGES {
             let spec = agentd_core::spec::AgentSpec {
                 system: words(n),
-                ..house.spec()
+                ..daemon.spec()
             };
             client.set_spec("coder", &spec).await.unwrap();
         }
@@ -33,11 +33,11 @@ fn words(n: usize) -> String {
 /// A daemon that ended in the middle of a stream left the client with a part of the journal, and exit code 0.
 #[test]
 fn a_replay_goes_on_where_the_daemon_ended() {
-    let house = House::new();
-    with_a_long_journal(&house);
-    let all = house.events("coder").len();
-    let mut command = house.command();
-    command.args(["replay", "--json"]).envs(house.caller());
+    let daemon = TestDaemon::new();
+    with_a_long_journal(&daemon);
+    let all = daemon.events("coder").len();
+    let mut command = daemon.command();
+    command.args(["replay", "--json"]).envs(daemon.caller());
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -47,7 +47,7 @@ fn a_replay_goes_on_where_the_daemon_ended() {
     // The first byte has come, and the rest waits for us to read it: the stream is under way.
     let mut first = [0; 1];
     out.read_exact(&mut first).unwrap();
-    house.signal_daemon(Signal::TERM);
+    daemon.signal_daemon(Signal::TERM);
     let mut text = String::from_utf8(first.to_vec()).unwrap();
     out.read_to_string(&mut text).unwrap();
     let ended = child.wait_with_output().unwrap();
@@ -67,11 +67,11 @@ fn a_replay_goes_on_where_the_daemon_ended() {
 /// An event that cannot be read ended the stream as if there were no more.
 #[test]
 fn a_damaged_event_ends_a_replay_with_an_error() {
-    let house = House::new();
-    with_a_long_journal(&house);
-    let sent = house.cli(&["daemon", "stop"]);
+    let daemon = TestDaemon::new();
+    with_a_long_journal(&daemon);
+    let sent = daemon.cli(&["daemon", "stop"]);
     assert!(sent.status.success(), "{sent:?}");
-    let path = house.home().join("journal.db");
+    let path = daemon.home().join("journal.db");
     let mut bytes = std::fs::read(&path).unwrap();
     let needle = words(CHANGES - 200);
     let at = bytes
@@ -81,17 +81,17 @@ fn a_damaged_event_ends_a_replay_with_an_error() {
     bytes[at] = b'y';
     std::fs::write(&path, bytes).unwrap();
     for args in [&["replay", "--json"][..], &["replay"]] {
-        let ran = house.cli(args);
+        let ran = daemon.cli(args);
         assert!(!ran.status.success(), "{args:?}");
         let err = String::from_utf8_lossy(&ran.stderr).into_owned();
         assert!(err.contains("damaged") || err.contains("checksum"), "{err}");
     }
-    house.cli(&["daemon", "stop"]);
+    daemon.cli(&["daemon", "stop"]);
 }
 
 /// Answers one request with these bytes, and hangs up.
-fn answering(house: &House, answer: &'static [u8]) -> Client {
-    let path = house.root().join("fake.sock");
+fn answering(daemon: &TestDaemon, answer: &'static [u8]) -> Client {
+    let path = daemon.root().join("fake.sock");
     let _old = std::fs::remove_file(&path);
     let listener = UnixListener::bind(&path).unwrap();
     std::thread::spawn(move || {
@@ -103,9 +103,9 @@ fn answering(house: &House, answer: &'static [u8]) -> Client {
     Client::new(path)
 }
 
-fn items(house: &House, answer: &'static [u8]) -> Vec<Result<Item, Error>> {
-    let client = answering(house, answer);
-    house.block(async {
+fn items(daemon: &TestDaemon, answer: &'static [u8]) -> Vec<Result<Item, Error>> {
+    let client = answering(daemon, answer);
+    daemon.block(async {
         let mut events = client.replay(&AllEventsQuery::default()).await.unwrap();
         let mut items = Vec::new();
         while let Some(item) = events.next().await {
@@ -117,10 +117,10 @@ fn items(house: &House, answer: &'static [u8]) -> Vec<Result<Item, Error>> {
 
 #[test]
 fn a_stream_without_its_end_is_an_error() {
-    let house = House::empty();
+    let daemon = TestDaemon::empty();
     // Ended in order, as far as HTTP is concerned.
     let cut = items(
-        &house,
+        &daemon,
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n\
           1d\r\nevent: caught_up\ndata: {}\n\n\n\r\n0\r\n\r\n",
     );
@@ -129,13 +129,13 @@ fn a_stream_without_its_end_is_an_error() {
         "{cut:?}"
     );
     let whole = items(
-        &house,
+        &daemon,
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n\
           16\r\nevent: end\ndata: {}\n\n\n\r\n0\r\n\r\n",
     );
     assert!(whole.is_empty(), "{whole:?}");
     let problem = items(
-        &house,
+        &daemon,
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n\
           event: problem\ndata: {\"type\":\"about:blank\",\"kind\":\"internal\",\"title\":\"damaged\",\"status\":500}\n\n",
     );
@@ -148,34 +148,34 @@ fn a_stream_without_its_end_is_an_error() {
 /// A body that was cut off is no file.
 #[test]
 fn an_export_that_was_cut_off_is_an_error() {
-    let house = House::empty();
+    let daemon = TestDaemon::empty();
     let client = answering(
-        &house,
+        &daemon,
         b"HTTP/1.1 200 OK\r\ncontent-type: application/zstd\r\ncontent-length: 100\r\n\r\nhalf",
     );
-    let cut = house.block(client.export("coder"));
+    let cut = daemon.block(client.export("coder"));
     assert!(matches!(cut, Err(Error::Broken(_))), "{cut:?}");
 }
 
 /// `logs -f` goes on when the daemon was killed, and shows each event once.
 #[test]
 fn logs_of_one_agent_go_on_where_the_daemon_ended() {
-    let house = House::new();
-    house.create("coder");
-    let mut command = house.command();
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let mut command = daemon.command();
     command
         .args(["logs", "coder", "-f", "--json"])
-        .envs(house.caller());
+        .envs(daemon.caller());
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut out = child.stdout.take().unwrap();
     let mut first = [0; 1];
     out.read_exact(&mut first).unwrap();
-    house.kill_daemon();
+    daemon.kill_daemon();
     // Whoever follows starts another one.
-    let answer = until("a daemon", || house.block(house.client().daemon()).ok());
+    let answer = until("a daemon", || daemon.block(daemon.client().daemon()).ok());
     assert!(answer.pid > 0);
-    house.completed("coder", "do: say hello");
-    let last = house.events("coder").last().unwrap().seq.0;
+    daemon.completed("coder", "do: say hello");
+    let last = daemon.events("coder").last().unwrap().seq.0;
     let mut text = String::from_utf8(first.to_vec()).unwrap();
     let mut buffer = [0; 4096];
     while !text
@@ -201,12 +201,12 @@ fn logs_of_one_agent_go_on_where_the_daemon_ended() {
 /// A control: the same replay by a daemon that passes a part of the journal off as all of it.
 #[test]
 fn a_daemon_that_cuts_a_stream_short_is_found_out() {
-    let house = House::empty();
-    house.mistake("short_stream");
-    house.start_daemon();
-    with_a_long_journal(&house);
-    let all = house.events("coder").len();
-    let ran = house.cli(&["replay", "--json"]);
+    let daemon = TestDaemon::empty();
+    daemon.mistake("short_stream");
+    daemon.start_daemon();
+    with_a_long_journal(&daemon);
+    let all = daemon.events("coder").len();
+    let ran = daemon.cli(&["replay", "--json"]);
     let shown = String::from_utf8_lossy(&ran.stdout).lines().count();
     assert!(shown < all, "{shown} of {all}");
 }

@@ -1,8 +1,8 @@
 //! The daemon or the parent's process is killed at each step of a subagent's life, where something has just
 //! been written or said, or is about to be: there is one subagent, and its end is told once.
 
-use crate::house::{House, until};
 use crate::subagents::{check_told_once, go, parent_spec, start, until_go};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_core::event::{Kind, SubagentOutcome};
 use agentd_process::failpoint::plan::{Action, Plan, Role, Rule};
 use agentd_process::failpoint::{Passed, VARIABLE};
@@ -33,9 +33,9 @@ const RUNTIME: [&str; 8] = [
     "after-result",
 ];
 
-fn house(role: Role, point: &str) -> House {
-    let house = House::empty();
-    house.daemon_has_keys();
+fn daemon(role: Role, point: &str) -> TestDaemon {
+    let daemon = TestDaemon::empty();
+    daemon.daemon_has_keys();
     let rule = Rule {
         action: Action::Kill,
         ..Rule::hold(RULE, role, point)
@@ -44,44 +44,44 @@ fn house(role: Role, point: &str) -> House {
         rules: vec![rule],
         ..Plan::default()
     };
-    plan.write(&house.root()).unwrap();
-    house.daemon_env(VARIABLE, &house.root().display().to_string());
-    house.start_daemon();
-    house.create_with("coder", parent_spec(&house));
-    house
+    plan.write(&daemon.root()).unwrap();
+    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.start_daemon();
+    daemon.create_with("coder", parent_spec(&daemon));
+    daemon
 }
 
 fn killed_at(role: Role, point: &str, background: bool) {
-    let house = house(role, point);
+    let daemon = daemon(role, point);
     // Whoever is killed at the start is killed while it works; it goes on in any case.
-    go(&house);
+    go(&daemon);
     let prompt = match role {
         Role::Runtime => "do: say found".to_owned(),
         _ => until_go(),
     };
     let call = start(&prompt, background);
-    let sent = house.send("coder", &format!("do: {call} ;; say done"));
-    until(point, || Passed::of_rule(&house.root(), RULE).unwrap());
+    let sent = daemon.send("coder", &format!("do: {call} ;; say done"));
+    until(point, || Passed::of_rule(&daemon.root(), RULE).unwrap());
     if role == Role::Daemon {
-        house.kill_daemon();
-        house.start_daemon();
+        daemon.kill_daemon();
+        daemon.start_daemon();
     }
-    let answer = house.answer("coder", sent.prompt);
+    let answer = daemon.answer("coder", sent.prompt);
     // A call that had not begun when its process died never does: the model is told, and decides.
     if point == "before-tool_started" {
-        assert_eq!(house.count("coder", Kind::SubagentStarted), 0);
+        assert_eq!(daemon.count("coder", Kind::SubagentStarted), 0);
         return;
     }
     until("its end", || {
-        let ended = house.show("coder").children.first()?.outcome;
+        let ended = daemon.show("coder").children.first()?.outcome;
         (ended == Some(SubagentOutcome::Completed)).then_some(())
     });
     if background {
         until("the next turn", || {
-            (house.count("coder", Kind::TurnEnded) == 2).then_some(())
+            (daemon.count("coder", Kind::TurnEnded) == 2).then_some(())
         });
     }
-    check_told_once(&house, &answer);
+    check_told_once(&daemon, &answer);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Agents that agents start: what comes back, exactly once, whoever is killed, reset or removed in between.
 
-use crate::house::{House, until};
+use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Agent, Answer, Answered, Archive, List, Reset, Status, Stop};
 use agentd_core::event::{Body, Event, Kind, SubagentEnded, SubagentOutcome};
 use agentd_core::spec::{AgentSpec, Decision, Rule, Subagent};
@@ -8,11 +8,11 @@ use agentd_core::state::{AgentState, Phase};
 use std::fs;
 use std::time::Duration;
 
-pub fn parent_spec(house: &House) -> AgentSpec {
+pub fn parent_spec(daemon: &TestDaemon) -> AgentSpec {
     let tools = ["shell", "agent"].map(str::to_owned);
     AgentSpec {
         tools: Some(tools.to_vec()),
-        ..house.spec()
+        ..daemon.spec()
     }
 }
 
@@ -29,20 +29,20 @@ pub fn until_go() -> String {
     format!("do: call shell {arguments}")
 }
 
-pub fn go(house: &House) {
-    fs::write(house.work().join("go"), b"").unwrap();
+pub fn go(daemon: &TestDaemon) {
+    fs::write(daemon.work().join("go"), b"").unwrap();
 }
 
-pub fn house() -> House {
-    let house = House::empty();
-    house.daemon_has_keys();
-    house.start_daemon();
-    house.create_with("coder", parent_spec(&house));
-    house
+pub fn daemon() -> TestDaemon {
+    let daemon = TestDaemon::empty();
+    daemon.daemon_has_keys();
+    daemon.start_daemon();
+    daemon.create_with("coder", parent_spec(&daemon));
+    daemon
 }
 
-fn ends(house: &House, name: &str) -> Vec<SubagentEnded> {
-    let events = house.events(name).into_iter();
+fn ends(daemon: &TestDaemon, name: &str) -> Vec<SubagentEnded> {
+    let events = daemon.events(name).into_iter();
     let ends = events.filter_map(|event| match event.body {
         Body::SubagentEnded(ended) => Some(ended),
         _ => None,
@@ -51,8 +51,8 @@ fn ends(house: &House, name: &str) -> Vec<SubagentEnded> {
 }
 
 /// What the model was told of its call.
-fn results(house: &House, name: &str) -> Vec<String> {
-    let events = house.events(name).into_iter();
+fn results(daemon: &TestDaemon, name: &str) -> Vec<String> {
+    let events = daemon.events(name).into_iter();
     let results = events.filter_map(|event: Event| match event.body {
         Body::ResultAdded(_) => Some(event.body.words().join("\n")),
         _ => None,
@@ -60,59 +60,59 @@ fn results(house: &House, name: &str) -> Vec<String> {
     results.collect()
 }
 
-pub fn until_begun(house: &House) {
+pub fn until_begun(daemon: &TestDaemon) {
     until("the subagent's command", || {
-        (!house.effects().is_empty()).then_some(())
+        (!daemon.effects().is_empty()).then_some(())
     });
 }
 
-fn until_outcome(house: &House, outcome: SubagentOutcome) {
-    house.until_event(
+fn until_outcome(daemon: &TestDaemon, outcome: SubagentOutcome) {
+    daemon.until_event(
         "coder",
         |body| matches!(body, Body::SubagentEnded(ended) if ended.outcome == outcome),
     );
 }
 
-fn reset(house: &House, name: &str, ask: &Reset) -> agentd_client::api::Receipt {
-    house.block(house.client().reset(name, ask)).unwrap()
+fn reset(daemon: &TestDaemon, name: &str, ask: &Reset) -> agentd_client::api::Receipt {
+    daemon.block(daemon.client().reset(name, ask)).unwrap()
 }
 
-fn agents(house: &House) -> usize {
+fn agents(daemon: &TestDaemon) -> usize {
     let list = List::default();
-    let agents = house.block(house.client().agents(&list)).unwrap();
+    let agents = daemon.block(daemon.client().agents(&list)).unwrap();
     agents.agents.len()
 }
 
 /// One subagent there was, its end was told once, and everything is at rest.
-pub fn check_told_once(house: &House, answer: &Answer) {
+pub fn check_told_once(daemon: &TestDaemon, answer: &Answer) {
     assert_eq!(
         answer.status,
         Status::Completed,
         "{answer:#?}\n{}",
-        house.log()
+        daemon.log()
     );
-    assert_eq!(agents(house), 2, "{}", house.log());
-    assert_eq!(house.count("coder", Kind::SubagentStarted), 1);
-    let ended = ends(house, "coder");
+    assert_eq!(agents(daemon), 2, "{}", daemon.log());
+    assert_eq!(daemon.count("coder", Kind::SubagentStarted), 1);
+    let ended = ends(daemon, "coder");
     assert_eq!(ended.len(), 1, "{ended:?}");
     assert_eq!(ended[0].outcome, SubagentOutcome::Completed);
     until("that the subagent knows", || {
-        (house.count("coder.1", Kind::ParentTold) == 1).then_some(())
+        (daemon.count("coder.1", Kind::ParentTold) == 1).then_some(())
     });
-    assert!(house.effects().len() <= 1, "{:?}", house.effects());
-    house.requests();
-    house.verify();
+    assert!(daemon.effects().len() <= 1, "{:?}", daemon.effects());
+    daemon.requests();
+    daemon.verify();
 }
 
 #[test]
 fn its_last_answer_is_the_calls_result() {
-    let house = house();
+    let daemon = daemon();
     let call = start("do: say the sky is blue", false);
-    let answer = house.completed("coder", &format!("do: {call} ;; say done"));
+    let answer = daemon.completed("coder", &format!("do: {call} ;; say done"));
     assert_eq!(answer.text, "done");
-    assert_eq!(results(&house, "coder"), ["the sky is blue"]);
-    check_told_once(&house, &answer);
-    let (parent, child) = (house.show("coder"), house.show("coder.1"));
+    assert_eq!(results(&daemon, "coder"), ["the sky is blue"]);
+    check_told_once(&daemon, &answer);
+    let (parent, child) = (daemon.show("coder"), daemon.show("coder.1"));
     assert_eq!(
         child.parent.map(|it| (it.id, it.name)),
         Some((parent.id, Some("coder".to_owned())))
@@ -124,14 +124,14 @@ fn its_last_answer_is_the_calls_result() {
         (known.id, known.outcome),
         (child.id, Some(SubagentOutcome::Completed))
     );
-    assert_eq!(ends(&house, "coder")[0].spent.requests, 1);
-    let list = house
-        .block(house.client().agents(&List::default()))
+    assert_eq!(ends(&daemon, "coder")[0].spent.requests, 1);
+    let list = daemon
+        .block(daemon.client().agents(&List::default()))
         .unwrap();
     let line = list.agents.iter().find(|it| it.name == "coder.1").unwrap();
     assert_eq!(line.parent.as_ref().map(|it| it.id), Some(parent.id));
     // It sees nothing of the parent's conversation, and can start nobody itself.
-    let request = house.requests()[1].body.clone();
+    let request = daemon.requests()[1].body.clone();
     assert_eq!(request["messages"].as_array().unwrap().len(), 1);
     let tools = request["tools"].to_string();
     assert!(
@@ -142,8 +142,8 @@ fn its_last_answer_is_the_calls_result() {
 
 #[test]
 fn a_kind_has_its_own_prompt_and_an_unknown_one_is_told() {
-    let house = House::new();
-    let mut spec = house.spec();
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
     let reviewer = Subagent {
         description: Some("Finds faults".to_owned()),
         model: Some("small-model".to_owned()),
@@ -151,14 +151,14 @@ fn a_kind_has_its_own_prompt_and_an_unknown_one_is_told() {
         ..Subagent::default()
     };
     spec.agents.insert("reviewer".to_owned(), reviewer);
-    house.create_with("coder", spec);
+    daemon.create_with("coder", spec);
     let call = |kind: &str| {
         let arguments = serde_json::json!({ "prompt": "do: say fine", "kind": kind });
         format!("call agent {arguments}")
     };
     let (good, bad) = (call("reviewer"), call("baker"));
-    house.completed("coder", &format!("do: {good} ;; {bad} ;; say done"));
-    let requests = house.requests();
+    daemon.completed("coder", &format!("do: {good} ;; {bad} ;; say done"));
+    let requests = daemon.requests();
     assert!(
         requests[0].body["tools"]
             .to_string()
@@ -170,31 +170,31 @@ fn a_kind_has_its_own_prompt_and_an_unknown_one_is_told() {
             .to_string()
             .contains("You review.")
     );
-    let results = results(&house, "coder");
+    let results = results(&daemon, "coder");
     assert_eq!(results[0], "fine");
     assert!(results[1].contains("reviewer"), "{}", results[1]);
-    assert_eq!(agents(&house), 2);
+    assert_eq!(agents(&daemon), 2);
 }
 
 #[test]
 fn in_the_background_its_answer_comes_as_a_prompt_once() {
-    let house = house();
+    let daemon = daemon();
     let call = start(&until_go(), true);
-    let answer = house.completed("coder", &format!("do: {call} ;; say left"));
+    let answer = daemon.completed("coder", &format!("do: {call} ;; say left"));
     assert_eq!(answer.text, "left");
-    assert_eq!(house.show("coder").children[0].outcome, None);
-    go(&house);
-    until_outcome(&house, SubagentOutcome::Completed);
+    assert_eq!(daemon.show("coder").children[0].outcome, None);
+    go(&daemon);
+    until_outcome(&daemon, SubagentOutcome::Completed);
     until("the next turn", || {
-        (house.count("coder", Kind::TurnEnded) == 2).then_some(())
+        (daemon.count("coder", Kind::TurnEnded) == 2).then_some(())
     });
-    check_told_once(&house, &answer);
-    let prompt = ends(&house, "coder")[0].prompt.unwrap();
-    let taken = house.events("coder").into_iter().filter(
+    check_told_once(&daemon, &answer);
+    let prompt = ends(&daemon, "coder")[0].prompt.unwrap();
+    let taken = daemon.events("coder").into_iter().filter(
         |event| matches!(&event.body, Body::PromptsTaken(taken) if taken.prompts.contains(&prompt)),
     );
     assert_eq!(taken.count(), 1);
-    let last = house.requests().last().unwrap().body.to_string();
+    let last = daemon.requests().last().unwrap().body.to_string();
     assert!(
         last.contains("coder.1") && last.contains("That was all."),
         "{last}"
@@ -203,16 +203,16 @@ fn in_the_background_its_answer_comes_as_a_prompt_once() {
 
 #[test]
 fn several_work_side_by_side() {
-    let house = house();
+    let daemon = daemon();
     let one = start(&until_go(), false);
     let two = start("do: say two", false);
-    let sent = house.send("coder", &format!("do: {one} | {two} ;; say done"));
+    let sent = daemon.send("coder", &format!("do: {one} | {two} ;; say done"));
     // The second one ends while the first one works.
-    until_outcome(&house, SubagentOutcome::Completed);
-    assert_eq!(house.show("coder").phase, Phase::Running);
-    go(&house);
-    assert_eq!(house.answer("coder", sent.prompt).text, "done");
-    let mut results = results(&house, "coder");
+    until_outcome(&daemon, SubagentOutcome::Completed);
+    assert_eq!(daemon.show("coder").phase, Phase::Running);
+    go(&daemon);
+    assert_eq!(daemon.answer("coder", sent.prompt).text, "done");
+    let mut results = results(&daemon, "coder");
     results.sort();
     assert_eq!(results, ["That was all.", "two"]);
 }
@@ -222,32 +222,32 @@ fn several_work_side_by_side() {
 fn kills_of_any_of_the_three_lose_nothing() {
     for background in [false, true] {
         for victim in ["parent", "child", "daemon", "all"] {
-            let house = house();
+            let daemon = daemon();
             let call = start(&until_go(), background);
-            let sent = house.send("coder", &format!("do: {call} ;; say done"));
-            until_begun(&house);
+            let sent = daemon.send("coder", &format!("do: {call} ;; say done"));
+            until_begun(&daemon);
             if background {
-                house.answer("coder", sent.prompt);
+                daemon.answer("coder", sent.prompt);
             }
             if matches!(victim, "parent" | "all") {
-                house.kill_runtime("coder");
+                daemon.kill_runtime("coder");
             }
             if matches!(victim, "child" | "all") {
-                house.kill_runtime("coder.1");
+                daemon.kill_runtime("coder.1");
             }
             if matches!(victim, "daemon" | "all") {
-                house.kill_daemon();
-                house.start_daemon();
+                daemon.kill_daemon();
+                daemon.start_daemon();
             }
-            go(&house);
-            let answer = house.answer("coder", sent.prompt);
-            until_outcome(&house, SubagentOutcome::Completed);
+            go(&daemon);
+            let answer = daemon.answer("coder", sent.prompt);
+            until_outcome(&daemon, SubagentOutcome::Completed);
             if background {
                 until("the next turn", || {
-                    (house.count("coder", Kind::TurnEnded) == 2).then_some(())
+                    (daemon.count("coder", Kind::TurnEnded) == 2).then_some(())
                 });
             }
-            check_told_once(&house, &answer);
+            check_told_once(&daemon, &answer);
             println!("{victim}, background {background}: fine");
         }
     }
@@ -255,43 +255,43 @@ fn kills_of_any_of_the_three_lose_nothing() {
 
 #[test]
 fn depth_and_number_are_limited() {
-    let house = House::new();
-    let mut spec = parent_spec(&house);
+    let daemon = TestDaemon::new();
+    let mut spec = parent_spec(&daemon);
     spec.limits.max_children = 1;
-    house.create_with("coder", spec);
+    daemon.create_with("coder", spec);
     let (one, two) = (start(&until_go(), true), start("do: say two", false));
-    house.completed("coder", &format!("do: {one} ;; {two} ;; say done"));
-    let results = results(&house, "coder");
+    daemon.completed("coder", &format!("do: {one} ;; {two} ;; say done"));
+    let results = results(&daemon, "coder");
     assert!(
         results[1].contains("max_children") && results[1].contains("coder.1"),
         "{results:?}"
     );
-    assert_eq!(agents(&house), 2);
-    go(&house);
-    until_outcome(&house, SubagentOutcome::Completed);
+    assert_eq!(agents(&daemon), 2);
+    go(&daemon);
+    until_outcome(&daemon, SubagentOutcome::Completed);
 }
 
 /// A subagent may have subagents, as deep as the agent at the top may go.
 #[test]
 fn those_below_a_subagent_go_as_deep_as_the_limit_and_no_deeper() {
-    let house = House::new();
-    let mut spec = parent_spec(&house);
+    let daemon = TestDaemon::new();
+    let mut spec = parent_spec(&daemon);
     spec.limits.max_depth = 2;
-    house.create_with("coder", spec);
+    daemon.create_with("coder", spec);
     let nested = |prompt: &str| format!("do: {}", start(prompt, false));
     let deepest = nested("do: say too deep");
     let prompt = format!("{} ;; say done", nested(&nested(&deepest)));
-    house.completed("coder", &prompt);
-    assert_eq!(agents(&house), 3);
-    let refused = results(&house, "coder.1.1");
+    daemon.completed("coder", &prompt);
+    assert_eq!(agents(&daemon), 3);
+    let refused = results(&daemon, "coder.1.1");
     // The deepest is not even given the tool.
     assert!(
         refused[0].contains("There is no tool `agent`"),
         "{refused:?}"
     );
-    assert_eq!(results(&house, "coder"), ["That was all."]);
+    assert_eq!(results(&daemon, "coder"), ["That was all."]);
     let text = |args: &[&str]| {
-        let output = house.cli(args);
+        let output = daemon.cli(args);
         assert!(output.status.success(), "{output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
@@ -317,53 +317,56 @@ fn those_below_a_subagent_go_as_deep_as_the_limit_and_no_deeper() {
         indent("coder") < indent("coder.1") && indent("coder.1") < indent("coder.1.1"),
         "{tree}"
     );
-    house.verify();
+    daemon.verify();
 }
 
 /// The key came with the caller of the parent: a child whose process and daemon died has it from the parent's
 /// process.
 #[test]
 fn a_child_has_its_key_again_after_the_daemon_and_its_own_process_died() {
-    let house = House::new();
-    house.create_with("coder", parent_spec(&house));
-    let sent = house.send(
+    let daemon = TestDaemon::new();
+    daemon.create_with("coder", parent_spec(&daemon));
+    let sent = daemon.send(
         "coder",
         &format!("do: {} ;; say done", start(&until_go(), false)),
     );
-    until_begun(&house);
-    let child = until("a process", || house.pid("coder.1"));
-    house.kill_daemon();
-    crate::house::kill(child, rustix::process::Signal::KILL);
-    house.start_daemon();
-    go(&house);
-    assert_eq!(house.answer("coder", sent.prompt).status, Status::Completed);
-    assert_eq!(results(&house, "coder"), ["That was all."]);
-    house.verify();
+    until_begun(&daemon);
+    let child = until("a process", || daemon.pid("coder.1"));
+    daemon.kill_daemon();
+    crate::test_daemon::kill(child, rustix::process::Signal::KILL);
+    daemon.start_daemon();
+    go(&daemon);
+    assert_eq!(
+        daemon.answer("coder", sent.prompt).status,
+        Status::Completed
+    );
+    assert_eq!(results(&daemon, "coder"), ["That was all."]);
+    daemon.verify();
 }
 
 /// The child has no key any more, and the turn that waits for it does not say so itself.
 #[test]
 fn whoever_waits_for_the_parent_is_told_that_its_subagent_needs_a_key() {
-    let house = House::new();
-    house.create_with("coder", parent_spec(&house));
-    let sent = house.send(
+    let daemon = TestDaemon::new();
+    daemon.create_with("coder", parent_spec(&daemon));
+    let sent = daemon.send(
         "coder",
         &format!("do: {} ;; say done", start(&until_go(), false)),
     );
-    until_begun(&house);
-    let processes = ["coder", "coder.1"].map(|name| until("a process", || house.pid(name)));
-    house.kill_daemon();
+    until_begun(&daemon);
+    let processes = ["coder", "coder.1"].map(|name| until("a process", || daemon.pid(name)));
+    daemon.kill_daemon();
     for process in processes {
-        crate::house::kill(process, rustix::process::Signal::KILL);
+        crate::test_daemon::kill(process, rustix::process::Signal::KILL);
     }
-    house.start_daemon();
-    go(&house);
+    daemon.start_daemon();
+    go(&daemon);
     until("it", || {
-        (house.show("coder").phase == Phase::Waiting).then_some(())
+        (daemon.show("coder").phase == Phase::Waiting).then_some(())
     });
     let prompt = sent.prompt.to_string();
     for wait in [&["wait", "coder"][..], &["wait", "coder", &prompt]] {
-        let wait = house.cli(wait);
+        let wait = daemon.cli(wait);
         let said = String::from_utf8_lossy(&wait.stderr).into_owned();
         assert_eq!(wait.status.code(), Some(6), "{said}");
         let names = ["coder.1", "ANTHROPIC_API_KEY", "`agentd continue coder`"];
@@ -371,254 +374,257 @@ fn whoever_waits_for_the_parent_is_told_that_its_subagent_needs_a_key() {
     }
     // First the one, then the other: each has a process of its own, and each of them needs it.
     let status = until("its end", || {
-        house.cli(&["continue", "coder"]);
-        let (client, moment) = (house.client(), Duration::from_millis(500));
-        let answer = house.block(client.answer("coder", sent.prompt, moment));
+        daemon.cli(&["continue", "coder"]);
+        let (client, moment) = (daemon.client(), Duration::from_millis(500));
+        let answer = daemon.block(client.answer("coder", sent.prompt, moment));
         let status = answer.unwrap().status;
         status.is_over().then_some(status)
     });
     assert_eq!(status, Status::Completed);
-    assert_eq!(results(&house, "coder"), ["That was all."]);
-    house.verify();
+    assert_eq!(results(&daemon, "coder"), ["That was all."]);
+    daemon.verify();
 }
 
 /// Whoever waits for the parent hears that somebody has to say yes, and to whom.
 #[test]
 fn whoever_waits_for_the_parent_is_told_that_its_subagent_needs_leave() {
-    let house = House::new();
-    let agent = asking(&house);
+    let daemon = TestDaemon::new();
+    let agent = asking(&daemon);
     until("it", || {
-        (house.show("coder").phase == Phase::AwaitingApproval).then_some(())
+        (daemon.show("coder").phase == Phase::AwaitingApproval).then_some(())
     });
-    let wait = house.cli(&["wait", "coder"]);
+    let wait = daemon.cli(&["wait", "coder"]);
     let said = String::from_utf8_lossy(&wait.stderr).into_owned();
     assert_eq!(wait.status.code(), Some(6), "{said}");
     assert!(said.contains("agentd approve coder"), "{said}");
-    let prompt = house
+    let prompt = daemon
         .events("coder")
         .into_iter()
         .find_map(|event| match event.body {
             Body::PromptQueued(queued) => Some(queued.prompt),
             _ => None,
         });
-    let wait = house.cli(&["wait", "coder", &prompt.unwrap().to_string()]);
+    let wait = daemon.cli(&["wait", "coder", &prompt.unwrap().to_string()]);
     let said = String::from_utf8_lossy(&wait.stderr).into_owned();
     assert_eq!(wait.status.code(), Some(6), "{said}");
     assert!(
         said.contains("coder.1") && said.contains("agentd approve coder"),
         "{said}"
     );
-    let approved = house.cli(&["approve", "coder"]);
+    let approved = daemon.cli(&["approve", "coder"]);
     assert!(approved.status.success(), "{approved:?}");
-    let wait = house.cli(&["wait", "coder"]);
+    let wait = daemon.cli(&["wait", "coder"]);
     assert!(wait.status.success(), "{wait:?}");
-    assert_eq!(house.effects(), ["ran"]);
+    assert_eq!(daemon.effects(), ["ran"]);
     assert_eq!(agent.approvals.len(), 1);
 }
 
 /// The list had such a parent as running, while `show` had it as waiting.
 #[test]
 fn the_list_shows_a_parent_as_waiting_while_its_subagent_asks() {
-    let house = House::new();
-    asking(&house);
+    let daemon = TestDaemon::new();
+    asking(&daemon);
     until("it", || {
-        (house.show("coder").phase == Phase::AwaitingApproval).then_some(())
+        (daemon.show("coder").phase == Phase::AwaitingApproval).then_some(())
     });
-    let list = house
-        .block(house.client().agents(&List::default()))
+    let list = daemon
+        .block(daemon.client().agents(&List::default()))
         .unwrap();
     let line = list.agents.iter().find(|line| line.name == "coder");
     assert_eq!(line.unwrap().phase, Phase::AwaitingApproval);
-    let denied = house.cli(&["deny", "coder"]);
+    let denied = daemon.cli(&["deny", "coder"]);
     assert!(denied.status.success(), "{denied:?}");
 }
 
 /// One who waits already is told when the question comes.
 #[test]
 fn a_send_that_waits_ends_when_a_subagent_needs_leave() {
-    let house = House::new();
-    let mut spec = parent_spec(&house);
+    let daemon = TestDaemon::new();
+    let mut spec = parent_spec(&daemon);
     spec.permissions = vec![Rule {
         tool: "shell".to_owned(),
         pattern: None,
         decision: Decision::Ask,
     }];
-    house.create_with("coder", spec);
+    daemon.create_with("coder", spec);
     let command = serde_json::json!({ "command": "echo ran >> effects" });
     let prompt = start(&format!("do: call shell {command}"), false);
-    let sent = house.cli(&["send", "coder", &format!("do: {prompt} ;; say done")]);
+    let sent = daemon.cli(&["send", "coder", &format!("do: {prompt} ;; say done")]);
     let said = String::from_utf8_lossy(&sent.stderr).into_owned();
     assert_eq!(sent.status.code(), Some(6), "{said}");
     assert!(said.contains("coder.1"), "{said}");
-    let denied = house.cli(&["deny", "coder"]);
+    let denied = daemon.cli(&["deny", "coder"]);
     assert!(denied.status.success(), "{denied:?}");
-    let wait = house.cli(&["wait", "coder"]);
+    let wait = daemon.cli(&["wait", "coder"]);
     assert!(wait.status.success(), "{wait:?}");
-    assert_eq!(house.effects().len(), 0);
+    assert_eq!(daemon.effects().len(), 0);
 }
 
 /// DESIGN §7: two children cannot both spend the last dollar.
 #[test]
 fn all_of_them_together_stay_within_the_subtrees_budget() {
-    let house = House::new();
-    let mut spec = parent_spec(&house);
+    let daemon = TestDaemon::new();
+    let mut spec = parent_spec(&daemon);
     spec.limits.subtree.tokens = Some(20_000);
-    house.create_with("coder", spec);
+    daemon.create_with("coder", spec);
     let calls: Vec<String> = (0..5).map(|_| start("do: say x", false)).collect();
-    house.ask("coder", &format!("do: {} ;; say done", calls.join(" | ")));
-    let events = house.events("coder");
+    daemon.ask("coder", &format!("do: {} ;; say done", calls.join(" | ")));
+    let events = daemon.events("coder");
     let leases = events.iter().filter_map(|event| match &event.body {
         Body::SubagentStarted(started) => started.lease.tokens,
         _ => None,
     });
     assert!(leases.count() > 1);
     // At no moment could more be spent than there is, whoever spends it.
-    let mut state = AgentState::new(house.show("coder").id);
+    let mut state = AgentState::new(daemon.show("coder").id);
     for event in &events {
         state.apply(event);
         let most = state.subtree_spent().usage.total();
         assert!(most <= 20_000, "{}: {most}", event.seq);
     }
-    let spent: u64 = ends(&house, "coder")
+    let spent: u64 = ends(&daemon, "coder")
         .iter()
         .map(|ended| ended.spent.usage.total())
         .sum();
-    let own = house.show("coder").usage;
+    let own = daemon.show("coder").usage;
     assert!(spent + own.input_tokens + own.output_tokens <= 20_000);
     // Its lease is over: what it is asked for now has to be paid for by somebody else.
-    let child = house.show("coder.1");
+    let child = daemon.show("coder.1");
     assert_eq!(
         child.last_turn.unwrap().status,
         agentd_core::event::TurnStatus::Completed
     );
-    assert_eq!(house.ask("coder.1", "do: say more").status, Status::Limited);
+    assert_eq!(
+        daemon.ask("coder.1", "do: say more").status,
+        Status::Limited
+    );
 }
 
 #[test]
 fn a_reset_of_the_parent_stops_those_it_waits_for_and_keeps_the_others() {
-    let house = house();
+    let daemon = daemon();
     let behind = start(&until_go(), true);
-    house.completed("coder", &format!("do: {behind} ;; say left"));
+    daemon.completed("coder", &format!("do: {behind} ;; say left"));
     let before = start("do: hang", false);
-    let sent = house.send("coder", &format!("do: {before} ;; say done"));
+    let sent = daemon.send("coder", &format!("do: {before} ;; say done"));
     until("the second one", || {
-        let child = house.block(house.client().agent("coder.2")).ok()?;
+        let child = daemon.block(daemon.client().agent("coder.2")).ok()?;
         child.turn.map(drop)
     });
-    let receipt = reset(&house, "coder", &Reset::default());
+    let receipt = reset(&daemon, "coder", &Reset::default());
     assert_eq!(
-        house.answer("coder", sent.prompt).status,
+        daemon.answer("coder", sent.prompt).status,
         Status::Interrupted
     );
     assert_eq!(receipt.killed.subagents, ["coder.2"]);
     assert_eq!(receipt.kept_subagents, ["coder.1"]);
     assert_eq!(
-        ends(&house, "coder")[0].outcome,
+        ends(&daemon, "coder")[0].outcome,
         SubagentOutcome::Interrupted
     );
     until("its end", || {
-        (house.show("coder.2").phase == Phase::Stopped).then_some(())
+        (daemon.show("coder.2").phase == Phase::Stopped).then_some(())
     });
     // The new conversation knows of the other one, and gets its answer.
-    go(&house);
-    until_outcome(&house, SubagentOutcome::Completed);
+    go(&daemon);
+    until_outcome(&daemon, SubagentOutcome::Completed);
     until("the next turn", || {
-        let conversation = house.show("coder").conversation.unwrap();
+        let conversation = daemon.show("coder").conversation.unwrap();
         (conversation.id == receipt.new && conversation.turns == 1).then_some(())
     });
     until("its end", || {
-        (house.show("coder").phase == Phase::Idle).then_some(())
+        (daemon.show("coder").phase == Phase::Idle).then_some(())
     });
-    let last = house.requests().last().unwrap().body.to_string();
+    let last = daemon.requests().last().unwrap().body.to_string();
     assert!(
         last.contains("go on in the background") && last.contains("That was all."),
         "{last}"
     );
-    house.verify();
+    daemon.verify();
 }
 
 #[test]
 fn all_are_ended_where_the_reset_or_stop_says_so() {
     for is_reset in [true, false] {
-        let house = house();
-        house.completed(
+        let daemon = daemon();
+        daemon.completed(
             "coder",
             &format!("do: {} ;; say left", start(&until_go(), true)),
         );
-        until_begun(&house);
+        until_begun(&daemon);
         if is_reset {
             let ask = Reset {
                 kill_background: true,
                 ..Reset::default()
             };
-            let receipt = reset(&house, "coder", &ask);
+            let receipt = reset(&daemon, "coder", &ask);
             assert_eq!(receipt.killed.subagents, ["coder.1"]);
         } else {
             let ask = Stop {
                 kill_background: true,
                 ..Stop::default()
             };
-            house.block(house.client().stop("coder", &ask)).unwrap();
+            daemon.block(daemon.client().stop("coder", &ask)).unwrap();
         }
-        let ended = ends(&house, "coder");
+        let ended = ends(&daemon, "coder");
         assert_eq!(ended.len(), 1);
         assert_eq!(
             (ended[0].outcome, ended[0].prompt),
             (SubagentOutcome::Interrupted, None)
         );
-        assert_eq!(house.show("coder").queued, 0);
-        assert_eq!(house.show("coder.1").phase, Phase::Stopped);
+        assert_eq!(daemon.show("coder").queued, 0);
+        assert_eq!(daemon.show("coder.1").phase, Phase::Stopped);
     }
 }
 
 #[test]
 fn a_reset_of_the_subagent_or_its_removal_is_told() {
     for outcome in [SubagentOutcome::Reset, SubagentOutcome::Deleted] {
-        let house = house();
-        let sent = house.send(
+        let daemon = daemon();
+        let sent = daemon.send(
             "coder",
             &format!("do: {} ;; say done", start(&until_go(), false)),
         );
-        until_begun(&house);
+        until_begun(&daemon);
         if outcome == SubagentOutcome::Reset {
-            reset(&house, "coder.1", &Reset::default());
+            reset(&daemon, "coder.1", &Reset::default());
         } else {
-            house
-                .block(house.client().archive("coder.1", &Archive::default()))
+            daemon
+                .block(daemon.client().archive("coder.1", &Archive::default()))
                 .unwrap();
         }
-        let answer = house.answer("coder", sent.prompt);
+        let answer = daemon.answer("coder", sent.prompt);
         assert_eq!(answer.status, Status::Completed, "{answer:?}");
-        let ended = ends(&house, "coder");
+        let ended = ends(&daemon, "coder");
         assert_eq!((ended.len(), ended[0].outcome), (1, outcome));
-        assert_eq!(results(&house, "coder").len(), 1);
+        assert_eq!(results(&daemon, "coder").len(), 1);
         let words = if outcome == SubagentOutcome::Reset {
             "reset"
         } else {
             "removed"
         };
-        assert!(results(&house, "coder")[0].contains(words));
-        house.requests();
-        house.verify();
+        assert!(results(&daemon, "coder")[0].contains(words));
+        daemon.requests();
+        daemon.verify();
     }
 }
 
-fn asking(house: &House) -> Agent {
-    let mut spec = parent_spec(house);
+fn asking(daemon: &TestDaemon) -> Agent {
+    let mut spec = parent_spec(daemon);
     spec.permissions = vec![Rule {
         tool: "shell".to_owned(),
         pattern: None,
         decision: Decision::Ask,
     }];
-    house.create_with("coder", spec);
+    daemon.create_with("coder", spec);
     let command = serde_json::json!({ "command": "echo ran >> effects" });
     let prompt = format!("do: call shell {command}");
-    house.send(
+    daemon.send(
         "coder",
         &format!("do: {} ;; say done", start(&prompt, false)),
     );
     until("a question", || {
-        let agent = house.show("coder");
+        let agent = daemon.show("coder");
         (!agent.approvals.is_empty()).then_some(agent)
     })
 }
@@ -626,10 +632,10 @@ fn asking(house: &House) -> Agent {
 /// codex#29058: a pending approval was lost.
 #[test]
 fn a_question_of_the_subagents_is_answered_at_the_parents_after_any_restart() {
-    let house = House::empty();
-    house.daemon_has_keys();
-    house.start_daemon();
-    let agent = asking(&house);
+    let daemon = TestDaemon::empty();
+    daemon.daemon_has_keys();
+    daemon.start_daemon();
+    let agent = asking(&daemon);
     assert_eq!(
         agent.approvals[0]
             .agent
@@ -638,77 +644,77 @@ fn a_question_of_the_subagents_is_answered_at_the_parents_after_any_restart() {
         Some("coder.1")
     );
     assert!(agent.error.unwrap().contains("coder.1"));
-    assert_eq!(house.show("coder.1").phase, Phase::AwaitingApproval);
-    house.kill_runtime("coder");
-    house.kill_daemon();
-    house.start_daemon();
-    let approval = house.show("coder").approvals[0].id;
+    assert_eq!(daemon.show("coder.1").phase, Phase::AwaitingApproval);
+    daemon.kill_runtime("coder");
+    daemon.kill_daemon();
+    daemon.start_daemon();
+    let approval = daemon.show("coder").approvals[0].id;
     let allow = agentd_core::event::Decision::Allow;
-    house
+    daemon
         .block(
-            house
+            daemon
                 .client()
                 .decide("coder", approval, &Answered::new(allow)),
         )
         .unwrap();
-    until_outcome(&house, SubagentOutcome::Completed);
-    assert_eq!(house.effects(), ["ran"]);
-    assert_eq!(house.show("coder").approvals, []);
+    until_outcome(&daemon, SubagentOutcome::Completed);
+    assert_eq!(daemon.effects(), ["ran"]);
+    assert_eq!(daemon.show("coder").approvals, []);
     until("its end", || {
-        (house.show("coder").phase == Phase::Idle).then_some(())
+        (daemon.show("coder").phase == Phase::Idle).then_some(())
     });
-    assert_eq!(results(&house, "coder"), ["That was all."]);
+    assert_eq!(results(&daemon, "coder"), ["That was all."]);
 }
 
 #[test]
 fn the_question_is_withdrawn_when_the_parent_is_reset() {
-    let house = House::new();
-    asking(&house);
-    reset(&house, "coder", &Reset::default());
-    assert_eq!(house.show("coder").approvals, []);
-    assert_eq!(house.show("coder.1").approvals, []);
-    assert_eq!(house.effects(), [""; 0]);
+    let daemon = TestDaemon::new();
+    asking(&daemon);
+    reset(&daemon, "coder", &Reset::default());
+    assert_eq!(daemon.show("coder").approvals, []);
+    assert_eq!(daemon.show("coder.1").approvals, []);
+    assert_eq!(daemon.effects(), [""; 0]);
     assert_eq!(
-        ends(&house, "coder")[0].outcome,
+        ends(&daemon, "coder")[0].outcome,
         SubagentOutcome::Interrupted
     );
 }
 
 #[test]
 fn subagents_are_put_away_with_their_parent() {
-    let house = house();
-    house.completed(
+    let daemon = daemon();
+    daemon.completed(
         "coder",
         &format!("do: {} ;; say left", start(&until_go(), true)),
     );
-    until_begun(&house);
-    let removed = house
-        .block(house.client().archive("coder", &Archive::default()))
+    until_begun(&daemon);
+    let removed = daemon
+        .block(daemon.client().archive("coder", &Archive::default()))
         .unwrap();
     assert_eq!(removed.ended.subagents, ["coder.1"]);
-    assert_eq!(agents(&house), 0);
-    assert!(house.show("coder.1").archived);
+    assert_eq!(agents(&daemon), 0);
+    assert!(daemon.show("coder.1").archived);
     until("its process", || {
-        let left = house.processes();
+        let left = daemon.processes();
         (!left.iter().any(|(_, line)| line.contains("sleep 0.02"))).then_some(())
     });
-    house.verify();
+    daemon.verify();
 }
 
 /// The parent's process ends, and another one waits for the subagent.
 #[test]
 fn a_daemon_that_stops_takes_nobody_with_it() {
-    let house = house();
-    let sent = house.send(
+    let daemon = daemon();
+    let sent = daemon.send(
         "coder",
         &format!("do: {} ;; say done", start(&until_go(), false)),
     );
-    until_begun(&house);
-    let stop = house.client();
-    go(&house);
-    house.block(stop.stop_daemon()).unwrap();
-    until("its end", || house.block(house.client().daemon()).err());
-    house.start_daemon();
-    let answer = house.answer("coder", sent.prompt);
-    check_told_once(&house, &answer);
+    until_begun(&daemon);
+    let stop = daemon.client();
+    go(&daemon);
+    daemon.block(stop.stop_daemon()).unwrap();
+    until("its end", || daemon.block(daemon.client().daemon()).err());
+    daemon.start_daemon();
+    let answer = daemon.answer("coder", sent.prompt);
+    check_told_once(&daemon, &answer);
 }

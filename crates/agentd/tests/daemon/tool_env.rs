@@ -1,34 +1,34 @@
 //! `agentd` inside a command of an agent: it finds the same home and the same agent, and starts no daemon.
 
-use crate::house::House;
+use crate::test_daemon::TestDaemon;
 use agentd_core::event::{Body, Kind};
 use std::collections::BTreeMap;
 use std::fs;
 
 const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
 
-fn run(house: &House, command: &str) {
+fn run(daemon: &TestDaemon, command: &str) {
     let call = serde_json::json!({ "command": command });
-    house.completed("coder", &format!("do: call shell {call} ;; say done"));
+    daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
 }
 
 /// Without them `agentd` in a tool used the usual home, and started a daemon there.
 #[test]
 fn a_command_knows_its_home_agent_conversation_turn_and_call() {
-    let house = House::new();
-    let mut spec = house.spec();
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
     // Nobody passes for another agent.
     spec.env
         .insert("AGENTD_HOME".to_owned(), "/nowhere".to_owned());
-    house.create_with("coder", spec);
+    daemon.create_with("coder", spec);
     run(
-        &house,
+        &daemon,
         &format!("env > env; '{AGENTD}' show \"$AGENTD_AGENT\" --json > shown"),
     );
-    let text = fs::read_to_string(house.work().join("env")).unwrap();
+    let text = fs::read_to_string(daemon.work().join("env")).unwrap();
     let own = text.lines().filter(|line| line.starts_with("AGENTD_"));
     let env: BTreeMap<&str, &str> = own.filter_map(|line| line.split_once('=')).collect();
-    let events = house.events("coder");
+    let events = daemon.events("coder");
     let started = events
         .iter()
         .find(|event| event.kind() == Kind::ToolStarted);
@@ -40,7 +40,7 @@ fn a_command_knows_its_home_agent_conversation_turn_and_call() {
         ("AGENTD_AGENT", "coder".to_owned()),
         ("AGENTD_CALL_ID", call.call.to_string()),
         ("AGENTD_CONVERSATION", started.conversation.to_string()),
-        ("AGENTD_HOME", house.home().display().to_string()),
+        ("AGENTD_HOME", daemon.home().display().to_string()),
         ("AGENTD_TURN", started.turn.unwrap().to_string()),
     ];
     let expected: BTreeMap<&str, &str> = expected
@@ -48,7 +48,7 @@ fn a_command_knows_its_home_agent_conversation_turn_and_call() {
         .map(|(name, value)| (*name, value.as_str()))
         .collect();
     assert_eq!(env, expected);
-    let shown = fs::read(house.work().join("shown")).unwrap();
+    let shown = fs::read(daemon.work().join("shown")).unwrap();
     let shown: serde_json::Value = serde_json::from_slice(&shown).unwrap();
     assert_eq!(shown["name"], "coder");
     assert_eq!(shown["phase"], "running");
@@ -56,18 +56,18 @@ fn a_command_knows_its_home_agent_conversation_turn_and_call() {
 
 #[test]
 fn a_command_starts_no_daemon_in_any_other_home_either() {
-    let house = House::new();
-    house.create("coder");
-    let other = house.root().join("other");
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let other = daemon.root().join("other");
     let agentd = format!("AGENTD_HOME='{}' '{AGENTD}' list", other.display());
     // Nor where it has forgotten whose it is.
     run(
-        &house,
+        &daemon,
         &format!(
             "{agentd}; echo $? >> codes; unset AGENTD_CALL_ID AGENTD_TURN; {agentd}; echo $? >> codes"
         ),
     );
-    let codes = fs::read_to_string(house.work().join("codes")).unwrap();
+    let codes = fs::read_to_string(daemon.work().join("codes")).unwrap();
     assert_eq!(codes, "4\n4\n");
     assert!(!other.exists());
 }

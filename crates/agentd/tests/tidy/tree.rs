@@ -32,7 +32,7 @@ impl File {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// The crate it belongs to, by folder: `crates/NAME/…`, or `xtask/…`.
+    /// The crate it belongs to, by directory: `crates/NAME/…`, or `xtask/…`.
     pub fn krate(&self) -> Option<&str> {
         let mut parts = self.path.split('/');
         match parts.next() {
@@ -58,7 +58,7 @@ impl File {
         self.krate().is_some() && self.inner().starts_with("src/")
     }
 
-    /// In a folder of tests, or the `tests.rs` beside one; inside `src` too.
+    /// In a directory of tests, or the `tests.rs` beside one; inside `src` too.
     pub fn is_tests(&self) -> bool {
         self.krate().is_some()
             && self
@@ -140,8 +140,8 @@ pub fn read() -> io::Result<Vec<File>> {
     Ok(files)
 }
 
-fn walk(folder: &Path, prefix: &str, files: &mut Vec<File>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
+fn walk(dir: &Path, prefix: &str, files: &mut Vec<File>) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let Ok(name) = entry.file_name().into_string() else {
             continue;
@@ -149,7 +149,7 @@ fn walk(folder: &Path, prefix: &str, files: &mut Vec<File>) -> io::Result<()> {
         let kind = entry.file_type()?;
         let path = format!("{prefix}{name}");
         if kind.is_dir() {
-            // Cargo marks its target folders, wherever they are, with such a file.
+            // Cargo marks its target directories, wherever they are, with such a file.
             let is_cache = entry.path().join("CACHEDIR.TAG").exists();
             if !is_cache && name != "target" && name != ".git" {
                 walk(&entry.path(), &format!("{path}/"), files)?;

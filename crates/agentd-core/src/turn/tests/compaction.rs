@@ -17,8 +17,7 @@ fn long(word: &str) -> String {
 fn nearly_full() -> Rig {
     let mut rig = Rig::with(|_, policy| policy.model_window = Some(3000));
     rig.prompt(&long("one")).ends_with("send 2.1");
-    rig.on(says(&long("two")))
-        .ends_with("append turn_ended completed, checkpoint_set");
+    rig.on(says(&long("two"))).completes();
     rig.prompt("and then").does([
         "append turn_started, prompts_taken",
         "append request_sent 2.2 compact",
@@ -78,8 +77,7 @@ fn near_the_limit_a_summary_comes_first_and_then_the_answer() {
     );
     let conversation = rig.machine.agent().tree.current_conversation().unwrap();
     assert_eq!(conversation.compactions, 1);
-    rig.on(says("answer"))
-        .ends_with("append turn_ended completed, checkpoint_set");
+    rig.on(says("answer")).completes();
 }
 
 #[test]
@@ -156,8 +154,7 @@ fn an_overflow_is_answered_with_a_summary_at_once() {
     let mut rig = overflowed();
     rig.on(says("short")).ends_with("send 1.5");
     assert_eq!(rig.sent.last().unwrap().1.purpose, Purpose::Answer);
-    rig.on(says("answer"))
-        .ends_with("append turn_ended completed, checkpoint_set");
+    rig.on(says("answer")).completes();
 }
 
 #[test]
@@ -270,8 +267,7 @@ fn a_summary_that_fails_for_now_is_asked_for_again_and_not_the_answer_that_does_
     rig.give(Input::BackoffOver)
         .does(["append request_sent 1.5 compact", "send 1.5"]);
     rig.on(says("short")).ends_with("send 1.6");
-    rig.on(says("answer"))
-        .ends_with("append turn_ended completed, checkpoint_set");
+    rig.on(says("answer")).completes();
 }
 
 /// Near the limit is not over it.
@@ -281,8 +277,7 @@ fn a_summary_that_is_refused_near_the_limit_does_not_end_the_turn() {
         let mut rig = nearly_full();
         rig.on(fails(class)).ends_with("send 2.3");
         assert_eq!(rig.sent.last().unwrap().1.purpose, Purpose::Answer);
-        rig.on(says("answer"))
-            .ends_with("append turn_ended completed, checkpoint_set");
+        rig.on(says("answer")).completes();
     }
 }
 
@@ -313,8 +308,7 @@ fn an_empty_summary_replaces_nothing_and_is_not_asked_for_again_in_this_turn() {
         "send 2.3",
     ]);
     assert_eq!(said(&rig).len(), 3);
-    rig.on(says("answer"))
-        .ends_with("append turn_ended completed, checkpoint_set");
+    rig.on(says("answer")).completes();
     rig.prompt("next turn").ends_with("send 2.4");
     assert_eq!(rig.sent.last().unwrap().1.purpose, Purpose::Compact);
 }

@@ -127,6 +127,16 @@ impl Seen {
         assert_eq!(self.0, expected, "\n\n{}\n", self.0.join("\n"));
     }
 
+    /// The last effect ends the turn as completed.
+    #[track_caller]
+    pub fn completes(&self) {
+        let last = self.0.last().map_or("nothing", String::as_str);
+        assert!(
+            last.contains("turn_ended completed, checkpoint_set"),
+            "{last}"
+        );
+    }
+
     #[track_caller]
     pub fn ends_with(self, expected: &str) {
         let last = self.0.last().map(String::as_str);
@@ -271,6 +281,13 @@ impl Rig {
     }
 
     /// The append that is under way is done.
+    /// Leaves only the first events of the append that is under way: as a process committed them that put the end of a
+    /// turn into a commit of its own.
+    pub fn keep_first(&mut self, count: usize) {
+        let events = self.under_way.as_mut().expect("an append is under way");
+        events.truncate(count);
+    }
+
     pub fn commit(&mut self) -> Seen {
         let events = self.under_way.take().expect("an append is under way");
         let events: Vec<Event> = events.into_iter().map(|e| self.journal.place(e)).collect();

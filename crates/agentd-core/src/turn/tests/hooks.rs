@@ -3,7 +3,7 @@
 use super::harness::{Rig, says};
 use crate::event::*;
 use crate::hook::{Decision, Verdict};
-use crate::id::FireId;
+use crate::id::InvocationId;
 use crate::turn::{Hooks, Input};
 
 fn rig() -> Rig {
@@ -18,26 +18,26 @@ fn no(reason: &str) -> Verdict {
     }
 }
 
-pub(super) fn fire(seen: super::harness::Seen) -> FireId {
+pub(super) fn invoked_hook(seen: super::harness::Seen) -> InvocationId {
     let last = seen.0.last().expect("something is done").clone();
     let mut words = last.split(' ');
-    assert_eq!(words.next(), Some("fire"), "{last}");
+    assert_eq!(words.next(), Some("invoke"), "{last}");
     words.nth(1).expect("an id").parse().expect("an id")
 }
 
 #[test]
 fn a_prompt_is_taken_once_the_hooks_have_heard_of_it() {
     let mut rig = rig();
-    let id = fire(rig.prompt("hi"));
+    let id = invoked_hook(rig.prompt("hi"));
     assert!(rig.machine.agent().turn.is_none());
     // Whoever takes over asks the same.
-    assert_eq!(fire(rig.crash()), id);
+    assert_eq!(invoked_hook(rig.crash()), id);
     let verdict = Verdict {
         context: Some("it is Monday".to_owned()),
         ..Verdict::default()
     };
-    let fired = |verdict| Input::Fired { id, verdict };
-    rig.give(fired(verdict)).does([
+    let answered = |verdict| Input::HooksAnswered { id, verdict };
+    rig.give(answered(verdict)).does([
         "append turn_started, notice hook, prompts_taken",
         "append context",
         "append request_sent 3.1",
@@ -46,84 +46,86 @@ fn a_prompt_is_taken_once_the_hooks_have_heard_of_it() {
     let request = format!("{:?}", rig.sent[0].1);
     assert!(request.contains("it is Monday"), "{request}");
     // Said twice, it counts once.
-    rig.give(fired(no("late"))).does([]);
+    rig.give(answered(no("late"))).does([]);
 }
 
 #[test]
 fn a_prompt_that_is_refused_is_never_seen_and_no_trouble() {
     let mut rig = rig();
-    let id = fire(rig.prompt("the password is xyzzy"));
+    let id = invoked_hook(rig.prompt("the password is xyzzy"));
     let verdict = no("no passwords");
-    rig.give(Input::Fired { id, verdict }).does([
+    rig.give(Input::HooksAnswered { id, verdict }).does([
         "append turn_started, prompt_blocked, note, turn_ended failed blocked, checkpoint_set",
     ]);
     let agent = rig.machine.agent();
     assert_eq!(agent.phase(), crate::state::Phase::Idle);
     assert_eq!(agent.inbox.waiting().len(), 0);
-    let id = fire(rig.prompt("hi"));
+    let id = invoked_hook(rig.prompt("hi"));
     let verdict = Verdict::default();
-    rig.give(Input::Fired { id, verdict }).ends_with("send 2.1");
+    rig.give(Input::HooksAnswered { id, verdict })
+        .ends_with("send 2.1");
     assert!(!format!("{:?}", rig.sent[0].1).contains("xyzzy"));
 }
 
 #[test]
 fn a_turn_goes_on_where_a_hook_wants_it_to() {
     let mut rig = rig();
-    let id = fire(rig.prompt("hi"));
+    let id = invoked_hook(rig.prompt("hi"));
     let verdict = Verdict::default();
-    rig.give(Input::Fired { id, verdict });
-    let id = fire(rig.on(says("done")));
+    rig.give(Input::HooksAnswered { id, verdict });
+    let id = invoked_hook(rig.on(says("done")));
     let verdict = no("the tests fail");
-    rig.give(Input::Fired { id, verdict }).does([
+    rig.give(Input::HooksAnswered { id, verdict }).does([
         "append notice hook",
         "append request_sent 2.2",
         "send 2.2",
     ]);
-    let again = fire(rig.on(says("now they work")));
+    let again = invoked_hook(rig.on(says("now they work")));
     assert_ne!(again, id);
     let verdict = Verdict::default();
     let id = again;
-    rig.give(Input::Fired { id, verdict })
+    rig.give(Input::HooksAnswered { id, verdict })
         .does(["append turn_ended completed, checkpoint_set"]);
 }
 
 #[test]
 fn an_interrupt_does_not_wait_for_hooks() {
     let mut rig = rig();
-    let id = fire(rig.prompt("hi"));
+    let id = invoked_hook(rig.prompt("hi"));
     let verdict = Verdict::default();
-    rig.give(Input::Fired { id, verdict });
-    let id = fire(rig.on(says("done")));
+    rig.give(Input::HooksAnswered { id, verdict });
+    let id = invoked_hook(rig.on(says("done")));
     rig.give(Input::Interrupt)
         .does(["append notice interrupted, turn_ended interrupted, checkpoint_set"]);
     let verdict = no("too late");
-    rig.give(Input::Fired { id, verdict }).does([]);
+    rig.give(Input::HooksAnswered { id, verdict }).does([]);
 }
 
 /// Nobody has judged it, so the model never sees it; the next one is asked about as ever.
 #[test]
 fn a_prompt_that_is_interrupted_while_hooks_are_asked_is_over() {
     let mut rig = rig();
-    let id = fire(rig.prompt("the password is xyzzy"));
+    let id = invoked_hook(rig.prompt("the password is xyzzy"));
     rig.give(Input::Interrupt)
         .does(["append turn_started, prompt_blocked, turn_ended interrupted, checkpoint_set"]);
     let verdict = Verdict::default();
-    rig.give(Input::Fired { id, verdict }).does([]);
-    let id = fire(rig.prompt("hi"));
+    rig.give(Input::HooksAnswered { id, verdict }).does([]);
+    let id = invoked_hook(rig.prompt("hi"));
     let verdict = Verdict::default();
-    rig.give(Input::Fired { id, verdict }).ends_with("send 2.1");
+    rig.give(Input::HooksAnswered { id, verdict })
+        .ends_with("send 2.1");
     assert!(!format!("{:?}", rig.sent[0].1).contains("xyzzy"));
     // With nothing asked and no turn there is nothing to interrupt.
     let mut idle = self::rig();
     idle.give(Input::Interrupt).does([]);
-    fire(idle.prompt("hi"));
+    invoked_hook(idle.prompt("hi"));
 }
 
 /// A stop or a reset leaves the prompt where it was: it waits, or is set aside.
 #[test]
 fn a_stop_leaves_the_prompt_that_hooks_were_asked_about() {
     let mut rig = rig();
-    fire(rig.prompt("hi"));
+    invoked_hook(rig.prompt("hi"));
     rig.write(vec![AgentStopped {}.into()]).does([]);
     rig.give(Input::Stop).does(["stopped"]);
     assert_eq!(rig.machine.agent().inbox.waiting().len(), 1);
@@ -151,27 +153,27 @@ fn a_hook_of_a_call_can_end_the_turn() {
 #[test]
 fn hooks_hear_of_a_summary_also_after_a_crash() {
     let mut rig = rig();
-    let heard = |id: FireId| Input::Fired {
+    let heard = |id: InvocationId| Input::HooksAnswered {
         id,
         verdict: Verdict::default(),
     };
-    let asked = fire(rig.prompt("hi"));
+    let asked = invoked_hook(rig.prompt("hi"));
     rig.give(heard(asked)).ends_with("send 2.1");
-    let stop = fire(rig.on(says("a long story")));
+    let stop = invoked_hook(rig.on(says("a long story")));
     rig.give(heard(stop));
     let op = crate::id::OpId::from_bytes([4; 16]);
-    let before = fire(rig.write(vec![CompactionAsked { op }.into()]));
+    let before = invoked_hook(rig.write(vec![CompactionAsked { op }.into()]));
     rig.give(heard(before)).ends_with("send 2.2");
-    let after = fire(rig.on(says("short")));
-    assert_eq!(fire(rig.crash()), after, "the same is asked again");
-    let start = fire(rig.give(heard(after)));
-    assert_eq!(fire(rig.crash()), after);
-    assert_eq!(fire(rig.give(heard(after))), start);
+    let after = invoked_hook(rig.on(says("short")));
+    assert_eq!(invoked_hook(rig.crash()), after, "the same is asked again");
+    let start = invoked_hook(rig.give(heard(after)));
+    assert_eq!(invoked_hook(rig.crash()), after);
+    assert_eq!(invoked_hook(rig.give(heard(after))), start);
     let verdict = Verdict {
         context: Some("the code word is swordfish".to_owned()),
         ..Verdict::default()
     };
-    rig.give(Input::Fired { id: start, verdict }).does([
+    rig.give(Input::HooksAnswered { id: start, verdict }).does([
         "append notice hook",
         "append turn_ended completed, checkpoint_set",
     ]);
@@ -181,19 +183,19 @@ fn hooks_hear_of_a_summary_also_after_a_crash() {
 #[test]
 fn what_hooks_say_to_a_summary_is_told_once() {
     let mut rig = rig();
-    let heard = |id: FireId| Input::Fired {
+    let heard = |id: InvocationId| Input::HooksAnswered {
         id,
         verdict: Verdict::default(),
     };
-    let asked = fire(rig.prompt("hi"));
+    let asked = invoked_hook(rig.prompt("hi"));
     rig.give(heard(asked));
-    let stop = fire(rig.on(says("a long story")));
+    let stop = invoked_hook(rig.on(says("a long story")));
     rig.give(heard(stop));
     let op = crate::id::OpId::from_bytes([4; 16]);
-    let before = fire(rig.write(vec![CompactionAsked { op }.into()]));
+    let before = invoked_hook(rig.write(vec![CompactionAsked { op }.into()]));
     rig.give(heard(before));
-    let after = fire(rig.on(says("short")));
-    let start = fire(rig.give(heard(after)));
+    let after = invoked_hook(rig.on(says("short")));
+    let start = invoked_hook(rig.give(heard(after)));
     let text = "the code word is swordfish".to_owned();
     let cause = NoticeCause::Hook;
     rig.journal.turn = rig.machine.agent().turn.as_ref().map(|turn| turn.id);
@@ -201,12 +203,12 @@ fn what_hooks_say_to_a_summary_is_told_once() {
         cause,
         text: text.clone(),
     });
-    assert_eq!(fire(rig.crash()), after);
-    assert_eq!(fire(rig.give(heard(after))), start);
+    assert_eq!(invoked_hook(rig.crash()), after);
+    assert_eq!(invoked_hook(rig.give(heard(after))), start);
     let verdict = Verdict {
         context: Some(text),
         ..Verdict::default()
     };
-    rig.give(Input::Fired { id: start, verdict })
+    rig.give(Input::HooksAnswered { id: start, verdict })
         .does(["append turn_ended completed, checkpoint_set"]);
 }

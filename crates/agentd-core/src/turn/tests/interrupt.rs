@@ -26,8 +26,7 @@ fn next_prompt_is_answered(mut rig: Rig) {
     let (_, request) = rig.sent.last().unwrap();
     let last = request.messages.last().unwrap();
     assert_eq!(last.blocks, [Block::text("something else")]);
-    rig.on(says("sure"))
-        .ends_with("append turn_ended completed, checkpoint_set");
+    rig.on(says("sure")).completes();
 }
 
 #[test]
@@ -35,8 +34,7 @@ fn without_a_turn_it_does_nothing() {
     let mut rig = Rig::new();
     rig.give(Input::Interrupt).does([]);
     rig.prompt("hi").ends_with("send 1.1");
-    rig.on(says("hello"))
-        .ends_with("append turn_ended completed, checkpoint_set");
+    rig.on(says("hello")).completes();
     rig.give(Input::Interrupt).does([]);
     rig.prompt("again").ends_with("send 1.2");
 }
@@ -55,8 +53,7 @@ fn while_the_model_answers_its_words_are_kept() {
     let said = &rig.sent[1].1.messages;
     assert_eq!(said[1].role, Role::Assistant);
     assert_eq!(said[1].blocks, [Block::text("I was about to")]);
-    rig.on(says("well"))
-        .ends_with("append turn_ended completed, checkpoint_set");
+    rig.on(says("well")).completes();
 }
 
 #[test]

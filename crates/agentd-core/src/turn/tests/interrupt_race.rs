@@ -67,17 +67,14 @@ fn a_request_that_fails_before_the_cancel_is_not_tried_again_and_its_words_are_k
 fn an_interrupt_that_comes_while_the_end_is_written_does_not_reach_the_next_turn() {
     let mut rig = Rig::asked();
     rig.holding = true;
-    rig.on(says("done"));
-    rig.commit()
-        .does(["append turn_ended completed, checkpoint_set"]);
+    rig.on(says("done")).completes();
     rig.give(Input::Interrupt).does([]);
     rig.commit().does([]);
     let last = rig.machine.agent().last_turn.as_ref().unwrap();
     assert_eq!(last.status, TurnStatus::Completed);
     rig.holding = false;
     rig.prompt("next").ends_with("send 1.2");
-    rig.on(says("yes"))
-        .ends_with("append turn_ended completed, checkpoint_set");
+    rig.on(says("yes")).completes();
 }
 
 #[test]
@@ -120,8 +117,7 @@ fn two_interrupts_end_one_turn() {
     rig.give(Input::Interrupt).does([]);
     let partial = Default::default();
     rig.on(Act::Cancelled { partial }).ends_with("send 1.2");
-    rig.on(says("to the queued one"))
-        .ends_with("append turn_ended completed, checkpoint_set");
+    rig.on(says("to the queued one")).completes();
 }
 
 #[test]

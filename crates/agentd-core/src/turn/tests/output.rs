@@ -87,7 +87,7 @@ fn without_usage_it_is_charged_what_was_granted_and_what_it_wrote() {
 fn an_empty_reply_ends_the_turn_and_leaves_nothing_behind_for_the_model() {
     let mut rig = Rig::asked();
     rig.on(replied(Reply::default(), StopReason::EndTurn, None))
-        .ends_with("append turn_ended completed, checkpoint_set");
+        .completes();
     rig.prompt("still there?").ends_with("send 1.2");
     assert_eq!(rig.sent[1].1.messages.len(), 2);
 }

@@ -15,8 +15,7 @@ fn a_prompt_is_answered_and_everything_is_durable_before_it_is_acted_on() {
         "send 1.1",
     ]);
     rig.on(says("hello")).does([
-        "append request_ended completed, message complete (ends 1.1)",
-        "append turn_ended completed, checkpoint_set",
+        "append request_ended completed, message complete, turn_ended completed, checkpoint_set (ends 1.1)",
     ]);
     let last = rig.machine.agent().last_turn.clone().unwrap();
     assert_eq!(last.status, TurnStatus::Completed);
@@ -69,8 +68,7 @@ fn queued_prompts_wait_and_are_answered_one_by_one_in_their_order() {
     rig.prompt("second").does([]);
     rig.prompt("third").does([]);
     rig.on(says("one")).does([
-        "append request_ended completed, message complete (ends 1.1)",
-        "append turn_ended completed, checkpoint_set",
+        "append request_ended completed, message complete, turn_ended completed, checkpoint_set (ends 1.1)",
         "append turn_started, prompts_taken",
         "append request_sent 1.2",
         "send 1.2",
@@ -78,8 +76,7 @@ fn queued_prompts_wait_and_are_answered_one_by_one_in_their_order() {
     let last = rig.sent[1].1.messages.last().unwrap().clone();
     assert_eq!(last, Message::user(vec![Block::text("second")]));
     rig.on(says("two")).ends_with("send 1.3");
-    rig.on(says("three"))
-        .ends_with("append turn_ended completed, checkpoint_set");
+    rig.on(says("three")).completes();
     assert_eq!(rig.machine.agent().inbox.waiting().len(), 0);
 }
 

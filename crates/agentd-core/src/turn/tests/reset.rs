@@ -83,8 +83,7 @@ fn while_hooks_are_asked_the_turn_goes_on_and_new_prompts_wait() {
     rig.prompt_as(PromptMode::Interrupt, "now!").does([]);
     assert!(rig.machine.agent().needs_process());
     rig.on(says("done")).does([
-        "append request_ended completed, message complete (ends 1.1)",
-        "append turn_ended completed, checkpoint_set",
+        "append request_ended completed, message complete, turn_ended completed, checkpoint_set (ends 1.1)",
     ]);
     assert!(!rig.machine.agent().needs_process());
     rig.write(vec![withdrawn()]).ends_with("send 1.2");
@@ -152,9 +151,7 @@ fn a_request_that_is_on_its_way_to_the_journal_never_leaves() {
 fn a_turn_that_ends_by_itself_meanwhile_has_ended_well() {
     let mut rig = Rig::asked();
     rig.holding = true;
-    rig.on(says("done"));
-    rig.commit()
-        .does(["append turn_ended completed, checkpoint_set"]);
+    rig.on(says("done")).completes();
     rig.write(reset()).does([]);
     rig.commit().does([]);
     let last = rig.machine.agent().last_turn.as_ref().unwrap();

@@ -46,8 +46,7 @@ fn a_limited_turn_goes_on_as_a_new_one_without_a_new_prompt() {
     let (first, second) = (&rig.sent[0].1.messages, &rig.sent[1].1.messages);
     assert!(second.starts_with(first));
     assert_eq!(second.len(), 3, "the prompt, the call, its result");
-    rig.on(says("done"))
-        .ends_with("append turn_ended completed, checkpoint_set");
+    rig.on(says("done")).completes();
 }
 
 #[test]
@@ -104,8 +103,7 @@ fn it_does_not_take_those_prompts_along() {
 fn a_turn_that_ended_otherwise_is_not_taken_up() {
     let mut rig = Rig::asked();
     rig.give(Input::Continue).does([]);
-    rig.on(says("done"))
-        .ends_with("append turn_ended completed, checkpoint_set");
+    rig.on(says("done")).completes();
     rig.give(Input::Continue).does([]);
     let mut rig = Rig::new();
     rig.give(Input::Continue).does([]);
@@ -170,8 +168,7 @@ fn a_paused_turn_goes_on_and_the_leave_is_durable() {
         "append request_sent 3.1",
         "send 3.1",
     ]);
-    rig.on(says("done"))
-        .ends_with("append turn_ended completed, checkpoint_set");
+    rig.on(says("done")).completes();
     let last = rig.machine.agent().last_turn.as_ref().unwrap();
     assert_eq!(last.status, TurnStatus::Completed);
 }

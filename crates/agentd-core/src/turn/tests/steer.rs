@@ -31,8 +31,7 @@ fn it_joins_when_the_model_has_answered_and_is_answered_in_the_same_turn() {
     let steered = Message::user(vec![Block::text("shorter, please")]);
     assert_eq!(last_message(&rig), steered);
     rig.on(says("short")).does([
-        "append request_ended completed, message complete (ends 1.2)",
-        "append turn_ended completed, checkpoint_set",
+        "append request_ended completed, message complete, turn_ended completed, checkpoint_set (ends 1.2)",
     ]);
 }
 

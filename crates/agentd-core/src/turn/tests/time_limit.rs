@@ -1,7 +1,7 @@
 //! A time limit ends the turn whatever it is doing, as `limited`, and the turn can be continued.
 
 use super::harness::{Act, Rig, allowed, calls, fails, finishes, prepared, says, text};
-use super::hooks::fire;
+use super::hooks::invoked_hook;
 use crate::event::{Decision, FailureClass, LimitKind, TurnStatus};
 use crate::message::CallOutcome;
 use crate::time::Timestamp;
@@ -71,10 +71,11 @@ fn a_hook_is_not_waited_for() {
         spec.limits.turn.wall_ms = Some(10_000);
         policy.hooks = Hooks::Asked;
     });
-    let (id, verdict) = (fire(rig.prompt("hi")), Default::default());
-    rig.give(Input::Fired { id, verdict }).ends_with("send 2.1");
+    let (id, verdict) = (invoked_hook(rig.prompt("hi")), Default::default());
+    rig.give(Input::HooksAnswered { id, verdict })
+        .ends_with("send 2.1");
     // The Stop hooks do not answer.
-    fire(rig.on(says("answer")));
+    invoked_hook(rig.on(says("answer")));
     let input = time_up(&mut rig);
     rig.give(input)
         .does(["append turn_ended limited turn_time, checkpoint_set"]);

@@ -16,7 +16,9 @@ pub fn effect(effect: &Effect) -> String {
         },
         Effect::RunTool { call, .. } => format!("run {}", call.id),
         Effect::CancelTool { call } => format!("cancel {call}"),
-        Effect::Fire { fire } => format!("fire {} {}", fire.occasion.event, fire.id),
+        Effect::InvokeHooks { invocation } => {
+            format!("invoke {} {}", invocation.hook_input.event, invocation.id)
+        }
         Effect::Backoff {
             failures,
             at_least_ms,

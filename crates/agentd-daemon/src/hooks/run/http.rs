@@ -18,17 +18,17 @@ pub async fn run(
     headers: &BTreeMap<String, String>,
 ) -> Done {
     let begin = Instant::now();
-    let limit = Duration::from_millis(job.chosen.time_limit_ms(job.occasion.event));
+    let limit = Duration::from_millis(job.chosen.time_limit_ms(job.hook_input.event));
     let asked = tokio::time::timeout(limit, ask(daemon, job, url, headers)).await;
     let fails_closed = job.chosen.blocks_on_failure();
-    let (occasion, failed) = (&job.occasion, |ended: Ended<'_>| {
-        read(&job.occasion, ended, "", "", fails_closed)
+    let (hook_input, failed) = (&job.hook_input, |ended: Ended<'_>| {
+        read(&job.hook_input, ended, "", "", fails_closed)
     });
     let (exit, answer) = match &asked {
         Err(_) => (None, failed(Ended::TimedOut)),
         Ok(Err(error)) => (None, failed(Ended::Failed(error))),
         Ok(Ok((status, body))) => {
-            let answer = read_http(occasion, *status, body, fails_closed);
+            let answer = read_http(hook_input, *status, body, fails_closed);
             (Some(i32::from(*status)), answer)
         }
     };
@@ -52,7 +52,7 @@ async fn ask(
         let _chosen = rustls::crypto::ring::default_provider().install_default();
         reqwest::Client::builder()
             // The input and the headers are for the address that the hooks file names.
-            .redirect(match failpoint::mutant("hook_redirects") {
+            .redirect(match failpoint::injected_bug("hook_redirects") {
                 true => reqwest::redirect::Policy::limited(5),
                 false => reqwest::redirect::Policy::none(),
             })

@@ -17,7 +17,7 @@ pub async fn remove(
     conversation: ConversationId,
     running: &[agentd_core::id::TaskId],
 ) -> io::Result<()> {
-    let outputs = daemon.layout.agent_folder(agent).join("outputs");
+    let outputs = daemon.layout.agent_dir(agent).join("outputs");
     // What hooks left: variables for tools, and words that were too long.
     let mut paths: Vec<PathBuf> = vec![
         daemon.layout.env_file(agent, conversation),
@@ -37,7 +37,7 @@ pub async fn remove(
             }
             if let Body::ToolStarted(started) = &event.body {
                 let task = started.task.filter(|task| !running.contains(task));
-                paths.extend(task.map(|task| daemon.layout.task_folder(agent, task)));
+                paths.extend(task.map(|task| daemon.layout.task_dir(agent, task)));
                 paths.extend(files_of(&outputs, &started.call.to_string())?);
             }
         }
@@ -70,9 +70,9 @@ pub fn remove_all(daemon: &Daemon, agent: AgentId) -> io::Result<()> {
 
 /// Removes the directories that a purge has emptied.
 pub fn remove_empty(daemon: &Daemon, agent: AgentId) -> io::Result<()> {
-    let folder = daemon.layout.agent_folder(agent);
+    let dir = daemon.layout.agent_dir(agent);
     for name in ["outputs", "env", "tasks", "transcripts"] {
-        match std::fs::remove_dir(folder.join(name)) {
+        match std::fs::remove_dir(dir.join(name)) {
             Err(error)
                 if !matches!(
                     error.kind(),
@@ -88,8 +88,8 @@ pub fn remove_empty(daemon: &Daemon, agent: AgentId) -> io::Result<()> {
 }
 
 /// The files that are called after a call.
-fn files_of(folder: &std::path::Path, call: &str) -> io::Result<Vec<PathBuf>> {
-    let entries = match std::fs::read_dir(folder) {
+fn files_of(dir: &std::path::Path, call: &str) -> io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),

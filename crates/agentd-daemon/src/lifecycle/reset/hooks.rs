@@ -1,22 +1,22 @@
 //! The steps of a reset that are hooks': asked, told, and heard, each once.
 
 use super::{step_done, withdraw};
+use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 pub use crate::hooks::record::reason;
 use crate::hooks::session;
 use crate::problem::Result;
 use agentd_core::event::{Body, ResetRefusal, ResetStep, ResetTo};
-use agentd_core::hook::{Fire, Occasion};
+use agentd_core::hook::{HookInput, HookInvocation};
 use agentd_core::id::Seq;
 use agentd_core::reset;
 use agentd_core::state::Reset;
 use agentd_store::ReadQuery;
 use std::sync::Arc;
 
-pub async fn step(daemon: &Arc<Daemon>, desk: &Arc<Desk>, step: ResetStep) -> Result<()> {
+pub async fn step(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, step: ResetStep) -> Result<()> {
     let (under_way, target, model) = {
-        let guard = desk.lock().await;
+        let guard = handle.lock().await;
         let under_way = guard.state.resets.under_way().cloned();
         let target = reset::target(&guard.state);
         (under_way, target, guard.state.spec.model.clone())
@@ -26,25 +26,29 @@ pub async fn step(daemon: &Arc<Daemon>, desk: &Arc<Desk>, step: ResetStep) -> Re
     };
     let order = &under_way.order;
     let source = reset::source(order.to);
-    let of_op = |occasion| Fire::of_op(desk.id, order.op, occasion);
+    let of_op = |hook_input| HookInvocation::of_op(handle.id, order.op, hook_input);
     match step {
         ResetStep::PreReset if order.skip_hooks => {}
         ResetStep::PreReset => {
-            let reason = reason_given(daemon, desk, &under_way).await;
-            let fire = of_op(Occasion::pre_reset(source, order.source, reason.as_deref()));
-            let verdict = daemon.fire(desk, fire).await;
+            let reason = reason_given(daemon, handle, &under_way).await;
+            let invocation = of_op(HookInput::pre_reset(
+                source,
+                order.source,
+                reason.as_deref(),
+            ));
+            let verdict = daemon.invoke(handle, invocation).await;
             if verdict.is_no() || verdict.stop.is_some() {
-                return withdraw(desk, ResetRefusal::Hook).await;
+                return withdraw(handle, ResetRefusal::Hook).await;
             }
         }
         ResetStep::SessionEnd => {
             let next = target.map(|target| target.to_string());
-            let fire = Fire {
+            let invocation = HookInvocation {
                 conversation: Some(under_way.old),
-                ..of_op(Occasion::session_end(source, next))
+                ..of_op(HookInput::session_end(source, next))
             };
             let wait = daemon.session_end_wait;
-            let _late = daemon.fire_within(desk, fire, wait).await;
+            let _late = daemon.invoke_within(handle, invocation, wait).await;
         }
         ResetStep::SessionStart => {
             let parent = Some(under_way.old.to_string());
@@ -53,21 +57,21 @@ pub async fn step(daemon: &Arc<Daemon>, desk: &Arc<Desk>, step: ResetStep) -> Re
                 ResetTo::Rewind { .. } => "fork",
                 // It has begun before, and what hooks said then is in it.
                 ResetTo::Undo | ResetTo::Redo => {
-                    return step_done(&mut desk.lock().await, step).await;
+                    return step_done(&mut handle.lock().await, step).await;
                 }
             };
-            let fire = of_op(Occasion::session_start(source, model.as_deref(), parent));
-            let bodies = session::opening(daemon, desk, fire).await;
-            return opened(desk, bodies).await;
+            let invocation = of_op(HookInput::session_start(source, model.as_deref(), parent));
+            let bodies = session::opening(daemon, handle, invocation).await;
+            return opened(handle, bodies).await;
         }
         ResetStep::Stop | ResetStep::Switch => {}
     }
-    step_done(&mut desk.lock().await, step).await
+    step_done(&mut handle.lock().await, step).await
 }
 
 /// What hooks said is in the commit that says that they have.
-async fn opened(desk: &Desk, bodies: Vec<Body>) -> Result<()> {
-    let mut guard = desk.lock().await;
+async fn opened(handle: &AgentHandle, bodies: Vec<Body>) -> Result<()> {
+    let mut guard = handle.lock().await;
     let Some(current) = guard.state.tree.current() else {
         return Ok(());
     };
@@ -77,8 +81,8 @@ async fn opened(desk: &Desk, bodies: Vec<Body>) -> Result<()> {
 }
 
 /// Why somebody wanted it, in their words: they stand right behind its beginning.
-async fn reason_given(daemon: &Daemon, desk: &Desk, under_way: &Reset) -> Option<String> {
-    let query = ReadQuery::all(desk.id, Seq(under_way.began.0), 1);
+async fn reason_given(daemon: &Daemon, handle: &AgentHandle, under_way: &Reset) -> Option<String> {
+    let query = ReadQuery::all(handle.id, Seq(under_way.began.0), 1);
     let page = daemon.store.read(query).await.ok()?;
     page.events.into_iter().find_map(|event| match event.body {
         Body::Note(note) => Some(note.text),

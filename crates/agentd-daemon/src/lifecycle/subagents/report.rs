@@ -1,16 +1,16 @@
 //! What a parent is told of the end of a subagent, and that it was: once.
 
+use crate::agent_handle::AgentHandle;
 use crate::answer;
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use crate::problem::Result;
 use agentd_client::Kind;
 use agentd_core::event::{Body, ParentTold, SpecSet, SubagentOutcome};
-use agentd_core::hook::{Fire, Occasion};
-use agentd_core::id::{AgentId, FireId, PromptId};
-use agentd_core::kin::{self, Report};
-use agentd_core::state::Errand;
+use agentd_core::hook::{HookInput, HookInvocation};
+use agentd_core::id::{AgentId, InvocationId, PromptId};
+use agentd_core::state::ParentLink;
+use agentd_core::subagents::{self, Report};
 use agentd_process::failpoint;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,15 +19,19 @@ use std::time::Duration;
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The last words of a subagent, and what went wrong.
-pub async fn last_words(daemon: &Daemon, desk: &Desk) -> (String, Option<String>) {
+pub async fn last_words(daemon: &Daemon, handle: &AgentHandle) -> (String, Option<String>) {
     let prompt = {
-        let guard = desk.lock().await;
-        guard.state.errand.as_ref().map(|errand| errand.prompt)
+        let guard = handle.lock().await;
+        guard
+            .state
+            .parent_link
+            .as_ref()
+            .map(|parent_link| parent_link.prompt)
     };
     let Some(prompt) = prompt else {
         return Default::default();
     };
-    match answer::answer(daemon, desk, prompt, Duration::ZERO).await {
+    match answer::answer(daemon, handle, prompt, Duration::ZERO).await {
         Ok(answer) => (answer.text, answer.error),
         // Its words were purged.
         Err(_) => Default::default(),
@@ -35,13 +39,13 @@ pub async fn last_words(daemon: &Daemon, desk: &Desk) -> (String, Option<String>
 }
 
 /// A subagent is being removed: its parent is told before anything else happens to it.
-pub async fn deleted(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
-    let errand = desk.lock().await.state.errand.clone();
-    match errand {
-        Some(errand) if errand.outcome.is_none() => {
-            let report = report_of(daemon, desk, SubagentOutcome::Deleted).await?;
-            tell(daemon, desk.id, &errand, &report).await?;
-            hooks_hear(daemon, desk, &report).await;
+pub async fn deleted(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
+    let parent_link = handle.lock().await.state.parent_link.clone();
+    match parent_link {
+        Some(parent_link) if parent_link.outcome.is_none() => {
+            let report = report_of(daemon, handle, SubagentOutcome::Deleted).await?;
+            tell(daemon, handle.id, &parent_link, &report).await?;
+            hooks_hear(daemon, handle, &report).await;
             Ok(())
         }
         _ => Ok(()),
@@ -49,55 +53,62 @@ pub async fn deleted(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
 }
 
 /// Tells the parent of a subagent that is over, once, however often it is tried.
-pub async fn report(daemon: Arc<Daemon>, desk: Arc<Desk>) {
-    while let Err(problem) = try_report(&daemon, &desk).await {
-        tracing::error!(agent = %desk.id, %problem, "its parent is not told");
+pub async fn report(daemon: Arc<Daemon>, handle: Arc<AgentHandle>) {
+    while let Err(problem) = try_report(&daemon, &handle).await {
+        tracing::error!(agent = %handle.id, %problem, "its parent is not told");
         if daemon.is_ending() {
             break;
         }
         // tidy: polls until the journal can be written again
         tokio::time::sleep(AGAIN).await;
     }
-    let mut guard = desk.lock().await;
+    let mut guard = handle.lock().await;
     guard.reporting = false;
-    daemon.mind(&desk, &mut guard);
+    daemon.reconcile(&handle, &mut guard);
 }
 
-async fn try_report(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<()> {
-    let errand = {
-        let guard = desk.lock().await;
-        let errand = guard.state.errand.clone();
-        errand.filter(|_| guard.state.owes_report())
+async fn try_report(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
+    let parent_link = {
+        let guard = handle.lock().await;
+        let parent_link = guard.state.parent_link.clone();
+        parent_link.filter(|_| guard.state.owes_report())
     };
-    let Some(errand) = errand else { return Ok(()) };
-    if let Some(outcome) = errand.outcome {
-        let report = report_of(daemon, desk, outcome).await?;
-        tell(daemon, desk.id, &errand, &report).await?;
-        hooks_hear(daemon, desk, &report).await;
+    let Some(parent_link) = parent_link else {
+        return Ok(());
+    };
+    if let Some(outcome) = parent_link.outcome {
+        let report = report_of(daemon, handle, outcome).await?;
+        tell(daemon, handle.id, &parent_link, &report).await?;
+        hooks_hear(daemon, handle, &report).await;
     }
-    desk.lock().await.note([ParentTold {}.into()]).await?;
+    handle.lock().await.note([ParentTold {}.into()]).await?;
     Ok(())
 }
 
 /// The hooks of one that completed its work were asked before its turn ended; of every other end they hear
 /// now. Once for each subagent: of one that was removed they are not told besides how its turn ended.
-async fn hooks_hear(daemon: &Arc<Daemon>, desk: &Arc<Desk>, report: &Report) {
+async fn hooks_hear(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, report: &Report) {
     if report.outcome == SubagentOutcome::Completed {
         return;
     }
-    let name = desk.lock().await.state.name.clone();
+    let name = handle.lock().await.state.name.clone();
     let outcome = serde_json::to_value(report.outcome).ok();
     let outcome = outcome.as_ref().and_then(serde_json::Value::as_str);
-    let occasion = Occasion::subagent_stop(&name, outcome.unwrap_or_default(), false, &report.text);
-    let id = FireId::of(occasion.event, &[desk.id.as_bytes()]);
-    daemon.tell(desk, Fire::new(id, occasion));
+    let hook_input =
+        HookInput::subagent_stop(&name, outcome.unwrap_or_default(), false, &report.text);
+    let id = InvocationId::of(hook_input.event, &[handle.id.as_bytes()]);
+    daemon.tell(handle, HookInvocation::new(id, hook_input));
 }
 
 /// How it ended, and what it has spent; its lease is over with that.
-async fn report_of(daemon: &Daemon, desk: &Desk, outcome: SubagentOutcome) -> Result<Report> {
-    let (text, error) = last_words(daemon, desk).await;
-    let mut guard = desk.lock().await;
-    if let Some(spec) = kin::closed(&guard.state) {
+async fn report_of(
+    daemon: &Daemon,
+    handle: &AgentHandle,
+    outcome: SubagentOutcome,
+) -> Result<Report> {
+    let (text, error) = last_words(daemon, handle).await;
+    let mut guard = handle.lock().await;
+    if let Some(spec) = subagents::closed(&guard.state) {
         let spec = Box::new(spec);
         guard.note([SpecSet { spec }.into()]).await?;
     }
@@ -112,10 +123,10 @@ async fn report_of(daemon: &Daemon, desk: &Desk, outcome: SubagentOutcome) -> Re
 async fn tell(
     daemon: &Arc<Daemon>,
     child: AgentId,
-    errand: &Errand,
+    parent_link: &ParentLink,
     report: &Report,
 ) -> Result<()> {
-    let parent = match daemon.desk(errand.parent).await {
+    let parent = match daemon.handle(parent_link.parent).await {
         Ok(parent) => parent,
         // It was imported without its parent: there is nobody to tell.
         Err(problem) if problem.kind == Kind::NotFound => return Ok(()),
@@ -126,19 +137,19 @@ async fn tell(
 
 pub async fn note(
     daemon: &Arc<Daemon>,
-    parent: &Arc<Desk>,
+    parent: &Arc<AgentHandle>,
     child: AgentId,
     report: &Report,
 ) -> Result<()> {
     let mut guard = parent.lock().await;
     let prompt = PromptId::new(clock::new_id());
-    let bodies: Option<Vec<Body>> = kin::ended(&guard.state, child, report, prompt);
+    let bodies: Option<Vec<Body>> = subagents::ended(&guard.state, child, report, prompt);
     if let Some(bodies) = bodies {
-        if failpoint::mutant("told_twice_of_child") {
+        if failpoint::injected_bug("told_twice_of_child") {
             guard.note(bodies.clone()).await?;
         }
         guard.note(bodies).await?;
-        daemon.mind(parent, &mut guard);
+        daemon.reconcile(parent, &mut guard);
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! The end of background tasks that somebody wants to end.
 
 use super::{command, find, list, list_all};
+use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use crate::lifecycle::held;
 use crate::lifecycle::ops::Asked;
 use crate::lifecycle::stretch;
@@ -32,13 +32,13 @@ struct End {
 /// Ends one task, or all tasks of an agent; those that it ended.
 pub async fn stop(daemon: &Arc<Daemon>, which: &str, op: Option<OpId>) -> Result<Tasks> {
     let asked = Asked::new(op, OpVerb::StopTasks, &which)?;
-    let desk = owner(daemon, which, &asked).await?;
+    let handle = owner(daemon, which, &asked).await?;
     let made = {
-        let guard = desk.lock().await;
+        let guard = handle.lock().await;
         held::check_released(&guard.state)?;
         asked.made(&guard.state)?.cloned()
     };
-    let running = list(daemon, &desk).await.tasks;
+    let running = list(daemon, &handle).await.tasks;
     let wanted = match made {
         Some(made) => match made.operation.receipt {
             OpReceipt::Tasks { tasks } => tasks,
@@ -55,7 +55,7 @@ pub async fn stop(daemon: &Arc<Daemon>, which: &str, op: Option<OpId>) -> Result
                 let receipt = OpReceipt::Tasks {
                     tasks: tasks.clone(),
                 };
-                desk.lock().await.note(asked.with(receipt)).await?;
+                handle.lock().await.note(asked.with(receipt)).await?;
             }
             tasks
         }
@@ -65,28 +65,28 @@ pub async fn stop(daemon: &Arc<Daemon>, which: &str, op: Option<OpId>) -> Result
         match running.iter().find(|task| task.id == id) {
             Some(task) => ended
                 .tasks
-                .push(end_this(daemon, &desk, task.clone()).await?),
-            None => ended.tasks.extend(ended_before(daemon, &desk, id).await?),
+                .push(end_this(daemon, &handle, task.clone()).await?),
+            None => ended.tasks.extend(ended_before(daemon, &handle, id).await?),
         }
     }
     Ok(ended)
 }
 
 /// Whose tasks are meant.
-async fn owner(daemon: &Arc<Daemon>, which: &str, asked: &Asked) -> Result<Arc<Desk>> {
+async fn owner(daemon: &Arc<Daemon>, which: &str, asked: &Asked) -> Result<Arc<AgentHandle>> {
     let Ok(id) = which.parse::<TaskId>() else {
         return daemon.named(which).await;
     };
     let all = list_all(daemon).await?.tasks;
     if let Some(found) = all.into_iter().find(|task| task.id == id) {
-        return daemon.desk(found.agent.id).await;
+        return daemon.handle(found.agent.id).await;
     }
     // One that this op has ended is asked for again.
     if let Some(agent) = daemon.layout.agent_of_task(id)
-        && let Ok(desk) = daemon.desk(agent).await
-        && asked.is_made(&desk.lock().await.state)?
+        && let Ok(handle) = daemon.handle(agent).await
+        && asked.is_made(&handle.lock().await.state)?
     {
-        return Ok(desk);
+        return Ok(handle);
     }
     daemon.named(which).await.map_err(|_| {
         let what = format!("no background task {id}");
@@ -95,44 +95,44 @@ async fn owner(daemon: &Arc<Daemon>, which: &str, asked: &Asked) -> Result<Arc<D
     })
 }
 
-async fn end_this(daemon: &Arc<Daemon>, desk: &Arc<Desk>, mut task: Task) -> Result<Task> {
-    let folder = daemon.layout.task_folder(desk.id, task.id);
-    let end = end(folder.clone(), GRACE).await;
+async fn end_this(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, mut task: Task) -> Result<Task> {
+    let dir = daemon.layout.task_dir(handle.id, task.id);
+    let end = end(dir.clone(), GRACE).await;
     task.exit = Some(end.exit);
     (task.state, task.running) = (TaskState::Ended, false);
-    task.output_bytes = fs::metadata(folder.join("output")).map_or(0, |it| it.len());
-    said(desk, task.id, &end).await?;
+    task.output_bytes = fs::metadata(dir.join("output")).map_or(0, |it| it.len());
+    said(handle, task.id, &end).await?;
     Ok(task)
 }
 
 /// A task that has ended, as the journal has it.
-async fn ended_before(daemon: &Daemon, desk: &Desk, id: TaskId) -> Result<Option<Task>> {
+async fn ended_before(daemon: &Daemon, handle: &AgentHandle, id: TaskId) -> Result<Option<Task>> {
     let (head, name) = {
-        let guard = desk.lock().await;
+        let guard = handle.lock().await;
         (guard.state.head, guard.state.name.clone())
     };
     let mut task: Option<Task> = None;
-    for event in stretch(daemon, desk.id, (Seq::ZERO, head)).await? {
+    for event in stretch(daemon, handle.id, (Seq::ZERO, head)).await? {
         match &event.body {
             Body::TaskStarted(started) if started.task == id => {
                 let ordinal = {
-                    let guard = desk.lock().await;
+                    let guard = handle.lock().await;
                     let known = guard.state.tree.get(event.conversation);
                     known.map(|known| known.ordinal)
                 };
-                let folder = daemon.layout.task_folder(desk.id, id);
-                let output = fs::metadata(folder.join("output"));
+                let dir = daemon.layout.task_dir(handle.id, id);
+                let output = fs::metadata(dir.join("output"));
                 task = Some(Task {
                     id,
                     agent: AgentRef {
-                        id: desk.id,
+                        id: handle.id,
                         name: Some(name.clone()),
                     },
                     conversation: event.conversation,
                     ordinal,
                     turn: event.turn,
                     tool: started.tool.clone(),
-                    command: command(daemon, desk.id, &started.call, event.seq).await,
+                    command: command(daemon, handle.id, &started.call, event.seq).await,
                     started_at: event.at,
                     output_bytes: output.map_or(0, |it| it.len()),
                     state: TaskState::Ended,
@@ -152,20 +152,20 @@ async fn ended_before(daemon: &Daemon, desk: &Desk, id: TaskId) -> Result<Option
 }
 
 /// The agent's process sees that a task has ended, and says so when it fits. Where there is none, we do.
-async fn said(desk: &Desk, id: TaskId, end: &End) -> Result<()> {
-    let is_said = desk.within(SAID, |guard| {
+async fn said(handle: &AgentHandle, id: TaskId, end: &End) -> Result<()> {
+    let is_said = handle.within(SAID, |guard| {
         let is_known = guard.state.tasks.running().any(|(known, _)| *known == id);
         (!is_known || guard.process.is_none()).then_some(!is_known)
     });
     match is_said.await {
-        Some(false) => note_end(desk, id, end).await,
+        Some(false) => note_end(handle, id, end).await,
         // A turn under way may keep it from saying so for a while; it will.
         Some(true) | None => Ok(()),
     }
 }
 
-async fn note_end(desk: &Desk, id: TaskId, end: &End) -> Result<()> {
-    let mut guard = desk.lock().await;
+async fn note_end(handle: &AgentHandle, id: TaskId, end: &End) -> Result<()> {
+    let mut guard = handle.lock().await;
     if !guard.state.tasks.running().any(|(known, _)| *known == id) {
         return Ok(());
     }
@@ -188,24 +188,24 @@ async fn note_end(desk: &Desk, id: TaskId, end: &End) -> Result<()> {
 
 /// Kills all that go on in the background, and says so in the journal; those that were killed. One that had ended by
 /// itself is not among them. No process runs the agent.
-pub async fn kill_all(daemon: &Arc<Daemon>, desk: &Arc<Desk>) -> Result<Vec<TaskId>> {
+pub async fn kill_all(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<Vec<TaskId>> {
     let running: Vec<TaskId> = {
-        let guard = desk.lock().await;
+        let guard = handle.lock().await;
         guard.state.tasks.running().map(|(id, _)| *id).collect()
     };
     let mut killed = Vec::new();
     for id in running {
-        let folder = daemon.layout.task_folder(desk.id, id);
-        let end = end(folder, Duration::ZERO).await;
-        note_end(desk, id, &end).await?;
+        let dir = daemon.layout.task_dir(handle.id, id);
+        let end = end(dir, Duration::ZERO).await;
+        note_end(handle, id, &end).await?;
         killed.extend(end.killed.then_some(id));
     }
     Ok(killed)
 }
 
 /// Asked first, killed after the grace.
-async fn end(folder: PathBuf, grace: Duration) -> End {
-    let (found, was_running) = match find(folder).await {
+async fn end(dir: PathBuf, grace: Duration) -> End {
+    let (found, was_running) = match find(dir).await {
         Some(Found::Running(running)) => {
             // One that is gone by now has ended.
             if !grace.is_zero() {

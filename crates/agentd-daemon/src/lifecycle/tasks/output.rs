@@ -1,8 +1,8 @@
 //! What a task has written: it is in a file of its own, without agentd's secrets, and stays there when the
 //! task is over.
 
+use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
-use crate::desk::Desk;
 use crate::problem::Result;
 use agentd_client::api::Output;
 use agentd_client::{Kind, Problem};
@@ -14,24 +14,29 @@ use std::path::Path;
 /// What is read at a time.
 const PIECE: u64 = 64 * 1024;
 
-pub async fn output(daemon: &Daemon, desk: &Desk, task: TaskId, offset: u64) -> Result<Output> {
-    let folder = daemon.layout.task_folder(desk.id, task);
-    if !folder.is_dir() {
+pub async fn output(
+    daemon: &Daemon,
+    handle: &AgentHandle,
+    task: TaskId,
+    offset: u64,
+) -> Result<Output> {
+    let dir = daemon.layout.task_dir(handle.id, task);
+    if !dir.is_dir() {
         let what = format!("no task {task} of this agent");
         let problem = Problem::new(Kind::NotFound, what);
         return Err(problem.next("`agentd tasks` shows those that run"));
     }
-    let read = tokio::task::spawn_blocking(move || read(&folder, offset)).await;
+    let read = tokio::task::spawn_blocking(move || read(&dir, offset)).await;
     read.map_err(io::Error::other)
         .and_then(|read| read)
         .map_err(|error| Problem::new(Kind::Internal, "the output cannot be read").because(error))
 }
 
-fn read(folder: &Path, offset: u64) -> io::Result<Output> {
+fn read(dir: &Path, offset: u64) -> io::Result<Output> {
     // Looked at first: what is written before it has ended is all that there will be.
-    let has_ended = folder.join("exit").exists();
+    let has_ended = dir.join("exit").exists();
     let mut bytes = Vec::new();
-    match File::open(folder.join("output")) {
+    match File::open(dir.join("output")) {
         Ok(mut file) => {
             file.seek(SeekFrom::Start(offset))?;
             file.take(PIECE).read_to_end(&mut bytes)?;

@@ -20,7 +20,7 @@ pub enum Piece {
     },
 }
 
-/// Counts the lines of the largest file, folders and what is hidden left out.
+/// Counts the lines of the largest file, directories and what is hidden left out.
 const LARGEST: &str = "f=$(ls -SLp 2>/dev/null | grep -v '/$' | head -n 1); \
      if [ -n \"$f\" ]; then wc -l -- \"$f\"; else echo 'there is no file here'; fi";
 

@@ -81,8 +81,8 @@ fn a_file_that_is_no_key_is_refused_with_its_path() {
     write("long", "canary".repeat(20_000).as_bytes());
     assert!(refused("long").contains("too long"));
     refused("absent");
-    std::fs::create_dir(home.path().join("folder")).unwrap();
-    assert!(refused("folder").contains("not a regular file"));
+    std::fs::create_dir(home.path().join("directory")).unwrap();
+    assert!(refused("directory").contains("not a regular file"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The one place that is meant, or a reason.
 
-use super::super::tests::Stage;
+use super::super::tests::Fixture;
 use agentd_core::message::CallOutcome;
 use agentd_core::recover::CallFact;
 use agentd_core::secrets::MARK;
@@ -14,34 +14,34 @@ fn edit(old: &str, new: &str) -> Value {
 
 #[tokio::test]
 async fn a_text_is_replaced() {
-    let stage = Stage::new();
-    let path = stage.file("a", "one\ntwo\nthree\n");
+    let fixture = Fixture::new();
+    let path = fixture.file("a", "one\ntwo\nthree\n");
     fs::set_permissions(&path, Permissions::from_mode(0o750)).unwrap();
-    let text = stage.ok("edit_file", edit("two\nth", "2\nTH")).await;
+    let text = fixture.ok("edit_file", edit("two\nth", "2\nTH")).await;
     assert_eq!(text, "Edited a, line 2.");
-    assert_eq!(stage.text("a"), "one\n2\nTHree\n");
+    assert_eq!(fixture.text("a"), "one\n2\nTHree\n");
     let mode = fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o750);
-    stage.ok("edit_file", edit("one\n", "")).await;
-    assert_eq!(stage.text("a"), "2\nTHree\n");
+    fixture.ok("edit_file", edit("one\n", "")).await;
+    assert_eq!(fixture.text("a"), "2\nTHree\n");
 }
 
 #[tokio::test]
 async fn all_places_are_replaced_where_that_is_asked_for() {
-    let stage = Stage::new();
-    stage.file("a", "x = x + $1\nx\n");
+    let fixture = Fixture::new();
+    fixture.file("a", "x = x + $1\nx\n");
     let arguments =
         json!({"file_path": "a", "old_string": "x", "new_string": "$0y", "replace_all": true});
-    let text = stage.ok("edit_file", arguments).await;
+    let text = fixture.ok("edit_file", arguments).await;
     assert_eq!(text, "Edited a: 3 places.");
-    assert_eq!(stage.text("a"), "$0y = $0y + $1\n$0y\n");
+    assert_eq!(fixture.text("a"), "$0y = $0y + $1\n$0y\n");
 }
 
 #[tokio::test]
 async fn why_a_place_is_not_found_is_said() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let content = "fn a() {\n    let x = 1;\n\tlet y = 2;\n}\nlet x = 1;\nlet x = 3;\n";
-    stage.file("a", content);
+    fixture.file("a", content);
     for (old, said) in [
         (
             "let z",
@@ -59,104 +59,104 @@ async fn why_a_place_is_not_found_is_said() {
         ("let x = 1;", "is in a 2 times (at lines 2, 5)"),
         ("", "`old_string` is empty"),
     ] {
-        let text = stage.error("edit_file", edit(old, "new")).await;
+        let text = fixture.error("edit_file", edit(old, "new")).await;
         assert!(text.contains(said), "{old}: {text}");
     }
-    let text = stage.error("edit_file", edit("let", "let")).await;
+    let text = fixture.error("edit_file", edit("let", "let")).await;
     assert!(text.contains("the same"), "{text}");
-    assert_eq!(stage.text("a"), content);
+    assert_eq!(fixture.text("a"), content);
 }
 
 #[tokio::test]
 async fn places_that_overlap_are_several() {
-    let stage = Stage::new();
-    stage.file("a", "aaa é é");
-    let text = stage.error("edit_file", edit("aa", "b")).await;
+    let fixture = Fixture::new();
+    fixture.file("a", "aaa é é");
+    let text = fixture.error("edit_file", edit("aa", "b")).await;
     assert!(text.contains("2 times"), "{text}");
-    let text = stage.error("edit_file", edit("é", "e")).await;
+    let text = fixture.error("edit_file", edit("é", "e")).await;
     assert!(text.contains("2 times"), "{text}");
-    stage.file("a", "x\n".repeat(30));
-    let text = stage.error("edit_file", edit("x", "y")).await;
+    fixture.file("a", "x\n".repeat(30));
+    let text = fixture.error("edit_file", edit("x", "y")).await;
     assert!(text.contains("30 times (at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …)"));
 }
 
 #[tokio::test]
 async fn a_file_keeps_the_ends_of_its_lines() {
-    let stage = Stage::new();
-    stage.file("a", "one\r\ntwo\r\nthree\r\n");
-    stage.ok("edit_file", edit("one\ntwo", "1\n2\n2b")).await;
-    assert_eq!(stage.text("a"), "1\r\n2\r\n2b\r\nthree\r\n");
-    stage.ok("edit_file", edit("three\r\n", "3\r\n")).await;
-    assert_eq!(stage.text("a"), "1\r\n2\r\n2b\r\n3\r\n");
+    let fixture = Fixture::new();
+    fixture.file("a", "one\r\ntwo\r\nthree\r\n");
+    fixture.ok("edit_file", edit("one\ntwo", "1\n2\n2b")).await;
+    assert_eq!(fixture.text("a"), "1\r\n2\r\n2b\r\nthree\r\n");
+    fixture.ok("edit_file", edit("three\r\n", "3\r\n")).await;
+    assert_eq!(fixture.text("a"), "1\r\n2\r\n2b\r\n3\r\n");
     let all =
         json!({"file_path": "a", "old_string": "\r\n", "new_string": "\n", "replace_all": true});
-    stage.ok("edit_file", all).await;
-    assert_eq!(stage.text("a"), "1\n2\n2b\n3\n");
-    stage.file("a", "one\r\ntwo\nthree\n");
-    let text = stage.error("edit_file", edit("one\ntwo", "x")).await;
+    fixture.ok("edit_file", all).await;
+    assert_eq!(fixture.text("a"), "1\n2\n2b\n3\n");
+    fixture.file("a", "one\r\ntwo\nthree\n");
+    let text = fixture.error("edit_file", edit("one\ntwo", "x")).await;
     assert!(text.contains("differs only in white space"), "{text}");
-    stage.ok("edit_file", edit("two\n", "2\n")).await;
-    assert_eq!(stage.text("a"), "one\r\n2\nthree\n");
+    fixture.ok("edit_file", edit("two\n", "2\n")).await;
+    assert_eq!(fixture.text("a"), "one\r\n2\nthree\n");
 }
 
 #[tokio::test]
 async fn a_text_with_the_mark_is_refused() {
-    let stage = Stage::new();
-    stage.file("a", "key: sk-0123456789\nname: x\n");
-    let text = stage
+    let fixture = Fixture::new();
+    fixture.file("a", "key: sk-0123456789\nname: x\n");
+    let text = fixture
         .error("edit_file", edit("name: x", &format!("name: {MARK}")))
         .await;
     assert!(text.contains("stands for a secret"), "{text}");
-    let text = stage
+    let text = fixture
         .error("edit_file", edit(&format!("key: {MARK}"), "key: y"))
         .await;
     assert!(text.contains("Take a text beside it"), "{text}");
     // Beside it, an edit is fine.
-    stage.ok("edit_file", edit("name: x", "name: y")).await;
-    assert_eq!(stage.text("a"), "key: sk-0123456789\nname: y\n");
+    fixture.ok("edit_file", edit("name: x", "name: y")).await;
+    assert_eq!(fixture.text("a"), "key: sk-0123456789\nname: y\n");
 }
 
 #[tokio::test]
 async fn a_file_that_somebody_changed_in_between_is_left_alone() {
-    let stage = Stage::new();
-    stage.file("a", "one two");
+    let fixture = Fixture::new();
+    fixture.file("a", "one two");
     let arguments = edit("one", "1");
-    let started = stage.started("edit_file", arguments.clone()).await;
-    stage.file("a", "one three");
-    let finished = stage.run("edit_file", arguments, started).await;
+    let started = fixture.started("edit_file", arguments.clone()).await;
+    fixture.file("a", "one three");
+    let finished = fixture.run("edit_file", arguments, started).await;
     assert_eq!(finished.outcome, CallOutcome::Error);
-    assert_eq!(stage.text("a"), "one three");
+    assert_eq!(fixture.text("a"), "one three");
 }
 
 #[tokio::test]
 async fn done_and_not_done_and_neither_are_told_apart() {
-    let stage = Stage::new();
-    stage.file("a", "one two");
+    let fixture = Fixture::new();
+    fixture.file("a", "one two");
     let arguments = edit("one", "one one");
-    let started = stage.started("edit_file", arguments.clone()).await;
-    let fact = stage.find("edit_file", arguments.clone(), &started).await;
+    let started = fixture.started("edit_file", arguments.clone()).await;
+    let fact = fixture.find("edit_file", arguments.clone(), &started).await;
     assert_eq!(fact, CallFact::NotStarted);
-    stage
+    fixture
         .run("edit_file", arguments.clone(), started.clone())
         .await;
-    assert_eq!(stage.text("a"), "one one two");
-    let fact = stage.find("edit_file", arguments.clone(), &started).await;
+    assert_eq!(fixture.text("a"), "one one two");
+    let fact = fixture.find("edit_file", arguments.clone(), &started).await;
     assert!(matches!(fact, CallFact::Ended(it) if it.outcome == CallOutcome::Ok));
-    stage.file("a", "else");
-    let fact = stage.find("edit_file", arguments, &started).await;
+    fixture.file("a", "else");
+    let fact = fixture.find("edit_file", arguments, &started).await;
     assert_eq!(fact, CallFact::Unknown);
 }
 
 #[tokio::test]
 async fn what_cannot_be_edited_is_said() {
-    let stage = Stage::new();
-    let text = stage.error("edit_file", edit("x", "y")).await;
+    let fixture = Fixture::new();
+    let text = fixture.error("edit_file", edit("x", "y")).await;
     assert!(text.contains("Cannot read a: No such file"), "{text}");
-    stage.file("a", b"x\xff");
-    let text = stage.error("edit_file", edit("x", "y")).await;
+    fixture.file("a", b"x\xff");
+    let text = fixture.error("edit_file", edit("x", "y")).await;
     assert!(text.contains("not a text in UTF-8"), "{text}");
-    let file = fs::File::create(stage.path("a")).unwrap();
+    let file = fs::File::create(fixture.path("a")).unwrap();
     file.set_len(super::MAX_BYTES + 1).unwrap();
-    let text = stage.error("edit_file", edit("x", "y")).await;
+    let text = fixture.error("edit_file", edit("x", "y")).await;
     assert!(text.contains("33,554,433 bytes"), "{text}");
 }

@@ -1,6 +1,6 @@
 //! What `fetch_url` may connect to.
 
-use super::{Desk, Failure};
+use super::{Failure, ToolContext};
 use agentd_core::hosts::{Hosts, is_public};
 use agentd_process::failpoint;
 use reqwest::Url;
@@ -19,9 +19,9 @@ pub enum Reach {
 }
 
 impl Reach {
-    pub fn of(desk: &Desk) -> Self {
-        let confined = desk.confined.as_ref();
-        match confined.filter(|_| !failpoint::mutant("fetch_anywhere")) {
+    pub fn of(context: &ToolContext) -> Self {
+        let confined = context.confined.as_ref();
+        match confined.filter(|_| !failpoint::injected_bug("fetch_anywhere")) {
             None => Self::Everything,
             Some(confined) if confined.hosts.is_empty() => Self::Public,
             // What cannot be read allows nothing.

@@ -1,6 +1,6 @@
 //! Addresses, kinds of content, and a server that sends one elsewhere.
 
-use super::super::tests::Stage;
+use super::super::tests::Fixture;
 use super::is_text;
 use agentd_core::message::CallOutcome;
 use agentd_core::spec::Decision;
@@ -9,10 +9,10 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::thread;
 
-fn stage() -> Stage {
-    let mut stage = Stage::new();
-    stage.options.tools = Some(vec!["fetch_url".into()]);
-    stage
+fn fixture() -> Fixture {
+    let mut fixture = Fixture::new();
+    fixture.options.tools = Some(vec!["fetch_url".into()]);
+    fixture
 }
 
 /// Answers each path with what is given for it; returns its address.
@@ -38,13 +38,13 @@ fn server(answers: &'static [(&'static str, &'static str)]) -> String {
 
 #[tokio::test]
 async fn only_web_addresses_are_fetched() {
-    let stage = stage();
+    let fixture = fixture();
     for (url, said) in [
         ("file:///etc/passwd", "only http and https"),
         ("ftp://a/b", "only http and https"),
         ("no address", "`url` is no address"),
     ] {
-        let text = stage.error("fetch_url", json!({"url": url})).await;
+        let text = fixture.error("fetch_url", json!({"url": url})).await;
         assert!(text.contains(said), "{text}");
     }
 }
@@ -81,10 +81,10 @@ async fn a_text_is_fetched_and_an_error_is_one() {
             "302 Found\r\nLocation: /d\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
         ),
     ]);
-    let stage = stage();
+    let fixture = fixture();
     for path in ["/a", "/c"] {
         let url = format!("{base}{path}");
-        let text = stage.ok("fetch_url", json!({"url": url})).await;
+        let text = fixture.ok("fetch_url", json!({"url": url})).await;
         assert_eq!(text, format!("{base}/a 200 OK\nhello [redacted by agentd]"));
     }
     for (path, said) in [
@@ -93,7 +93,7 @@ async fn a_text_is_fetched_and_an_error_is_one() {
         ("/e", "404 Not Found\nnothing here"),
     ] {
         let url = format!("{base}{path}");
-        let text = stage.error("fetch_url", json!({"url": url})).await;
+        let text = fixture.error("fetch_url", json!({"url": url})).await;
         assert!(text.contains(said), "{text}");
     }
 }
@@ -104,11 +104,11 @@ async fn a_rule_holds_for_where_an_address_leads() {
         "/c",
         "302 Found\r\nLocation: /secret\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
     )]);
-    let stage = stage().rule("fetch_url", "*/secret*", Decision::Deny);
+    let fixture = fixture().rule("fetch_url", "*/secret*", Decision::Deny);
     let url = format!("{base}/x/../secret");
-    let finished = stage.finish("fetch_url", json!({"url": url})).await;
+    let finished = fixture.finish("fetch_url", json!({"url": url})).await;
     assert_eq!(finished.outcome, CallOutcome::Denied);
     let url = format!("{base}/c");
-    let text = stage.error("fetch_url", json!({"url": url})).await;
+    let text = fixture.error("fetch_url", json!({"url": url})).await;
     assert!(text.contains("which needs a call of its own"), "{text}");
 }

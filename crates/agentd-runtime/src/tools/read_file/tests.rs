@@ -1,6 +1,6 @@
 //! Texts and parts of texts, images, and what is neither.
 
-use super::super::tests::Stage;
+use super::super::tests::Fixture;
 use super::MAX_IMAGE_BYTES;
 use agentd_core::message::{Block, CallOutcome};
 use agentd_core::secrets::MARK;
@@ -10,25 +10,25 @@ use std::os::unix::fs::symlink;
 
 #[tokio::test]
 async fn a_text_is_returned_as_it_is() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     for content in ["one\ntwo\n", "one\r\ntwo", "\n\n", "é\n"] {
-        stage.file("dir/a.txt", content);
-        let text = stage
+        fixture.file("dir/a.txt", content);
+        let text = fixture
             .ok("read_file", json!({"file_path": "dir/a.txt"}))
             .await;
         assert_eq!(text, content);
     }
-    stage.file("a", "");
-    let text = stage.ok("read_file", json!({"file_path": "a"})).await;
+    fixture.file("a", "");
+    let text = fixture.ok("read_file", json!({"file_path": "a"})).await;
     assert_eq!(text, "a is empty.");
-    symlink("dir/a.txt", stage.path("link")).unwrap();
+    symlink("dir/a.txt", fixture.path("link")).unwrap();
     assert_eq!(
-        stage.ok("read_file", json!({"file_path": "link"})).await,
+        fixture.ok("read_file", json!({"file_path": "link"})).await,
         "é\n"
     );
-    // Tools run as the user: other folders are not off limits.
-    std::fs::write(stage.base().join("outside"), "out").unwrap();
-    let text = stage
+    // Tools run as the user: other directories are not off limits.
+    std::fs::write(fixture.base().join("outside"), "out").unwrap();
+    let text = fixture
         .ok("read_file", json!({"file_path": "../outside"}))
         .await;
     assert_eq!(text, "out");
@@ -36,11 +36,11 @@ async fn a_text_is_returned_as_it_is() {
 
 #[tokio::test]
 async fn a_part_says_which_it_is() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let lines: String = (1..=20).map(|n| format!("line {n}\n")).collect();
-    stage.file("a", &lines);
+    fixture.file("a", &lines);
     let part = |offset: Option<u64>, limit: Option<u64>| {
-        stage.ok(
+        fixture.ok(
             "read_file",
             json!({"file_path": "a", "offset": offset, "limit": limit}),
         )
@@ -54,11 +54,11 @@ async fn a_part_says_which_it_is() {
         "[a: lines 20 to 20 of 20]\nline 20\n"
     );
     assert_eq!(part(Some(0), Some(100)).await, lines);
-    let text = stage
+    let text = fixture
         .error("read_file", json!({"file_path": "a", "offset": 21}))
         .await;
     assert_eq!(text, "a has only 20 lines.");
-    let text = stage
+    let text = fixture
         .error("read_file", json!({"file_path": "a", "limit": 0}))
         .await;
     assert!(text.contains("`limit` is 0"), "{text}");
@@ -66,16 +66,16 @@ async fn a_part_says_which_it_is() {
 
 #[tokio::test]
 async fn a_long_text_is_read_in_parts_without_a_gap() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let content: String = (1..=500).map(|n| format!("zeile {n} ü€🙂\n")).collect();
-    stage.file("a", &content);
+    fixture.file("a", &content);
     let (mut all, mut offset) = (String::new(), 1);
     loop {
-        let text = stage
+        let text = fixture
             .ok("read_file", json!({"file_path": "a", "offset": offset}))
             .await;
         let (head, part) = text.split_once('\n').unwrap();
-        assert!(part.len() <= stage.options.output_bytes);
+        assert!(part.len() <= fixture.options.output_bytes);
         all.push_str(part);
         let Some((_, next)) = head.split_once("read on with offset ") else {
             break;
@@ -87,11 +87,11 @@ async fn a_long_text_is_read_in_parts_without_a_gap() {
 
 #[tokio::test]
 async fn a_line_that_is_too_long_is_cut_between_characters() {
-    let mut stage = Stage::new();
-    stage.file("a", format!("{}\nlast\n", "é".repeat(5000)));
+    let mut fixture = Fixture::new();
+    fixture.file("a", format!("{}\nlast\n", "é".repeat(5000)));
     for limit in [100, 101] {
-        stage.options.output_bytes = limit;
-        let text = stage.ok("read_file", json!({"file_path": "a"})).await;
+        fixture.options.output_bytes = limit;
+        let text = fixture.ok("read_file", json!({"file_path": "a"})).await;
         let (head, line) = text.split_once('\n').unwrap();
         assert_eq!(
             head,
@@ -103,32 +103,32 @@ async fn a_line_that_is_too_long_is_cut_between_characters() {
 
 #[tokio::test]
 async fn a_secret_is_never_shown_in_part() {
-    let mut stage = Stage::new();
+    let mut fixture = Fixture::new();
     let secret = "sk-0123456789";
     for before in 0..40 {
-        stage.options.output_bytes = 30;
-        stage.file(
+        fixture.options.output_bytes = 30;
+        fixture.file(
             "a",
             format!("{}{secret}{}", "x".repeat(before), "y".repeat(50)),
         );
-        let text = stage.ok("read_file", json!({"file_path": "a"})).await;
+        let text = fixture.ok("read_file", json!({"file_path": "a"})).await;
         let (_, line) = text.split_once('\n').unwrap();
         assert!(!line.contains("sk-"), "{before}: {line}");
     }
-    stage.options.output_bytes = 1000;
-    stage.file("a", format!("a={secret}\n"));
-    let text = stage.ok("read_file", json!({"file_path": "a"})).await;
+    fixture.options.output_bytes = 1000;
+    fixture.file("a", format!("a={secret}\n"));
+    let text = fixture.ok("read_file", json!({"file_path": "a"})).await;
     assert_eq!(text, format!("a={MARK}\n"));
 }
 
 #[tokio::test]
 async fn a_huge_file_is_not_read_whole() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     // It takes no room on disk; all of it is one line of NULs after the first.
-    let path = stage.file("a", "first\n".repeat(2000));
+    let path = fixture.file("a", "first\n".repeat(2000));
     let file = File::options().write(true).open(path).unwrap();
     file.set_len(1 << 40).unwrap();
-    let text = stage
+    let text = fixture
         .ok("read_file", json!({"file_path": "a", "limit": 1}))
         .await;
     assert_eq!(
@@ -139,15 +139,15 @@ async fn a_huge_file_is_not_read_whole() {
 
 #[tokio::test]
 async fn images_are_shown() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     for (media_type, bytes) in [
         ("image/png", &b"\x89PNG\r\n\x1a\nrest\0"[..]),
         ("image/jpeg", b"\xff\xd8\xff\xe0\0"),
         ("image/gif", b"GIF89a\0"),
         ("image/webp", b"RIFF\0\0\0\0WEBP"),
     ] {
-        stage.file("a", bytes);
-        let finished = stage.finish("read_file", json!({"file_path": "a"})).await;
+        fixture.file("a", bytes);
+        let finished = fixture.finish("read_file", json!({"file_path": "a"})).await;
         assert_eq!(finished.outcome, CallOutcome::Ok);
         let [
             Block::Image {
@@ -164,10 +164,10 @@ async fn images_are_shown() {
             .unwrap();
         assert_eq!((is.as_str(), &back[..]), (media_type, bytes));
     }
-    let path = stage.file("a", b"\x89PNG\r\n\x1a\n");
+    let path = fixture.file("a", b"\x89PNG\r\n\x1a\n");
     let file = File::options().write(true).open(path).unwrap();
     file.set_len(MAX_IMAGE_BYTES + 1).unwrap();
-    let text = stage.ok("read_file", json!({"file_path": "a"})).await;
+    let text = fixture.ok("read_file", json!({"file_path": "a"})).await;
     assert!(
         text.contains("an image (image/png) of 5,242,881 bytes"),
         "{text}"
@@ -176,31 +176,31 @@ async fn images_are_shown() {
 
 #[tokio::test]
 async fn what_is_no_text_is_described() {
-    let stage = Stage::new();
-    stage.file("a", b"\x7fELF\0\0");
-    let text = stage.ok("read_file", json!({"file_path": "a"})).await;
+    let fixture = Fixture::new();
+    fixture.file("a", b"\x7fELF\0\0");
+    let text = fixture.ok("read_file", json!({"file_path": "a"})).await;
     assert_eq!(text, "a is a program (ELF) of 6 bytes.");
-    stage.file("a", b"x\0");
-    let text = stage.ok("read_file", json!({"file_path": "a"})).await;
+    fixture.file("a", b"x\0");
+    let text = fixture.ok("read_file", json!({"file_path": "a"})).await;
     assert_eq!(text, "a is a binary file of 2 bytes.");
-    stage.file("a", b"caf\xe9\n");
-    let text = stage.ok("read_file", json!({"file_path": "a"})).await;
+    fixture.file("a", b"caf\xe9\n");
+    let text = fixture.ok("read_file", json!({"file_path": "a"})).await;
     assert_eq!(text, "caf\u{fffd}\n");
 }
 
 #[tokio::test]
 async fn what_cannot_be_read_is_said() {
-    let stage = Stage::new();
-    stage.file("dir/a", "");
+    let fixture = Fixture::new();
+    fixture.file("dir/a", "");
     for (path, said) in [
         ("nothing", "Cannot read nothing: No such file"),
-        ("dir", "dir is a folder; list_files"),
+        ("dir", "dir is a directory; list_files"),
         ("dir/a/b", "Cannot read dir/a/b"),
-        ("/dev/zero", "/dev/zero is neither a file nor a folder"),
+        ("/dev/zero", "/dev/zero is neither a file nor a directory"),
         ("", "The path is empty"),
         ("~/x", "Cannot read ~/x"),
     ] {
-        let text = stage.error("read_file", json!({"file_path": path})).await;
+        let text = fixture.error("read_file", json!({"file_path": path})).await;
         assert!(text.contains(said), "{text}");
     }
 }

@@ -38,7 +38,7 @@ pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> 
     let outcome = tasks::outcome(&exit);
     if outcome == CallOutcome::Error
         && exit.error.is_none()
-        && let Some(note) = job.desk.denied(Actor::Command, &text)
+        && let Some(note) = job.context.denied(Actor::Command, &text)
     {
         text = with_note(&text, &note);
     }
@@ -87,15 +87,15 @@ pub(super) fn left_running(job: &Job<Arguments>, id: TaskId) -> Finished {
         task: id,
         call: job.call.clone(),
         tool: Shell::NAME.to_owned(),
-        boot: job.started.boot.unwrap_or(job.desk.boot),
+        boot: job.started.boot.unwrap_or(job.context.boot),
     });
     finished
 }
 
 /// What it has written, within the limit.
 pub(super) async fn output_so_far(job: &Job<Arguments>, id: TaskId) -> String {
-    let path = tasks::output_of(&job.desk, id);
-    let limit = job.desk.output_bytes;
+    let path = tasks::output_of(&job.context, id);
+    let limit = job.context.output_bytes;
     let read = blocking::whole(move || output::of_file(&path, limit)).await;
     // Where there is no file, nothing was written.
     read.ok().and_then(Result::ok).unwrap_or_default()

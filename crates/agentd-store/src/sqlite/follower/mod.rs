@@ -118,11 +118,11 @@ impl Follower {
         self.waker.clone()
     }
 
-    pub async fn settle(&self) -> Result<()> {
+    pub async fn wait_caught_up(&self) -> Result<()> {
         self.ask(Command::Settle).await
     }
 
-    pub async fn rest(&self) -> Result<()> {
+    pub async fn checkpoint(&self) -> Result<()> {
         self.ask(Command::Rest).await
     }
 
@@ -232,7 +232,7 @@ impl Thread {
                 Command::Quit => return,
             }
             if self.forgetting == 0 && !self.waiting.is_empty() {
-                self.settle();
+                self.wait_caught_up();
             }
         }
     }
@@ -252,7 +252,7 @@ impl Thread {
         }
     }
 
-    fn settle(&mut self) {
+    fn wait_caught_up(&mut self) {
         for reply in std::mem::take(&mut self.waiting) {
             let caught_up = self.catch_up();
             let _gone = reply.send(caught_up);

@@ -79,7 +79,7 @@ pub fn check_beginning(options: &Options, head: &Found) -> Result<()> {
     // Its log without the file itself: whatever the head says, SQLite would delete it.
     match std::fs::metadata(options.journal_log()) {
         Ok(log) if log.len() > 0 => Err(Error::NoJournal {
-            folder: options.folder.clone(),
+            dir: options.dir.clone(),
             why: "its write-ahead log is still there".to_owned(),
         }),
         _ => Ok(()),
@@ -89,7 +89,7 @@ pub fn check_beginning(options: &Options, head: &Found) -> Result<()> {
 /// Nothing may be left of earlier agents where the journal has no event.
 fn check_nothing_lost(options: &Options, head: &Found) -> Result<()> {
     let missing = |why: String| Error::NoJournal {
-        folder: options.folder.clone(),
+        dir: options.dir.clone(),
         why,
     };
     if let Some(tip) = head.tips().first() {

@@ -69,7 +69,7 @@ pub async fn repair(options: &Options) -> Result<Repaired> {
     }
     let swap = Swap::begin(options)?;
     let fresh = Options {
-        folder: swap.work(),
+        dir: swap.work(),
         beside: Vec::new(),
         ..options.clone()
     };
@@ -88,7 +88,7 @@ pub async fn repair(options: &Options) -> Result<Repaired> {
 
 fn build(options: &Options, fresh: &Options, damaged: &Path) -> Result<(Salvage, Rebuilt)> {
     let head = head::read(&damaged.join("journal.head"));
-    let rows = Connection::open(fresh.folder.join("salvage.db"))?;
+    let rows = Connection::open(fresh.dir.join("salvage.db"))?;
     rows.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")?;
     let salvage = salvage(options, damaged, &head, rows)?;
     let (databases, _) = writer::open(fresh)?;
@@ -129,7 +129,7 @@ async fn note_losses(fresh: &Options, salvage: &Salvage, agents: &[Followed]) ->
         });
     }
     // Waits for nobody: nothing else has it open. Everything is in the file then.
-    store.rest().await?;
+    store.checkpoint().await?;
     Ok(hit)
 }
 
@@ -180,7 +180,7 @@ async fn note_loss(store: &SqliteStore, followed: &Followed) -> Result<Option<St
 /// What a repair would find in files that SQLite cannot open.
 pub fn survey(options: &Options, head: &Found) -> Result<Report> {
     let rows = Connection::open_in_memory()?;
-    let salvage = salvage(options, &options.folder, head, rows)?;
+    let salvage = salvage(options, &options.dir, head, rows)?;
     let mut report = Report::default();
     let (agents, nobodys) = salvage.follow_all(|_, _| {
         report.events += 1;

@@ -19,36 +19,36 @@ const DERIVED: [&str; 5] = [
 const MARKER: &str = "replacing";
 
 pub struct Swap {
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 impl Swap {
     /// Where a new journal is made.
     pub fn work(&self) -> PathBuf {
-        self.folder.join("repair.work")
+        self.dir.join("repair.work")
     }
 
     /// Where the damaged files are while they are being repaired: links to them, under their names.
     pub fn damaged(&self) -> PathBuf {
-        damaged(&self.folder)
+        damaged(&self.dir)
     }
 
     /// Keeps the files as they are now. Nothing of the home is changed before [`Self::finish`].
     pub fn begin(options: &Options) -> Result<Self> {
         let swap = Self {
-            folder: options.folder.clone(),
+            dir: options.dir.clone(),
         };
         swap.keep().map_err(Error::RepairIo)?;
         Ok(swap)
     }
 
     fn keep(&self) -> io::Result<()> {
-        for folder in [self.damaged(), self.work()] {
-            remove_dir(&folder)?;
-            fs::create_dir(&folder)?;
+        for dir in [self.damaged(), self.work()] {
+            remove_dir(&dir)?;
+            fs::create_dir(&dir)?;
         }
         for name in FILES {
-            let linked = fs::hard_link(self.folder.join(name), self.damaged().join(name));
+            let linked = fs::hard_link(self.dir.join(name), self.damaged().join(name));
             match linked {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 linked => linked?,
@@ -64,63 +64,63 @@ impl Swap {
 
     fn replace(&self) -> io::Result<PathBuf> {
         let (work, damaged) = (self.work(), self.damaged());
-        if !is_replacing(&self.folder) {
+        if !is_replacing(&self.dir) {
             sync(&work)?;
-            fs::write(marker(&self.folder), b"")?;
+            fs::write(marker(&self.dir), b"")?;
             sync(&damaged)?;
         }
         if work.join("journal.db").exists() {
             // The old log first: it must never be beside the new file. It is kept by its link.
             for name in DERIVED {
-                remove_file(&self.folder.join(name))?;
+                remove_file(&self.dir.join(name))?;
             }
-            sync(&self.folder)?;
-            fs::rename(work.join("journal.db"), self.folder.join("journal.db"))?;
+            sync(&self.dir)?;
+            fs::rename(work.join("journal.db"), self.dir.join("journal.db"))?;
         }
         if work.join("journal.head").exists() {
-            fs::rename(work.join("journal.head"), self.folder.join("journal.head"))?;
+            fs::rename(work.join("journal.head"), self.dir.join("journal.head"))?;
         }
-        sync(&self.folder)?;
+        sync(&self.dir)?;
         remove_dir(&work)?;
         let kept = self.free_name();
         fs::rename(&damaged, &kept)?;
-        sync(&self.folder)?;
+        sync(&self.dir)?;
         remove_file(&kept.join(MARKER))?;
         Ok(kept)
     }
 
     fn free_name(&self) -> PathBuf {
-        let name = |n: u32| self.folder.join(format!("damaged-{n}"));
+        let name = |n: u32| self.dir.join(format!("damaged-{n}"));
         let free = (1..).map(name).find(|path| !path.exists());
         free.unwrap_or_else(|| name(0))
     }
 }
 
-fn damaged(folder: &Path) -> PathBuf {
-    folder.join("damaged.partial")
+fn damaged(dir: &Path) -> PathBuf {
+    dir.join("damaged.partial")
 }
 
 /// Is there while the new files are being put in place: they are whole then.
-fn marker(folder: &Path) -> PathBuf {
-    damaged(folder).join(MARKER)
+fn marker(dir: &Path) -> PathBuf {
+    damaged(dir).join(MARKER)
 }
 
 /// Whether a repair was cut off while it put the new files in place. Nobody may open the journal then.
-pub fn is_replacing(folder: &Path) -> bool {
-    marker(folder).exists()
+pub fn is_replacing(dir: &Path) -> bool {
+    marker(dir).exists()
 }
 
 /// Completes a repair that was cut off.
 pub fn finish_earlier(options: &Options) -> Result<Option<PathBuf>> {
-    let folder = options.folder.clone();
-    match is_replacing(&folder) {
-        true => Swap { folder }.finish().map(Some),
+    let dir = options.dir.clone();
+    match is_replacing(&dir) {
+        true => Swap { dir }.finish().map(Some),
         false => Ok(None),
     }
 }
 
-fn sync(folder: &Path) -> io::Result<()> {
-    fs::File::open(folder)?.sync_all()
+fn sync(dir: &Path) -> io::Result<()> {
+    fs::File::open(dir)?.sync_all()
 }
 
 fn remove_file(path: &Path) -> io::Result<()> {
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(text(kept.join("journal.db")), "old");
         assert_eq!(text(kept.join("journal.db-wal")), "old log");
         assert_eq!(text(kept.join("journal.head")), "old head");
-        assert!(!is_replacing(&options.folder));
+        assert!(!is_replacing(&options.dir));
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
         // Before anything was replaced: the old files are as they were.
         let (_home, options) = home(&OLD);
         drop(prepare(&options));
-        assert!(!is_replacing(&options.folder));
+        assert!(!is_replacing(&options.dir));
         assert_eq!(finish_earlier(&options).unwrap(), None);
         assert_eq!(text(options.journal()), "old");
         assert_eq!(text(options.journal_log()), "old log");
@@ -205,7 +205,7 @@ mod tests {
         for steps in 0..4 {
             let (_home, options) = home(&OLD);
             let swap = prepare(&options);
-            fs::write(marker(&options.folder), b"").unwrap();
+            fs::write(marker(&options.dir), b"").unwrap();
             if steps > 0 {
                 fs::remove_file(options.journal_log()).unwrap();
             }
@@ -217,7 +217,7 @@ mod tests {
                 fs::rename(swap.work().join("journal.head"), options.head()).unwrap();
             }
             drop(swap);
-            assert!(is_replacing(&options.folder));
+            assert!(is_replacing(&options.dir));
             let refused = crate::SqliteStore::open(options.clone()).map(drop);
             assert!(matches!(refused, Err(Error::RepairUnfinished)));
             let kept = finish_earlier(&options).unwrap().unwrap();

@@ -97,7 +97,7 @@ pub(super) fn apply(
     prepared: &mut Prepared,
 ) -> Result<(Ack, Option<Written>), Failure> {
     let agent = prepared.fence.agent;
-    let no_fence = thread.options.is_mutant("no_fence");
+    let no_fence = thread.options.is_injected_bug("no_fence");
     let entry = thread.entry(databases, prepared.fence)?;
     if !no_fence && let Some(repeated) = check_source(entry, agent, prepared.source)? {
         return Ok((repeated, None));

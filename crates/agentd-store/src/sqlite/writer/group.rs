@@ -120,9 +120,9 @@ impl Thread {
             self.roll_back(databases);
             return refuse_all(group, &disk);
         }
-        let points = self.options.points.map(|tell| (tell, names(&group)));
+        let failpoints = self.options.failpoints.map(|tell| (tell, names(&group)));
         let pass = |when| {
-            if let Some((tell, names)) = &points {
+            if let Some((tell, names)) = &failpoints {
                 names.iter().for_each(|name| tell(when, "commit", name));
             }
         };
@@ -135,13 +135,13 @@ impl Thread {
             }
             return refuse_all(group.collect(), &disk);
         }
-        let has_prompt = points
+        let has_prompt = failpoints
             .as_ref()
             .is_some_and(|(_, names)| names.contains(&"prompt_queued"));
-        if has_prompt && self.options.is_mutant("acknowledged_early") {
+        if has_prompt && self.options.is_injected_bug("acknowledged_early") {
             early(std::mem::take(&mut work.answers));
         }
-        if self.options.is_mutant("head_before_commit") {
+        if self.options.is_injected_bug("head_before_commit") {
             self.record_head();
         }
         pass("before");
@@ -155,7 +155,7 @@ impl Thread {
             }
             Err(disk) => {
                 drop(databases);
-                self.tell_the_truth(work, &disk);
+                self.resolve_after_failed_commit(work, &disk);
             }
         }
         if self.entries.len() > ENTRIES {
@@ -244,7 +244,7 @@ impl Thread {
 
     /// After a failed commit: what is there after all is acknowledged, what is not is refused, and
     /// where the disk does not even say which, that is what callers hear.
-    fn tell_the_truth(&mut self, work: Work, disk: &Disk) {
+    fn resolve_after_failed_commit(&mut self, work: Work, disk: &Disk) {
         let tips = std::mem::take(&mut self.tips);
         let there = match work.written {
             Some(written) => self.find_after_failure(written),
@@ -259,7 +259,7 @@ impl Thread {
             match there {
                 Some(true) => answer.give(),
                 Some(false) => answer.fail(disk),
-                None => answer.doubt(disk),
+                None => answer.mark_stale(disk),
             }
         }
     }
@@ -378,7 +378,7 @@ impl Answer {
     }
 
     /// Nobody knows whether the commit is there.
-    fn doubt(self, disk: &Disk) {
+    fn mark_stale(self, disk: &Disk) {
         (self.say)(match self.worth {
             Worth::All => None,
             Worth::Nothing | Worth::Unknown => Some(Error::Uncertain(disk.clone())),

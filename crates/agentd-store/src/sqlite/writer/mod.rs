@@ -142,7 +142,7 @@ impl Writer {
         .await
     }
 
-    pub async fn rest(&self) -> Result<()> {
+    pub async fn checkpoint(&self) -> Result<()> {
         self.ask(Command::Rest).await
     }
 
@@ -169,9 +169,9 @@ impl Drop for Writer {
 /// Opens the journal for writing, making what is missing. One that has lost events is refused, and
 /// left as it is.
 pub fn open(options: &Options) -> Result<(Databases, Head)> {
-    std::fs::create_dir_all(&options.folder)
+    std::fs::create_dir_all(&options.dir)
         .map_err(|error| Error::Unavailable(template::of_io(error)))?;
-    if repair::is_replacing(&options.folder) {
+    if repair::is_replacing(&options.dir) {
         return Err(Error::RepairUnfinished);
     }
     // Read before the journal: another process may commit in between.

@@ -140,7 +140,7 @@ impl Thread {
                     late.give_up(disk);
                 }
                 self.purges.push_back(job);
-                self.rest();
+                self.checkpoint();
             }
             // Not the disk's fault: trying again would not help.
             Err(error) => {

@@ -41,7 +41,7 @@ impl Thread {
                 late.give_up(why.clone());
             }
         }
-        self.rest();
+        self.checkpoint();
     }
 
     /// Moves the log into the file, unless somebody is in the way.
@@ -53,7 +53,7 @@ impl Thread {
     }
 
     /// Lets others have the disk, or the log, for a moment.
-    pub(super) fn rest(&self) {
+    pub(super) fn checkpoint(&self) {
         std::thread::sleep(PAUSE);
     }
 }

@@ -73,11 +73,14 @@ impl Writer {
 
     /// A hook that was never started, or has ended before; another call than there is.
     fn odd_hook(&self, which: usize, call: CallId) -> Body {
-        let (hook, fire) = (HookId::from_bytes([6; 16]), FireId::from_bytes([7; 16]));
+        let (hook, invocation) = (
+            HookId::from_bytes([6; 16]),
+            InvocationId::from_bytes([7; 16]),
+        );
         match which {
             20 => HookStarted {
                 hook,
-                fire,
+                invocation,
                 event: HookEvent::Stop,
                 layer: Layer::User,
                 handler: "h".into(),
@@ -91,7 +94,7 @@ impl Writer {
             .into(),
             21 => HookEnded {
                 hook,
-                fire,
+                invocation,
                 outcome: HookOutcome::Unknown,
                 exit: None,
                 timed_out: false,

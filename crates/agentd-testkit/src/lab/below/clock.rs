@@ -3,37 +3,37 @@
 
 use super::{completed, fault, watched};
 use crate::lab::scenario::shell;
-use crate::lab::world::{Result, Stuck, World};
+use crate::lab::testbed::{Result, Stuck, Testbed};
 use std::fs;
 
 const AGENT: &str = "worker";
 const DAY_MS: i64 = 86_400_000;
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
-    watched(world, AGENT, || turns(world))
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
+    watched(testbed, AGENT, || turns(testbed))
 }
 
-fn turns(world: &World) -> Result<()> {
-    completed(world, AGENT, "do: say before")?;
+fn turns(testbed: &Testbed) -> Result<()> {
+    completed(testbed, AGENT, "do: say before")?;
     for (name, days) in [
         ("a day back", -1),
         ("ten years ahead", 3650),
         ("years back", -7000),
     ] {
         // In mid-turn.
-        let call = shell(&world.tool("jump", 200));
+        let call = shell(&testbed.tool("jump", 200));
         let text = format!("do: {call} ;; {call} ;; say the clock was set {name}");
-        let number = world.send(AGENT, &text, &[])?;
-        world.until_running(AGENT)?;
+        let number = testbed.send(AGENT, &text, &[])?;
+        testbed.until_running(AGENT)?;
         let file = agentd_process::failpoint::CLOCK_FILE;
-        fs::write(world.root.join(file), (days * DAY_MS).to_string())?;
-        fault(world, "clock", name)?;
-        world.answer(number)?;
-        completed(world, AGENT, "do: say so much for time")?;
+        fs::write(testbed.root.join(file), (days * DAY_MS).to_string())?;
+        fault(testbed, "clock", name)?;
+        testbed.answer(number)?;
+        completed(testbed, AGENT, "do: say so much for time")?;
     }
     // It did jump.
-    let events = world.until("the events", || world.events(AGENT))?;
+    let events = testbed.until("the events", || testbed.events(AGENT))?;
     let times: Vec<i64> = events
         .iter()
         .filter_map(|event| event["at"].as_i64())

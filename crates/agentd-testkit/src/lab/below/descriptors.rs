@@ -1,30 +1,30 @@
 //! The daemon has no descriptor left: who comes waits, and is served when there are some again.
 
 use super::{completed, daemon, fault, told_clearly, try_send, watched};
-use crate::lab::world::{Result, Stuck, World};
+use crate::lab::testbed::{Result, Stuck, Testbed};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::fs;
 
 const AGENT: &str = "worker";
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
-    watched(world, AGENT, || turns(world))
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
+    watched(testbed, AGENT, || turns(testbed))
 }
 
-fn turns(world: &World) -> Result<()> {
-    completed(world, AGENT, "do: say before")?;
+fn turns(testbed: &Testbed) -> Result<()> {
+    completed(testbed, AGENT, "do: say before")?;
     let words = "word ".repeat(60);
-    let under_way = world.send(AGENT, &format!("do: slowly 10 {words}"), &[])?;
-    let daemon = daemon(world)?;
+    let under_way = testbed.send(AGENT, &format!("do: slowly 10 {words}"), &[])?;
+    let daemon = daemon(testbed)?;
     let open = fs::read_dir(format!("/proc/{}/fd", daemon.as_raw_nonzero()))?.count();
     let before = limit(daemon, Some(open as u64))?;
-    fault(world, "daemon", "EMFILE")?;
+    fault(testbed, "daemon", "EMFILE")?;
     std::thread::scope(|scope| {
-        let sent = scope.spawn(|| try_send(world, AGENT, "do: say meanwhile"));
+        let sent = scope.spawn(|| try_send(testbed, AGENT, "do: say meanwhile"));
         // Until the daemon says that it cannot let anybody in, or somebody hears so.
-        let log = world.home().join("daemon.log");
-        world.until("a refusal", || {
+        let log = testbed.home().join("daemon.log");
+        testbed.until("a refusal", || {
             let said = fs::read_to_string(&log).unwrap_or_default();
             (said.contains("os error 24") || sent.is_finished()).then_some(())
         })?;
@@ -34,12 +34,12 @@ fn turns(world: &World) -> Result<()> {
         // Whoever came waited, and was let in; or was told why not.
         let (number, ran) = sent?;
         match ran.code {
-            Some(0) => world.answer(number).map(drop),
+            Some(0) => testbed.answer(number).map(drop),
             _ => told_clearly(&ran, &["open files", "descriptor"]),
         }
     })?;
-    world.answer(under_way)?;
-    completed(world, AGENT, "do: say after")
+    testbed.answer(under_way)?;
+    completed(testbed, AGENT, "do: say after")
 }
 
 /// Sets how many descriptors a process may have; says how many it could have before.

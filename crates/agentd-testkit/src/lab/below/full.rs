@@ -5,7 +5,7 @@ use super::ground::Disk;
 use super::{fault, told_clearly, try_send, verified};
 use crate::lab::reader;
 use crate::lab::scenario::shell;
-use crate::lab::world::{Result, Stuck, World, pause};
+use crate::lab::testbed::{Result, Stuck, Testbed, pause};
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
@@ -17,49 +17,49 @@ const SIZE: u64 = 32 << 20;
 /// How long nothing can be written.
 const FULL: Duration = Duration::from_secs(3);
 
-pub fn run(world: &World) -> Result<()> {
-    Disk::make(world, SIZE)?;
+pub fn run(testbed: &Testbed) -> Result<()> {
+    Disk::make(testbed, SIZE)?;
     for agent in AGENTS {
-        world.create(agent, "")?;
+        testbed.create(agent, "")?;
     }
     std::thread::scope(|scope| {
         for agent in AGENTS {
-            scope.spawn(move || reader::follow(world, agent));
+            scope.spawn(move || reader::follow(testbed, agent));
         }
-        let done = turns(world).and_then(|()| world.rest(&AGENTS));
-        world.is_at_rest.store(true, Ordering::Relaxed);
+        let done = turns(testbed).and_then(|()| testbed.wait_idle(&AGENTS));
+        testbed.is_at_rest.store(true, Ordering::Relaxed);
         done
     })?;
-    verified(world)
+    verified(testbed)
 }
 
-fn turns(world: &World) -> Result<()> {
+fn turns(testbed: &Testbed) -> Result<()> {
     for agent in AGENTS {
-        super::completed(world, agent, "do: say before")?;
+        super::completed(testbed, agent, "do: say before")?;
     }
     // Each is under way when the disk is full: some stream, some run a command.
     let mut under_way = Vec::new();
     for (n, agent) in AGENTS.into_iter().enumerate() {
         let words = "word ".repeat(60);
-        let call = shell(&world.tool(&format!("full-{n}"), 1000));
+        let call = shell(&testbed.tool(&format!("full-{n}"), 1000));
         let text = match n % 2 {
             0 => format!("do: slowly 40 {words}"),
             _ => format!("do: {call} ;; slowly 10 {words}"),
         };
-        under_way.push(world.send(agent, &text, &[])?);
+        under_way.push(testbed.send(agent, &text, &[])?);
     }
     for agent in AGENTS {
-        world.until_event(agent, "request_sent", 2)?;
+        testbed.until_event(agent, "request_sent", 2)?;
     }
-    let filler = world.home().join("filler");
-    fault(world, "disk", "ENOSPC")?;
+    let filler = testbed.home().join("filler");
+    fault(testbed, "disk", "ENOSPC")?;
     let begin = Instant::now();
-    pad(&world.home().join("daemon.log"))?;
+    pad(&testbed.home().join("daemon.log"))?;
     fill(&filler)?;
     let text = format!("do: say {}", "much ".repeat(2000));
     // A little room may be left inside of the files that there are.
     let refused = loop {
-        let (number, ran) = try_send(world, AGENTS[0], &text)?;
+        let (number, ran) = try_send(testbed, AGENTS[0], &text)?;
         if ran.code != Some(0) {
             break ran;
         }
@@ -68,34 +68,34 @@ fn turns(world: &World) -> Result<()> {
     };
     told_clearly(&refused, &["full", "space", "disk"])?;
     // It can still be asked.
-    world.show(AGENTS[1])?;
+    testbed.show(AGENTS[1])?;
     while begin.elapsed() < FULL {
         // What was freed meanwhile is taken, too.
         fill(&filler)?;
         pause();
     }
     fs::remove_file(&filler)?;
-    fault(world, "disk", "room again")?;
+    fault(testbed, "disk", "room again")?;
     for number in under_way {
-        world.answer(number)?;
+        testbed.answer(number)?;
     }
     for agent in AGENTS {
-        super::completed(world, agent, "do: say after")?;
+        super::completed(testbed, agent, "do: say after")?;
     }
-    interrupted(world)
+    interrupted(testbed)
 }
 
 /// An agent can still be interrupted.
-fn interrupted(world: &World) -> Result<()> {
+fn interrupted(testbed: &Testbed) -> Result<()> {
     let agent = AGENTS[0];
-    let number = world.send(
+    let number = testbed.send(
         agent,
         &format!("do: slowly 100 {}", "word ".repeat(200)),
         &[],
     )?;
-    world.until_running(agent)?;
-    world.order(agent, "interrupt", None, &["interrupt", agent, "--json"])?;
-    match world.answer(number)?.as_str() {
+    testbed.until_running(agent)?;
+    testbed.order(agent, "interrupt", None, &["interrupt", agent, "--json"])?;
+    match testbed.answer(number)?.as_str() {
         "interrupted" => Ok(()),
         other => Err(Stuck::Wrong(format!(
             "an interrupted turn ended as {other}"

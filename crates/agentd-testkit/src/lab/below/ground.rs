@@ -1,8 +1,8 @@
-//! What a run needs of the machine, and a disk of its own under the state folder. Mounts are made in a mount
+//! What a run needs of the machine, and a disk of its own under the state directory. Mounts are made in a mount
 //! namespace of the run's own: when its last process is gone, so are they, loop devices included.
 
 use crate::lab::spec::Spec;
-use crate::lab::world::{Result, Stuck, World, lock};
+use crate::lab::testbed::{Result, Stuck, Testbed, lock};
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -69,28 +69,28 @@ pub fn alone(spec: &Spec) -> std::io::Result<()> {
 }
 
 /// Starts somebody whom we wait for ourselves: nobody else is to bury it.
-pub fn spawn(world: &World, command: &mut Command) -> Result<Child> {
-    let mut waited_for = lock(&world.waited_for);
+pub fn spawn(testbed: &Testbed, command: &mut Command) -> Result<Child> {
+    let mut waited_for = lock(&testbed.waited_for);
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
     waited_for.insert(child.id());
     Ok(child)
 }
 
 /// Waits for its end.
-pub fn wait(world: &World, child: Child) -> Result<Output> {
+pub fn wait(testbed: &Testbed, child: Child) -> Result<Output> {
     let pid = child.id();
     let output = child.wait_with_output();
-    lock(&world.waited_for).remove(&pid);
+    lock(&testbed.waited_for).remove(&pid);
     Ok(output?)
 }
 
 /// Runs a command to its end; an error says what it said.
-pub fn run(world: &World, program: &str, args: &[&str]) -> Result<()> {
+pub fn run(testbed: &Testbed, program: &str, args: &[&str]) -> Result<()> {
     let child = spawn(
-        world,
+        testbed,
         Command::new(program).args(args).stderr(Stdio::piped()),
     )?;
-    let output = wait(world, child)?;
+    let output = wait(testbed, child)?;
     match output.status.success() {
         true => Ok(()),
         false => {
@@ -105,52 +105,52 @@ fn text(path: &Path) -> Result<&str> {
     text.ok_or_else(|| Stuck::Wrong(format!("{} is no text", path.display())))
 }
 
-/// Puts a small file system that is only in memory under the state folder.
-pub fn small(world: &World, size: &str) -> Result<()> {
-    let home = world.home();
+/// Puts a small file system that is only in memory under the state directory.
+pub fn small(testbed: &Testbed, size: &str) -> Result<()> {
+    let home = testbed.home();
     let config = fs::read(home.join("config.toml"))?;
     let size = format!("size={size}");
     run(
-        world,
+        testbed,
         "mount",
         &["-t", "tmpfs", "-o", &size, "lab", text(&home)?],
     )?;
     Ok(fs::write(home.join("config.toml"), config)?)
 }
 
-/// A disk in a file: ext4 on a loop device, under the state folder.
+/// A disk in a file: ext4 on a loop device, under the state directory.
 pub struct Disk {
     image: PathBuf,
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 impl Disk {
     /// With so many bytes.
-    pub fn make(world: &World, size: u64) -> Result<Self> {
+    pub fn make(testbed: &Testbed, size: u64) -> Result<Self> {
         let disk = Self {
-            image: world.root.join("disk.img"),
-            folder: world.home(),
+            image: testbed.root.join("disk.img"),
+            dir: testbed.home(),
         };
         fs::File::create(&disk.image)?.set_len(size)?;
-        run(world, "mkfs.ext4", &["-q", "-F", text(&disk.image)?])?;
-        let config = fs::read(disk.folder.join("config.toml"))?;
-        disk.mount(world)?;
-        fs::write(disk.folder.join("config.toml"), config)?;
+        run(testbed, "mkfs.ext4", &["-q", "-F", text(&disk.image)?])?;
+        let config = fs::read(disk.dir.join("config.toml"))?;
+        disk.mount(testbed)?;
+        fs::write(disk.dir.join("config.toml"), config)?;
         // Whoever set the disk up has done so long before.
-        run(world, "sync", &["-f", text(&disk.folder)?])?;
+        run(testbed, "sync", &["-f", text(&disk.dir)?])?;
         Ok(disk)
     }
 
-    pub fn mount(&self, world: &World) -> Result<()> {
+    pub fn mount(&self, testbed: &Testbed) -> Result<()> {
         run(
-            world,
+            testbed,
             "mount",
-            &["-o", "loop", text(&self.image)?, text(&self.folder)?],
+            &["-o", "loop", text(&self.image)?, text(&self.dir)?],
         )
     }
 
     /// Once nobody uses it any more.
-    pub fn unmount(&self, world: &World) -> Result<()> {
-        run(world, "umount", &[text(&self.folder)?])
+    pub fn unmount(&self, testbed: &Testbed) -> Result<()> {
+        run(testbed, "umount", &[text(&self.dir)?])
     }
 }

@@ -3,7 +3,7 @@
 use super::ground::{spawn, wait};
 use super::{completed, fault, pids, watched};
 use crate::lab::scenario::shell;
-use crate::lab::world::{Result, Stuck, World};
+use crate::lab::testbed::{Result, Stuck, Testbed};
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -11,47 +11,47 @@ use std::process::Stdio;
 const AGENT: &str = "worker";
 
 /// Whoever opens the copy neither ends the original's command nor runs its turn.
-pub fn copied(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
-    watched(world, AGENT, || {
-        completed(world, AGENT, "do: say before")?;
-        let call = shell(&world.tool("copied", 12_000));
-        let under_way = world.send(AGENT, &format!("do: {call} ;; say done"), &[])?;
-        world.until_event(AGENT, "tool_started", 1)?;
-        world.until("the command", || {
-            let effects = world.record.folder().join("effects.jsonl");
+pub fn copied(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
+    watched(testbed, AGENT, || {
+        completed(testbed, AGENT, "do: say before")?;
+        let call = shell(&testbed.tool("copied", 12_000));
+        let under_way = testbed.send(AGENT, &format!("do: {call} ;; say done"), &[])?;
+        testbed.until_event(AGENT, "tool_started", 1)?;
+        testbed.until("the command", || {
+            let effects = testbed.record.dir().join("effects.jsonl");
             fs::read_to_string(effects).ok().filter(|it| !it.is_empty())
         })?;
-        let copy = world.root.join("copy");
+        let copy = testbed.root.join("copy");
         let (from, to) = (
-            world.home().display().to_string(),
+            testbed.home().display().to_string(),
             copy.display().to_string(),
         );
-        super::ground::run(world, "cp", &["-a", &from, &to])?;
-        fault(world, "disk", "a copied home")?;
-        at(world, &copy, &["list", "--json"])?;
-        at(world, &copy, &["show", AGENT, "--json"])?;
-        refused(world, &copy, &["send", AGENT, "do: say twice"])?;
-        world.answer(under_way)?;
-        at(world, &copy, &["daemon", "stop", "--json"])?;
-        completed(world, AGENT, "do: say after")
+        super::ground::run(testbed, "cp", &["-a", &from, &to])?;
+        fault(testbed, "disk", "a copied home")?;
+        at(testbed, &copy, &["list", "--json"])?;
+        at(testbed, &copy, &["show", AGENT, "--json"])?;
+        refused(testbed, &copy, &["send", AGENT, "do: say twice"])?;
+        testbed.answer(under_way)?;
+        at(testbed, &copy, &["daemon", "stop", "--json"])?;
+        completed(testbed, AGENT, "do: say after")
     })
 }
 
 /// A command in another home; it has to work.
-fn at(world: &World, home: &Path, args: &[&str]) -> Result<()> {
-    expect(world, home, args, 0)
+fn at(testbed: &Testbed, home: &Path, args: &[&str]) -> Result<()> {
+    expect(testbed, home, args, 0)
 }
 
 /// A command in another home; it has to be refused.
-fn refused(world: &World, home: &Path, args: &[&str]) -> Result<()> {
-    expect(world, home, args, 3)
+fn refused(testbed: &Testbed, home: &Path, args: &[&str]) -> Result<()> {
+    expect(testbed, home, args, 3)
 }
 
-fn expect(world: &World, home: &Path, args: &[&str], code: i32) -> Result<()> {
-    let mut command = world.command();
+fn expect(testbed: &Testbed, home: &Path, args: &[&str], code: i32) -> Result<()> {
+    let mut command = testbed.command();
     command.args(args).env("AGENTD_HOME", home);
-    let output = wait(world, spawn(world, command.stderr(Stdio::piped()))?)?;
+    let output = wait(testbed, spawn(testbed, command.stderr(Stdio::piped()))?)?;
     match output.status.code() {
         Some(got) if got == code => Ok(()),
         got => {
@@ -64,27 +64,27 @@ fn expect(world: &World, home: &Path, args: &[&str], code: i32) -> Result<()> {
 }
 
 /// The daemon and its runtimes end, and make nothing anew; back in its place, the home is whole.
-pub fn lost(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
-    watched(world, AGENT, || {
-        completed(world, AGENT, "do: say before")?;
+pub fn lost(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
+    watched(testbed, AGENT, || {
+        completed(testbed, AGENT, "do: say before")?;
         let words = "word ".repeat(100);
-        let under_way = world.send(AGENT, &format!("do: slowly 20 {words}"), &[])?;
-        world.until_event(AGENT, "request_sent", 2)?;
-        let away = world.root.join("away");
-        fs::rename(world.home(), &away)?;
-        fault(world, "disk", "no home")?;
-        world.until("the end of daemon and runtimes", || {
-            let left = pids(world, "daemon").len() + pids(world, "runtime").len();
+        let under_way = testbed.send(AGENT, &format!("do: slowly 20 {words}"), &[])?;
+        testbed.until_event(AGENT, "request_sent", 2)?;
+        let away = testbed.root.join("away");
+        fs::rename(testbed.home(), &away)?;
+        fault(testbed, "disk", "no home")?;
+        testbed.until("the end of daemon and runtimes", || {
+            let left = pids(testbed, "daemon").len() + pids(testbed, "runtime").len();
             (left == 0).then_some(())
         })?;
-        if world.home().exists() {
+        if testbed.home().exists() {
             return Err(Stuck::Wrong(
                 "a home that was gone was made anew".to_owned(),
             ));
         }
-        fs::rename(&away, world.home())?;
-        world.answer(under_way)?;
-        completed(world, AGENT, "do: say after")
+        fs::rename(&away, testbed.home())?;
+        testbed.answer(under_way)?;
+        completed(testbed, AGENT, "do: say after")
     })
 }

@@ -1,21 +1,21 @@
 //! An agent's process at its memory limit dies of it; the next one goes on.
 
 use super::{as_pid, completed, fault, pids, watched};
-use crate::lab::world::{Result, Stuck, World};
+use crate::lab::testbed::{Result, Stuck, Testbed};
 use rustix::process::{Resource, Rlimit, prlimit};
 use serde_json::Value;
 use std::fs;
 
 const AGENT: &str = "worker";
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
-    watched(world, AGENT, || turns(world))
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
+    watched(testbed, AGENT, || turns(testbed))
 }
 
-fn turns(world: &World) -> Result<()> {
-    completed(world, AGENT, "do: say before")?;
-    let runtime = world.until("a runtime", || pids(world, "runtime").first().copied())?;
+fn turns(testbed: &Testbed) -> Result<()> {
+    completed(testbed, AGENT, "do: say before")?;
+    let runtime = testbed.until("a runtime", || pids(testbed, "runtime").first().copied())?;
     let status = fs::read_to_string(format!("/proc/{runtime}/status"))?;
     let used = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
     let used = used.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<u64>().ok());
@@ -26,14 +26,14 @@ fn turns(world: &World) -> Result<()> {
     };
     let limited = prlimit(as_pid(runtime), Resource::As, limit);
     limited.map_err(std::io::Error::from)?;
-    fault(world, "runtime", "ENOMEM")?;
+    fault(testbed, "runtime", "ENOMEM")?;
     let words = "many words ".repeat(10_000);
-    world.ask(AGENT, &format!("remember this: {words}"))?;
+    testbed.ask(AGENT, &format!("remember this: {words}"))?;
     // It did die of it.
-    let events = world.until("the events", || world.events(AGENT))?;
+    let events = testbed.until("the events", || testbed.events(AGENT))?;
     let is_crash = |event: &Value| event["body"]["after"] == "crash";
     if !events.iter().any(is_crash) {
         return Err(Stuck::Wrong("the limit was in nobody's way".to_owned()));
     }
-    completed(world, AGENT, "do: say after")
+    completed(testbed, AGENT, "do: say after")
 }

@@ -2,7 +2,7 @@
 //! jumps; files, descriptors and memory that are gone. For each: whoever asks is told clearly, nothing that
 //! was acknowledged is lost, and all goes on when the fault is gone. The same checker judges these runs.
 //!
-//! - [`ground`]: a disk of its own under the state folder, and what a run needs of the machine.
+//! - [`ground`]: a disk of its own under the state directory, and what a run needs of the machine.
 //! - The others: one fault each.
 
 mod clock;
@@ -22,7 +22,7 @@ use super::clients::{PromptNumber, Ran};
 use super::processes;
 use super::reader;
 use super::spec::Spec;
-use super::world::{Heard, Prompted, Result, Stuck, World, lock};
+use super::testbed::{Heard, Prompted, Result, Stuck, Testbed, lock};
 use ground::Need;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub struct Below {
     pub name: &'static str,
     pub about: &'static str,
     need: Need,
-    pub run: fn(&World) -> Result<()>,
+    pub run: fn(&Testbed) -> Result<()>,
 }
 
 pub const ALL: [Below; 12] = [
@@ -45,7 +45,7 @@ pub const ALL: [Below; 12] = [
     },
     Below {
         name: "read-only",
-        about: "a state folder that cannot be written",
+        about: "a state directory that cannot be written",
         need: Need::Mounts,
         run: readonly::run,
     },
@@ -93,13 +93,13 @@ pub const ALL: [Below; 12] = [
     },
     Below {
         name: "home-copied",
-        about: "a copy of the state folder is opened while a command runs",
+        about: "a copy of the state directory is opened while a command runs",
         need: Need::Nothing,
         run: home::copied,
     },
     Below {
         name: "home-lost",
-        about: "the state folder is gone under a running daemon",
+        about: "the state directory is gone under a running daemon",
         need: Need::Nothing,
         run: home::lost,
     },
@@ -150,19 +150,19 @@ pub fn need(scenario: &str) -> Need {
 }
 
 /// Notes that a fault begins, or is gone.
-fn fault(world: &World, whose: &str, what: &str) -> Result<()> {
-    let line = json!({"at": world.record.at(), "role": whose, "pid": 0, "what": what,
-                      "point": null, "nth": null});
-    Ok(world.record.line("faults.jsonl", &line)?)
+fn fault(testbed: &Testbed, whose: &str, what: &str) -> Result<()> {
+    let line = json!({"at": testbed.record.at(), "role": whose, "pid": 0, "what": what,
+                      "failpoint": null, "nth": null});
+    Ok(testbed.record.line("faults.jsonl", &line)?)
 }
 
 /// Sends a prompt once, whatever comes of it.
-fn try_send(world: &World, agent: &str, text: &str) -> Result<(PromptNumber, Ran)> {
+fn try_send(testbed: &Testbed, agent: &str, text: &str) -> Result<(PromptNumber, Ran)> {
     let number = {
-        let mut prompts = lock(&world.prompts);
+        let mut prompts = lock(&testbed.prompts);
         let number = prompts.len();
         prompts.push(Prompted {
-            at: world.record.at(),
+            at: testbed.record.at(),
             agent: agent.to_owned(),
             key: format!("key-{number}"),
             text: text.to_owned(),
@@ -172,15 +172,15 @@ fn try_send(world: &World, agent: &str, text: &str) -> Result<(PromptNumber, Ran
     };
     let key = format!("key-{number}");
     let args = ["send", agent, "--no-wait", "--json", "--key", &key, text];
-    let heard = Heard::from(world);
-    let ran = world.cli(agent, &args)?;
+    let heard = Heard::from(testbed);
+    let ran = testbed.cli(agent, &args)?;
     if !heard.counts() {
         return Ok((number, ran));
     }
     let sent = ran.json().unwrap_or_default();
     if let (Some(prompt), Some(known)) = (
         sent["prompt"].as_str(),
-        lock(&world.prompts).get_mut(number),
+        lock(&testbed.prompts).get_mut(number),
     ) {
         known.prompt = Some(prompt.to_owned());
     }
@@ -201,8 +201,8 @@ fn told_clearly(ran: &Ran, words: &[&str]) -> Result<()> {
 }
 
 /// That a prompt is answered as it should be.
-fn completed(world: &World, agent: &str, text: &str) -> Result<()> {
-    let status = world.ask(agent, text)?;
+fn completed(testbed: &Testbed, agent: &str, text: &str) -> Result<()> {
+    let status = testbed.ask(agent, text)?;
     match status.as_str() {
         "completed" => Ok(()),
         other => Err(Stuck::Wrong(format!("`{text}` ended as {other}"))),
@@ -210,8 +210,8 @@ fn completed(world: &World, agent: &str, text: &str) -> Result<()> {
 }
 
 /// That the journal is whole, as the product itself sees it.
-fn verified(world: &World) -> Result<()> {
-    let ran = world.cli("", &["verify", "--json"])?;
+fn verified(testbed: &Testbed) -> Result<()> {
+    let ran = testbed.cli("", &["verify", "--json"])?;
     match ran.code {
         Some(0) => Ok(()),
         _ => Err(Stuck::Wrong(format!(
@@ -222,26 +222,26 @@ fn verified(world: &World) -> Result<()> {
 }
 
 /// Does something while somebody watches the agent, and then waits until all is quiet.
-fn watched(world: &World, agent: &str, what: impl FnOnce() -> Result<()>) -> Result<()> {
+fn watched(testbed: &Testbed, agent: &str, what: impl FnOnce() -> Result<()>) -> Result<()> {
     std::thread::scope(|scope| {
-        scope.spawn(|| reader::follow(world, agent));
-        let done = what().and_then(|()| world.rest(&[agent]));
-        world.is_at_rest.store(true, Ordering::Relaxed);
+        scope.spawn(|| reader::follow(testbed, agent));
+        let done = what().and_then(|()| testbed.wait_idle(&[agent]));
+        testbed.is_at_rest.store(true, Ordering::Relaxed);
         done
     })
 }
 
 /// The processes of this role.
-fn pids(world: &World, role: &str) -> Vec<u32> {
-    let all = processes::descendants(&world.root);
+fn pids(testbed: &Testbed, role: &str) -> Vec<u32> {
+    let all = processes::descendants(&testbed.root);
     let own = all.iter().filter(|it| it.role == role && it.is_alive());
     own.map(|it| it.pid).collect()
 }
 
 /// The daemon's pid, once there is one.
-fn daemon(world: &World) -> Result<Pid> {
-    world.wake()?;
-    world.until("a daemon", || as_pid(*pids(world, "daemon").first()?))
+fn daemon(testbed: &Testbed) -> Result<Pid> {
+    testbed.wake()?;
+    testbed.until("a daemon", || as_pid(*pids(testbed, "daemon").first()?))
 }
 
 fn as_pid(pid: u32) -> Option<Pid> {
@@ -249,19 +249,19 @@ fn as_pid(pid: u32) -> Option<Pid> {
 }
 
 /// Kills the daemon and all runtimes, and waits until they are gone.
-fn kill_all(world: &World) -> Result<()> {
+fn kill_all(testbed: &Testbed) -> Result<()> {
     for role in ["daemon", "runtime"] {
-        for pid in pids(world, role) {
-            let line = json!({"at": world.record.at(), "role": role, "pid": pid, "what": "KILL",
-                              "point": Value::Null, "nth": Value::Null});
-            world.record.line("faults.jsonl", &line)?;
+        for pid in pids(testbed, role) {
+            let line = json!({"at": testbed.record.at(), "role": role, "pid": pid, "what": "KILL",
+                              "failpoint": Value::Null, "nth": Value::Null});
+            testbed.record.line("faults.jsonl", &line)?;
             if let Some(pid) = as_pid(pid) {
                 let _gone = kill_process(pid, Signal::KILL);
             }
         }
     }
-    world.until("the end of all", || {
-        let left = pids(world, "daemon").len() + pids(world, "runtime").len();
+    testbed.until("the end of all", || {
+        let left = pids(testbed, "daemon").len() + pids(testbed, "runtime").len();
         (left == 0).then_some(())
     })
 }

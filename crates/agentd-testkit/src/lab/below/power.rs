@@ -1,4 +1,4 @@
-//! The power is cut: what is not on disk at that moment is gone, and all processes with it. The state folder
+//! The power is cut: what is not on disk at that moment is gone, and all processes with it. The state directory
 //! is on an ext4 file system of its own, which the kernel is told to shut down at a random moment, without
 //! writing its journal out. Whatever was acknowledged is there after the next mount.
 
@@ -7,7 +7,7 @@ use super::{completed, fault, verified, watched};
 use crate::lab::dice::Dice;
 use crate::lab::processes;
 use crate::lab::scenario::shell;
-use crate::lab::world::{Result, Stuck, World};
+use crate::lab::testbed::{Result, Stuck, Testbed};
 use serde_json::json;
 use std::fs::{self, File};
 use std::path::Path;
@@ -22,80 +22,80 @@ const MOST: u32 = 15;
 /// The longest time from the first prompt to the cut, in milliseconds.
 const LONGEST: u64 = 1500;
 
-pub fn run(world: &World) -> Result<()> {
+pub fn run(testbed: &Testbed) -> Result<()> {
     // Nobody knows of a command that ran when the power went, and that is said.
-    world.expect("other_boot", json!(true));
-    let disk = Disk::make(world, 96 << 20)?;
-    world.create(AGENT, "")?;
-    watched(world, AGENT, || cuts(world, &disk))?;
-    verified(world)
+    testbed.expect("other_boot", json!(true));
+    let disk = Disk::make(testbed, 96 << 20)?;
+    testbed.create(AGENT, "")?;
+    watched(testbed, AGENT, || cuts(testbed, &disk))?;
+    verified(testbed)
 }
 
-fn cuts(world: &World, disk: &Disk) -> Result<()> {
-    let mut dice = Dice::new(world.spec.seed);
+fn cuts(testbed: &Testbed, disk: &Disk) -> Result<()> {
+    let mut dice = Dice::new(testbed.spec.seed);
     for _ in 0..CUTS {
         let after = Duration::from_millis(50 + dice.below(LONGEST));
         let is_cut = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let sender = scope.spawn(|| send_until(world, &is_cut));
+            let sender = scope.spawn(|| send_until(testbed, &is_cut));
             // tidy: polls nothing; the moment is as good as any
             std::thread::sleep(after);
-            let cut = cut(world);
+            let cut = cut(testbed);
             is_cut.store(true, Ordering::Relaxed);
-            let back = cut.and_then(|()| end_all(world)).and_then(|()| {
-                world.until("an unmounted disk", || disk.unmount(world).ok())?;
-                another_boot(world, dice.next())?;
-                disk.mount(world)
+            let back = cut.and_then(|()| end_all(testbed)).and_then(|()| {
+                testbed.until("an unmounted disk", || disk.unmount(testbed).ok())?;
+                another_boot(testbed, dice.next())?;
+                disk.mount(testbed)
             });
             let sent = sender
                 .join()
                 .map_err(|_| Stuck::Wrong("a sender panicked".to_owned()))?;
             back.and(sent)
         })?;
-        world.power.fetch_add(1, Ordering::SeqCst);
-        completed(world, AGENT, "do: say there is light again")?;
+        testbed.power.fetch_add(1, Ordering::SeqCst);
+        completed(testbed, AGENT, "do: say there is light again")?;
     }
     Ok(())
 }
 
 /// Sends one prompt after the other, and waits for none.
-fn send_until(world: &World, is_cut: &AtomicBool) -> Result<()> {
+fn send_until(testbed: &Testbed, is_cut: &AtomicBool) -> Result<()> {
     let mut n = 0;
     while !is_cut.load(Ordering::Relaxed) && n < MOST {
         n += 1;
         // Some run a command meanwhile.
-        let call = shell(&world.tool(&format!("power-{n}"), 150));
+        let call = shell(&testbed.tool(&format!("power-{n}"), 150));
         let text = match n % 3 {
             0 => format!("do: {call} ;; say the command of number {n} has run"),
             _ => format!("do: slowly 4 this is a long answer of many words to number {n}"),
         };
-        super::try_send(world, AGENT, &text)?;
+        super::try_send(testbed, AGENT, &text)?;
     }
     Ok(())
 }
 
 /// From here on nothing reaches the disk. A sync under way at this very moment may be said to be done by the
 /// kernel though it is not: so it is dark before, and what anybody hears from then on does not count.
-fn cut(world: &World) -> Result<()> {
-    world.power.fetch_add(1, Ordering::SeqCst);
-    fault(world, "disk", "power cut")?;
-    shut_down(&world.home()).map_err(Stuck::Io)
+fn cut(testbed: &Testbed) -> Result<()> {
+    testbed.power.fetch_add(1, Ordering::SeqCst);
+    fault(testbed, "disk", "power cut")?;
+    shut_down(&testbed.home()).map_err(Stuck::Io)
 }
 
 /// The machine starts again, under another id: in the namespace of this run another file says so.
-fn another_boot(world: &World, n: u64) -> Result<()> {
+fn another_boot(testbed: &Testbed, n: u64) -> Result<()> {
     const BOOT: &str = "/proc/sys/kernel/random/boot_id";
-    let file = world.root.join("boot");
+    let file = testbed.root.join("boot");
     let (high, low) = (n >> 48, n & 0xffff_ffff_ffff);
     fs::write(&file, format!("00000000-0000-4000-{high:04x}-{low:012x}\n"))?;
     let file = file.display().to_string();
-    super::ground::run(world, "mount", &["--bind", &file, BOOT])
+    super::ground::run(testbed, "mount", &["--bind", &file, BOOT])
 }
 
 /// Everybody who worked on the disk is gone, as in a power cut.
-fn end_all(world: &World) -> Result<()> {
-    world.until("the end of all", || {
-        let all = processes::descendants(&world.root);
+fn end_all(testbed: &Testbed) -> Result<()> {
+    testbed.until("the end of all", || {
+        let all = processes::descendants(&testbed.root);
         let alive: Vec<_> = all.iter().filter(|it| it.is_alive()).collect();
         for one in &alive {
             if let Some(pid) = super::as_pid(one.pid) {
@@ -108,10 +108,10 @@ fn end_all(world: &World) -> Result<()> {
 
 /// `EXT4_IOC_SHUTDOWN`, with `EXT4_GOING_FLAGS_NOLOGFLUSH`.
 #[expect(unsafe_code, reason = "the system call has no safe name")]
-fn shut_down(folder: &Path) -> std::io::Result<()> {
+fn shut_down(dir: &Path) -> std::io::Result<()> {
     const SHUTDOWN: rustix::ioctl::Opcode = rustix::ioctl::opcode::read::<u32>(b'X', 125);
     const NO_LOG_FLUSH: u32 = 2;
-    let file = File::open(folder)?;
+    let file = File::open(dir)?;
     // SAFETY: the kernel reads four bytes at the address, which are there for the whole call.
     unsafe {
         let order = rustix::ioctl::Setter::<SHUTDOWN, u32>::new(NO_LOG_FLUSH);

@@ -1,32 +1,32 @@
-//! A state folder that cannot be written: nothing begins, and whoever asks is told why.
+//! A state directory that cannot be written: nothing begins, and whoever asks is told why.
 
 use super::{completed, fault, kill_all, told_clearly, try_send, watched};
-use crate::lab::world::{Result, Stuck, World};
+use crate::lab::testbed::{Result, Stuck, Testbed};
 
 const AGENT: &str = "worker";
 
-pub fn run(world: &World) -> Result<()> {
-    super::ground::small(world, "64m")?;
-    world.create(AGENT, "")?;
-    watched(world, AGENT, || turns(world))
+pub fn run(testbed: &Testbed) -> Result<()> {
+    super::ground::small(testbed, "64m")?;
+    testbed.create(AGENT, "")?;
+    watched(testbed, AGENT, || turns(testbed))
 }
 
-fn turns(world: &World) -> Result<()> {
-    completed(world, AGENT, "do: say before")?;
-    kill_all(world)?;
+fn turns(testbed: &Testbed) -> Result<()> {
+    completed(testbed, AGENT, "do: say before")?;
+    kill_all(testbed)?;
     // Those who were killed may still be on their way out.
-    world.until("a read-only disk", || remount(world, "remount,ro").ok())?;
-    fault(world, "disk", "EROFS")?;
-    let (_, refused) = try_send(world, AGENT, "do: say nothing")?;
+    testbed.until("a read-only disk", || remount(testbed, "remount,ro").ok())?;
+    fault(testbed, "disk", "EROFS")?;
+    let (_, refused) = try_send(testbed, AGENT, "do: say nothing")?;
     told_clearly(&refused, &["read-only", "readonly"])?;
-    remount(world, "remount,rw")?;
-    completed(world, AGENT, "do: say after")
+    remount(testbed, "remount,rw")?;
+    completed(testbed, AGENT, "do: say after")
 }
 
-fn remount(world: &World, how: &str) -> Result<()> {
-    let home = world.home();
+fn remount(testbed: &Testbed, how: &str) -> Result<()> {
+    let home = testbed.home();
     let home = home
         .to_str()
         .ok_or_else(|| Stuck::Wrong("no text".to_owned()))?;
-    super::ground::run(world, "mount", &["-o", how, home])
+    super::ground::run(testbed, "mount", &["-o", how, home])
 }

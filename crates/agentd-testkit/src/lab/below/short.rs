@@ -3,7 +3,7 @@
 
 use super::{completed, daemon, fault, kill_all, told_clearly, try_send, verified, watched};
 use crate::lab::dice::Dice;
-use crate::lab::world::{Result, Stuck, World};
+use crate::lab::testbed::{Result, Stuck, Testbed};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::fs;
 use std::process::{Command, Stdio};
@@ -16,25 +16,25 @@ const FRAME: u64 = 4096 + 24;
 /// Prompts that are accepted before it is believed that the log has begun anew, and has room.
 const MOST: usize = 20;
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
-    kill_all(world)?;
-    start(world)?;
-    watched(world, AGENT, || turns(world))?;
-    verified(world)
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
+    kill_all(testbed)?;
+    start(testbed)?;
+    watched(testbed, AGENT, || turns(testbed))?;
+    verified(testbed)
 }
 
 /// A daemon that the signal for files that are too large does not end: then the write says so.
-fn start(world: &World) -> Result<()> {
-    let program = world.command();
+fn start(testbed: &Testbed) -> Result<()> {
+    let program = testbed.command();
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' XFSZ; exec \"$0\" daemon start"]);
     shell.arg(program.get_program()).env_clear();
     for (name, value) in program.get_envs() {
         shell.env(name, value.unwrap_or_default());
     }
-    shell.current_dir(world.work()).stderr(Stdio::piped());
-    let output = super::ground::wait(world, super::ground::spawn(world, &mut shell)?)?;
+    shell.current_dir(testbed.work()).stderr(Stdio::piped());
+    let output = super::ground::wait(testbed, super::ground::spawn(testbed, &mut shell)?)?;
     match output.status.success() {
         true => Ok(()),
         false => {
@@ -45,25 +45,25 @@ fn start(world: &World) -> Result<()> {
     }
 }
 
-fn turns(world: &World) -> Result<()> {
-    let mut dice = Dice::new(world.spec.seed);
-    completed(world, AGENT, "do: say before")?;
+fn turns(testbed: &Testbed) -> Result<()> {
+    let mut dice = Dice::new(testbed.spec.seed);
+    completed(testbed, AGENT, "do: say before")?;
     let mut told = 0;
     for round in 0..TIMES {
         let words = "word ".repeat(40);
         // No two prompts are alike: after a compaction the same prompt would make the same request.
-        let under_way = world.send(AGENT, &format!("do: slowly 10 {round} {words}"), &[])?;
-        let daemon = daemon(world)?;
-        let log = fs::metadata(world.home().join("journal.db-wal"));
+        let under_way = testbed.send(AGENT, &format!("do: slowly 10 {round} {words}"), &[])?;
+        let daemon = daemon(testbed)?;
+        let log = fs::metadata(testbed.home().join("journal.db-wal"));
         let size = log.map_or(0, |log| log.len());
         // In the middle of the next frame, or of one behind it.
         limit(daemon, Some(size + 1 + dice.below(3 * FRAME)))?;
-        fault(world, "disk", "a short write")?;
+        fault(testbed, "disk", "a short write")?;
         let mut accepted = Vec::new();
         while accepted.len() < MOST {
             let n = accepted.len();
             let text = format!("do: say {round}-{n} {}", "much ".repeat(1000));
-            let (number, ran) = try_send(world, AGENT, &text)?;
+            let (number, ran) = try_send(testbed, AGENT, &text)?;
             if ran.code != Some(0) {
                 told_clearly(&ran, &["disk", "i/o", "full", "large", "input/output"])?;
                 told += 1;
@@ -72,11 +72,11 @@ fn turns(world: &World) -> Result<()> {
             accepted.push(number);
         }
         limit(daemon, None)?;
-        world.answer(under_way)?;
+        testbed.answer(under_way)?;
         for number in accepted {
-            world.answer(number)?;
+            testbed.answer(number)?;
         }
-        completed(world, AGENT, &format!("do: say after {round}"))?;
+        completed(testbed, AGENT, &format!("do: say after {round}"))?;
     }
     match told {
         0 => Err(Stuck::Wrong("no write was short".to_owned())),

@@ -1,21 +1,21 @@
-//! The sockets are deleted, as cleaners of temporary folders do: the daemon makes them anew.
+//! The sockets are deleted, as cleaners of temporary directories do: the daemon makes them anew.
 
 use super::{completed, fault, watched};
-use crate::lab::world::{Result, World};
+use crate::lab::testbed::{Result, Testbed};
 use std::fs;
 
 const AGENT: &str = "worker";
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
-    watched(world, AGENT, || turns(world))
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
+    watched(testbed, AGENT, || turns(testbed))
 }
 
-fn turns(world: &World) -> Result<()> {
-    completed(world, AGENT, "do: say before")?;
+fn turns(testbed: &Testbed) -> Result<()> {
+    completed(testbed, AGENT, "do: say before")?;
     let words = "word ".repeat(40);
-    let under_way = world.send(AGENT, &format!("do: slowly 10 {words}"), &[])?;
-    for entry in fs::read_dir(world.home().join("run"))? {
+    let under_way = testbed.send(AGENT, &format!("do: slowly 10 {words}"), &[])?;
+    for entry in fs::read_dir(testbed.home().join("run"))? {
         let path = entry?.path();
         if path
             .extension()
@@ -24,7 +24,7 @@ fn turns(world: &World) -> Result<()> {
             fs::remove_file(path)?;
         }
     }
-    fault(world, "files", "no socket")?;
-    world.answer(under_way)?;
-    completed(world, AGENT, "do: say after")
+    fault(testbed, "files", "no socket")?;
+    testbed.answer(under_way)?;
+    completed(testbed, AGENT, "do: say after")
 }

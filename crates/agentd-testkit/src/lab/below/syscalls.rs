@@ -3,7 +3,7 @@
 
 use super::ground::{spawn, wait};
 use super::{completed, daemon, fault, told_clearly, try_send, verified, watched};
-use crate::lab::world::{Result, Stuck, World};
+use crate::lab::testbed::{Result, Stuck, Testbed};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -46,33 +46,33 @@ enum Answer {
     Accepted,
 }
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
-    watched(world, AGENT, || turns(world))?;
-    verified(world)
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
+    watched(testbed, AGENT, || turns(testbed))?;
+    verified(testbed)
 }
 
-fn turns(world: &World) -> Result<()> {
-    completed(world, AGENT, "do: say before")?;
+fn turns(testbed: &Testbed) -> Result<()> {
+    completed(testbed, AGENT, "do: say before")?;
     for (name, inject, expected) in FAULTS {
         // One is under way meanwhile.
         let words = "word ".repeat(40);
-        let under_way = world.send(AGENT, &format!("do: slowly 10 {words}"), &[])?;
-        let daemon = daemon(world)?;
-        fault(world, "disk", name)?;
-        let tracing = Tracing::start(world, daemon, inject)?;
-        let (number, ran) = try_send(world, AGENT, "do: say meanwhile")?;
+        let under_way = testbed.send(AGENT, &format!("do: slowly 10 {words}"), &[])?;
+        let daemon = daemon(testbed)?;
+        fault(testbed, "disk", name)?;
+        let tracing = Tracing::start(testbed, daemon, inject)?;
+        let (number, ran) = try_send(testbed, AGENT, "do: say meanwhile")?;
         match expected {
             Answer::Refused => told_clearly(&ran, &["disk", "i/o", "full", "input/output"])?,
             Answer::Accepted if ran.code == Some(0) => {}
             Answer::Accepted => return Err(Stuck::Wrong(format!("{name}: {}", ran.stderr))),
         }
-        tracing.stop(world)?;
-        world.answer(under_way)?;
+        tracing.stop(testbed)?;
+        testbed.answer(under_way)?;
         if ran.code == Some(0) {
-            world.answer(number)?;
+            testbed.answer(number)?;
         }
-        completed(world, AGENT, "do: say after")?;
+        completed(testbed, AGENT, "do: say after")?;
     }
     Ok(())
 }
@@ -83,14 +83,14 @@ struct Tracing {
 }
 
 impl Tracing {
-    fn start(world: &World, daemon: Pid, inject: &str) -> Result<Self> {
+    fn start(testbed: &Testbed, daemon: Pid, inject: &str) -> Result<Self> {
         let pid = daemon.as_raw_nonzero().to_string();
         let inject = format!("inject={inject}");
         let mut command = Command::new("strace");
         command.args(["-f", "-o", "/dev/null", "-e", &inject, "-p", &pid]);
-        let strace = spawn(world, command.stderr(Stdio::null()))?;
+        let strace = spawn(testbed, command.stderr(Stdio::null()))?;
         let mut tracing = Self { strace };
-        let attached = world.until("strace", || {
+        let attached = testbed.until("strace", || {
             let is_over = tracing.strace.try_wait().ok()?.is_some();
             (is_over || all_traced(&pid)).then_some(is_over)
         })?;
@@ -100,12 +100,12 @@ impl Tracing {
         }
     }
 
-    fn stop(self, world: &World) -> Result<()> {
+    fn stop(self, testbed: &Testbed) -> Result<()> {
         if let Some(pid) = super::as_pid(self.strace.id()) {
             // It lets go of the daemon, which goes on.
             let _gone = kill_process(pid, Signal::INT);
         }
-        wait(world, self.strace).map(drop)
+        wait(testbed, self.strace).map(drop)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{completed, fault, kill_all, verified, watched};
 use crate::lab::dice::Dice;
-use crate::lab::world::{Result, World};
+use crate::lab::testbed::{Result, Testbed};
 use std::fs::{self, File};
 use std::io::Write as _;
 
@@ -11,21 +11,21 @@ const AGENT: &str = "worker";
 /// A page and the head of its frame.
 const FRAME: usize = 8192 + 24;
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
-    watched(world, AGENT, || turns(world))?;
-    verified(world)
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
+    watched(testbed, AGENT, || turns(testbed))?;
+    verified(testbed)
 }
 
-fn turns(world: &World) -> Result<()> {
-    let mut dice = Dice::new(world.spec.seed);
+fn turns(testbed: &Testbed) -> Result<()> {
+    let mut dice = Dice::new(testbed.spec.seed);
     for round in 0..4 {
-        completed(world, AGENT, &format!("do: say before number {round}"))?;
+        completed(testbed, AGENT, &format!("do: say before number {round}"))?;
         let words = "word ".repeat(40);
-        let under_way = world.send(AGENT, &format!("do: slowly 10 {words}"), &[])?;
-        kill_all(world)?;
+        let under_way = testbed.send(AGENT, &format!("do: slowly 10 {words}"), &[])?;
+        kill_all(testbed)?;
         for name in ["journal.db-wal", "derived.db-wal"] {
-            let path = world.home().join(name);
+            let path = testbed.home().join(name);
             let log = fs::read(&path).unwrap_or_default();
             let mut torn = match round % 2 {
                 // The beginning of what looks like the last frame, written again.
@@ -40,8 +40,8 @@ fn turns(world: &World) -> Result<()> {
                 .open(&path)?
                 .write_all(&torn)?;
         }
-        fault(world, "disk", "a torn tail")?;
-        world.answer(under_way)?;
+        fault(testbed, "disk", "a torn tail")?;
+        testbed.answer(under_way)?;
     }
-    completed(world, AGENT, "do: say after")
+    completed(testbed, AGENT, "do: say after")
 }

@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The folder of one run.
+/// The directory of one run.
 #[derive(Debug, Default)]
 pub struct Evidence {
     pub run: Run,
@@ -245,10 +245,10 @@ fn unreadable(name: &str, error: &dyn std::fmt::Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{name}: {error}"))
 }
 
-/// The names of what is in a folder, in order. None where there is no folder.
-fn files(folder: &Path) -> io::Result<Vec<String>> {
+/// The names of what is in a directory, in order. None where there is no directory.
+fn files(dir: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
-    match fs::read_dir(folder) {
+    match fs::read_dir(dir) {
         Ok(entries) => {
             for entry in entries {
                 names.push(entry?.file_name().to_string_lossy().into_owned());

@@ -1,10 +1,10 @@
-//! The checker: reads the folder that a run left behind and says which promises were broken.
+//! The checker: reads the directory that a run left behind and says which promises were broken.
 //!
 //! It shares no code with the product, so that a mistake there is not made here a second time: what it
 //! knows of events is what `docs/journal.md` says, and it reads them as plain JSON. A promise is a
 //! file; each is as strict as the evidence allows, and silent where something is allowed.
 //!
-//! - [`evidence`]: the folder, as it was written; [`traces`]: what processes left in it.
+//! - [`evidence`]: the directory, as it was written; [`traces`]: what processes left in it.
 //! - [`story`]: one agent's journal, sorted by what it is about.
 //! - `p01`…`p14`: the promises.
 
@@ -28,7 +28,7 @@ mod p10_approvals;
 mod p11_notices;
 mod p12_resets;
 mod p13_hooks;
-mod p14_kin;
+mod p14_subagents;
 
 #[cfg(test)]
 mod tests;
@@ -61,7 +61,7 @@ impl std::fmt::Display for Violation {
     }
 }
 
-/// Reads a run's folder and judges it. An error is about the folder, never about the product.
+/// Reads a run's directory and judges it. An error is about the directory, never about the product.
 pub fn check(run: &Path) -> io::Result<Vec<Violation>> {
     Ok(judge(&Evidence::read(run)?))
 }
@@ -126,6 +126,6 @@ fn judge(evidence: &Evidence) -> Vec<Violation> {
     p11_notices::check(&case, &mut found);
     p12_resets::check(&case, &mut found);
     p13_hooks::check(&case, &mut found);
-    p14_kin::check(&case, &mut found);
+    p14_subagents::check(&case, &mut found);
     found.violations
 }

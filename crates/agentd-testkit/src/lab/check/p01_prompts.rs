@@ -2,7 +2,7 @@
 //! reported as set aside.
 
 use super::evidence::SentPrompt;
-use super::story::{Place, Prompt, Story};
+use super::story::{Prompt, PromptStatus, Story};
 use super::{Case, Found};
 use std::collections::BTreeMap;
 
@@ -101,16 +101,16 @@ fn once(story: &Story<'_>, found: &mut Found) {
 
 /// It was answered, or it is said what became of it, or it rightly waits.
 fn came_to_something(id: &str, prompt: &Prompt<'_>, story: &Story<'_>, found: &mut Found) {
-    match prompt.place {
-        Place::Aside => {}
-        Place::Waiting => {
+    match prompt.status {
+        PromptStatus::Aside => {}
+        PromptStatus::Waiting => {
             let at: Vec<u64> = prompt.queued.iter().map(|(seq, _)| *seq).collect();
             if !story.waits_for_somebody() {
                 let what = format!("prompt {id} was never taken, and nothing is in its way");
                 found.add(P, story.agent, what, &at);
             }
         }
-        Place::Taken => {
+        PromptStatus::Taken => {
             let Some((taken, turn)) = prompt.taken.last() else {
                 return;
             };

@@ -2,7 +2,7 @@
 //! queued prompt is still there.
 
 use super::evidence::{Event, Order};
-use super::story::{Place, Story, Turn};
+use super::story::{PromptStatus, Story, Turn};
 use super::{Case, Found};
 
 const P: &str = "P6";
@@ -197,7 +197,7 @@ fn queue(story: &Story<'_>, show: &serde_json::Value, found: &mut Found) {
     let waiting = then
         .prompts
         .values()
-        .filter(|prompt| prompt.place == Place::Waiting);
+        .filter(|prompt| prompt.status == PromptStatus::Waiting);
     let waiting = waiting.count() as u64;
     if told != waiting {
         let what = format!("{waiting} prompts wait, and {told} are said to");

@@ -236,7 +236,7 @@ fn shown(case: &Case<'_>, story: &Story<'_>, show: &Value, found: &mut Found) {
         || then
             .prompts
             .values()
-            .any(|prompt| prompt.place == super::story::Place::Waiting);
+            .any(|prompt| prompt.status == super::story::PromptStatus::Waiting);
     if phase == "running" && !has_work {
         wrong("nothing is under way, and it is shown as running".to_owned());
     }

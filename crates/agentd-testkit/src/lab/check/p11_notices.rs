@@ -136,15 +136,15 @@ fn not_the_users(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
     let notices = story.events.iter().filter(|event| event.is("notice"));
     let notices: Vec<&str> = notices.map(|event| event.text("text")).collect();
     // What a subagent is to do, and what it answers, comes as a prompt too.
-    let of_kin = |id: &str| {
+    let of_subagent = |id: &str| {
         let mut events = story.events.iter();
         events.any(|it| {
-            let of_kin = it.is("subagent_of") || it.is("subagent_ended");
-            of_kin && it.text("prompt") == id
+            let of_subagent = it.is("subagent_of") || it.is("subagent_ended");
+            of_subagent && it.text("prompt") == id
         })
     };
     for (id, prompt) in &story.prompts {
-        if of_kin(id) {
+        if of_subagent(id) {
             continue;
         }
         let words = prompt.words.join("\n");

@@ -2,7 +2,7 @@
 //! repeated `op` is a no-op.
 
 use super::evidence::Event;
-use super::story::{Place, Reset, Story};
+use super::story::{PromptStatus, Reset, Story};
 use super::{Case, Found};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -163,7 +163,7 @@ fn one_reset(reset: &Reset<'_>, story: &Story<'_>, found: &mut Found) {
         && *why != "no_target"
     {
         wrong(
-            format!("reset {op} was withdrawn after its point of no return"),
+            format!("reset {op} was withdrawn after its failpoint of no return"),
             &[*seq],
         );
     }
@@ -187,7 +187,7 @@ fn one_reset(reset: &Reset<'_>, story: &Story<'_>, found: &mut Found) {
 fn set_aside(story: &Story<'_>, found: &mut Found) {
     for (id, prompt) in &story.prompts {
         let home = prompt.queued.last().map(|(_, conversation)| *conversation);
-        if prompt.place == Place::Waiting && home != story.current() {
+        if prompt.status == PromptStatus::Waiting && home != story.current() {
             let at: Vec<u64> = prompt.queued.iter().map(|(seq, _)| *seq).collect();
             let what = format!("prompt {id} waits in a conversation that was left");
             found.add(P, story.agent, what, &at);
@@ -198,7 +198,7 @@ fn set_aside(story: &Story<'_>, found: &mut Found) {
                 .is_some_and(|event| event.is("pointer_moved"));
             is_undo && Some(*to) == home
         });
-        if prompt.place == Place::Aside && brought_back {
+        if prompt.status == PromptStatus::Aside && brought_back {
             let what = format!("prompt {id} was not queued again with its conversation");
             found.add(P, story.agent, what, &prompt.aside);
         }

@@ -35,12 +35,12 @@ pub struct Prompt<'a> {
     pub taken: Vec<(u64, &'a str)>,
     pub aside: Vec<u64>,
     pub requeued: Vec<u64>,
-    pub place: Place,
+    pub status: PromptStatus,
 }
 
 /// Where a prompt is in the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum PromptStatus {
     #[default]
     Waiting,
     Taken,
@@ -184,11 +184,11 @@ impl<'a> Story<'a> {
     }
 
     fn prompts(&mut self, event: &'a Event) {
-        let mut each = |place: Place, note: &dyn Fn(&mut Prompt<'a>)| {
+        let mut each = |status: PromptStatus, note: &dyn Fn(&mut Prompt<'a>)| {
             for id in event.list("prompts") {
                 let prompt = self.prompts.entry(id).or_default();
                 note(prompt);
-                prompt.place = place;
+                prompt.status = status;
             }
         };
         match event.kind.as_str() {
@@ -196,7 +196,7 @@ impl<'a> Story<'a> {
                 let prompt = self.prompts.entry(event.text("prompt")).or_default();
                 prompt.queued.push((event.seq, &event.conversation));
                 prompt.key = prompt.key.or(event.body["key"].as_str());
-                prompt.place = Place::Waiting;
+                prompt.status = PromptStatus::Waiting;
             }
             "prompt" => {
                 let prompt = self.prompts.entry(event.text("prompt")).or_default();
@@ -204,17 +204,23 @@ impl<'a> Story<'a> {
             }
             "prompts_taken" => {
                 let turn = event.turn.as_deref().unwrap_or_default();
-                each(Place::Taken, &|prompt| prompt.taken.push((event.seq, turn)));
+                each(PromptStatus::Taken, &|prompt| {
+                    prompt.taken.push((event.seq, turn))
+                });
             }
             // A hook refused it: its turn says so.
             "prompt_blocked" => {
                 let turn = event.turn.as_deref().unwrap_or_default();
                 let prompt = self.prompts.entry(event.text("prompt")).or_default();
                 prompt.taken.push((event.seq, turn));
-                prompt.place = Place::Taken;
+                prompt.status = PromptStatus::Taken;
             }
-            "prompts_set_aside" => each(Place::Aside, &|prompt| prompt.aside.push(event.seq)),
-            "prompts_requeued" => each(Place::Waiting, &|prompt| prompt.requeued.push(event.seq)),
+            "prompts_set_aside" => {
+                each(PromptStatus::Aside, &|prompt| prompt.aside.push(event.seq))
+            }
+            "prompts_requeued" => each(PromptStatus::Waiting, &|prompt| {
+                prompt.requeued.push(event.seq)
+            }),
             _ => {}
         }
     }

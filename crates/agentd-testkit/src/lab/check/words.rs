@@ -1,4 +1,4 @@
-//! What the model must be told at some point of a journal, and what a request told it.
+//! What the model must be told at some failpoint of a journal, and what a request told it.
 //!
 //! Not the request's exact form, which the strict server judges, but its words: every prompt, reply,
 //! result and notice of the conversation, and none of another one.

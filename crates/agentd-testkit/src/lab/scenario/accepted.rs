@@ -1,30 +1,30 @@
 //! Prompts that are sent and not waited for: whoever was told that one is accepted may go.
 
 use crate::lab::reader;
-use crate::lab::world::{Result, World};
+use crate::lab::testbed::{Result, Testbed};
 
 const AGENT: &str = "worker";
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
     std::thread::scope(|scope| {
-        scope.spawn(|| reader::follow(world, AGENT));
-        let done = turns(world);
-        world.rest(&[AGENT])?;
+        scope.spawn(|| reader::follow(testbed, AGENT));
+        let done = turns(testbed);
+        testbed.wait_idle(&[AGENT])?;
         done
     })
 }
 
-fn turns(world: &World) -> Result<()> {
+fn turns(testbed: &Testbed) -> Result<()> {
     for n in 1..=3 {
-        world.send(AGENT, &format!("do: say this is answer number {n}"), &[])?;
+        testbed.send(AGENT, &format!("do: say this is answer number {n}"), &[])?;
     }
     // Whoever had the agent's key may be dead: then it waits for somebody who brings it.
-    world.until("the answers", || {
-        let shown = world.look(AGENT)?;
+    testbed.until("the answers", || {
+        let shown = testbed.look(AGENT)?;
         if shown["phase"] == "waiting" {
             let args = ["continue", AGENT, "--json"];
-            world.order(AGENT, "continue", None, &args).ok()?;
+            testbed.order(AGENT, "continue", None, &args).ok()?;
         }
         (shown["phase"] == "idle").then_some(())
     })

@@ -2,8 +2,8 @@
 //! that tries to answer is refused.
 
 use super::shell;
-use crate::lab::rest::is_quiet;
-use crate::lab::world::{Result, World};
+use crate::lab::idle::is_idle;
+use crate::lab::testbed::{Result, Testbed};
 use crate::lab::{processes, reader};
 use serde_json::json;
 use std::fs;
@@ -14,62 +14,62 @@ const TRIES: &str = "tries";
 const RULES: &str =
     "permissions:\n  - tool: shell\n    pattern: \"*tool asked*\"\n    decision: ask\n";
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, RULES)?;
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, RULES)?;
     std::thread::scope(|scope| {
-        scope.spawn(|| reader::follow(world, AGENT));
-        let done = turns(world);
-        world.rest(&[AGENT])?;
+        scope.spawn(|| reader::follow(testbed, AGENT));
+        let done = turns(testbed);
+        testbed.wait_idle(&[AGENT])?;
         done
     })
 }
 
-fn turns(world: &World) -> Result<()> {
-    let asked = shell(&world.tool("asked", 20));
-    let number = world.send(AGENT, &format!("do: {asked} ;; say done"), &[])?;
-    world.answer_with(number, |world, agent, approval| {
+fn turns(testbed: &Testbed) -> Result<()> {
+    let asked = shell(&testbed.tool("asked", 20));
+    let number = testbed.send(AGENT, &format!("do: {asked} ;; say done"), &[])?;
+    testbed.answer_with(number, |testbed, agent, approval| {
         std::thread::scope(|scope| {
-            let no = scope.spawn(|| world.decide(agent, approval, "deny"));
-            let yes = world.decide(agent, approval, "approve");
+            let no = scope.spawn(|| testbed.decide(agent, approval, "deny"));
+            let yes = testbed.decide(agent, approval, "approve");
             no.join().map_or(Ok(()), |no| no.map(drop))?;
             yes.map(drop)
         })
     })?;
-    from_within(world)
+    from_within(testbed)
 }
 
 /// The first call starts a process that answers the question about the second one, or tries to.
-fn from_within(world: &World) -> Result<()> {
-    let program = world.command();
+fn from_within(testbed: &Testbed) -> Result<()> {
+    let program = testbed.command();
     let program = program.get_program().to_string_lossy().into_owned();
-    let home = world.home().display().to_string();
+    let home = testbed.home().display().to_string();
     // What came of each try is written down by the tool itself.
     let tries = format!(
         "for i in 1 2 3 4 5 6; do AGENTD_HOME='{home}' '{program}' approve {AGENT} > /dev/null 2>&1; \
          echo $? >> {TRIES}; sleep 0.1; done; : > tried"
     );
     let background = json!({"command": tries, "run_in_background": true});
-    let asked = shell(&world.tool("asked", 20));
+    let asked = shell(&testbed.tool("asked", 20));
     let text = format!("do: call shell {background} ;; {asked} ;; say done");
-    let number = world.send(AGENT, &text, &[])?;
-    let tried = world.work().join("tried");
-    world.until("the tool's tries", || {
-        let shown = world.look(AGENT)?;
+    let number = testbed.send(AGENT, &text, &[])?;
+    let tried = testbed.work().join("tried");
+    testbed.until("the tool's tries", || {
+        let shown = testbed.look(AGENT)?;
         let asks = shown["approvals"]
             .as_array()
             .is_some_and(|it| !it.is_empty());
-        let all = processes::descendants(&world.root);
+        let all = processes::descendants(&testbed.root);
         let tries = all.iter().any(|it| it.role == "shim" && it.is_alive());
         // A crash may have kept them from beginning, or ended them.
-        (tried.exists() || asks && !tries || is_quiet(&shown)).then_some(())
+        (tried.exists() || asks && !tries || is_idle(&shown)).then_some(())
     })?;
-    let codes = fs::read_to_string(world.work().join(TRIES)).unwrap_or_default();
+    let codes = fs::read_to_string(testbed.work().join(TRIES)).unwrap_or_default();
     for code in codes.lines().filter_map(|line| line.parse::<i32>().ok()) {
-        let line = json!({"at": world.record.at(), "agent": AGENT, "verb": "approve", "op": null,
+        let line = json!({"at": testbed.record.at(), "agent": AGENT, "verb": "approve", "op": null,
                           "acknowledged": code == 0, "answer": null, "error": {"exit": code},
                           "from_tool": true});
-        world.record.line("orders.jsonl", &line)?;
+        testbed.record.line("orders.jsonl", &line)?;
     }
-    world.answer(number)?;
+    testbed.answer(number)?;
     Ok(())
 }

@@ -1,18 +1,18 @@
 //! A turn whose process dies each time that it has asked the model: given up after three tries, and told.
 
 use crate::lab::reader;
-use crate::lab::world::{Result, World};
+use crate::lab::testbed::{Result, Testbed};
 use serde_json::json;
 
 const AGENT: &str = "worker";
 
-pub fn run(world: &World) -> Result<()> {
-    world.expect("crash_loop", json!(true));
-    world.create(AGENT, "")?;
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.expect("crash_loop", json!(true));
+    testbed.create(AGENT, "")?;
     std::thread::scope(|scope| {
-        scope.spawn(|| reader::follow(world, AGENT));
-        let done = world.ask(AGENT, "do: say never").map(drop);
-        world.rest(&[AGENT])?;
+        scope.spawn(|| reader::follow(testbed, AGENT));
+        let done = testbed.ask(AGENT, "do: say never").map(drop);
+        testbed.wait_idle(&[AGENT])?;
         done
     })
 }

@@ -2,34 +2,34 @@
 
 use super::shell;
 use crate::lab::reader;
-use crate::lab::world::{Result, Stuck, World};
+use crate::lab::testbed::{Result, Stuck, Testbed};
 
 const AGENTS: [&str; 4] = ["ada", "bob", "cyd", "dot"];
 
-pub fn run(world: &World) -> Result<()> {
+pub fn run(testbed: &Testbed) -> Result<()> {
     for agent in AGENTS {
-        world.create(agent, "")?;
+        testbed.create(agent, "")?;
     }
     std::thread::scope(|scope| {
         for agent in AGENTS {
-            scope.spawn(move || reader::follow(world, agent));
+            scope.spawn(move || reader::follow(testbed, agent));
         }
-        let all = AGENTS.map(|agent| scope.spawn(move || turns(world, agent)));
+        let all = AGENTS.map(|agent| scope.spawn(move || turns(testbed, agent)));
         let mut done = Ok(());
         for one in all {
             let one = one.join();
             let one = one.unwrap_or_else(|_| Err(Stuck::Wrong("a client panicked".to_owned())));
             done = done.and(one);
         }
-        world.rest(&AGENTS)?;
+        testbed.wait_idle(&AGENTS)?;
         done
     })
 }
 
-fn turns(world: &World, agent: &str) -> Result<()> {
+fn turns(testbed: &Testbed, agent: &str) -> Result<()> {
     for n in 0..3 {
-        let call = shell(&world.tool(&format!("{agent}-{n}"), 60));
-        world.ask(
+        let call = shell(&testbed.tool(&format!("{agent}-{n}"), 60));
+        testbed.ask(
             agent,
             &format!("do: slowly 10 a few words first | {call} ;; say done with {n}"),
         )?;

@@ -2,50 +2,50 @@
 //! told; both go on.
 
 use super::{FORK, shell};
+use crate::lab::idle::is_idle;
 use crate::lab::reader;
-use crate::lab::rest::is_quiet;
-use crate::lab::world::{Result, World};
+use crate::lab::testbed::{Result, Testbed};
 use serde_json::json;
 
 const AGENT: &str = "worker";
 const RULES: &str =
     "permissions:\n  - tool: shell\n    pattern: \"*tool asked*\"\n    decision: ask\n";
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, RULES)?;
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, RULES)?;
     std::thread::scope(|scope| {
-        scope.spawn(|| reader::follow(world, AGENT));
-        let done = turns(world);
-        world.rest(&[AGENT, FORK])?;
+        scope.spawn(|| reader::follow(testbed, AGENT));
+        let done = turns(testbed);
+        testbed.wait_idle(&[AGENT, FORK])?;
         done
     })
 }
 
-fn turns(world: &World) -> Result<()> {
-    world.ask(AGENT, "do: say the trunk")?;
-    let background = json!({"command": world.tool("background", 400), "run_in_background": true});
-    let asked = shell(&world.tool("asked", 20));
+fn turns(testbed: &Testbed) -> Result<()> {
+    testbed.ask(AGENT, "do: say the trunk")?;
+    let background = json!({"command": testbed.tool("background", 400), "run_in_background": true});
+    let asked = shell(&testbed.tool("asked", 20));
     let text = format!("do: call shell {background} ;; {asked} ;; say done");
-    let number = world.send(AGENT, &text, &[])?;
-    let waits = world.send(AGENT, "do: say it has waited", &[])?;
-    world.until("a question", || {
-        let shown = world.look(AGENT)?;
+    let number = testbed.send(AGENT, &text, &[])?;
+    let waits = testbed.send(AGENT, "do: say it has waited", &[])?;
+    testbed.until("a question", || {
+        let shown = testbed.look(AGENT)?;
         let asks = shown["approvals"]
             .as_array()
             .is_some_and(|it| !it.is_empty());
-        (asks || is_quiet(&shown) || shown["phase"] == "waiting").then_some(())
+        (asks || is_idle(&shown) || shown["phase"] == "waiting").then_some(())
     })?;
-    let op = world.op(1);
+    let op = testbed.op(1);
     for _ in 0..2 {
         let args = ["fork", AGENT, FORK, "--op", &op, "--json"];
-        world.order(AGENT, "fork", Some(&op), &args)?;
+        testbed.order(AGENT, "fork", Some(&op), &args)?;
     }
-    world.know(&op, FORK);
-    let own = shell(&world.tool("own", 20));
-    world.ask(FORK, &format!("do: {own} ;; say a branch"))?;
-    world.answer(number)?;
-    world.answer(waits)?;
-    world.ask(AGENT, "do: say the trunk goes on")?;
-    world.ask(FORK, "do: say so does the branch")?;
+    testbed.know(&op, FORK);
+    let own = shell(&testbed.tool("own", 20));
+    testbed.ask(FORK, &format!("do: {own} ;; say a branch"))?;
+    testbed.answer(number)?;
+    testbed.answer(waits)?;
+    testbed.ask(AGENT, "do: say the trunk goes on")?;
+    testbed.ask(FORK, "do: say so does the branch")?;
     Ok(())
 }

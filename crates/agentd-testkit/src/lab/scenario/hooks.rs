@@ -3,7 +3,7 @@
 
 use super::shell;
 use crate::lab::reader;
-use crate::lab::world::{Result, World};
+use crate::lab::testbed::{Result, Testbed};
 use serde_json::json;
 
 const AGENT: &str = "worker";
@@ -19,37 +19,37 @@ const EVENTS: [&str; 9] = [
     "PreReset",
 ];
 
-pub fn run(world: &World) -> Result<()> {
-    world.hooks(&EVENTS)?;
-    world.expect("hooks_with_traces", json!(EVENTS));
-    world.create(AGENT, "")?;
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.hooks(&EVENTS)?;
+    testbed.expect("hooks_with_traces", json!(EVENTS));
+    testbed.create(AGENT, "")?;
     std::thread::scope(|scope| {
-        scope.spawn(|| reader::follow(world, AGENT));
-        let done = turns(world).and_then(|()| until_reported(world));
-        world.rest(&[AGENT])?;
+        scope.spawn(|| reader::follow(testbed, AGENT));
+        let done = turns(testbed).and_then(|()| until_reported(testbed));
+        testbed.wait_idle(&[AGENT])?;
         done
     })
 }
 
-fn turns(world: &World) -> Result<()> {
-    let fine = shell(&world.tool("fine", 20));
-    let forbidden = shell(&world.tool("forbidden", 20));
+fn turns(testbed: &Testbed) -> Result<()> {
+    let fine = shell(&testbed.tool("fine", 20));
+    let forbidden = shell(&testbed.tool("forbidden", 20));
     let text = format!("do: say first | {fine} ;; {forbidden} ;; say one of them was refused");
-    world.ask(AGENT, &text)?;
-    world.compact(AGENT, &world.op(1))?;
-    world.ask(AGENT, "do: say after the summary")?;
-    world.reset(AGENT, "reset", &world.op(2), &[])?;
-    world.ask(AGENT, "do: say the new one")?;
-    world.reset(AGENT, "undo", &world.op(3), &[])?;
-    world.ask(AGENT, "do: say the old one again")?;
+    testbed.ask(AGENT, &text)?;
+    testbed.compact(AGENT, &testbed.op(1))?;
+    testbed.ask(AGENT, "do: say after the summary")?;
+    testbed.reset(AGENT, "reset", &testbed.op(2), &[])?;
+    testbed.ask(AGENT, "do: say the new one")?;
+    testbed.reset(AGENT, "undo", &testbed.op(3), &[])?;
+    testbed.ask(AGENT, "do: say the old one again")?;
     Ok(())
 }
 
 /// Waits until all that were told are done: nobody waits for some of them.
-fn until_reported(world: &World) -> Result<()> {
-    world.until("the hooks", || {
-        let Some(events) = world.events(AGENT) else {
-            world.look(AGENT);
+fn until_reported(testbed: &Testbed) -> Result<()> {
+    testbed.until("the hooks", || {
+        let Some(events) = testbed.events(AGENT) else {
+            testbed.look(AGENT);
             return None;
         };
         let count = |kind: &str| events.iter().filter(|it| it["kind"] == kind).count();

@@ -1,51 +1,51 @@
 //! An interrupt in mid-turn: what was said is kept, and the prompt that waits is answered next.
 
 use super::shell;
+use crate::lab::idle::is_idle;
 use crate::lab::reader;
-use crate::lab::rest::is_quiet;
-use crate::lab::world::{Result, World};
+use crate::lab::testbed::{Result, Testbed};
 use std::sync::atomic::Ordering;
 
 const AGENT: &str = "worker";
 /// Pieces of text that are seen before it is interrupted.
 const SOME: u32 = 3;
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
     std::thread::scope(|scope| {
-        scope.spawn(|| reader::follow(world, AGENT));
-        let done = turns(world);
-        world.rest(&[AGENT])?;
+        scope.spawn(|| reader::follow(testbed, AGENT));
+        let done = turns(testbed);
+        testbed.wait_idle(&[AGENT])?;
         done
     })
 }
 
-fn turns(world: &World) -> Result<()> {
+fn turns(testbed: &Testbed) -> Result<()> {
     // While it speaks.
     let words = "word ".repeat(200);
-    let first = world.send(AGENT, &format!("do: slowly 25 {words}"), &[])?;
-    let waits = world.send(AGENT, "do: say what waited is answered", &[])?;
-    world.until("some words", || {
-        let shown = world.look_after(AGENT)?;
-        let seen = world.deltas.load(Ordering::Relaxed);
-        (seen >= SOME || is_quiet(&shown)).then_some(())
+    let first = testbed.send(AGENT, &format!("do: slowly 25 {words}"), &[])?;
+    let waits = testbed.send(AGENT, "do: say what waited is answered", &[])?;
+    testbed.until("some words", || {
+        let shown = testbed.look_after(AGENT)?;
+        let seen = testbed.deltas.load(Ordering::Relaxed);
+        (seen >= SOME || is_idle(&shown)).then_some(())
     })?;
-    interrupt(world)?;
-    world.answer(first)?;
-    world.answer(waits)?;
+    interrupt(testbed)?;
+    testbed.answer(first)?;
+    testbed.answer(waits)?;
     // While a tool runs.
-    let call = shell(&world.tool("long", 3000));
-    let second = world.send(AGENT, &format!("do: {call} ;; say done"), &[])?;
-    let waits = world.send(AGENT, "do: say so is this", &[])?;
-    world.until_event(AGENT, "tool_started", 1)?;
-    interrupt(world)?;
-    world.answer(second)?;
-    world.answer(waits)?;
+    let call = shell(&testbed.tool("long", 3000));
+    let second = testbed.send(AGENT, &format!("do: {call} ;; say done"), &[])?;
+    let waits = testbed.send(AGENT, "do: say so is this", &[])?;
+    testbed.until_event(AGENT, "tool_started", 1)?;
+    interrupt(testbed)?;
+    testbed.answer(second)?;
+    testbed.answer(waits)?;
     Ok(())
 }
 
-fn interrupt(world: &World) -> Result<()> {
-    world.until_running(AGENT)?;
+fn interrupt(testbed: &Testbed) -> Result<()> {
+    testbed.until_running(AGENT)?;
     let args = ["interrupt", AGENT, "--json"];
-    world.order(AGENT, "interrupt", None, &args).map(drop)
+    testbed.order(AGENT, "interrupt", None, &args).map(drop)
 }

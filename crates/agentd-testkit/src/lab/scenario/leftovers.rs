@@ -2,23 +2,23 @@
 
 use super::shell;
 use crate::lab::reader;
-use crate::lab::world::{Result, World};
+use crate::lab::testbed::{Result, Testbed};
 
 const AGENT: &str = "worker";
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
     std::thread::scope(|scope| {
-        scope.spawn(|| reader::follow(world, AGENT));
-        let done = turns(world);
-        world.rest(&[AGENT])?;
+        scope.spawn(|| reader::follow(testbed, AGENT));
+        let done = turns(testbed);
+        testbed.wait_idle(&[AGENT])?;
         done
     })
 }
 
-fn turns(world: &World) -> Result<()> {
-    let tool = world.tool("left", 20);
+fn turns(testbed: &Testbed) -> Result<()> {
+    let tool = testbed.tool("left", 20);
     let call = shell(&format!("sleep 1000 & (setsid sleep 1000 &) ; {tool}"));
-    world.ask(AGENT, &format!("do: {call} ;; say it is done"))?;
+    testbed.ask(AGENT, &format!("do: {call} ;; say it is done"))?;
     Ok(())
 }

@@ -18,14 +18,14 @@ mod standard;
 mod subagents;
 
 use super::below;
-use super::world::{Result, Stuck, World};
+use super::testbed::{Result, Stuck, Testbed};
 
 pub struct Scenario {
     pub name: &'static str,
     pub about: &'static str,
-    /// Each point that it passes is hit.
+    /// Each failpoint that it passes is hit.
     pub is_traced: bool,
-    run: fn(&World) -> Result<()>,
+    run: fn(&Testbed) -> Result<()>,
 }
 
 pub const ALL: [Scenario; 15] = [
@@ -122,13 +122,13 @@ pub const ALL: [Scenario; 15] = [
 ];
 
 /// Carries a scenario out.
-pub fn run(world: &World) -> Result<()> {
-    let name = &world.spec.scenario;
+pub fn run(testbed: &Testbed) -> Result<()> {
+    let name = &testbed.spec.scenario;
     let found = ALL.iter().find(|scenario| scenario.name == name);
     let run = found.map(|scenario| scenario.run);
     let below = below::ALL.iter().find(|below| below.name == name);
     let run = run.or(below.map(|below| below.run));
-    run.ok_or_else(|| Stuck::Wrong(format!("no scenario {name}")))?(world)
+    run.ok_or_else(|| Stuck::Wrong(format!("no scenario {name}")))?(testbed)
 }
 
 /// The names of all that there is.

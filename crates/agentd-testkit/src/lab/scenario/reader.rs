@@ -1,7 +1,7 @@
 //! A reader on the command line that is killed again and again, and goes on behind what it saw last.
 
 use super::shell;
-use crate::lab::world::{Result, World, lock};
+use crate::lab::testbed::{Result, Testbed, lock};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::process::{ChildStdout, Stdio};
@@ -14,23 +14,23 @@ const AGENT: &str = "worker";
 const SOME: usize = 6;
 const MOMENT: Duration = Duration::from_millis(20);
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let watching = scope.spawn(|| watch(world, &is_done));
-        let done = turns(world);
-        world.rest(&[AGENT])?;
+        let watching = scope.spawn(|| watch(testbed, &is_done));
+        let done = turns(testbed);
+        testbed.wait_idle(&[AGENT])?;
         is_done.store(true, Ordering::Relaxed);
         let watched = watching.join().unwrap_or(Ok(()));
         done.and(watched)
     })
 }
 
-fn turns(world: &World) -> Result<()> {
+fn turns(testbed: &Testbed) -> Result<()> {
     for n in 0..3 {
-        let call = shell(&world.tool(&format!("call-{n}"), 30));
-        world.ask(
+        let call = shell(&testbed.tool(&format!("call-{n}"), 30));
+        testbed.ask(
             AGENT,
             &format!("do: {call} ;; slowly 5 and that was number {n}"),
         )?;
@@ -53,27 +53,27 @@ fn lines(output: Option<ChildStdout>) -> Receiver<String> {
 }
 
 /// One reader after the other, each killed after some events; in one file, as of one client.
-fn watch(world: &World, is_done: &AtomicBool) -> Result<()> {
-    let number = world.clients.fetch_add(1, Ordering::Relaxed);
+fn watch(testbed: &Testbed, is_done: &AtomicBool) -> Result<()> {
+    let number = testbed.clients.fetch_add(1, Ordering::Relaxed);
     let file = format!("clients/{number}.jsonl");
     let head = json!({"client": "cli", "args": ["logs", AGENT, "-f", "--json"], "agent": AGENT, "from": 0});
-    world.record.line(&file, &head)?;
+    testbed.record.line(&file, &head)?;
     let mut cursor = 0;
     let mut is_last = false;
     while !is_last {
         // Once more after all is done: what is left must come too.
         is_last = is_done.load(Ordering::Relaxed);
-        let line = json!({"at": world.record.at(), "saw": "connected", "from": cursor});
-        world.record.line(&file, &line)?;
+        let line = json!({"at": testbed.record.at(), "saw": "connected", "from": cursor});
+        testbed.record.line(&file, &line)?;
         let since = cursor.to_string();
-        let mut command = world.command();
+        let mut command = testbed.command();
         command.args(["logs", AGENT, "--json", "--all", "--since", &since]);
         if !is_last {
             command.arg("-f");
         }
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = {
-            let mut waited_for = lock(&world.waited_for);
+            let mut waited_for = lock(&testbed.waited_for);
             let child = command.spawn()?;
             waited_for.insert(child.id());
             child
@@ -99,17 +99,17 @@ fn watch(world: &World, is_done: &AtomicBool) -> Result<()> {
                 "event_at".to_owned(),
                 event.get("at").cloned().unwrap_or_default(),
             );
-            event.insert("at".to_owned(), json!(world.record.at()));
+            event.insert("at".to_owned(), json!(testbed.record.at()));
             event.insert("saw".to_owned(), json!("event"));
-            world.record.line(&file, &Value::Object(event))?;
+            testbed.record.line(&file, &Value::Object(event))?;
         }
         if !is_last {
             let _gone = child.kill();
         }
         child.wait()?;
-        lock(&world.waited_for).remove(&child.id());
-        world.check_time("a reader")?;
+        lock(&testbed.waited_for).remove(&child.id());
+        testbed.check_time("a reader")?;
     }
-    let end = json!({"at": world.record.at(), "saw": "exit", "code": 0, "signal": null});
-    Ok(world.record.line(&file, &end)?)
+    let end = json!({"at": testbed.record.at(), "saw": "exit", "code": 0, "signal": null});
+    Ok(testbed.record.line(&file, &end)?)
 }

@@ -2,40 +2,40 @@
 
 use super::shell;
 use crate::lab::reader;
-use crate::lab::world::{Result, World};
+use crate::lab::testbed::{Result, Testbed};
 
 const AGENT: &str = "worker";
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
     std::thread::scope(|scope| {
-        scope.spawn(|| reader::follow(world, AGENT));
-        let done = turns(world);
-        world.rest(&[AGENT])?;
+        scope.spawn(|| reader::follow(testbed, AGENT));
+        let done = turns(testbed);
+        testbed.wait_idle(&[AGENT])?;
         done
     })
 }
 
-fn turns(world: &World) -> Result<()> {
-    world.ask(AGENT, "do: say the first conversation")?;
+fn turns(testbed: &Testbed) -> Result<()> {
+    testbed.ask(AGENT, "do: say the first conversation")?;
     // In mid-turn, with one that waits: the turn is interrupted, the other set aside.
-    let call = shell(&world.tool("long", 1500));
-    let under_way = world.send(AGENT, &format!("do: {call} ;; say done"), &[])?;
-    let waits = world.send(AGENT, "do: say it was set aside and came back", &[])?;
-    world.until_running(AGENT)?;
+    let call = shell(&testbed.tool("long", 1500));
+    let under_way = testbed.send(AGENT, &format!("do: {call} ;; say done"), &[])?;
+    let waits = testbed.send(AGENT, "do: say it was set aside and came back", &[])?;
+    testbed.until_running(AGENT)?;
     for _ in 0..2 {
-        world.reset(AGENT, "reset", &world.op(1), &[])?;
+        testbed.reset(AGENT, "reset", &testbed.op(1), &[])?;
     }
-    world.answer(under_way)?;
-    world.ask(AGENT, "do: say the second conversation")?;
+    testbed.answer(under_way)?;
+    testbed.ask(AGENT, "do: say the second conversation")?;
     for _ in 0..2 {
-        world.reset(AGENT, "undo", &world.op(2), &[])?;
+        testbed.reset(AGENT, "undo", &testbed.op(2), &[])?;
     }
-    world.answer(waits)?;
-    world.ask(AGENT, "do: say the first one again")?;
+    testbed.answer(waits)?;
+    testbed.ask(AGENT, "do: say the first one again")?;
     for _ in 0..2 {
-        world.reset(AGENT, "redo", &world.op(3), &[])?;
+        testbed.reset(AGENT, "redo", &testbed.op(3), &[])?;
     }
-    world.ask(AGENT, "do: say the second one again")?;
+    testbed.ask(AGENT, "do: say the second one again")?;
     Ok(())
 }

@@ -3,52 +3,52 @@
 
 use super::shell;
 use crate::lab::reader;
-use crate::lab::world::{Result, World};
+use crate::lab::testbed::{Result, Testbed};
 
 const AGENT: &str = "worker";
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, "")?;
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "")?;
     std::thread::scope(|scope| {
-        scope.spawn(|| reader::follow(world, AGENT));
-        let done = turns(world);
-        world.rest(&[AGENT])?;
+        scope.spawn(|| reader::follow(testbed, AGENT));
+        let done = turns(testbed);
+        testbed.wait_idle(&[AGENT])?;
         done
     })
 }
 
-fn turns(world: &World) -> Result<()> {
-    world.ask(AGENT, "do: say the first words")?;
-    let call = shell(&world.tool("second", 20));
-    world.ask(AGENT, &format!("do: {call} ;; say the second words"))?;
-    world.compact(AGENT, &world.op(1))?;
-    world.ask(AGENT, "do: say after the summary")?;
-    back(world, "2", 2)?;
-    world.ask(AGENT, "do: say another way on from the second words")?;
+fn turns(testbed: &Testbed) -> Result<()> {
+    testbed.ask(AGENT, "do: say the first words")?;
+    let call = shell(&testbed.tool("second", 20));
+    testbed.ask(AGENT, &format!("do: {call} ;; say the second words"))?;
+    testbed.compact(AGENT, &testbed.op(1))?;
+    testbed.ask(AGENT, "do: say after the summary")?;
+    back(testbed, "2", 2)?;
+    testbed.ask(AGENT, "do: say another way on from the second words")?;
     for (verb, op) in [("undo", 3), ("redo", 4)] {
         for _ in 0..2 {
-            world.reset(AGENT, verb, &world.op(op), &[])?;
+            testbed.reset(AGENT, verb, &testbed.op(op), &[])?;
         }
-        world.ask(AGENT, &format!("do: say after {verb}"))?;
+        testbed.ask(AGENT, &format!("do: say after {verb}"))?;
     }
-    let call = shell(&world.tool("long", 1500));
-    let under_way = world.send(AGENT, &format!("do: {call} ;; say done"), &[])?;
-    let waits = world.send(AGENT, "do: say it was set aside and came back", &[])?;
-    world.until_running(AGENT)?;
-    back(world, "init", 5)?;
-    world.answer(under_way)?;
-    world.ask(AGENT, "do: say from the beginning")?;
-    world.reset(AGENT, "undo", &world.op(6), &[])?;
-    world.answer(waits)?;
+    let call = shell(&testbed.tool("long", 1500));
+    let under_way = testbed.send(AGENT, &format!("do: {call} ;; say done"), &[])?;
+    let waits = testbed.send(AGENT, "do: say it was set aside and came back", &[])?;
+    testbed.until_running(AGENT)?;
+    back(testbed, "init", 5)?;
+    testbed.answer(under_way)?;
+    testbed.ask(AGENT, "do: say from the beginning")?;
+    testbed.reset(AGENT, "undo", &testbed.op(6), &[])?;
+    testbed.answer(waits)?;
     Ok(())
 }
 
 /// To a place, twice under one id.
-fn back(world: &World, place: &str, op: u64) -> Result<()> {
-    let op = world.op(op);
+fn back(testbed: &Testbed, place: &str, op: u64) -> Result<()> {
+    let op = testbed.op(op);
     for _ in 0..2 {
         let args = ["rewind", AGENT, "--to", place, "--op", &op, "--json"];
-        world.order(AGENT, "rewind", Some(&op), &args)?;
+        testbed.order(AGENT, "rewind", Some(&op), &args)?;
     }
     Ok(())
 }

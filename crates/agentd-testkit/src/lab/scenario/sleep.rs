@@ -2,29 +2,29 @@
 
 use super::shell;
 use crate::lab::reader;
-use crate::lab::world::{Result, World};
+use crate::lab::testbed::{Result, Testbed};
 
 const AGENT: &str = "worker";
 
-pub fn run(world: &World) -> Result<()> {
-    world.create(AGENT, "idle_ms: 50\n")?;
+pub fn run(testbed: &Testbed) -> Result<()> {
+    testbed.create(AGENT, "idle_ms: 50\n")?;
     std::thread::scope(|scope| {
-        scope.spawn(|| reader::follow(world, AGENT));
-        let done = turns(world);
-        world.rest(&[AGENT])?;
+        scope.spawn(|| reader::follow(testbed, AGENT));
+        let done = turns(testbed);
+        testbed.wait_idle(&[AGENT])?;
         done
     })
 }
 
-fn turns(world: &World) -> Result<()> {
+fn turns(testbed: &Testbed) -> Result<()> {
     for n in 0..4 {
-        let call = shell(&world.tool(&format!("call-{n}"), 10));
-        world.ask(
+        let call = shell(&testbed.tool(&format!("call-{n}"), 10));
+        testbed.ask(
             AGENT,
             &format!("do: {call} ;; slowly 5 awake for the time number {n}"),
         )?;
-        world.until("sleep", || {
-            let shown = world.look(AGENT)?;
+        testbed.until("sleep", || {
+            let shown = testbed.look(AGENT)?;
             (shown["process"]["state"] == "asleep").then_some(())
         })?;
     }

@@ -11,15 +11,15 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-pub async fn run(folder: &Path, json: bool, out: &mut Output) -> Result<(), Error> {
-    let options = existing(folder)?;
-    let _lock = lock(folder)?;
+pub async fn run(dir: &Path, json: bool, out: &mut Output) -> Result<(), Error> {
+    let options = existing(dir)?;
+    let _lock = lock(dir)?;
     let repaired = SqliteStore::repair(&options).await;
-    let repaired = repaired.map_err(|error| cannot(folder, &error))?;
+    let repaired = repaired.map_err(|error| cannot(dir, &error))?;
     if json {
-        out.line(as_json(folder, &repaired))?;
+        out.line(as_json(dir, &repaired))?;
     } else {
-        print(out, folder, &repaired)?;
+        print(out, dir, &repaired)?;
     }
     if repaired.hit.is_empty() && repaired.nobodys == 0 {
         return Ok(());
@@ -39,14 +39,14 @@ pub async fn run(folder: &Path, json: bool, out: &mut Output) -> Result<(), Erro
 }
 
 /// Keeps every other process from the journal for as long as it is held.
-fn lock(folder: &Path) -> Result<File, Error> {
+fn lock(dir: &Path) -> Result<File, Error> {
     let cannot = |error: io::Error| {
-        let what = format!("{} cannot be locked", folder.display());
+        let what = format!("{} cannot be locked", dir.display());
         Error::new(Exit::Unavailable, what).because(error)
     };
     // An agent that runs without a daemon holds another one.
-    let alone = folder.join("lock");
-    let layout = Layout::new(folder);
+    let alone = dir.join("lock");
+    let layout = Layout::new(dir);
     let path = match alone.exists() {
         true => alone,
         false => {
@@ -57,14 +57,14 @@ fn lock(folder: &Path) -> Result<File, Error> {
     let lock = match layout::hold(&path) {
         Ok(lock) => lock,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            let what = format!("{} is in use", folder.display());
+            let what = format!("{} is in use", dir.display());
             return Err(Error::new(Exit::Refused, what)
                 .because("a daemon runs there, or an agent without one")
                 .next("`agentd daemon stop`, then repair"));
         }
         Err(error) => return Err(cannot(error)),
     };
-    let runtimes = match layout.taken_seats() {
+    let runtimes = match layout.taken_runtime_locks() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         runtimes => runtimes.map_err(cannot)?,
     };
@@ -80,7 +80,7 @@ fn lock(folder: &Path) -> Result<File, Error> {
     Ok(lock)
 }
 
-fn print(out: &mut Output, folder: &Path, repaired: &Repaired) -> Result<(), Error> {
+fn print(out: &mut Output, dir: &Path, repaired: &Repaired) -> Result<(), Error> {
     let mark = match repaired.hit.is_empty() {
         true => format!("{GOOD}✓{GOOD:#}"),
         false => format!("{BAD}✗{BAD:#}"),
@@ -91,7 +91,7 @@ fn print(out: &mut Output, folder: &Path, repaired: &Repaired) -> Result<(), Err
     };
     out.line(format_args!(
         "{mark} {}: {}, {}, {verdict}",
-        folder.display(),
+        dir.display(),
         count(repaired.agents, "agent"),
         count(repaired.events, "event"),
     ))?;
@@ -125,7 +125,7 @@ fn lost(hit: &Hit) -> String {
     }
 }
 
-fn as_json(folder: &Path, repaired: &Repaired) -> Value {
+fn as_json(dir: &Path, repaired: &Repaired) -> Value {
     let hit = repaired.hit.iter().map(|hit| {
         json!({
             "agent": {"id": hit.agent, "name": hit.name}, "recovered": hit.recovered,
@@ -134,7 +134,7 @@ fn as_json(folder: &Path, repaired: &Repaired) -> Value {
         })
     });
     json!({
-        "home": folder.display().to_string(),
+        "home": dir.display().to_string(),
         "repaired": repaired.kept.is_some(),
         "kept": repaired.kept.as_ref().map(|kept| kept.display().to_string()),
         "agents": repaired.agents,

@@ -54,7 +54,7 @@ pub fn tell(claims: &mut Claims<'_>, figures: &Figures) -> Result<(), Error> {
             "or OPENAI_API_KEY, or GEMINI_API_KEY",
         ),
         (
-            "agentd run \"What is in this folder?\"",
+            "agentd run \"What is in this directory?\"",
             "one prompt, one answer",
         ),
         ("agentd create coder", "an agent that stays"),

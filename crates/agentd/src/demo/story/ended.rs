@@ -2,8 +2,8 @@
 
 use crate::connect;
 use crate::demo::claims::Claims;
+use crate::demo::daemon::{DemoDaemon, cannot, until};
 use crate::demo::evidence::{self, is_so};
-use crate::demo::stage::{Stage, cannot, until};
 use crate::error::{Error, Exit};
 use agentd_core::id::Seq;
 use agentd_process::Exit as Ended;
@@ -20,17 +20,17 @@ pub struct Record {
     pub turns: u32,
 }
 
-pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<Record, Error> {
+pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<Record, Error> {
     claims.step("The end")?;
-    let agent = stage.agent().await?.id;
-    let journal = stage.journal(claims).await?;
+    let agent = demo.agent().await?.id;
+    let journal = demo.journal(claims).await?;
     claims.check(
         "all that was shown is on record, each event once",
-        evidence::each_once(&stage.seen, &journal.seqs()),
+        evidence::each_once(&demo.seen, &journal.seqs()),
     )?;
-    stop(claims, stage).await?;
+    stop(claims, demo).await?;
 
-    let store = SqliteStore::open(Options::new(&stage.home)).map_err(failed)?;
+    let store = SqliteStore::open(Options::new(&demo.home)).map_err(failed)?;
     let mut seqs = Vec::new();
     let mut after = Some(Seq::ZERO);
     while let Some(from) = after {
@@ -42,7 +42,7 @@ pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<Record, 
     claims.check(
         "the journal on disk holds all of it, without a gap",
         evidence::without_gaps(&seqs).and_then(|seen| {
-            let holds = seqs.starts_with(&stage.seen);
+            let holds = seqs.starts_with(&demo.seen);
             is_so(holds, seen, format!("it ends with {:?}", seqs.last()))
         }),
     )?;
@@ -63,17 +63,17 @@ pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<Record, 
     })
 }
 
-async fn stop(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Error> {
+async fn stop(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), Error> {
     claims.say("agentd daemon stop")?;
-    stage.client().stop_daemon().await?;
+    demo.client().stop_daemon().await?;
     let nobody = || Error::new(Exit::Failed, "the daemon is not ours to stop");
-    let mut daemon = stage.connection.take_daemon().ok_or_else(nobody)?;
+    let mut daemon = demo.connection.take_daemon().ok_or_else(nobody)?;
     let ended = until(async || {
         let ended = daemon.try_wait();
         ended.map_err(|error| cannot("wait for the daemon", error))
     })
     .await?;
-    let listens = connect::listens(stage.client().socket())?;
+    let listens = connect::listens(demo.client().socket())?;
     claims.check(
         "the daemon has ended in order",
         is_so(

@@ -1,8 +1,8 @@
 //! The agent's process dies while a command of it runs.
 
 use crate::demo::claims::Claims;
+use crate::demo::daemon::{DemoDaemon, cannot, is_alive, kill, until};
 use crate::demo::evidence::is_so;
-use crate::demo::stage::{Stage, cannot, is_alive, kill, until};
 use crate::error::Error;
 use agentd_client::api::Status;
 use agentd_core::event::Kind;
@@ -18,16 +18,15 @@ echo the work is done
 ";
 const PROMPT: &str = "run `sh build.sh`";
 
-pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Error> {
+pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), Error> {
     claims.step("kill -9 the agent's process while a command runs")?;
-    stage.write("build.sh", BUILD)?;
-    let sent = stage.send(claims, PROMPT).await?;
-    stage
-        .watch(claims, |event| event.kind() == Kind::ToolStarted)
+    demo.write("build.sh", BUILD)?;
+    let sent = demo.send(claims, PROMPT).await?;
+    demo.watch(claims, |event| event.kind() == Kind::ToolStarted)
         .await?;
-    let pid = until(async || Ok(stage.read("build.pid").trim().parse().ok())).await?;
+    let pid = until(async || Ok(demo.read("build.pid").trim().parse().ok())).await?;
     let command = Identity::of(pid).map_err(|error| cannot("look at the command", error))?;
-    let before = stage.process().await?;
+    let before = demo.process().await?;
     kill(before).await?;
     claims.check(
         "the agent's process is dead, and had no chance to tidy up",
@@ -40,14 +39,14 @@ pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Erro
     claims.check(
         "the command that it had started runs on",
         is_so(
-            is_alive(command)? && stage.read("effects.txt").is_empty(),
+            is_alive(command)? && demo.read("effects.txt").is_empty(),
             format!("process {pid}"),
             "it does not run any more",
         ),
     )?;
 
     let after = until(async || {
-        let pid = stage.agent().await?.process.pid;
+        let pid = demo.agent().await?.process.pid;
         Ok(pid.filter(|pid| *pid != before.pid))
     })
     .await?;
@@ -59,10 +58,10 @@ pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Erro
             "it is the same",
         ),
     )?;
-    stage.write("go", "")?;
-    let answer = stage.finish(claims, &sent).await?;
-    let times = stage.read("effects.txt").lines().count();
-    let journal = stage.journal(claims).await?;
+    demo.write("go", "")?;
+    let answer = demo.finish(claims, &sent).await?;
+    let times = demo.read("effects.txt").lines().count();
+    let journal = demo.journal(claims).await?;
     let started = journal.count(answer.turn, Kind::ToolStarted);
     claims.check(
         "the command was not run a second time",

@@ -2,8 +2,8 @@
 
 use crate::connect;
 use crate::demo::claims::Claims;
+use crate::demo::daemon::{DemoDaemon, cannot, is_alive, kill};
 use crate::demo::evidence::{self, is_so};
-use crate::demo::stage::{Stage, cannot, is_alive, kill};
 use crate::error::{Error, Exit};
 use agentd_client::api::{ProcessState, Status};
 use agentd_core::event::Kind;
@@ -13,16 +13,16 @@ const TO: u64 = 40;
 /// Read before the kill.
 const LINES: usize = 10;
 
-pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Error> {
+pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), Error> {
     claims.step("kill -9 the daemon in the middle of a reply")?;
-    let sent = stage.send(claims, &format!("count to {TO}")).await?;
-    stage.stream(claims, LINES).await?;
-    let (before, process) = (stage.agent().await?, stage.process().await?);
+    let sent = demo.send(claims, &format!("count to {TO}")).await?;
+    demo.stream(claims, LINES).await?;
+    let (before, process) = (demo.agent().await?, demo.process().await?);
     claims.say(&format!(
         "| … {} lines have come",
-        stage.streamed.lines().count()
+        demo.streamed.lines().count()
     ))?;
-    let old = kill_daemon(claims, stage).await?;
+    let old = kill_daemon(claims, demo).await?;
     claims.check(
         "the agent's process lives on",
         is_so(
@@ -33,14 +33,14 @@ pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Erro
     )?;
 
     claims.step("Start it again")?;
-    stage.connection.ensure().await?;
-    let new = stage.client().daemon().await?.pid;
+    demo.connection.ensure().await?;
+    let new = demo.client().daemon().await?.pid;
     claims.check(
         "another daemon runs",
         is_so(new != old, format!("process {new}"), "it is the same"),
     )?;
-    let answer = stage.finish(claims, &sent).await?;
-    let after = stage.agent().await?.process;
+    let answer = demo.finish(claims, &sent).await?;
+    let after = demo.agent().await?.process;
     claims.check(
         "the agent's process was not restarted: the new daemon has adopted it",
         is_so(
@@ -55,16 +55,16 @@ pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Erro
         "what had been shown is the beginning of the reply, and the rest came: not a number twice",
         evidence::counts_to(TO, &[&answer.text]).and_then(|seen| {
             is_so(
-                answer.status == Status::Completed && answer.text.starts_with(&stage.streamed),
+                answer.status == Status::Completed && answer.text.starts_with(&demo.streamed),
                 seen,
                 format!(
                     "{:?} was shown, the reply is {:?}",
-                    stage.streamed, answer.text
+                    demo.streamed, answer.text
                 ),
             )
         }),
     )?;
-    let journal = stage.journal(claims).await?;
+    let journal = demo.journal(claims).await?;
     let requests = journal.count(answer.turn, Kind::RequestSent);
     let messages = journal.count(answer.turn, Kind::MessageAdded);
     claims.check(
@@ -77,7 +77,7 @@ pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Erro
     )?;
     claims.check(
         "every event was shown once: none is missing, none is doubled",
-        evidence::each_once(&stage.seen, &journal.seqs()),
+        evidence::each_once(&demo.seen, &journal.seqs()),
     )?;
     claims.check(
         "they are numbered without a gap",
@@ -86,15 +86,15 @@ pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Erro
 }
 
 /// Returns who it was.
-async fn kill_daemon(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<u32, Error> {
+async fn kill_daemon(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<u32, Error> {
     let nobody = || Error::new(Exit::Failed, "the daemon is not ours to kill");
-    let mut daemon = stage.connection.take_daemon().ok_or_else(nobody)?;
+    let mut daemon = demo.connection.take_daemon().ok_or_else(nobody)?;
     let identity = daemon.identity();
     kill(identity).await?;
     let ended = daemon.wait();
     let ended = ended.map_err(|error| cannot("reap the daemon", error))?;
     let killed = Ended::Signal(agentd_process::Signal::KILL.as_raw());
-    let listens = connect::listens(stage.client().socket())?;
+    let listens = connect::listens(demo.client().socket())?;
     claims.check(
         "the daemon is dead",
         is_so(

@@ -8,18 +8,18 @@ mod reset;
 mod work;
 
 use super::claims::Claims;
-use super::stage::{Curtain, Stage, missing_sandbox};
+use super::daemon::{Curtain, DemoDaemon, missing_sandbox};
 use crate::error::Error;
 use crate::output::{HEADING, Output};
 use std::path::Path;
 use std::time::Instant;
 
-pub async fn tell(out: &mut Output, folder: &Path) -> Result<(), Error> {
+pub async fn tell(out: &mut Output, dir: &Path) -> Result<(), Error> {
     let begin = Instant::now();
     out.line(format_args!(
         "{HEADING}agentd demo{HEADING:#}: an agent and its daemon, both killed at work, and nothing lost"
     ))?;
-    out.line("Offline, with the model that is built in and real tools, in a temporary folder that is removed at the end.")?;
+    out.line("Offline, with the model that is built in and real tools, in a temporary directory that is removed at the end.")?;
     if let Some(missing) = missing_sandbox() {
         out.line(format_args!(
             "Tools run without a sandbox (full-access): {missing}"
@@ -28,13 +28,13 @@ pub async fn tell(out: &mut Output, folder: &Path) -> Result<(), Error> {
     let mut claims = Claims::new(out);
     // Falls last, however this ends.
     let _curtain = Curtain::raise()?;
-    let mut stage = Stage::set(folder).await?;
+    let mut demo = DemoDaemon::set(dir).await?;
 
-    work::tell(&mut claims, &mut stage).await?;
-    killed_agent::tell(&mut claims, &mut stage).await?;
-    killed_daemon::tell(&mut claims, &mut stage).await?;
-    let request_bytes = reset::tell(&mut claims, &mut stage).await?;
-    let record = ended::tell(&mut claims, &mut stage).await?;
+    work::tell(&mut claims, &mut demo).await?;
+    killed_agent::tell(&mut claims, &mut demo).await?;
+    killed_daemon::tell(&mut claims, &mut demo).await?;
+    let request_bytes = reset::tell(&mut claims, &mut demo).await?;
+    let record = ended::tell(&mut claims, &mut demo).await?;
     let figures = closing::Figures {
         request_bytes,
         record,

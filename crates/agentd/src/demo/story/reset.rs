@@ -1,10 +1,10 @@
 //! A new conversation, and the old one again.
 
 use crate::demo::claims::Claims;
+use crate::demo::daemon::{DemoDaemon, NAME};
 use crate::demo::evidence::{self, is_so};
 use crate::demo::journal::{bytes, next_request, prompted};
 use crate::demo::line;
-use crate::demo::stage::{NAME, Stage};
 use crate::error::Error;
 use agentd_client::api::{Reset, Status};
 use agentd_core::event::Direction;
@@ -15,15 +15,15 @@ const FRESH: &str = "run `echo a fresh start`";
 const NEXT: &str = "list the files here";
 
 /// Returns the size of the request that was compared.
-pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<usize, Error> {
+pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<usize, Error> {
     claims.step("Reset: a new conversation")?;
-    let journal = stage.journal(claims).await?;
-    let current = stage.agent().await?.conversation.map(|it| it.id);
+    let journal = demo.journal(claims).await?;
+    let current = demo.agent().await?.conversation.map(|it| it.id);
     let old = current.unwrap_or_else(|| ConversationId::from_bytes([0; 16]));
     let expected = next_request(&prompted(&journal.window(old), NEXT));
     claims.say(&format!("agentd reset {NAME}"))?;
-    let receipt = stage.client().reset(NAME, &Reset::default()).await?;
-    let tree = stage.client().conversations(NAME).await?;
+    let receipt = demo.client().reset(NAME, &Reset::default()).await?;
+    let tree = demo.client().conversations(NAME).await?;
     let is_sealed = tree
         .conversations
         .iter()
@@ -36,9 +36,9 @@ pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<usize, E
             format!("{receipt:?}, {tree:?}"),
         ),
     )?;
-    let sent = stage.send(claims, FRESH).await?;
-    let answer = stage.finish(claims, &sent).await?;
-    let journal = stage.journal(claims).await?;
+    let sent = demo.send(claims, FRESH).await?;
+    let answer = demo.finish(claims, &sent).await?;
+    let journal = demo.journal(claims).await?;
     let first = journal.request_after(receipt.new, Seq::ZERO);
     claims.check(
         "the next request starts fresh: it holds the new prompt and nothing else",
@@ -56,12 +56,12 @@ pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<usize, E
             format!("it says {:?}", answer.text),
         ),
     )?;
-    undo(claims, stage, old, expected.as_ref()).await
+    undo(claims, demo, old, expected.as_ref()).await
 }
 
 async fn undo(
     claims: &mut Claims<'_>,
-    stage: &mut Stage,
+    demo: &mut DemoDaemon,
     old: ConversationId,
     expected: Option<&Request>,
 ) -> Result<usize, Error> {
@@ -71,15 +71,15 @@ async fn undo(
         step: Some(Direction::Undo),
         ..Reset::default()
     };
-    stage.client().reset(NAME, &undo).await?;
-    let current = stage.agent().await?.conversation.map(|it| it.id);
+    demo.client().reset(NAME, &undo).await?;
+    let current = demo.agent().await?.conversation.map(|it| it.id);
     claims.check(
         "the old conversation, the same one, is current again",
         is_so(current == Some(old), "", format!("current is {current:?}")),
     )?;
-    let sent = stage.send(claims, NEXT).await?;
-    let answer = stage.finish(claims, &sent).await?;
-    let journal = stage.journal(claims).await?;
+    let sent = demo.send(claims, NEXT).await?;
+    let answer = demo.finish(claims, &sent).await?;
+    let journal = demo.journal(claims).await?;
     let found = journal.request_after(old, sent.seq);
     let (before, after) = (bytes(expected), bytes(found.as_ref()));
     let same = match before.is_empty() {

@@ -1,8 +1,8 @@
 //! An agent does something, with real tools.
 
 use crate::demo::claims::Claims;
+use crate::demo::daemon::{DemoDaemon, NAME};
 use crate::demo::evidence::is_so;
-use crate::demo::stage::{NAME, Stage};
 use crate::error::Error;
 use agentd_client::api::Status;
 use agentd_core::event::Kind;
@@ -11,23 +11,23 @@ const POEM: &str = "A turn may break, a process die;\nthe words stay where they 
 const PROMPT: &str =
     "write notes.txt: short; then list the files here and count the lines of the largest";
 
-pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Error> {
+pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), Error> {
     claims.step("A daemon, and an agent at work")?;
-    let daemon = stage.client().daemon().await?;
+    let daemon = demo.client().daemon().await?;
     claims.check(
         "a daemon runs, this very program",
         is_so(
-            daemon.home == stage.home.display().to_string(),
+            daemon.home == demo.home.display().to_string(),
             format!("process {}", daemon.pid),
             format!("it keeps its state in {}", daemon.home),
         ),
     )?;
-    stage.write("poem.txt", POEM)?;
+    demo.write("poem.txt", POEM)?;
     claims.say(&format!("agentd create {NAME} --provider demo"))?;
-    stage.create().await?;
-    let sent = stage.send(claims, PROMPT).await?;
-    let answer = stage.finish(claims, &sent).await?;
-    let journal = stage.journal(claims).await?;
+    demo.create().await?;
+    let sent = demo.send(claims, PROMPT).await?;
+    let answer = demo.finish(claims, &sent).await?;
+    let journal = demo.journal(claims).await?;
     let tools = journal.count(answer.turn, Kind::ToolStarted);
     claims.check(
         "it used three tools, and answered",
@@ -37,7 +37,7 @@ pub async fn tell(claims: &mut Claims<'_>, stage: &mut Stage) -> Result<(), Erro
             format!("the turn is {:?}, {tools} tools", answer.status),
         ),
     )?;
-    let written = stage.read("notes.txt");
+    let written = demo.read("notes.txt");
     let counted = format!("{} poem.txt", POEM.lines().count());
     claims.check(
         "the file that it wrote is there, and it counted right",

@@ -2,7 +2,7 @@
 //! middle of a reply, a question, a background task, a compaction, an interrupt with a prompt in the
 //! queue, a reset and its undo.
 
-use super::folder::{AGENT, Folder};
+use super::run_dir::{AGENT, RunDir};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ pub const FIRST: &str = "c-1";
 pub const SECOND: &str = "c-2";
 
 struct Maker {
-    folder: Folder,
+    run_dir: RunDir,
     conversation: &'static str,
     turn: Option<&'static str>,
     /// What the model sees of the first conversation.
     window: Vec<Value>,
 }
 
-pub fn good() -> Folder {
+pub fn good() -> RunDir {
     let mut maker = Maker {
-        folder: Folder {
+        run_dir: RunDir {
             run: json!({"scenario": "standard", "seed": 1, "fault": null, "expects": {},
                         "agents": [{"id": AGENT, "name": "coder"}]}),
             events: Vec::new(),
@@ -52,19 +52,19 @@ pub fn good() -> Folder {
     maker.question_and_compaction();
     maker.interrupt();
     maker.reset_and_undo();
-    maker.rest();
-    maker.folder
+    maker.end_incarnation();
+    maker.run_dir
 }
 
 impl Maker {
     fn event(&mut self, kind: &str, body: Value) {
-        let seq = self.folder.events.len() + 1;
+        let seq = self.run_dir.events.len() + 1;
         let mut event = json!({"seq": seq, "at": 0, "v": 1, "kind": kind, "body": body,
                                "conversation": self.conversation});
         if let Some(turn) = self.turn {
             event["turn"] = json!(turn);
         }
-        self.folder.events.push(event);
+        self.run_dir.events.push(event);
     }
 
     fn sees(&mut self, role: &str, text: &str) {
@@ -83,7 +83,7 @@ impl Maker {
             json!({"prompt": id, "blocks": [{"type": "text", "text": text}]}),
         );
         self.turn = turn;
-        self.folder
+        self.run_dir
             .prompts
             .push(json!({"at": 1, "agent": "coder", "key": format!("k-{id}"),
             "text": text, "acknowledged": true, "prompt": id, "status": status, "exit": exit}));
@@ -109,12 +109,12 @@ impl Maker {
             "request_sent",
             json!({"request": request, "purpose": purpose}),
         );
-        let number = self.folder.model.len() + 1;
+        let number = self.run_dir.model.len() + 1;
         let mut messages = self.window.clone();
         if purpose == "compact" {
             messages.push(json!({"role": "user", "content": "Summarise."}));
         }
-        self.folder.model.push(
+        self.run_dir.model.push(
             json!({"at": number, "n": number, "format": "anthropic_messages",
             "agent": AGENT, "body": {"messages": messages}, "accepted": true, "violations": [],
             "finished": finished}),
@@ -146,11 +146,11 @@ impl Maker {
             "tool_started",
             json!({"call": call, "tool": "shell", "task": task}),
         );
-        let pid = 100 + self.folder.effects.len();
+        let pid = 100 + self.run_dir.effects.len();
         let begin = json!({"call": call, "pid": pid, "start": 7, "what": "begin", "at": 5});
-        self.folder.effects.push(begin);
+        self.run_dir.effects.push(begin);
         let end = json!({"call": call, "pid": pid, "start": 7, "what": "end", "at": 6});
-        self.folder.effects.push(end);
+        self.run_dir.effects.push(end);
     }
 
     fn end_call(&mut self, call: &str, outcome: &str, text: &str) {
@@ -218,9 +218,9 @@ impl Maker {
             json!({"at": 3, "agent": "coder", "verb": verb, "approval": "q-1",
                    "acknowledged": acknowledged, "answer": null, "from_tool": from_tool})
         };
-        self.folder.orders.push(order("approve", false, true));
-        self.folder.orders.push(order("approve", true, false));
-        self.folder.orders.push(order("deny", false, false));
+        self.run_dir.orders.push(order("approve", false, true));
+        self.run_dir.orders.push(order("approve", true, false));
+        self.run_dir.orders.push(order("deny", false, false));
         self.start_call("call_2_2_0", "k-3");
         self.event(
             "task_started",
@@ -232,7 +232,7 @@ impl Maker {
             "request_ended",
             json!({"request": request, "outcome": {"type": "completed"}}),
         );
-        let through = self.folder.events.len() - 1;
+        let through = self.run_dir.events.len() - 1;
         self.event(
             "compacted",
             json!({"through": {"agent": AGENT, "seq": through}}),
@@ -258,7 +258,7 @@ impl Maker {
         self.reply(&request, "interrupted", "interrupted", "thi", &[]);
         self.notice("interrupted", "The user interrupted this turn.");
         self.end("interrupted");
-        self.folder
+        self.run_dir
             .orders
             .push(json!({"at": 8, "answered_at": 9, "agent": "coder",
             "verb": "interrupt", "acknowledged": true, "answer": {}, "from_tool": false}));
@@ -324,7 +324,7 @@ impl Maker {
     }
 
     fn receipt(&mut self, verb: &str, op: &str, old: &str, new: &str, set_aside: &[&str]) {
-        self.folder
+        self.run_dir
             .orders
             .push(json!({"at": 10, "agent": AGENT, "verb": verb, "op": op,
             "acknowledged": true, "from_tool": false,
@@ -332,10 +332,10 @@ impl Maker {
     }
 
     /// What others say of all that.
-    fn rest(&mut self) {
-        let folder = &mut self.folder;
-        let head = folder.events.len();
-        folder
+    fn end_incarnation(&mut self) {
+        let run_dir = &mut self.run_dir;
+        let head = run_dir.events.len();
+        run_dir
             .status
             .push(json!({"at": 20, "agent": "coder", "show": {
             "head": head, "turn": null, "last_turn": {"id": "t-5", "status": "completed"},
@@ -346,21 +346,21 @@ impl Maker {
                    "cmdline": cmdline, "environ_mark": true, "role": role})
         };
         for when in ["rest", "end"] {
-            folder.processes.push(process(
+            run_dir.processes.push(process(
                 when,
                 60,
                 1,
                 "shim",
                 "agentd --agentd-shim tasks/k-3",
             ));
-            folder
+            run_dir
                 .processes
                 .push(process(when, 61, 60, "tool", "sleep 1000"));
         }
-        folder
+        run_dir
             .processes
             .push(process("rest", 40, 1, "daemon", "agentd daemon"));
-        folder.processes.push(process(
+        run_dir.processes.push(process(
             "rest",
             50,
             40,
@@ -375,14 +375,14 @@ impl Maker {
         };
         let delta = |request: &str, text: &str| json!({"at": 1, "saw": "delta", "request": request, "text": text, "type": "text"});
         let mut saw = vec![json!({"client": "sse", "args": [], "agent": "coder", "from": 0})];
-        saw.extend(folder.events[..10].iter().map(event));
+        saw.extend(run_dir.events[..10].iter().map(event));
         saw.extend([delta("1.2", "ha"), delta("1.2", "lf a")]);
         saw.push(json!({"at": 2, "saw": "connected", "from": 10}));
-        saw.extend(folder.events[10..].iter().map(event));
+        saw.extend(run_dir.events[10..].iter().map(event));
         saw.push(delta("2.3", "so f"));
-        folder.clients.insert("1".to_owned(), saw);
+        run_dir.clients.insert("1".to_owned(), saw);
         let answer = json!({"agent": AGENT, "turn": "t-3", "status": "interrupted", "text": "thi"});
-        folder.clients.insert("2".to_owned(), vec![
+        run_dir.clients.insert("2".to_owned(), vec![
             json!({"client": "cli", "args": ["send", "coder", "third", "--json"], "agent": "coder"}),
             json!({"at": 4, "saw": "line", "text": answer.to_string()}),
             json!({"at": 5, "saw": "exit", "code": 130, "signal": null}),

@@ -8,13 +8,13 @@ use serde_json::json;
 
 #[test]
 fn an_accepted_prompt_that_is_nowhere() {
-    breaks("P1", "is not in the journal", |folder| {
-        folder
+    breaks("P1", "is not in the journal", |run_dir| {
+        run_dir
             .prompts
             .push(json!({"agent": "coder", "text": "lost", "acknowledged": true, "prompt": "p-9"}));
     });
-    is_fine(|folder| {
-        folder
+    is_fine(|run_dir| {
+        run_dir
             .prompts
             .push(json!({"agent": "coder", "text": "lost", "acknowledged": false, "key": "k"}));
     });
@@ -22,69 +22,69 @@ fn an_accepted_prompt_that_is_nowhere() {
 
 #[test]
 fn other_words_than_were_sent() {
-    breaks("P1", "stands in the journal as", |folder| {
-        folder.prompts[0]["text"] = json!("furst")
+    breaks("P1", "stands in the journal as", |run_dir| {
+        run_dir.prompts[0]["text"] = json!("furst")
     });
 }
 
 #[test]
 fn a_prompt_that_ran_twice() {
-    breaks("P1", "was taken 2 times", |folder| {
-        let at = folder.find("prompts_taken", "p-4");
-        folder.again(at);
+    breaks("P1", "was taken 2 times", |run_dir| {
+        let at = run_dir.find("prompts_taken", "p-4");
+        run_dir.again(at);
     });
 }
 
 #[test]
 fn a_key_that_was_delivered_twice() {
-    breaks("P1", "was delivered 2 times", |folder| {
-        folder.event("prompt_queued", "p-2")["body"]["key"] = json!("k-p-1");
+    breaks("P1", "was delivered 2 times", |run_dir| {
+        run_dir.event("prompt_queued", "p-2")["body"]["key"] = json!("k-p-1");
     });
 }
 
 #[test]
 fn a_prompt_that_is_forgotten() {
-    breaks("P1", "was never taken", |folder| {
-        let at = folder.find("prompts_taken", "p-4");
-        folder.cut(at - 1);
+    breaks("P1", "was never taken", |run_dir| {
+        let at = run_dir.find("prompts_taken", "p-4");
+        run_dir.cut(at - 1);
     });
 }
 
 #[test]
 fn a_turn_that_never_ends_answers_nobody() {
-    breaks("P1", "its turn never ended", |folder| {
-        let end = folder.events.len() - 2;
-        folder.cut(end);
+    breaks("P1", "its turn never ended", |run_dir| {
+        let end = run_dir.events.len() - 2;
+        run_dir.cut(end);
     });
 }
 
 #[test]
 fn a_completed_turn_without_an_answer() {
-    breaks("P1", "has no answer", |folder| {
-        folder.event("message", "fourth is done")["body"]["status"] = json!("interrupted");
+    breaks("P1", "has no answer", |run_dir| {
+        run_dir.event("message", "fourth is done")["body"]["status"] = json!("interrupted");
     });
 }
 
 #[test]
 fn set_aside_by_nothing() {
-    breaks("P1", "nothing set it aside", |folder| {
-        folder.prompts[0]["status"] = json!("set_aside");
+    breaks("P1", "nothing set it aside", |run_dir| {
+        run_dir.prompts[0]["status"] = json!("set_aside");
     });
 }
 
 #[test]
 fn what_waits_for_a_stopped_agent_waits_rightly() {
-    is_fine(|folder| {
-        let at = folder.events.len() - 1;
-        folder.insert(at, "agent_stopped", json!({}));
-        folder.insert(
+    is_fine(|run_dir| {
+        let at = run_dir.events.len() - 1;
+        run_dir.insert(at, "agent_stopped", json!({}));
+        run_dir.insert(
             at + 1,
             "prompt_queued",
             json!({"prompt": "p-6", "key": "k-p-6"}),
         );
         let blocks = json!([{"type": "text", "text": "sixth"}]);
-        folder.insert(at + 2, "prompt", json!({"prompt": "p-6", "blocks": blocks}));
-        folder.prompts.push(
+        run_dir.insert(at + 2, "prompt", json!({"prompt": "p-6", "blocks": blocks}));
+        run_dir.prompts.push(
             json!({"agent": "coder", "text": "sixth", "acknowledged": true,
                                    "prompt": "p-6", "status": "queued"}),
         );
@@ -93,14 +93,14 @@ fn what_waits_for_a_stopped_agent_waits_rightly() {
 
 #[test]
 fn a_prompt_that_a_hook_refused_is_told_as_failed() {
-    is_fine(|folder| {
-        let taken = folder.find("prompts_taken", "p-5");
-        folder.events.truncate(taken);
-        folder.insert(taken - 1, "prompt_blocked", json!({"prompt": "p-5"}));
+    is_fine(|run_dir| {
+        let taken = run_dir.find("prompts_taken", "p-5");
+        run_dir.events.truncate(taken);
+        run_dir.insert(taken - 1, "prompt_blocked", json!({"prompt": "p-5"}));
         let ended = json!({"status": "failed", "failure": "blocked"});
-        folder.insert(taken, "turn_ended", ended);
-        folder.model.pop();
-        let sent = folder.prompts.last_mut().unwrap();
+        run_dir.insert(taken, "turn_ended", ended);
+        run_dir.model.pop();
+        let sent = run_dir.prompts.last_mut().unwrap();
         (sent["status"], sent["exit"]) = (json!("failed"), json!(1));
     });
 }
@@ -109,9 +109,9 @@ fn a_prompt_that_a_hook_refused_is_told_as_failed() {
 
 #[test]
 fn a_request_that_was_refused() {
-    breaks("P3", "refused request 2", |folder| {
-        folder.model[1]["accepted"] = json!(false);
-        folder.model[1]["violations"] = json!(["orphan"]);
+    breaks("P3", "refused request 2", |run_dir| {
+        run_dir.model[1]["accepted"] = json!(false);
+        run_dir.model[1]["violations"] = json!(["orphan"]);
     });
 }
 
@@ -120,38 +120,38 @@ fn a_request_that_is_not_on_record() {
     breaks(
         "P3",
         "sent again, or left without being on record",
-        |folder| {
-            let again = folder.model[0].clone();
-            folder.model.insert(0, again);
+        |run_dir| {
+            let again = run_dir.model[0].clone();
+            run_dir.model.insert(0, again);
         },
     );
 }
 
 #[test]
 fn a_finished_step_that_is_asked_again() {
-    breaks("P3", "repeats request", |folder| {
+    breaks("P3", "repeats request", |run_dir| {
         // The answer has no words of its own; and the calls are forgotten.
-        let again = folder.model[0].clone();
-        folder.model.insert(1, again);
-        for request in &mut folder.model {
+        let again = run_dir.model[0].clone();
+        run_dir.model.insert(1, again);
+        for request in &mut run_dir.model {
             let messages = request["body"]["messages"].as_array_mut().unwrap();
             messages.retain(|message| !message.to_string().contains("on it"));
         }
-        let at = folder.find("message", "on it");
-        let blocks = folder.events[at]["body"]["blocks"].as_array_mut();
+        let at = run_dir.find("message", "on it");
+        let blocks = run_dir.events[at]["body"]["blocks"].as_array_mut();
         blocks.unwrap().remove(0);
         let sent = json!({"request": {"incarnation": 1, "n": 9}, "purpose": "answer"});
-        folder.insert(at, "request_sent", sent);
+        run_dir.insert(at, "request_sent", sent);
         let ended = json!({"request": {"incarnation": 1, "n": 9}, "outcome": {"type": "failed"}});
-        folder.insert(at + 1, "request_ended", ended);
+        run_dir.insert(at + 1, "request_ended", ended);
     });
 }
 
 #[test]
 fn a_word_of_a_conversation_that_was_left() {
-    breaks("P3", "is none on record", |folder| {
-        let last = folder.model.len() - 1;
-        let messages = folder.model[last]["body"]["messages"]
+    breaks("P3", "is none on record", |run_dir| {
+        let last = run_dir.model.len() - 1;
+        let messages = run_dir.model[last]["body"]["messages"]
             .as_array_mut()
             .unwrap();
         messages.insert(
@@ -163,8 +163,8 @@ fn a_word_of_a_conversation_that_was_left() {
 
 #[test]
 fn a_word_that_is_missing() {
-    breaks("P3", "does not hold `two is done`", |folder| {
-        let messages = folder.model[1]["body"]["messages"].as_array_mut().unwrap();
+    breaks("P3", "does not hold `two is done`", |run_dir| {
+        let messages = run_dir.model[1]["body"]["messages"].as_array_mut().unwrap();
         messages.retain(|message| !message.to_string().contains("two is done"));
     });
 }
@@ -174,31 +174,31 @@ fn a_prefix_that_changed() {
     breaks(
         "P3",
         "does not begin with the messages of request",
-        |folder| {
-            folder.model[2]["body"]["messages"][1]["extra"] = json!(1);
+        |run_dir| {
+            run_dir.model[2]["body"]["messages"][1]["extra"] = json!(1);
         },
     );
-    is_fine(|folder| {
-        folder.model[2]["body"]["messages"][1]["cache_control"] = json!({"type": "ephemeral"});
+    is_fine(|run_dir| {
+        run_dir.model[2]["body"]["messages"][1]["cache_control"] = json!({"type": "ephemeral"});
     });
 }
 
 #[test]
 fn an_answer_that_the_model_never_gave() {
-    breaks("P3", "the model never answered it", |folder| {
-        let last = folder.model.len() - 1;
-        folder.model[last]["finished"] = json!(false);
+    breaks("P3", "the model never answered it", |run_dir| {
+        let last = run_dir.model.len() - 1;
+        run_dir.model[last]["finished"] = json!(false);
     });
 }
 
 #[test]
 fn a_request_of_a_process_that_had_lost_the_agent() {
-    breaks("P3", "had the agent", |folder| {
-        let event = folder.event("request_sent", r#""incarnation":3"#);
+    breaks("P3", "had the agent", |run_dir| {
+        let event = run_dir.event("request_sent", r#""incarnation":3"#);
         event["body"]["request"]["incarnation"] = json!(2);
     });
-    breaks("P3", "began after", |folder| {
-        folder.event("incarnation_began", "restart")["body"]["incarnation"] = json!(2);
+    breaks("P3", "began after", |run_dir| {
+        run_dir.event("incarnation_began", "restart")["body"]["incarnation"] = json!(2);
     });
 }
 
@@ -206,17 +206,17 @@ fn a_request_of_a_process_that_had_lost_the_agent() {
 
 #[test]
 fn a_tool_that_ran_twice() {
-    breaks("P4", "ran 2 times", |folder| {
-        let mut again = folder.effects[0].clone();
+    breaks("P4", "ran 2 times", |run_dir| {
+        let mut again = run_dir.effects[0].clone();
         again["pid"] = json!(999);
-        folder.effects.push(again);
+        run_dir.effects.push(again);
     });
 }
 
 #[test]
 fn a_tool_whose_start_is_not_on_record() {
-    breaks("P4", "its start is not on record", |folder| {
-        folder
+    breaks("P4", "its start is not on record", |run_dir| {
+        run_dir
             .effects
             .push(json!({"call": "call_9_9_9", "pid": 5, "start": 5, "what": "begin", "at": 1}));
     });
@@ -224,76 +224,76 @@ fn a_tool_whose_start_is_not_on_record() {
 
 #[test]
 fn a_call_without_a_result() {
-    breaks("P4", "has no result, and its turn is over", |folder| {
-        folder.remove("tool_ended", "call_1_1_0");
-        folder.remove("result", "call_1_1_0");
+    breaks("P4", "has no result, and its turn is over", |run_dir| {
+        run_dir.remove("tool_ended", "call_1_1_0");
+        run_dir.remove("result", "call_1_1_0");
     });
-    breaks("P4", "an end without a result", |folder| {
-        folder.remove("result", "call_1_1_0");
+    breaks("P4", "an end without a result", |run_dir| {
+        run_dir.remove("result", "call_1_1_0");
     });
 }
 
 #[test]
 fn two_results() {
-    breaks("P4", "has 2 results", |folder| {
-        let at = folder.find("result", "call_1_1_0");
-        folder.again(at);
+    breaks("P4", "has 2 results", |run_dir| {
+        let at = run_dir.find("result", "call_1_1_0");
+        run_dir.again(at);
     });
-    breaks("P4", "was started 2 times", |folder| {
-        let at = folder.find("tool_started", "call_1_1_0");
-        folder.again(at);
+    breaks("P4", "was started 2 times", |run_dir| {
+        let at = run_dir.find("tool_started", "call_1_1_0");
+        run_dir.again(at);
     });
-    breaks("P4", "its result says", |folder| {
-        folder.event("result", "call_1_1_0")["body"]["outcome"] = json!("error");
+    breaks("P4", "its result says", |run_dir| {
+        run_dir.event("result", "call_1_1_0")["body"]["outcome"] = json!("error");
     });
 }
 
 #[test]
 fn unknown_needs_an_excuse() {
-    let unknown = |folder: &mut super::Folder| {
+    let unknown = |run_dir: &mut super::RunDir| {
         for kind in ["tool_ended", "result"] {
-            folder.event(kind, "call_1_1_0")["body"]["outcome"] = json!("unknown");
+            run_dir.event(kind, "call_1_1_0")["body"]["outcome"] = json!("unknown");
         }
-        folder.clients.clear();
+        run_dir.clients.clear();
     };
     breaks("P4", "nothing excuses that", unknown);
     let killed = |task: &str, what: &str| {
         let task = task.to_owned();
         json!({"at": 1, "role": "shim", "pid": 5, "what": what, "task": task})
     };
-    is_fine(|folder| {
-        unknown(folder);
-        folder.faults.push(killed("k-1", "KILL"));
+    is_fine(|run_dir| {
+        unknown(run_dir);
+        run_dir.faults.push(killed("k-1", "KILL"));
     });
     // That of another call, or one that only stood still, is none.
     for fault in [killed("k-2", "KILL"), killed("k-1", "STOP")] {
-        breaks("P4", "nothing excuses that", |folder| {
-            unknown(folder);
-            folder.faults.push(fault);
+        breaks("P4", "nothing excuses that", |run_dir| {
+            unknown(run_dir);
+            run_dir.faults.push(fault);
         });
     }
-    is_fine(|folder| {
-        unknown(folder);
-        folder.run["expects"] = json!({"other_boot": ["call_1_1_0"]});
+    is_fine(|run_dir| {
+        unknown(run_dir);
+        run_dir.run["expects"] = json!({"other_boot": ["call_1_1_0"]});
     });
 }
 
 #[test]
 fn the_end_of_a_task_that_nobody_saw_needs_an_excuse() {
-    let ended = |folder: &mut super::Folder| {
-        let last = folder.events.len() - 1;
+    let ended = |run_dir: &mut super::RunDir| {
+        let last = run_dir.events.len() - 1;
         let exit = json!({"type": "unknown"});
-        folder.insert(last, "task_ended", json!({"task": "k-3", "exit": exit}));
+        run_dir.insert(last, "task_ended", json!({"task": "k-3", "exit": exit}));
         let told = json!({"cause": "task_ended", "text": "Background task k-3 is gone."});
-        folder.insert(last + 1, "notice", told);
-        folder
+        run_dir.insert(last + 1, "notice", told);
+        run_dir
             .processes
             .retain(|it| it["role"] != "shim" && it["role"] != "tool");
     };
     breaks("P4", "the end of task k-3 is unknown", ended);
-    is_fine(|folder| {
-        ended(folder);
-        folder
+    is_fine(|run_dir| {
+        ended(run_dir);
+        run_dir
             .faults
             .push(json!({"role": "shim", "what": "KILL", "task": "k-3"}));
     });
@@ -301,18 +301,18 @@ fn the_end_of_a_task_that_nobody_saw_needs_an_excuse() {
 
 #[test]
 fn not_started_and_yet_it_ran() {
-    breaks("P4", "says that it did not", |folder| {
+    breaks("P4", "says that it did not", |run_dir| {
         for kind in ["tool_ended", "result"] {
-            folder.event(kind, "call_1_1_0")["body"]["outcome"] = json!("not_started");
+            run_dir.event(kind, "call_1_1_0")["body"]["outcome"] = json!("not_started");
         }
     });
 }
 
 #[test]
 fn it_ended_well_and_never_ran() {
-    breaks("P4", "never ran", |folder| {
-        folder.run["expects"] = json!({"tools_with_effects": ["shell"]});
-        folder
+    breaks("P4", "never ran", |run_dir| {
+        run_dir.run["expects"] = json!({"tools_with_effects": ["shell"]});
+        run_dir
             .effects
             .retain(|effect| effect["call"] != "call_1_1_0");
     });
@@ -320,12 +320,12 @@ fn it_ended_well_and_never_ran() {
 
 #[test]
 fn a_request_while_a_call_has_no_result() {
-    breaks("P4", "was sent while call", |folder| {
-        let ended = folder.remove("tool_ended", "call_1_1_0");
-        let result = folder.remove("result", "call_1_1_0");
-        let at = folder.find("request_sent", r#""incarnation":1,"n":2"#);
-        folder.insert(at, "result", result["body"].clone());
-        folder.insert(at, "tool_ended", ended["body"].clone());
+    breaks("P4", "was sent while call", |run_dir| {
+        let ended = run_dir.remove("tool_ended", "call_1_1_0");
+        let result = run_dir.remove("result", "call_1_1_0");
+        let at = run_dir.find("request_sent", r#""incarnation":1,"n":2"#);
+        run_dir.insert(at, "result", result["body"].clone());
+        run_dir.insert(at, "tool_ended", ended["body"].clone());
     });
 }
 
@@ -333,26 +333,26 @@ fn a_request_while_a_call_has_no_result() {
 
 #[test]
 fn a_fourth_try() {
-    breaks("P8", "after 3 tries were lost", |folder| {
-        let at = folder.find("request_sent", r#""incarnation":2,"n":1"#);
+    breaks("P8", "after 3 tries were lost", |run_dir| {
+        let at = run_dir.find("request_sent", r#""incarnation":2,"n":1"#);
         let lost = json!({"request": {"incarnation": 2, "n": 0}, "outcome": {"type": "lost"}});
-        folder.insert(at - 1, "request_ended", lost.clone());
-        folder.insert(at - 1, "request_ended", lost);
+        run_dir.insert(at - 1, "request_ended", lost.clone());
+        run_dir.insert(at - 1, "request_ended", lost);
     });
 }
 
 #[test]
 fn given_up_too_early() {
-    breaks("P8", "given up after 0 crashes", |folder| {
-        let at = folder.events.len() - 2;
-        folder.events[at]["body"]["status"] = json!("lost");
+    breaks("P8", "given up after 0 crashes", |run_dir| {
+        let at = run_dir.events.len() - 2;
+        run_dir.events[at]["body"]["status"] = json!("lost");
     });
 }
 
 #[test]
 fn a_crash_loop_that_is_not_given_up() {
-    breaks("P8", "was not given up", |folder| {
-        folder.run["expects"] = json!({"crash_loop": true})
+    breaks("P8", "was not given up", |run_dir| {
+        run_dir.run["expects"] = json!({"crash_loop": true})
     });
 }
 
@@ -360,66 +360,66 @@ fn a_crash_loop_that_is_not_given_up() {
 
 #[test]
 fn a_question_that_is_answered_twice() {
-    breaks("P10", "was answered 2 times", |folder| {
-        let at = folder.find("approval_answered", "q-1");
-        folder.again(at);
+    breaks("P10", "was answered 2 times", |run_dir| {
+        let at = run_dir.find("approval_answered", "q-1");
+        run_dir.again(at);
     });
-    breaks("P10", "2 answers to question", |folder| {
-        folder.orders[2]["acknowledged"] = json!(true);
+    breaks("P10", "2 answers to question", |run_dir| {
+        run_dir.orders[2]["acknowledged"] = json!(true);
     });
 }
 
 #[test]
 fn a_call_that_ran_without_leave() {
-    breaks("P10", "without the leave", |folder| {
-        folder.remove("approval_answered", "q-1");
+    breaks("P10", "without the leave", |run_dir| {
+        run_dir.remove("approval_answered", "q-1");
     });
-    breaks("P10", "was denied, and is ok", |folder| {
-        folder.event("approval_answered", "q-1")["body"]["decision"] = json!("deny");
+    breaks("P10", "was denied, and is ok", |run_dir| {
+        run_dir.event("approval_answered", "q-1")["body"]["decision"] = json!("deny");
     });
 }
 
 #[test]
 fn a_tool_that_answers() {
-    breaks("P10", "a process of a tool's may `approve`", |folder| {
-        folder.orders[0]["acknowledged"] = json!(true);
-        folder.orders[1]["acknowledged"] = json!(false);
+    breaks("P10", "a process of a tool's may `approve`", |run_dir| {
+        run_dir.orders[0]["acknowledged"] = json!(true);
+        run_dir.orders[1]["acknowledged"] = json!(false);
     });
 }
 
 #[test]
 fn an_answer_that_no_client_gave() {
-    breaks("P10", "and 0 were given", |folder| {
-        folder.orders.remove(1);
+    breaks("P10", "and 0 were given", |run_dir| {
+        run_dir.orders.remove(1);
     });
 }
 
 #[test]
 fn an_answer_that_is_not_on_record() {
-    breaks("P10", "allow is on record", |folder| {
-        folder.orders[1]["acknowledged"] = json!(false);
-        folder.orders[2]["acknowledged"] = json!(true);
+    breaks("P10", "allow is on record", |run_dir| {
+        run_dir.orders[1]["acknowledged"] = json!(false);
+        run_dir.orders[2]["acknowledged"] = json!(true);
     });
 }
 
 #[test]
 fn a_question_that_is_forgotten() {
-    breaks("P10", "was forgotten", |folder| {
-        let message = folder.event("message", "all of it");
+    breaks("P10", "was forgotten", |run_dir| {
+        let message = run_dir.event("message", "all of it");
         message["body"]["blocks"]
             .as_array_mut()
             .unwrap()
             .push(call("call_9_9_9"));
-        let at = folder.find("message", "all of it");
+        let at = run_dir.find("message", "all of it");
         let asked = json!({"approval": "q-9", "call": "call_9_9_9"});
-        folder.insert(at, "approval_requested", asked);
+        run_dir.insert(at, "approval_requested", asked);
     });
 }
 
 #[test]
 fn a_question_that_waits_is_shown() {
-    breaks("P10", "wait, and", |folder| {
-        folder.status[0]["show"]["approvals"] = json!([{"id": "q-1"}])
+    breaks("P10", "wait, and", |run_dir| {
+        run_dir.status[0]["show"]["approvals"] = json!([{"id": "q-1"}])
     });
 }
 
@@ -428,9 +428,9 @@ fn a_question_that_waits_is_shown() {
 #[test]
 fn a_notice_that_is_written_twice() {
     for cause in ["crashed", "interrupted", "tasks_carried"] {
-        breaks("P11", "2 times of one thing", |folder| {
-            let at = folder.find("notice", cause);
-            folder.again(at);
+        breaks("P11", "2 times of one thing", |run_dir| {
+            let at = run_dir.find("notice", cause);
+            run_dir.again(at);
         });
     }
 }
@@ -439,50 +439,50 @@ fn a_notice_that_is_written_twice() {
 #[test]
 fn how_often_a_conversation_is_told_that_a_task_ended() {
     let told = json!({"cause": "task_ended", "text": "Background task k-3 ended."});
-    let ended = |folder: &mut super::Folder| {
-        let last = folder.events.len() - 1;
+    let ended = |run_dir: &mut super::RunDir| {
+        let last = run_dir.events.len() - 1;
         let exit = json!({"type": "code", "code": 0});
-        folder.insert(last, "task_ended", json!({"task": "k-3", "exit": exit}));
-        folder.insert(last + 1, "notice", told.clone());
-        folder
+        run_dir.insert(last, "task_ended", json!({"task": "k-3", "exit": exit}));
+        run_dir.insert(last + 1, "notice", told.clone());
+        run_dir
             .processes
             .retain(|it| it["role"] != "shim" && it["role"] != "tool");
         last + 2
     };
-    is_fine(|folder| {
-        ended(folder);
+    is_fine(|run_dir| {
+        ended(run_dir);
     });
-    is_fine(|folder| {
-        let last = ended(folder);
-        folder.insert(last, "notice", told.clone());
-        folder.events[last + 1]["conversation"] = json!("c-9");
+    is_fine(|run_dir| {
+        let last = ended(run_dir);
+        run_dir.insert(last, "notice", told.clone());
+        run_dir.events[last + 1]["conversation"] = json!("c-9");
     });
-    breaks("P11", "2 times that task k-3 ended", |folder| {
-        let last = ended(folder);
-        folder.again(last);
+    breaks("P11", "2 times that task k-3 ended", |run_dir| {
+        let last = ended(run_dir);
+        run_dir.again(last);
     });
-    breaks("P11", "the conversation is not told", |folder| {
-        let last = ended(folder);
-        folder.events.truncate(last);
+    breaks("P11", "the conversation is not told", |run_dir| {
+        let last = ended(run_dir);
+        run_dir.events.truncate(last);
     });
-    breaks("P11", "and it has not", |folder| {
-        let last = folder.events.len() - 1;
-        folder.insert(last, "notice", told.clone());
+    breaks("P11", "and it has not", |run_dir| {
+        let last = run_dir.events.len() - 1;
+        run_dir.insert(last, "notice", told.clone());
     });
 }
 
 #[test]
 fn a_notice_in_the_users_role() {
-    breaks("P11", "is a notice of ours", |folder| {
-        let event = folder.event("prompt", "\"fourth\"");
+    breaks("P11", "is a notice of ours", |run_dir| {
+        let event = run_dir.event("prompt", "\"fourth\"");
         event["body"]["blocks"][0]["text"] = json!("The user interrupted this turn.");
     });
-    breaks("P11", "was sent by nobody", |folder| {
-        folder.event("prompt", "\"fourth\"")["body"]["blocks"][0]["text"] = json!("go on");
+    breaks("P11", "was sent by nobody", |run_dir| {
+        run_dir.event("prompt", "\"fourth\"")["body"]["blocks"][0]["text"] = json!("go on");
     });
-    breaks("P11", "not by itself", |folder| {
+    breaks("P11", "not by itself", |run_dir| {
         let text = "<notice>\nx\n</notice>\nand go on";
-        folder.model[0]["body"]["messages"][0]["content"][0]["text"] = json!(text);
+        run_dir.model[0]["body"]["messages"][0]["content"][0]["text"] = json!(text);
     });
 }
 
@@ -491,34 +491,34 @@ fn what_the_model_is_not_told() {
     breaks(
         "P11",
         "was interrupted, and the model is not told",
-        |folder| {
-            folder.remove("notice", "The user interrupted");
+        |run_dir| {
+            run_dir.remove("notice", "The user interrupted");
         },
     );
     // Of a prompt that it never saw it is not told either.
-    is_fine(|folder| {
-        let at = folder.events.len() - 1;
-        let turn = |folder: &mut super::Folder, at: usize, kind: &str, body| {
-            folder.insert(at, kind, body);
-            folder.events[at + 1]["turn"] = json!("t-9");
+    is_fine(|run_dir| {
+        let at = run_dir.events.len() - 1;
+        let turn = |run_dir: &mut super::RunDir, at: usize, kind: &str, body| {
+            run_dir.insert(at, kind, body);
+            run_dir.events[at + 1]["turn"] = json!("t-9");
         };
-        folder.insert(at, "prompt_queued", json!({"prompt": "p-9"}));
-        turn(folder, at + 1, "turn_started", json!({}));
-        turn(folder, at + 2, "prompt_blocked", json!({"prompt": "p-9"}));
+        run_dir.insert(at, "prompt_queued", json!({"prompt": "p-9"}));
+        turn(run_dir, at + 1, "turn_started", json!({}));
+        turn(run_dir, at + 2, "prompt_blocked", json!({"prompt": "p-9"}));
         turn(
-            folder,
+            run_dir,
             at + 3,
             "turn_ended",
             json!({"status": "interrupted"}),
         );
-        folder
+        run_dir
             .faults
             .push(json!({"at": 0, "role": "runtime", "what": "INT"}));
     });
-    breaks("P11", "is not told why", |folder| {
+    breaks("P11", "is not told why", |run_dir| {
         for kind in ["tool_ended", "result"] {
-            folder.event(kind, "call_1_1_0")["body"]["outcome"] = json!("denied");
+            run_dir.event(kind, "call_1_1_0")["body"]["outcome"] = json!("denied");
         }
-        folder.event("result", "call_1_1_0")["body"]["blocks"] = json!([]);
+        run_dir.event("result", "call_1_1_0")["body"]["blocks"] = json!([]);
     });
 }

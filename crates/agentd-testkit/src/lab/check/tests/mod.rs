@@ -1,23 +1,23 @@
 //! Runs made up by hand: a good one has no violation, and each way to break a promise is caught.
 
-mod folder;
 mod good;
 mod hooks;
 mod journal;
-mod kin;
 mod processes;
+mod run_dir;
 mod seen;
 mod source;
+mod subagents;
 
-use folder::Folder;
 use good::good;
+use run_dir::RunDir;
 
 /// That a good run, changed like this, breaks this promise and says so in these words.
 #[track_caller]
-fn breaks(promise: &str, words: &str, change: impl FnOnce(&mut Folder)) {
-    let mut folder = good();
-    change(&mut folder);
-    let found = folder.check();
+fn breaks(promise: &str, words: &str, change: impl FnOnce(&mut RunDir)) {
+    let mut run_dir = good();
+    change(&mut run_dir);
+    let found = run_dir.check();
     let hit = found
         .iter()
         .any(|found| found.promise == promise && found.what.contains(words));
@@ -26,10 +26,10 @@ fn breaks(promise: &str, words: &str, change: impl FnOnce(&mut Folder)) {
 
 /// That a good run, changed like this, is still a good one.
 #[track_caller]
-fn is_fine(change: impl FnOnce(&mut Folder)) {
-    let mut folder = good();
-    change(&mut folder);
-    let found = folder.check();
+fn is_fine(change: impl FnOnce(&mut RunDir)) {
+    let mut run_dir = good();
+    change(&mut run_dir);
+    let found = run_dir.check();
     assert!(found.is_empty(), "{found:#?}");
 }
 

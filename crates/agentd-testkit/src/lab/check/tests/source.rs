@@ -23,9 +23,9 @@ fn names_the_product(text: &str) -> bool {
 
 #[test]
 fn no_file_of_it_names_a_crate_of_the_product() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lab/check");
+    let run_dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lab/check");
     let mut files = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(run_dir).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {
             let text = std::fs::read_to_string(&path).unwrap();

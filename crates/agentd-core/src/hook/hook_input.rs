@@ -1,0 +1,263 @@
+//! What happened, as a handler reads it.
+
+use super::event::HookEvent;
+use crate::event::{ResetSource, TurnStatus};
+use crate::message::{Block, CallOutcome, ToolCall};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// The version of what handlers read.
+const SCHEMA: u32 = 1;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HookInput {
+    pub event: HookEvent,
+    /// What is to be said of it besides where it happened.
+    pub fields: Map<String, Value>,
+}
+
+/// Where it happened.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Setting {
+    pub session_id: Option<String>,
+    pub transcript_path: Option<String>,
+    pub cwd: String,
+    /// What the agent's rules come to; see [`crate::permission::mode`].
+    pub permission_mode: Option<String>,
+    /// The agent's name and id.
+    pub agent: Option<(String, String)>,
+    pub generation: Option<u64>,
+    pub turn: Option<String>,
+    pub op: Option<String>,
+    /// What the conversation is called; told when it begins or goes on.
+    pub session_title: Option<String>,
+    /// Told where the event has a place for them.
+    pub background_tasks: Vec<Value>,
+}
+
+impl HookInput {
+    /// Fields that are null are left out.
+    pub fn new(event: HookEvent, fields: Value) -> Self {
+        let mut fields = match fields {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        };
+        fields.retain(|_, value| !value.is_null());
+        Self { event, fields }
+    }
+
+    /// `source` is startup, resume, clear, compact or fork.
+    pub fn session_start(source: &str, model: Option<&str>, parent: Option<String>) -> Self {
+        let fields = json!({"source": source, "model": model, "parent_session_id": parent});
+        Self::new(HookEvent::SessionStart, fields)
+    }
+
+    pub fn session_end(reason: &str, next: Option<String>) -> Self {
+        let fields = json!({"reason": reason, "next_session_id": next});
+        Self::new(HookEvent::SessionEnd, fields)
+    }
+
+    /// `source` is how: clear, undo, redo or rewind; `by` is who wants it, and `reason` whatever they gave for
+    /// it.
+    pub fn pre_reset(source: &str, by: ResetSource, reason: Option<&str>) -> Self {
+        let fields = json!({"source": source, "by": by, "reason": reason});
+        Self::new(HookEvent::PreReset, fields)
+    }
+
+    pub fn user_prompt_submit(blocks: &[Block]) -> Self {
+        let fields = json!({"prompt": text_of(blocks)});
+        Self::new(HookEvent::UserPromptSubmit, fields)
+    }
+
+    /// Before a call: PreToolUse, or PermissionRequest where somebody would be asked.
+    pub fn before_call(event: HookEvent, call: &ToolCall) -> Self {
+        let fields = json!({
+            "tool_name": call.name,
+            "tool_input": call.arguments.to_object(),
+            "tool_use_id": call.id.as_str(),
+        });
+        Self::new(event, fields)
+    }
+
+    /// After it: PostToolUse, or PostToolUseFailure where it did not work. Of one that ended while nobody was
+    /// there nobody knows how long it took.
+    pub fn after_call(
+        call: &ToolCall,
+        outcome: CallOutcome,
+        blocks: &[Block],
+        duration_ms: Option<u64>,
+    ) -> Self {
+        let text = text_of(blocks);
+        let (event, more) = match outcome {
+            CallOutcome::Ok => {
+                let more = json!({"tool_response": text, "duration_ms": duration_ms});
+                (HookEvent::PostToolUse, more)
+            }
+            _ => {
+                let is_interrupt = outcome == CallOutcome::Interrupted;
+                let more = json!({"error": text, "is_interrupt": is_interrupt, "duration_ms": duration_ms});
+                (HookEvent::PostToolUseFailure, more)
+            }
+        };
+        let mut hook_input = Self::before_call(event, call);
+        hook_input.fields.extend(Self::new(event, more).fields);
+        hook_input
+    }
+
+    /// `is_active`: a hook has kept this turn from ending before.
+    pub fn stop(is_active: bool, last_message: &str) -> Self {
+        let fields = json!({"stop_hook_active": is_active, "last_assistant_message": last_message});
+        Self::new(HookEvent::Stop, fields)
+    }
+
+    /// A subagent begins; told to the hooks of its parent.
+    pub fn subagent_start(agent: &str, kind: Option<&str>, background: bool) -> Self {
+        let fields = json!({"subagent": agent, "kind": kind, "background": background});
+        Self::new(HookEvent::SubagentStart, fields)
+    }
+
+    /// The end of a subagent; `outcome` is completed, failed, interrupted, limited, lost, reset or deleted.
+    pub fn subagent_stop(agent: &str, outcome: &str, is_active: bool, last_message: &str) -> Self {
+        let fields = json!({
+            "subagent": agent,
+            "outcome": outcome,
+            "stop_hook_active": is_active,
+            "last_assistant_message": last_message,
+        });
+        Self::new(HookEvent::SubagentStop, fields)
+    }
+
+    /// A turn has ended without an answer: as failed, limited or lost.
+    pub fn stop_failure(status: TurnStatus, error: &str) -> Self {
+        let fields = json!({"error": error, "status": status});
+        Self::new(HookEvent::StopFailure, fields)
+    }
+
+    /// `trigger` is manual or auto.
+    pub fn pre_compact(trigger: &str, instructions: Option<&str>) -> Self {
+        let fields = json!({
+            "trigger": trigger,
+            "custom_instructions": instructions.unwrap_or_default(),
+        });
+        Self::new(HookEvent::PreCompact, fields)
+    }
+
+    pub fn post_compact(trigger: &str, summary: &str) -> Self {
+        let fields = json!({"trigger": trigger, "compact_summary": summary});
+        Self::new(HookEvent::PostCompact, fields)
+    }
+
+    pub fn notification(kind: &str, message: &str) -> Self {
+        let fields = json!({"notification_type": kind, "message": message});
+        Self::new(HookEvent::Notification, fields)
+    }
+
+    /// A turn is over: its type is `turn_` and the turn's status.
+    pub fn turn_over(status: TurnStatus, message: &str) -> Self {
+        let kind = match status {
+            TurnStatus::Completed => "turn_completed",
+            TurnStatus::Interrupted => "turn_interrupted",
+            TurnStatus::Failed => "turn_failed",
+            TurnStatus::Limited => "turn_limited",
+            TurnStatus::Lost => "turn_lost",
+        };
+        Self::notification(kind, message)
+    }
+
+    /// What a matcher is held against.
+    pub fn subject(&self) -> Option<&str> {
+        self.fields.get(self.event.subject()?)?.as_str()
+    }
+
+    /// What it is about, where it begins a conversation.
+    pub fn source(&self) -> Option<&str> {
+        self.fields.get("source")?.as_str()
+    }
+
+    /// The whole of what a handler reads. `tool_name` is the tool by the name that its matcher knows.
+    pub fn input(&self, setting: &Setting, tool_name: Option<&str>) -> Value {
+        let mut input = Map::new();
+        let mut put = |key: &str, value: Value| {
+            if !value.is_null() {
+                input.insert(key.to_owned(), value);
+            }
+        };
+        put("session_id", json!(setting.session_id));
+        put("transcript_path", json!(setting.transcript_path));
+        put("cwd", json!(setting.cwd));
+        put("hook_event_name", json!(self.event.name()));
+        put("permission_mode", json!(setting.permission_mode));
+        let tells_tasks = matches!(
+            self.event,
+            HookEvent::SessionStart | HookEvent::Stop | HookEvent::SubagentStop
+        );
+        if self.event == HookEvent::SessionStart {
+            put("session_title", json!(setting.session_title));
+        }
+        if tells_tasks {
+            put("background_tasks", json!(setting.background_tasks));
+        }
+        let (name, id) = setting.agent.clone().unzip();
+        let own = json!({
+            "schema": SCHEMA,
+            "agent": name,
+            "agent_id": id,
+            "generation": setting.generation,
+            "turn": setting.turn,
+            "op": setting.op,
+        });
+        put("agentd", own);
+        if self.event == HookEvent::PreReset {
+            put("op", json!(setting.op));
+        }
+        for (key, value) in &self.fields {
+            put(key, value.clone());
+        }
+        if let Some(name) = tool_name {
+            put("tool_name", json!(name));
+        }
+        Value::Object(input)
+    }
+
+    /// One of each event to try handlers with.
+    pub fn sample(event: HookEvent) -> Self {
+        let call = ToolCall {
+            id: crate::id::CallId::new("call_test"),
+            name: "shell".to_owned(),
+            arguments: crate::message::Arguments::parse(r#"{"command":"echo hello"}"#),
+            signature: None,
+        };
+        let said = [Block::text("hello")];
+        match event {
+            HookEvent::SessionStart => Self::session_start("startup", None, None),
+            HookEvent::SessionEnd => Self::session_end("clear", None),
+            HookEvent::UserPromptSubmit => Self::user_prompt_submit(&said),
+            HookEvent::PreToolUse | HookEvent::PermissionRequest => Self::before_call(event, &call),
+            HookEvent::PostToolUse => Self::after_call(&call, CallOutcome::Ok, &said, Some(12)),
+            HookEvent::PostToolUseFailure => {
+                Self::after_call(&call, CallOutcome::Error, &said, Some(12))
+            }
+            HookEvent::Stop => Self::stop(false, "hello"),
+            HookEvent::StopFailure => Self::stop_failure(TurnStatus::Failed, "unavailable"),
+            HookEvent::SubagentStart => Self::subagent_start("helper", None, false),
+            HookEvent::SubagentStop => Self::subagent_stop("helper", "completed", false, "hello"),
+            HookEvent::PreCompact => Self::pre_compact("manual", None),
+            HookEvent::PostCompact => Self::post_compact("manual", "hello"),
+            HookEvent::Notification => Self::notification("permission_prompt", "hello"),
+            HookEvent::PreReset => Self::pre_reset("clear", ResetSource::User, None),
+            HookEvent::Interrupt => Self::new(event, json!({})),
+            HookEvent::AgentExit => Self::new(event, json!({"reason": "stopped", "exit_code": 0})),
+            HookEvent::AgentRestart => Self::new(event, json!({"reason": "restart"})),
+            HookEvent::DaemonStart => Self::new(event, json!({})),
+            HookEvent::DaemonStop => Self::new(event, json!({"reason": "stop"})),
+        }
+    }
+}
+
+fn text_of(blocks: &[Block]) -> String {
+    let texts = blocks.iter().filter_map(|block| match block {
+        Block::Text { text } | Block::Annotated { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}

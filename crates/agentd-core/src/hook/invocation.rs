@@ -1,0 +1,111 @@
+//! A question to the hooks, and the id under which it is asked once.
+
+use super::HookEvent;
+use super::hook_input::HookInput;
+use crate::id::{AgentId, CallId, ConversationId, InvocationId, OpId, PromptId, TurnId};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+/// What whoever wants to know asks. Asked again under its id, after whatever crash, it has the same answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HookInvocation {
+    pub id: InvocationId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op: Option<OpId>,
+    /// The conversation it is about; none is the current one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
+    pub hook_input: HookInput,
+}
+
+impl HookInvocation {
+    pub fn new(id: InvocationId, hook_input: HookInput) -> Self {
+        Self {
+            id,
+            turn: None,
+            op: None,
+            conversation: None,
+            hook_input,
+        }
+    }
+
+    /// About a call of a turn.
+    pub fn of_call(turn: TurnId, call: &CallId, hook_input: HookInput) -> Self {
+        let parts = [turn.as_bytes().as_slice(), call.as_str().as_bytes()];
+        let id = InvocationId::of(hook_input.event, &parts);
+        Self {
+            turn: Some(turn),
+            ..Self::new(id, hook_input)
+        }
+    }
+
+    /// About a prompt.
+    pub fn of_prompt(prompt: PromptId, hook_input: HookInput) -> Self {
+        let id = InvocationId::of(hook_input.event, &[prompt.as_bytes()]);
+        Self::new(id, hook_input)
+    }
+
+    /// About the n-th time that a turn comes by here.
+    pub fn of_turn(turn: TurnId, n: u64, hook_input: HookInput) -> Self {
+        let parts = [turn.as_bytes().as_slice(), &n.to_le_bytes()];
+        let id = InvocationId::of(hook_input.event, &parts);
+        Self {
+            turn: Some(turn),
+            ..Self::new(id, hook_input)
+        }
+    }
+
+    /// A step of a lifecycle operation.
+    pub fn of_op(agent: AgentId, op: OpId, hook_input: HookInput) -> Self {
+        let parts = [agent.as_bytes().as_slice(), op.as_bytes()];
+        let id = InvocationId::of(hook_input.event, &parts);
+        Self {
+            op: Some(op),
+            ..Self::new(id, hook_input)
+        }
+    }
+
+    /// The beginning of a conversation.
+    pub fn of_conversation(conversation: ConversationId, hook_input: HookInput) -> Self {
+        let id = InvocationId::of(hook_input.event, &[conversation.as_bytes()]);
+        Self {
+            conversation: Some(conversation),
+            ..Self::new(id, hook_input)
+        }
+    }
+}
+
+impl InvocationId {
+    /// The id of what is told of these.
+    pub fn of(event: HookEvent, parts: &[&[u8]]) -> Self {
+        let mut all = vec![event.name().as_bytes()];
+        all.extend(parts);
+        Self::new(uuid_of(&all))
+    }
+}
+
+fn hash(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+/// A UUID that follows from these.
+pub(crate) fn uuid_of(parts: &[&[u8]]) -> Uuid {
+    let hash = hash(parts);
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+/// Of these, in hex.
+pub fn digest(parts: &[&[u8]]) -> String {
+    let hash = hash(parts);
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,321 @@
+//! Subagents: who may start which, with what; and what is told of their end.
+//!
+//! What a subagent may use is set aside from what its parent has left, in the parent's journal, before
+//! there is a subagent. So two of them can never spend the same dollar, and nobody has to look into
+//! another agent's journal before a request.
+
+use crate::begin::{self, Line};
+use crate::event::{
+    Body, Mode, Notice, NoticeCause, Prompt, PromptMode, PromptQueued, SubagentEnded, SubagentOf,
+    SubagentOutcome, SubagentStarted,
+};
+use crate::id::{AgentId, CallId, ConversationId, PromptId};
+use crate::message::Block;
+use crate::spec::{AgentSpec, Budget};
+use crate::state::{AgentState, Child};
+use crate::usage::{MicroUsd, Spent};
+
+/// The tool that starts a subagent.
+pub const TOOL: &str = "agent";
+
+/// What a name may be long.
+const LONGEST_NAME: usize = 64;
+
+/// Why no subagent is started, in words for the model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("this agent may start no subagents (`limits.max_depth`)")]
+    TooDeep,
+    #[error(
+        "{limit} subagents work already, which is the limit (`limits.max_children`): {names}; wait for \
+         one of them to end"
+    )]
+    TooMany { limit: u32, names: String },
+    #[error("there is no kind `{kind}` of subagent; there are: {known}")]
+    NoSuchKind { kind: String, known: String },
+    #[error("say which kind of subagent: {known}")]
+    NoKind { known: String },
+    #[error("nothing is left of what this agent and its subagents may use (`limits.subtree`)")]
+    NothingLeft,
+}
+
+/// A subagent that may be started.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpawnPlan {
+    pub name: String,
+    pub spec: AgentSpec,
+    pub lease: Budget,
+}
+
+/// Whether an agent may start a subagent of this kind, and what it is then.
+pub fn plan_spawn(state: &AgentState, kind: Option<&str>) -> Result<SpawnPlan, Refused> {
+    let limits = &state.spec.limits;
+    if limits.max_depth == 0 {
+        return Err(Refused::TooDeep);
+    }
+    let working: Vec<&str> = state
+        .children
+        .running()
+        .map(|(_, child)| child.name.as_str())
+        .collect();
+    if working.len() >= limits.max_children as usize {
+        return Err(Refused::TooMany {
+            limit: limits.max_children,
+            names: working.join(", "),
+        });
+    }
+    let (mut spec, wanted) = of_kind(&state.spec, kind)?;
+    let lease = lease(&limits.subtree, &state.subtree_spent(), &wanted)?;
+    spec.limits.subtree = lease;
+    Ok(SpawnPlan {
+        name: name(state),
+        spec,
+        lease,
+    })
+}
+
+/// The same subagent again, where it is on record and there is nothing of it yet.
+pub fn again(state: &AgentState, child: &Child) -> Result<SpawnPlan, Refused> {
+    let (mut spec, _) = of_kind(&state.spec, child.kind.as_deref())?;
+    spec.limits.subtree = child.lease;
+    Ok(SpawnPlan {
+        name: child.name.clone(),
+        spec,
+        lease: child.lease,
+    })
+}
+
+/// The spec of a subagent, and what it is to get where it says so.
+fn of_kind(parent: &AgentSpec, kind: Option<&str>) -> Result<(AgentSpec, Budget), Refused> {
+    let kinds = || {
+        let kinds: Vec<&str> = parent.agents.keys().map(String::as_str).collect();
+        kinds.join(", ")
+    };
+    let mut spec = parent.clone();
+    let wanted = match kind {
+        None if parent.agents.is_empty() => Budget::default(),
+        None => return Err(Refused::NoKind { known: kinds() }),
+        Some(kind) => {
+            let known = parent.agents.get(kind);
+            let known = known.ok_or_else(|| Refused::NoSuchKind {
+                kind: kind.to_owned(),
+                known: kinds(),
+            })?;
+            let other_provider = known.provider.is_some();
+            spec.description.clone_from(&known.description);
+            if other_provider {
+                spec.provider.clone_from(&known.provider);
+            }
+            // Another provider does not have the parent's model.
+            if other_provider || known.model.is_some() {
+                spec.model.clone_from(&known.model);
+            }
+            if known.tools.is_some() {
+                spec.tools.clone_from(&known.tools);
+            }
+            spec.thinking = known.thinking.or(spec.thinking);
+            if let Some(system) = &known.system {
+                spec.system.clone_from(system);
+            }
+            known.budget
+        }
+    };
+    // It is for one thing: nobody else decides when that is over.
+    spec.auto_reset = Default::default();
+    spec.limits.max_depth = parent.limits.max_depth.saturating_sub(1);
+    if spec.limits.max_depth == 0 {
+        spec.agents.clear();
+        if let Some(tools) = &mut spec.tools {
+            tools.retain(|tool| tool != TOOL);
+        }
+    }
+    Ok((spec, wanted))
+}
+
+/// What is set aside: what was asked for, half of what is left where nothing was, and never more than
+/// that. Time is not set aside: clocks run beside each other.
+fn lease(bound: &Budget, spent: &Spent, wanted: &Budget) -> Result<Budget, Refused> {
+    let left = |bound: u64, spent: u64, wanted: Option<u64>| {
+        let left = bound.saturating_sub(spent);
+        wanted.unwrap_or(left / 2).min(left)
+    };
+    let tokens = match bound.tokens {
+        Some(bound) => Some(left(bound, spent.usage.total(), wanted.tokens)),
+        None => wanted.tokens,
+    };
+    let usd = match bound.usd {
+        Some(bound) => {
+            let wanted = wanted.usd.map(|usd| usd.0);
+            Some(MicroUsd(left(bound.0, spent.cost.0, wanted)))
+        }
+        None => wanted.usd,
+    };
+    let wall_ms = match bound.wall_ms {
+        Some(bound) => {
+            let left = bound.saturating_sub(spent.busy_ms);
+            Some(wanted.wall_ms.unwrap_or(left).min(left))
+        }
+        None => wanted.wall_ms,
+    };
+    let is_nothing = tokens == Some(0) || usd == Some(MicroUsd(0)) || wall_ms == Some(0);
+    match is_nothing {
+        true => Err(Refused::NothingLeft),
+        false => Ok(Budget {
+            tokens,
+            usd,
+            wall_ms,
+        }),
+    }
+}
+
+/// `coder.1`, `coder.2`, and so on.
+fn name(state: &AgentState) -> String {
+    let number = format!(".{}", state.children.started().saturating_add(1));
+    let room = LONGEST_NAME.saturating_sub(number.len());
+    let parent: String = state.name.chars().take(room).collect();
+    format!("{parent}{number}")
+}
+
+/// What the parent has on record before there is a subagent.
+pub fn started(
+    agent: AgentId,
+    plan_spawn: &SpawnPlan,
+    call: &CallId,
+    kind: Option<String>,
+    background: bool,
+) -> Body {
+    SubagentStarted {
+        agent,
+        name: plan_spawn.name.clone(),
+        call: call.clone(),
+        kind,
+        background,
+        lease: plan_spawn.lease,
+    }
+    .into()
+}
+
+/// The subagent's own journal, with what it is to do.
+pub fn create(
+    plan_spawn: &SpawnPlan,
+    of: SubagentOf,
+    prompt: &str,
+    conversation: ConversationId,
+) -> Vec<Line> {
+    let mut lines = begin::create(
+        &plan_spawn.name,
+        Mode::Persistent,
+        &plan_spawn.spec,
+        conversation,
+    );
+    let bodies = prompted(of.prompt, prompt);
+    lines.push((conversation, of.into()));
+    lines.extend(bodies.map(|body| (conversation, body)));
+    lines
+}
+
+fn prompted(prompt: PromptId, text: &str) -> [Body; 2] {
+    let blocks = vec![Block::text(text)];
+    let queued = PromptQueued {
+        prompt,
+        key: None,
+        mode: PromptMode::Queue,
+    };
+    [queued.into(), Prompt { prompt, blocks }.into()]
+}
+
+/// How a subagent ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    pub outcome: SubagentOutcome,
+    pub spent: Spent,
+    /// What it said last.
+    pub text: String,
+    /// Why, where it did not go well.
+    pub error: Option<String>,
+}
+
+/// What is appended to the parent's journal, once; nothing where it knows already. The answer of one in
+/// the background comes as a prompt, of which the turn is made that the parent thinks about it in; one in
+/// the foreground has its call's result.
+pub fn ended(
+    parent: &AgentState,
+    agent: AgentId,
+    report: &Report,
+    prompt: PromptId,
+) -> Option<Vec<Body>> {
+    let child = parent.children.get(agent)?;
+    if child.ended.is_some() {
+        return None;
+    }
+    let is_prompted = child.background && !parent.archived && !is_called_off(parent, report);
+    let ended = SubagentEnded {
+        agent,
+        outcome: report.outcome,
+        spent: report.spent,
+        prompt: is_prompted.then_some(prompt),
+    };
+    let mut bodies = vec![ended.into()];
+    let text = told(&child.name, child.kind.as_deref(), report);
+    match (is_prompted, child.background) {
+        (true, _) => bodies.extend(prompted(prompt, &text)),
+        (false, true) => {
+            let cause = NoticeCause::TaskEnded;
+            bodies.push(Notice { cause, text }.into());
+        }
+        (false, false) => {}
+    }
+    Some(bodies)
+}
+
+/// Whoever stopped the parent stopped this one with it: that is no reason to think about it.
+fn is_called_off(parent: &AgentState, report: &Report) -> bool {
+    let reset = parent.resets.under_way();
+    let is_reset = reset.is_some_and(|reset| reset.order.kill_background);
+    report.outcome == SubagentOutcome::Interrupted && (parent.stopped || is_reset)
+}
+
+fn told(name: &str, kind: Option<&str>, report: &Report) -> String {
+    let kind = kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
+    let how = how(report);
+    format!("The subagent {name}{kind}, which you left working in the background, {how}")
+}
+
+/// `has ended as completed. …`, and what it said.
+pub fn how(report: &Report) -> String {
+    let outcome = match report.outcome {
+        SubagentOutcome::Completed => "has completed its work",
+        SubagentOutcome::Interrupted => "was interrupted",
+        SubagentOutcome::Failed => "has failed",
+        SubagentOutcome::Limited => "has reached a limit",
+        SubagentOutcome::Lost => "was given up after several crashes",
+        SubagentOutcome::Reset => "was reset, and has forgotten what it was to do",
+        SubagentOutcome::Deleted => "was removed",
+    };
+    let error = report.error.as_ref();
+    let error = error.map(|error| format!(": {error}")).unwrap_or_default();
+    match report.text.trim() {
+        "" => format!("{outcome}{error}. It said nothing."),
+        text => format!("{outcome}{error}. It said:\n\n{text}"),
+    }
+}
+
+/// The bound of a subagent whose lease is over: what it has spent, and not a token more.
+pub fn closed(state: &AgentState) -> Option<AgentSpec> {
+    let bound = state.spec.limits.subtree;
+    if bound.is_unlimited() {
+        return None;
+    }
+    let spent = state.subtree_spent();
+    let closed = Budget {
+        tokens: bound.tokens.map(|_| spent.usage.total()),
+        usd: bound.usd.map(|_| spent.cost),
+        wall_ms: bound.wall_ms.map(|_| spent.busy_ms),
+    };
+    let mut spec = (*state.spec).clone();
+    spec.limits.subtree = closed;
+    (closed != bound).then_some(spec)
+}
+
+#[cfg(test)]
+mod tests;

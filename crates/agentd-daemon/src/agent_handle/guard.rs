@@ -1,0 +1,211 @@
+//! An agent that is locked: its state can be read and its journal written.
+
+use super::{AgentHandle, Inner};
+use crate::clock;
+use crate::hooks::observe;
+use crate::lifecycle::held;
+use crate::problem::{Result, of_store};
+use agentd_client::{Kind, Problem};
+use agentd_core::begin::Line;
+use agentd_core::event::{Event, NewEvent, placed};
+use agentd_core::id::{Seq, TurnId};
+use agentd_core::link::{self, Down, Order};
+use agentd_store::{Ack, Append, Fence};
+use tokio::sync::MutexGuard;
+
+pub struct AgentGuard<'a> {
+    pub(super) handle: &'a AgentHandle,
+    pub(super) inner: MutexGuard<'a, Inner>,
+}
+
+impl Drop for AgentGuard<'_> {
+    /// A task that panics while it has the agent may have left half of a change in memory.
+    fn drop(&mut self) {
+        self.inner.stale |= crate::spawn::is_dying();
+    }
+}
+
+impl std::ops::Deref for AgentGuard<'_> {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+impl std::ops::DerefMut for AgentGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Inner {
+        &mut self.inner
+    }
+}
+
+impl AgentGuard<'_> {
+    /// The right to write the agent.
+    pub async fn fence(&mut self) -> agentd_store::Result<Fence> {
+        let head = self.state.head;
+        let fence = self.handle.claims.fence(self.handle.id, head).await;
+        self.stale |= fence.is_err();
+        fence
+    }
+
+    /// After an append that failed: nobody knows, or somebody else knows better.
+    fn mark_stale(&mut self, error: &agentd_store::Error) {
+        use agentd_store::Error as Store;
+        if matches!(error, Store::StaleFence { .. }) {
+            self.handle.claims.lost(self.handle.id);
+        }
+        self.stale |= matches!(error, Store::Uncertain(_) | Store::StaleFence { .. });
+    }
+
+    /// Appends in one go.
+    pub async fn append(&mut self, lines: Vec<Line>) -> Result<Vec<Event>> {
+        self.append_in(None, lines).await
+    }
+
+    /// The same for what belongs to a turn.
+    pub async fn append_in(
+        &mut self,
+        turn: Option<TurnId>,
+        lines: Vec<Line>,
+    ) -> Result<Vec<Event>> {
+        if lines.is_empty() {
+            return Ok(Vec::new());
+        }
+        let at = clock::now();
+        let events = lines.into_iter();
+        let events = events.map(|(conversation, body)| NewEvent {
+            at,
+            conversation,
+            turn,
+            body,
+        });
+        let events: Vec<NewEvent> = events.collect();
+        held::check(&self.state, &events)?;
+        let fence = self.fence().await.map_err(|error| of_store(&error))?;
+        let append = Append::new(fence, events);
+        let committed = self.commit(append).await;
+        committed.map_err(|error| of_store(&error))
+    }
+
+    /// Something about the current conversation.
+    pub async fn note(
+        &mut self,
+        bodies: impl IntoIterator<Item = agentd_core::event::Body>,
+    ) -> Result<Vec<Event>> {
+        let current = self.state.tree.current();
+        let Some(current) = current else {
+            return Err(Problem::new(
+                Kind::Conflict,
+                "the agent has no conversation",
+            ));
+        };
+        let lines = bodies.into_iter().map(|body| (current, body));
+        self.append(lines.collect()).await
+    }
+
+    /// Commits what a runtime or the daemon itself has to say, takes it in, and passes it on. Events that
+    /// had been committed before come back as none.
+    pub async fn commit(&mut self, append: Append) -> agentd_store::Result<Vec<Event>> {
+        let events = append.events.clone();
+        let ack = match self.handle.store.append(append).await {
+            Ok(ack) => ack,
+            Err(error) => {
+                self.mark_stale(&error);
+                return Err(error);
+            }
+        };
+        let Ack::Committed { first, .. } = ack else {
+            return Ok(Vec::new());
+        };
+        let placed = self.take_in(events, first);
+        if let Some(down) = self.link.committed(None, &placed) {
+            self.tell(down);
+        }
+        Ok(placed)
+    }
+
+    /// The same for what the runtime itself appends: it hears where its events are, and not the events.
+    pub async fn commit_own(&mut self, append: link::Append) -> agentd_store::Result<Option<Down>> {
+        let n = append.n;
+        let source = agentd_store::Source {
+            incarnation: append.incarnation,
+            n,
+        };
+        let events = append.events.clone();
+        let append = Append {
+            source: Some(source),
+            ends: append.ends,
+            ..Append::new(self.fence().await?, append.events)
+        };
+        let first = match self.handle.store.append(append).await {
+            Ok(Ack::Committed { first, .. }) => first,
+            Ok(Ack::Repeated { place }) => {
+                return Ok(place.map(|(first, _)| Down::Appended { n, first }));
+            }
+            Err(error) => {
+                self.mark_stale(&error);
+                return Err(error);
+            }
+        };
+        self.appended = (source.incarnation, n);
+        let placed = self.take_in(events, first);
+        Ok(self.link.committed(Some(n), &placed))
+    }
+
+    /// They are on disk, from there on.
+    fn take_in(&mut self, events: Vec<NewEvent>, first: Seq) -> Vec<Event> {
+        let placed = placed(events, self.handle.id, first);
+        for event in &placed {
+            self.state.apply(event);
+        }
+        if placed
+            .iter()
+            .any(|event| observe::is_of_interest(event.kind()))
+        {
+            self.noticed.extend(placed.iter().cloned());
+        }
+        self.handle.changed();
+        placed
+    }
+
+    pub fn tell(&self, down: Down) {
+        if let Some(connection) = &self.inner.down {
+            // A connection that is breaking says so itself.
+            let _broken = connection.down.send(down);
+        }
+    }
+
+    pub fn order(&self, order: Order) {
+        self.tell(Down::Order { order, turn: None });
+    }
+
+    /// One that is about this turn, and no other.
+    pub fn order_turn(&self, order: Order, turn: TurnId) {
+        let turn = Some(turn);
+        self.tell(Down::Order { order, turn });
+    }
+
+    pub fn changed(&self) {
+        self.handle.changed();
+    }
+
+    /// The store writes to the agent's journal by itself: whoever has the agent next reads it again.
+    pub fn written_elsewhere(&mut self) {
+        self.stale = true;
+    }
+
+    pub(super) async fn reload(&mut self) {
+        match self.handle.store.load(self.handle.id).await {
+            Ok(loaded) => {
+                self.state = loaded.state;
+                let source = loaded.source.map(|source| (source.incarnation, source.n));
+                self.appended = source.unwrap_or_default();
+                self.stale = false;
+                // Whoever was told less hears the rest after the next greeting.
+                self.inner.down = None;
+                self.link.disconnected();
+            }
+            Err(error) => tracing::warn!(agent = %self.handle.id, %error, "cannot be read again"),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Hooks that an earlier daemon started: whatever became of them is found out, and never guessed.
+
+use super::{Done, record, run, session};
+use crate::agent_handle::AgentHandle;
+use crate::daemon::Daemon;
+use crate::spawn::spawn;
+use agentd_core::event::HookWay;
+use agentd_core::hook::{HookEvent, HookInput, HookInvocation};
+use agentd_core::id::{HookId, InvocationId};
+use agentd_core::state;
+use agentd_process::task::{self, Found};
+use serde_json::json;
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+/// All that were told of one thing, and are not known to have ended.
+pub async fn adopt(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    invocation: InvocationId,
+    hook_input: &HookInput,
+) {
+    let invoked = handle.lock().await.state.hooks.get(invocation).cloned();
+    let runs = invoked.map(|invoked| invoked.runs).unwrap_or_default();
+    let mut waited = Vec::new();
+    for run in runs.into_iter().filter(|run| run.ended.is_none()) {
+        let is_async = run.started.is_async;
+        let (daemon, handle) = (Arc::clone(daemon), Arc::clone(handle));
+        let hook_input = hook_input.clone();
+        let running = spawn("an earlier hook", async move {
+            find_out(&daemon, &handle, &run, &hook_input).await;
+        });
+        if !is_async {
+            waited.push(running);
+        }
+    }
+    for running in waited {
+        if let Err(error) = running.await {
+            tracing::error!(agent = %handle.id, %error, "a hook is not looked for");
+        }
+    }
+}
+
+async fn find_out(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    run: &state::Run,
+    hook_input: &HookInput,
+) {
+    let started = &run.started;
+    let dir = daemon.layout.hook_dir(started.hook);
+    let done = match started.way {
+        // The one who called is gone, and so is the answer.
+        HookWay::Http => Done::unknown(),
+        HookWay::Command => {
+            let is_of_now = started.boot.is_none_or(|boot| boot == daemon.boot);
+            let place = dir.clone();
+            let find = move || match is_of_now {
+                true => task::find(&place, None),
+                false => task::find_ended(&place),
+            };
+            let found = match tokio::task::spawn_blocking(find).await {
+                Ok(Ok(Found::Running(running))) => running.ended().await,
+                Ok(found) => found,
+                Err(_) => Ok(Found::Unknown),
+            };
+            let found = found.unwrap_or(Found::Unknown);
+            run::of_found(hook_input, started.fails_closed, &dir, found)
+        }
+    };
+    record::end(daemon, handle, started.hook, done).await;
+    run::remove(&dir);
+}
+
+/// What is left of an earlier daemon's hooks, by what is left on disk. Agents that were about to begin do not
+/// before their hooks have spoken.
+pub async fn adopt_all(daemon: &Arc<Daemon>) {
+    let Ok(entries) = std::fs::read_dir(daemon.layout.hooks()) else {
+        return;
+    };
+    let mut begun = HashSet::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let hook = name.to_str().and_then(|name| name.parse::<HookId>().ok());
+        let Some(hook) = hook else { continue };
+        let dir = entry.path();
+        let handle = match run::owner(&dir) {
+            Some(agent) => daemon.handle(agent).await.ok(),
+            None => None,
+        };
+        let Some(handle) = handle else {
+            leave_if_running(&dir);
+            continue;
+        };
+        let mut guard = handle.lock().await;
+        let known = guard.state.hooks.running(hook);
+        let Some((invoked, run)) = known.map(|(invoked, run)| (invoked.clone(), run.clone()))
+        else {
+            // Nothing of it is on record: it never began, or is over.
+            leave_if_running(&dir);
+            continue;
+        };
+        let is_of_reset = run.started.op.is_some();
+        // As far as what it said depends on it.
+        let source = match (invoked.turn, is_of_reset) {
+            (Some(_), _) => Some("compact"),
+            (None, true) => Some("clear"),
+            (None, false) => None,
+        };
+        let hook_input = HookInput::new(invoked.event, json!({"source": source}));
+        if invoked.event == HookEvent::SessionStart && invoked.turn.is_none() && !is_of_reset {
+            if begun.insert(invoked.id) {
+                session::hold(
+                    daemon,
+                    &handle,
+                    &mut guard,
+                    HookInvocation::new(invoked.id, hook_input),
+                );
+            }
+            continue;
+        }
+        drop(guard);
+        let daemon = Arc::clone(daemon);
+        spawn("an earlier hook", async move {
+            find_out(&daemon, &handle, &run, &hook_input).await;
+        });
+    }
+}
+
+fn leave_if_running(dir: &Path) {
+    match task::find(dir, None) {
+        Ok(Found::Running(_)) => {}
+        _ => run::remove(dir),
+    }
+}

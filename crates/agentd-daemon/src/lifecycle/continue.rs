@@ -1,0 +1,98 @@
+//! Takes up a turn that a limit ended, or one that waits after a crash or for a key. Where a turn waits for a
+//! subagent that waits, that one is meant.
+
+use super::ops::Asked;
+use super::{GRACE, held};
+use crate::agent_handle::AgentHandle;
+use crate::daemon::Daemon;
+use crate::problem::Result;
+use crate::supervisor::end_process;
+use crate::view::subagents;
+use agentd_client::api::Start;
+use agentd_client::{Kind, Problem};
+use agentd_core::event::{OpVerb, PauseReason, TurnStatus};
+use agentd_core::link::Order;
+use agentd_core::state::Phase;
+use std::sync::Arc;
+
+pub async fn continue_turn(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    start: Start,
+    asked: &Asked,
+) -> Result<()> {
+    // Its own turn comes first, where it is the one that waits.
+    let is_running = handle.lock().await.state.phase() == Phase::Running;
+    let held_up = match is_running {
+        true => subagents::held_up(daemon, handle).await,
+        false => None,
+    };
+    match held_up.filter(|held_up| held_up.phase == Phase::Waiting) {
+        Some(held_up) => {
+            let mut guard = handle.lock().await;
+            if !asked.is_made(&guard.state)? {
+                guard.note(asked.line()).await?;
+            }
+            daemon.merge_env(&mut guard, &start.env);
+            drop(guard);
+            let of_child = Asked::by_daemon(OpVerb::Continue);
+            this(daemon, &held_up.handle, start, &of_child).await
+        }
+        None => this(daemon, handle, start, asked).await,
+    }
+}
+
+async fn this(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    start: Start,
+    asked: &Asked,
+) -> Result<()> {
+    {
+        let mut guard = handle.lock().await;
+        held::check_released(&guard.state)?;
+        let made = asked.made(&guard.state)?.map(|made| made.has_gone_on);
+        let paused = guard.state.turn.as_ref().and_then(|turn| turn.paused);
+        let last = guard.state.last_turn_here().map(|turn| turn.status);
+        let is_limited = guard.state.turn.is_none() && last == Some(TurnStatus::Limited);
+        let is_waiting = paused.is_some() || is_limited;
+        if made == Some(true) || (made.is_some() && !is_waiting) {
+            return Ok(());
+        }
+        if !is_waiting {
+            let what = format!("`{}` has nothing to go on with", guard.state.name);
+            return Err(Problem::new(Kind::Conflict, what));
+        }
+        if guard.state.stopped {
+            let what = format!("`{}` is stopped", guard.state.name);
+            let next = format!("agentd start {}", guard.state.name);
+            return Err(Problem::new(Kind::Conflict, what).next(next));
+        }
+        if made.is_none() {
+            guard.note(asked.line()).await?;
+        }
+        daemon.merge_env(&mut guard, &start.env);
+        if paused == Some(PauseReason::MissingKey) && guard.down.is_some() {
+            // It gets its key at the start; one that has only been started gets it now.
+            end_process(&mut guard);
+        }
+        guard.wanted = true;
+        daemon.reconcile(handle, &mut guard);
+    }
+    let mut told = None;
+    let over = handle.within(GRACE, |guard| {
+        let paused = guard.state.turn.as_ref().map(|turn| turn.paused);
+        let goes_on = matches!(paused, Some(None));
+        let is_stopping = guard.process.as_ref().is_some_and(|it| it.is_stopping);
+        let connection = guard.down.as_ref().map(|it| it.number);
+        if !goes_on && !is_stopping && connection.is_some() && told != connection {
+            guard.order(Order::Continue);
+            told = connection;
+        }
+        goes_on.then_some(())
+    });
+    over.await.ok_or_else(|| {
+        let what = "the turn has not gone on";
+        Problem::new(Kind::Unavailable, what).next("`agentd status` says what it waits for")
+    })
+}

@@ -1,0 +1,72 @@
+//! What a runtime asks of the daemon: about its subagents, and of hooks.
+
+use super::Side;
+use crate::agent_handle::AgentHandle;
+use crate::daemon::Daemon;
+use crate::lifecycle;
+use agentd_core::hook::HookInvocation;
+use agentd_core::id::Incarnation;
+use agentd_core::link::{Asked, Down, Question, Refusal};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Answers a question, in a task of its own. The answer belongs to this connection: on another connection the runtime
+/// asks again. False if the incarnation does not run the agent any more.
+pub(super) async fn answer(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    asked: Asked,
+    side: &Side,
+) -> bool {
+    if !handle.lock().await.link.may_write(asked.incarnation) {
+        return false;
+    }
+    let (daemon, handle, down) = (Arc::clone(daemon), Arc::clone(handle), side.down.clone());
+    side.spawn("a runtime's question", async move {
+        let n = asked.n;
+        let only_waits = matches!(asked.question, Question::Await { .. });
+        let answer = lifecycle::subagents::answer(&daemon, &handle, asked.question);
+        let answer = tokio::select! {
+            answer = answer => answer,
+            // What does something is done to its end, whoever hangs up.
+            () = down.closed(), if only_waits => None,
+        };
+        if let Some(answer) = answer {
+            let _broken = down.send(Down::Answer { n, answer });
+        }
+    });
+    true
+}
+
+/// Invokes hooks for a runtime. False if the incarnation does not run the agent any more: the new one invokes them, and
+/// they must not run twice.
+pub(super) async fn invoke_hooks(
+    daemon: &Arc<Daemon>,
+    handle: &Arc<AgentHandle>,
+    incarnation: Incarnation,
+    invocation: HookInvocation,
+    side: &Side,
+) -> bool {
+    if !handle.lock().await.link.may_write(incarnation) {
+        let why = Refusal::Stale;
+        let _gone = side.down.send(Down::Refused { why });
+        return false;
+    }
+    let (daemon, handle, down) = (Arc::clone(daemon), Arc::clone(handle), side.down.clone());
+    side.spawn("a runtime's hooks", tell(daemon, handle, invocation, down));
+    true
+}
+
+/// A runtime that asks again after its connection broke gets the same answer.
+async fn tell(
+    daemon: Arc<Daemon>,
+    handle: Arc<AgentHandle>,
+    invocation: HookInvocation,
+    down: mpsc::UnboundedSender<Down>,
+) {
+    let id = invocation.id;
+    let verdict = daemon.invoke(&handle, invocation).await;
+    // Under the lock: what was written before has been said before.
+    let _guard = handle.lock().await;
+    let _broken = down.send(Down::HooksAnswered { id, verdict });
+}

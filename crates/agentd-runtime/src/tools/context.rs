@@ -1,0 +1,208 @@
+//! What every tool has at hand.
+
+use super::ToolboxOptions;
+use super::blocking::broken;
+use super::denied::{self, Actor};
+use super::failure::Failure;
+use super::kept::Kept;
+use super::tool::Traits;
+use crate::link::Asking;
+use agentd_core::approval::{Ruling, Wants, rule};
+use agentd_core::id::{BootId, CallId, ConversationId, TaskId, TurnId};
+use agentd_core::message::Block;
+use agentd_core::permission::{Subject, Verdict, verdict};
+use agentd_core::secrets::Secrets;
+use agentd_core::spec::{ApprovalMode, Rule};
+use agentd_process::failpoint;
+use agentd_process::task::{Confined, Limits, ShimProgram};
+use agentd_sandbox::{Network, Reach};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+pub(super) struct ToolContext {
+    pub cwd: PathBuf,
+    pub state: PathBuf,
+    pub env: BTreeMap<String, String>,
+    pub output_bytes: usize,
+    pub kept_bytes: u64,
+    pub kept: Kept,
+    pub max_tasks: usize,
+    pub secrets: Secrets,
+    pub shim: ShimProgram,
+    pub lab: Option<PathBuf>,
+    pub task_limits: Limits,
+    /// None lets tools do what their user may do.
+    pub confined: Option<Confined>,
+    pub boot: BootId,
+    pub asking: Option<Asking>,
+    /// The turn whose calls run, and its conversation. The driver says so before each call.
+    turn: Mutex<Option<(Option<ConversationId>, TurnId)>>,
+    rules: Vec<Rule>,
+    approval: ApprovalMode,
+    escalated: Option<Confined>,
+}
+
+/// A call, as the rules look at it.
+pub(super) struct CallOf<'a> {
+    pub tool: &'a str,
+    pub traits: Traits,
+    pub subjects: &'a [Subject],
+    pub leaves_sandbox: bool,
+}
+
+/// Whether a call runs with more than the sandbox gives. One that asks for it runs only once the user has approved it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Escalation {
+    None,
+    Approved,
+}
+
+impl ToolContext {
+    /// Takes secrets out of what a tool returns.
+    pub fn redact(&self, blocks: &mut [Block]) {
+        for block in blocks {
+            if let Block::Text { text } = block {
+                *text = self.secrets.redact(text);
+            }
+        }
+    }
+
+    pub fn new(options: ToolboxOptions) -> Self {
+        Self {
+            cwd: options.cwd,
+            env: options.env.into_iter().collect(),
+            output_bytes: options.output_bytes,
+            kept_bytes: options.kept_bytes,
+            kept: Kept::new(options.state.clone(), options.kept_quota),
+            state: options.state,
+            max_tasks: options.max_tasks,
+            secrets: options.secrets,
+            shim: options.shim,
+            lab: options.lab,
+            task_limits: options.task_limits,
+            confined: options.confined,
+            boot: options.boot,
+            asking: options.asking,
+            turn: Mutex::default(),
+            rules: options.rules,
+            approval: options.approval,
+            escalated: options.escalated,
+        }
+    }
+
+    pub fn enter_turn(&self, conversation: Option<ConversationId>, turn: TurnId) {
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some((conversation, turn));
+    }
+
+    /// The environment of a command that runs for this call.
+    pub fn env_of(&self, call: &CallId) -> BTreeMap<String, String> {
+        let mut env = self.env.clone();
+        let turn = *self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((conversation, turn)) = turn {
+            env.extend(conversation.map(|id| ("AGENTD_CONVERSATION".to_owned(), id.to_string())));
+            env.insert("AGENTD_TURN".to_owned(), turn.to_string());
+        }
+        env.insert("AGENTD_CALL_ID".to_owned(), call.to_string());
+        env
+    }
+
+    /// Whether a call runs, is asked about or is refused. It must be allowed for each of its subjects.
+    pub fn rule(&self, call: &CallOf<'_>) -> Ruling {
+        let wants = Wants {
+            change: call.traits.approval,
+            leave_sandbox: call.leaves_sandbox
+                && self.is_confined()
+                && !failpoint::injected_bug("escalation_unasked"),
+        };
+        let ruling = |verdict: Option<Verdict>| rule(self.approval, verdict.as_ref(), wants);
+        let verdicts = call.subjects.iter();
+        let rulings = verdicts.map(|subject| match subject {
+            Subject::Command(line) if failpoint::injected_bug("rules_as_text") => {
+                let line = Subject::name(line.clone());
+                ruling(verdict(&self.rules, call.tool, &line))
+            }
+            subject => ruling(verdict(&self.rules, call.tool, subject)),
+        });
+        rulings.max().unwrap_or_else(|| ruling(None))
+    }
+
+    /// What confines a command. One that the user let leave the sandbox has the wider one: see
+    /// [`ToolboxOptions::escalated`].
+    pub fn confined(&self, foreground: bool, escalation: Escalation) -> Option<Box<Confined>> {
+        let mut confined = self.policy(escalation)?.clone();
+        confined.policy.foreground = foreground;
+        Some(Box::new(confined))
+    }
+
+    fn policy(&self, escalation: Escalation) -> Option<&Confined> {
+        match escalation {
+            Escalation::None => self.confined.as_ref(),
+            Escalation::Approved => self.escalated.as_ref().or(self.confined.as_ref()),
+        }
+    }
+
+    /// Whether commands run in a sandbox.
+    pub const fn is_confined(&self) -> bool {
+        self.confined.is_some()
+    }
+
+    pub fn has_no_network(&self) -> bool {
+        let confined = self.confined.as_ref();
+        confined.is_some_and(|confined| confined.policy.network == Network::Off)
+    }
+
+    /// Does a tool's own work with files under the same rules as commands, on a thread of its own: the kernel
+    /// restricts threads, for good.
+    pub fn within<T: Send>(
+        &self,
+        work: impl FnOnce() -> Result<T, Failure> + Send,
+    ) -> Result<T, Failure> {
+        self.within_of(Escalation::None, work)
+    }
+
+    /// The same, for a call that the user may have let leave the sandbox.
+    pub fn within_of<T: Send>(
+        &self,
+        escalation: Escalation,
+        work: impl FnOnce() -> Result<T, Failure> + Send,
+    ) -> Result<T, Failure> {
+        let confined = self.policy(escalation);
+        let confined = confined.filter(|_| !failpoint::injected_bug("files_unconfined"));
+        let Some(confined) = confined else {
+            return work();
+        };
+        let outcome = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                agentd_sandbox::restrict_thread(&confined.policy).map_err(|error| {
+                    Failure::new(format!("The sandbox cannot be set up: {error}."))
+                })?;
+                work()
+            });
+            thread.join().unwrap_or_else(|_| Err(broken()))
+        });
+        outcome.map_err(
+            |failure| match self.denied(Actor::FileTool, failure.text()) {
+                Some(note) => Failure::new(format!("{}\n{note}", failure.text())),
+                None => failure,
+            },
+        )
+    }
+
+    /// What commands find at a path; none where they find what their user finds.
+    pub fn reach(&self, path: &Path) -> Option<Reach> {
+        let policy = &self.confined.as_ref()?.policy;
+        let reached = agentd_sandbox::reach(policy, &[path.to_owned()]).ok()?;
+        reached.first().copied()
+    }
+
+    /// What to add to the text of a tool that failed, where the sandbox is the reason.
+    pub fn denied(&self, actor: Actor, text: &str) -> Option<String> {
+        denied::note(self.confined.as_ref()?, &self.cwd, actor, text)
+    }
+
+    /// Where all that is known about a task is.
+    pub fn task_dir(&self, task: TaskId) -> PathBuf {
+        self.state.join("tasks").join(task.to_string())
+    }
+}

@@ -1,0 +1,264 @@
+//! Where a run takes place: a directory that is a lab, the program in an environment that is all said, a fake
+//! model, and the record of what happens.
+
+use super::record::Record;
+use super::spec::Spec;
+use super::{hook, tool};
+use crate::model::{self, FakeModel, Format, Scenario};
+use agentd_client::Client;
+use agentd_process::failpoint::VARIABLE;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The longest that a run may take. Nothing takes nearly as long: whoever is not done by then is stuck.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// The same with an injected bug: such a run may well be stuck for ever, and ends within seconds otherwise.
+const PATIENCE_WITH_BUG: Duration = Duration::from_secs(20);
+/// A model whose window is soon full.
+const CONFIG: &str = "[models.\"some-model\"]\nwindow = 9000\n";
+
+pub struct Testbed {
+    pub spec: Spec,
+    pub root: PathBuf,
+    pub record: Record,
+    pub model: FakeModel,
+    pub deadline: Instant,
+    /// Children that somebody waits for; the others are reaped.
+    pub waited_for: Mutex<HashSet<u32>>,
+    pub clients: AtomicU32,
+    pub prompts: Mutex<Vec<Prompted>>,
+    pub agents: Mutex<Vec<(String, String)>>,
+    /// What the scenario tells the checker.
+    pub expects: Mutex<serde_json::Map<String, Value>>,
+    /// Pieces of text that readers have seen.
+    pub deltas: AtomicU32,
+    /// Held while somebody looks at everything, and nobody is killed at random.
+    pub peace: Mutex<()>,
+    /// All is quiet: readers have seen everything.
+    pub is_at_rest: AtomicBool,
+    /// How often the power went off and on again: off while it is odd.
+    pub power: AtomicU32,
+    /// The end has come: nobody needs to look any longer.
+    pub is_over: AtomicBool,
+    /// Whether tools run in a sandbox: where this kernel has one, and the run is not about tools without.
+    has_sandbox: bool,
+    program: PathBuf,
+    /// This program, which is also the tools'.
+    own: PathBuf,
+}
+
+/// A prompt as its sender sees it.
+#[derive(Clone, Debug, Default)]
+pub struct Prompted {
+    pub at: u64,
+    pub agent: String,
+    pub key: String,
+    pub text: String,
+    pub prompt: Option<String>,
+    pub status: Option<String>,
+    pub exit: Option<i32>,
+}
+
+/// It cannot go on: what stands in the way.
+#[derive(Debug, thiserror::Error)]
+pub enum Stuck {
+    #[error("{0} took too long")]
+    TooLong(String),
+    #[error("{0}")]
+    Wrong(String),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+pub type Result<T, E = Stuck> = std::result::Result<T, E>;
+
+impl Testbed {
+    /// In this directory, which is there and empty.
+    pub fn new(root: &Path, spec: Spec) -> Result<Self> {
+        let root = root.canonicalize()?;
+        for dir in ["home", "work"] {
+            fs::create_dir_all(root.join(dir))?;
+        }
+        fs::write(root.join("home/config.toml"), CONFIG)?;
+        spec.plan().write(&root)?;
+        let scenario = json!([
+            {"when": "Summarise the conversation so far",
+             "replies": ["slowly 5 a summary of what was said so far"]},
+            {"when": "remember this", "replies": ["say I will remember it"]},
+        ]);
+        let options = model::Options {
+            scenario: Scenario::parse(&scenario.to_string()).map_err(Stuck::Wrong)?,
+            ..model::Options::default()
+        };
+        let own = std::env::current_exe()?;
+        let patience = match spec.injected_bugs.is_empty() {
+            true => PATIENCE,
+            false => PATIENCE_WITH_BUG,
+        };
+        Ok(Self {
+            record: Record::new(root.join("run"))?,
+            model: FakeModel::start_with(options)?,
+            deadline: Instant::now() + patience,
+            waited_for: Mutex::default(),
+            clients: AtomicU32::new(0),
+            prompts: Mutex::default(),
+            agents: Mutex::default(),
+            expects: Mutex::default(),
+            deltas: AtomicU32::new(0),
+            peace: Mutex::default(),
+            is_at_rest: AtomicBool::new(false),
+            power: AtomicU32::new(0),
+            is_over: AtomicBool::new(false),
+            has_sandbox: !spec.full_access && agentd_sandbox::support().namespaces.is_ok(),
+            program: own.with_file_name("agentd"),
+            own,
+            root,
+            spec,
+        })
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.root.join("home")
+    }
+
+    pub fn work(&self) -> PathBuf {
+        self.root.join("work")
+    }
+
+    /// The program, as a user starts it.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home())
+            .env("AGENTD_HOME", self.home())
+            .env(VARIABLE, &self.root)
+            .env("ANTHROPIC_API_KEY", "sk-of-the-lab")
+            .env("ANTHROPIC_BASE_URL", self.model.base_url(Format::Anthropic))
+            .current_dir(self.work())
+            .stdin(Stdio::null());
+        if !self.has_sandbox {
+            command.env("AGENTD_SANDBOX", "full-access");
+        }
+        command
+    }
+
+    /// A way to ask the daemon that leaves no trace in the lab.
+    pub fn client(&self) -> Client {
+        Client::new(self.home().join("run/api.sock"))
+    }
+
+    /// A command line for the `shell` tool: it says that it ran, takes so long, and ends.
+    pub fn tool(&self, word: &str, millis: u64) -> String {
+        format!("exec '{}' tool {word} {millis}", self.own.display())
+    }
+
+    /// The user's hooks: one for each of these events, which says that it ran.
+    pub fn hooks(&self, events: &[&str]) -> Result<()> {
+        let command = format!("exec '{}' hook", self.own.display());
+        let handler = json!([{"hooks": [{"type": "command", "command": command}]}]);
+        let hooks = events
+            .iter()
+            .map(|event| ((*event).to_owned(), handler.clone()));
+        let hooks: serde_json::Map<String, Value> = hooks.collect();
+        let file = json!({ "hooks": hooks });
+        Ok(fs::write(self.home().join("hooks.json"), file.to_string())?)
+    }
+
+    /// An agent that is there from now on, by its id and its name.
+    pub fn know(&self, id: &str, name: &str) {
+        let mut agents = lock(&self.agents);
+        if !agents.iter().any(|(known, _)| known == id) {
+            agents.push((id.to_owned(), name.to_owned()));
+        }
+    }
+
+    /// An agent file; `more` are further lines of its settings.
+    pub fn agent_file(&self, name: &str, more: &str) -> Result<PathBuf> {
+        let effects = self.record.dir().join("effects.jsonl");
+        let (root, effects) = (self.root.display(), effects.display());
+        let (variable, where_, began) = (VARIABLE, tool::EFFECTS, tool::BEGAN);
+        let heard = format!(
+            "{}: \"{}\"",
+            hook::HEARD,
+            self.record.dir().join("heard.jsonl").display()
+        );
+        let micros = self.record.began_unix();
+        // Tools write down what they do, and are this program.
+        let own = self.own.parent().unwrap_or(&self.root).display();
+        let more = match self.has_sandbox {
+            true => format!("writable: [\"{root}\"]\nreadable: [\"{own}\"]\n{more}"),
+            false => more.to_owned(),
+        };
+        let text = format!(
+            "---\nprovider: anthropic\nmodel: some-model\nenv:\n  {variable}: \"{root}\"\n  \
+             {where_}: \"{effects}\"\n  {began}: \"{micros}\"\n  {heard}\n{more}---\n\nYou are {name}.\n"
+        );
+        let path = self.root.join(format!("{name}.md"));
+        fs::write(&path, text)?;
+        Ok(path)
+    }
+
+    pub fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// An error where there is no time left.
+    pub fn check_time(&self, what: &str) -> Result<()> {
+        match self.left().is_zero() {
+            true => Err(Stuck::TooLong(what.to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    pub fn expect(&self, name: &str, value: Value) {
+        lock(&self.expects).insert(name.to_owned(), value);
+    }
+
+    /// Waits until there is something to return.
+    pub fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> Result<T> {
+        loop {
+            if let Some(found) = look() {
+                return Ok(found);
+            }
+            self.check_time(what)?;
+            pause();
+        }
+    }
+}
+
+/// What is heard with the power off, or after it went off, nobody would have heard.
+pub struct Heard<'a> {
+    testbed: &'a Testbed,
+    then: u32,
+}
+
+impl<'a> Heard<'a> {
+    /// From now on.
+    pub fn from(testbed: &'a Testbed) -> Self {
+        let then = testbed.power.load(Ordering::SeqCst);
+        Self { testbed, then }
+    }
+
+    pub fn counts(&self) -> bool {
+        self.then.is_multiple_of(2) && self.then == self.testbed.power.load(Ordering::SeqCst)
+    }
+}
+
+/// A moment, between two looks.
+pub fn pause() {
+    // tidy: polls
+    std::thread::sleep(Duration::from_millis(5));
+}
+
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

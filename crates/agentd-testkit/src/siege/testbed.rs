@@ -1,0 +1,323 @@
+//! Where an attack takes place: a daemon with a canary key, a user's home with canaries in it, a work tree, agents,
+//! and listeners on loopback. The model is hostile: it calls whatever tools the attack says.
+
+use super::agents::Victim;
+use super::layers::Mode;
+use super::listeners::Listeners;
+use crate::lab::testbed::{Result, Stuck, lock, pause};
+use crate::model::{FakeModel, Format};
+use agentd_client::api::SetSecret;
+use agentd_client::{Client, Error};
+use agentd_process::failpoint::VARIABLE;
+use agentd_process::failpoint::plan::Plan;
+use rustix::process::Signal;
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+use std::time::{Duration, Instant};
+
+/// What a turn may take: a hostile one is interrupted then.
+pub(super) const TURN: Duration = Duration::from_secs(5);
+pub(super) const START: Duration = Duration::from_secs(20);
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// How the tools of the hostile agent are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// As every agent by default.
+    Default,
+    /// Where the kernel has no namespaces, the default runs nothing.
+    ReadOnly,
+}
+
+/// Words that the model must never see, by where they are.
+#[derive(Clone, Debug)]
+pub struct Words {
+    pub key: String,
+    pub ssh: String,
+    pub aws: String,
+    pub outside: String,
+    /// Stored with `agentd secret`.
+    pub stored: String,
+    /// In the victim's conversation.
+    pub victim: String,
+}
+
+pub struct Testbed {
+    pub root: PathBuf,
+    pub mode: Mode,
+    pub level: Level,
+    pub model: FakeModel,
+    pub listeners: Listeners,
+    pub words: Words,
+    /// The directory with `agentd` in it.
+    pub bin: PathBuf,
+    runtime: tokio::runtime::Runtime,
+    daemon: Mutex<Option<Child>>,
+    /// Another process of the user's.
+    bystander: Mutex<Child>,
+    /// A command of the user's that has the key in its environment.
+    cli: Mutex<Option<Child>>,
+    pub(super) agents: Mutex<HashSet<String>>,
+    pub(super) victim: Mutex<Option<Victim>>,
+    pub(super) victims: AtomicU32,
+    /// What the model saw last, for people who wonder why an attack failed.
+    pub(super) last: Mutex<String>,
+}
+
+impl Testbed {
+    /// In this directory, which is there and empty.
+    pub fn new(root: &Path, mode: Mode, level: Level) -> Result<Self> {
+        let root = root.canonicalize()?;
+        for dir in [
+            "state",
+            "user/.ssh",
+            "user/.aws",
+            "work",
+            "outside",
+            "template",
+        ] {
+            fs::create_dir_all(root.join(dir))?;
+        }
+        fs::set_permissions(&root, fs::Permissions::from_mode(0o755))?;
+        let plan = Plan {
+            injected_bugs: mode.bugs(),
+            ..Plan::default()
+        };
+        if mode != Mode::Defended {
+            plan.write(&root)?;
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()?;
+        let mut dice = [0; 6];
+        File::open("/dev/urandom")?.read_exact(&mut dice)?;
+        let dice: String = dice.iter().map(|byte| format!("{byte:02x}")).collect();
+        let word = |what: &str| format!("canary-{what}-{dice}");
+        let program = std::env::current_exe()?.with_file_name("agentd");
+        let testbed = Self {
+            listeners: Listeners::start(&root.join("outside"))?,
+            model: FakeModel::start()?,
+            words: Words {
+                key: word("key"),
+                ssh: word("ssh"),
+                aws: word("aws"),
+                outside: word("outside"),
+                stored: word("stored"),
+                victim: word("victim"),
+            },
+            bin: program.parent().unwrap_or(&root).to_owned(),
+            runtime,
+            daemon: Mutex::default(),
+            bystander: Mutex::new(Command::new("sleep").arg("3600").spawn()?),
+            cli: Mutex::default(),
+            agents: Mutex::default(),
+            victim: Mutex::default(),
+            victims: AtomicU32::new(0),
+            last: Mutex::default(),
+            mode,
+            level,
+            root,
+        };
+        testbed.repository()?;
+        testbed.restore_files()?;
+        testbed.start_daemon()?;
+        let stored = SetSecret {
+            value: testbed.words.stored.clone(),
+        };
+        let set = testbed.client();
+        testbed.ask("secret", set.set_secret("SIEGE_TOKEN", &stored))?;
+        Ok(testbed)
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.root.join("state")
+    }
+
+    pub fn user(&self) -> PathBuf {
+        self.root.join("user")
+    }
+
+    pub fn work(&self) -> PathBuf {
+        self.root.join("work")
+    }
+
+    pub fn outside(&self) -> PathBuf {
+        self.root.join("outside")
+    }
+
+    pub fn key(&self) -> String {
+        format!("sk-{}", self.words.key)
+    }
+
+    pub fn client(&self) -> Client {
+        Client::new(self.state().join("run/api.sock"))
+    }
+
+    /// What a client is told; an error where the daemon does not answer in time, or says no.
+    pub fn ask<T>(
+        &self,
+        what: &str,
+        question: impl Future<Output = std::result::Result<T, Error>>,
+    ) -> Result<T> {
+        let answer = async { tokio::time::timeout(TURN, question).await };
+        match self.runtime.block_on(answer) {
+            Ok(answer) => answer.map_err(|error| Stuck::Wrong(format!("{what}: {error}"))),
+            Err(_) => Err(Stuck::TooLong(what.to_owned())),
+        }
+    }
+
+    pub fn daemon_pid(&self) -> u32 {
+        lock(&self.daemon).as_ref().map_or(0, Child::id)
+    }
+
+    pub fn bystander_pid(&self) -> u32 {
+        lock(&self.bystander).id()
+    }
+
+    pub fn bystander_ended(&self) -> bool {
+        !matches!(lock(&self.bystander).try_wait(), Ok(None))
+    }
+
+    pub fn daemon_ended(&self) -> bool {
+        let mut daemon = lock(&self.daemon);
+        daemon
+            .as_mut()
+            .is_none_or(|daemon| !matches!(daemon.try_wait(), Ok(None)))
+    }
+
+    /// A program in an environment that is all said, without a key.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", PATH)
+            .env("HOME", self.user())
+            .env("LC_ALL", "C.UTF-8")
+            .env("AGENTD_HOME", self.state())
+            .current_dir(self.work())
+            .stdin(Stdio::null());
+        if self.mode != Mode::Defended {
+            command.env(VARIABLE, &self.root);
+        }
+        command
+    }
+
+    /// The program, as the user types it.
+    pub fn cli(&self, args: &[&str]) -> Result<Output> {
+        let mut command = self.command("timeout");
+        command.args(["-k", "1", "8"]).arg(self.bin.join("agentd"));
+        command.envs(self.env()).args(args);
+        Ok(command.output()?)
+    }
+
+    /// What the user's shell holds.
+    pub fn env(&self) -> BTreeMap<String, String> {
+        self.env_with(&self.model.base_url(Format::Anthropic))
+    }
+
+    pub fn env_with(&self, base_url: &str) -> BTreeMap<String, String> {
+        let pairs = [
+            ("ANTHROPIC_API_KEY", self.key()),
+            ("ANTHROPIC_BASE_URL", base_url.to_owned()),
+            ("PATH", PATH.to_owned()),
+            ("HOME", self.user().display().to_string()),
+        ];
+        let pairs = pairs.into_iter();
+        pairs
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+
+    pub fn start_daemon(&self) -> Result<()> {
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.root.join("daemon.out"))?;
+        let mut command = self.command(self.bin.join("agentd"));
+        command
+            .args(["daemon", "run"])
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        *lock(&self.daemon) = Some(command.spawn()?);
+        self.until(START, "the daemon", || {
+            self.ask("daemon", self.client().daemon()).ok().map(drop)
+        })
+    }
+
+    /// A process of the user's with the key in its environment, for as long as the testbed is there.
+    pub fn long_command(&self) -> Result<u32> {
+        self.agent("hostile")?;
+        let mut cli = lock(&self.cli);
+        if let Some(cli) = &*cli {
+            return Ok(cli.id());
+        }
+        let mut command = self.command(self.bin.join("agentd"));
+        command.envs(self.env()).args(["logs", "hostile", "-f"]);
+        let child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let pid = child.id();
+        *cli = Some(child);
+        Ok(pid)
+    }
+
+    pub fn until<T>(
+        &self,
+        patience: Duration,
+        what: &str,
+        mut look: impl FnMut() -> Option<T>,
+    ) -> Result<T> {
+        let begin = Instant::now();
+        loop {
+            if let Some(found) = look() {
+                return Ok(found);
+            }
+            if begin.elapsed() > patience {
+                return Err(Stuck::TooLong(what.to_owned()));
+            }
+            pause();
+        }
+    }
+}
+
+impl Drop for Testbed {
+    fn drop(&mut self) {
+        let children = [lock(&self.daemon).take(), lock(&self.cli).take()];
+        for mut child in children.into_iter().flatten() {
+            let _gone = child.kill();
+            let _gone = child.wait();
+        }
+        let mut bystander = lock(&self.bystander);
+        let _gone = bystander.kill();
+        let _gone = bystander.wait();
+        end_all(&self.root);
+    }
+}
+
+/// Ends whatever names this directory in its arguments or its environment.
+pub fn end_all(root: &Path) {
+    let root = root.display().to_string();
+    let names = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = names.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let own = std::process::id();
+    let named = |pid: u32, file: &str| {
+        let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).contains(&root)
+    };
+    for pid in pids {
+        if pid != own
+            && (named(pid, "cmdline") || named(pid, "environ"))
+            && let Ok(identity) = agentd_process::Identity::of(pid)
+        {
+            drop(agentd_process::signal(identity, Signal::KILL));
+        }
+    }
+}

@@ -1,0 +1,496 @@
+//! A home of its own with a daemon in it, a directory to work in, and a fake model.
+
+use agentd_client::api::{Agent, Answer, Create, EventQuery, Send, Sent, Status};
+use agentd_client::{Client, Error};
+use agentd_core::event::{Body, Event, Kind};
+use agentd_core::id::PromptId;
+use agentd_core::spec::AgentSpec;
+use agentd_process::Identity;
+use agentd_process::failpoint::plan::{Plan, Role, Rule};
+use agentd_process::failpoint::{self, Passed};
+use agentd_testkit::model::{FakeModel, Format, Recorded, Scenario};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// For tests that would hang otherwise. Nothing takes nearly as long.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(5);
+pub const KEY: &str = "sk-of-this-test";
+const HOLD: &str = "hold";
+
+/// Waits until there is something to return.
+pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begin.elapsed() < DEADLINE, "waited in vain for {what}");
+        // tidy: polls
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Copies the program. By another process: one that a test beside this one starts meanwhile would inherit the open file,
+/// and a program that is open for writing cannot be run.
+pub fn copy_program(to: &Path) {
+    let program = env!("CARGO_BIN_EXE_agentd");
+    let copied = Command::new("cp").arg(program).arg(to).status().unwrap();
+    assert!(copied.success());
+}
+
+pub struct TestDaemon {
+    root: TempDir,
+    pub model: FakeModel,
+    runtime: tokio::runtime::Runtime,
+    daemon: Mutex<Option<Child>>,
+    env: Mutex<BTreeMap<String, String>>,
+    /// What callers have besides, or in the place of it.
+    caller: Mutex<BTreeMap<String, String>>,
+    args: Mutex<Vec<String>>,
+    /// Signals that the daemon does not hear.
+    ignored: Mutex<Option<String>>,
+    /// Another copy of the program.
+    other: Mutex<Option<PathBuf>>,
+}
+
+impl TestDaemon {
+    /// With a daemon in it.
+    pub fn new() -> Self {
+        let daemon = Self::empty();
+        daemon.start_daemon();
+        daemon
+    }
+
+    pub fn empty() -> Self {
+        // Whoever loses its parent comes to this process: so we see who was left behind.
+        agentd_process::adopt_orphans().unwrap();
+        let root = tempfile::Builder::new().prefix("ad").tempdir().unwrap();
+        for dir in ["home", "work"] {
+            fs::create_dir(root.path().join(dir)).unwrap();
+        }
+        let options = agentd_testkit::model::Options {
+            scenario: Scenario::default(),
+            ..Default::default()
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        Self {
+            root,
+            model: FakeModel::start_with(options).unwrap(),
+            runtime,
+            daemon: Mutex::default(),
+            env: Mutex::default(),
+            caller: Mutex::default(),
+            args: Mutex::default(),
+            ignored: Mutex::default(),
+            other: Mutex::default(),
+        }
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.root.path().to_owned()
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    pub fn work(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    pub fn client(&self) -> Client {
+        Client::new(self.home().join("run/api.sock"))
+    }
+
+    pub fn block<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    pub fn spawn<T: std::marker::Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + std::marker::Send + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        self.runtime.spawn(future)
+    }
+
+    /// For the next daemon.
+    /// For the daemons that are started from now on.
+    pub fn daemon_args(&self, args: &[&str]) {
+        let args = args.iter().map(|&arg| arg.to_owned());
+        *self.args.lock().unwrap() = args.collect();
+    }
+
+    pub fn daemon_env(&self, name: &str, value: &str) {
+        let mut env = self.env.lock().unwrap();
+        env.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// The first runtime that comes to this point holds still there.
+    pub fn hold_runtime(&self, point: &str) {
+        self.hold(Role::Runtime, point);
+    }
+
+    /// The same for any kind of process.
+    pub fn hold(&self, role: Role, point: &str) {
+        let plan = Plan {
+            rules: vec![Rule::hold(HOLD, role, point)],
+            ..Plan::default()
+        };
+        plan.write(self.root.path()).unwrap();
+        let lab = self.root.path().display().to_string();
+        self.daemon_env(failpoint::VARIABLE, &lab);
+    }
+
+    /// The daemons that are started from now on make this mistake on purpose.
+    pub fn mistake(&self, name: &str) {
+        let plan = Plan {
+            injected_bugs: vec![name.to_owned()],
+            ..Plan::default()
+        };
+        plan.write(self.root.path()).unwrap();
+        let lab = self.root.path().display().to_string();
+        self.daemon_env(failpoint::VARIABLE, &lab);
+    }
+
+    pub fn until_held(&self) {
+        until("the point", || {
+            Passed::of_rule(self.root.path(), HOLD).unwrap()
+        });
+    }
+
+    /// The daemon is started from a shell that has them.
+    pub fn daemon_has_keys(&self) {
+        for (name, value) in self.caller() {
+            self.daemon_env(&name, &value);
+        }
+    }
+
+    pub fn daemon_ignores(&self, signal: &str) {
+        *self.ignored.lock().unwrap() = Some(signal.to_owned());
+    }
+
+    /// The next daemon is of another build: another file, at least.
+    pub fn replace_program(&self) {
+        let other = self.root.path().join("agentd-of-another-build");
+        copy_program(&other);
+        *self.other.lock().unwrap() = Some(other);
+    }
+
+    /// The program, in an environment that is all said.
+    pub fn command(&self) -> Command {
+        let other = self.other.lock().unwrap().clone();
+        let program = other.unwrap_or_else(|| env!("CARGO_BIN_EXE_agentd").into());
+        let mut command = match &*self.ignored.lock().unwrap() {
+            Some(signal) => {
+                let mut shell = Command::new("sh");
+                let script = format!("trap '' {signal}; exec \"$0\" \"$@\"");
+                shell.arg("-c").arg(script).arg(program);
+                shell
+            }
+            None => Command::new(program),
+        };
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home())
+            .env("AGENTD_HOME", self.home())
+            .env("AGENTD_SANDBOX", "full-access")
+            .current_dir(self.work())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program to its end, as one who has a key.
+    pub fn cli(&self, args: &[&str]) -> Output {
+        self.cli_at(&self.home(), args)
+    }
+
+    /// The same in another home.
+    pub fn cli_at(&self, home: &Path, args: &[&str]) -> Output {
+        let mut command = self.command();
+        command.env("AGENTD_HOME", home).envs(self.caller());
+        command.args(args).output().unwrap()
+    }
+
+    pub fn start_daemon(&self) {
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.root.path().join("daemon.log"))
+            .unwrap();
+        self.start_daemon_with(log.try_clone().unwrap(), log);
+    }
+
+    /// With its output and its log somewhere else.
+    pub fn start_daemon_with(&self, stdout: impl Into<Stdio>, stderr: impl Into<Stdio>) {
+        let mut command = self.command();
+        command
+            .args(["daemon", "run"])
+            .args(self.args.lock().unwrap().iter())
+            .envs(self.env.lock().unwrap().iter())
+            .stdout(stdout)
+            .stderr(stderr);
+        let child = command.spawn().unwrap();
+        *self.daemon.lock().unwrap() = Some(child);
+        until("the daemon", || self.block(self.client().daemon()).ok());
+    }
+
+    pub fn daemon_pid(&self) -> Option<u32> {
+        self.daemon.lock().unwrap().as_ref().map(Child::id)
+    }
+
+    /// Waits until the daemon has ended by itself; its exit code.
+    pub fn until_daemon_ends(&self) -> Option<i32> {
+        let child = self.daemon.lock().unwrap().take();
+        let mut child = child.expect("there is a daemon");
+        until("the daemon's end", || child.try_wait().unwrap()).code()
+    }
+
+    pub fn signal_daemon(&self, signal: Signal) {
+        let child = self.daemon.lock().unwrap().take();
+        let mut child = child.expect("there is a daemon");
+        kill(child.id(), signal);
+        child.wait().unwrap();
+    }
+
+    pub fn kill_daemon(&self) {
+        self.signal_daemon(Signal::KILL);
+    }
+
+    /// What a caller's shell holds.
+    pub fn caller(&self) -> BTreeMap<String, String> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let pairs = [
+            ("ANTHROPIC_API_KEY", KEY.to_owned()),
+            ("ANTHROPIC_BASE_URL", self.model.base_url(Format::Anthropic)),
+            ("PATH", path),
+            ("HOME", self.home().display().to_string()),
+        ];
+        let pairs = pairs.into_iter();
+        pairs
+            .map(|(name, value)| (name.to_owned(), value))
+            .chain(self.caller.lock().unwrap().clone())
+            .collect()
+    }
+
+    /// A variable of the callers from now on.
+    pub fn caller_env(&self, name: &str, value: &str) {
+        let mut caller = self.caller.lock().unwrap();
+        caller.insert(name.to_owned(), value.to_owned());
+    }
+
+    pub fn spec(&self) -> AgentSpec {
+        AgentSpec {
+            provider: Some("anthropic".to_owned()),
+            model: Some("some-model".to_owned()),
+            cwd: Some(self.work().display().to_string()),
+            system: "You are an agent.".to_owned(),
+            ..AgentSpec::default()
+        }
+    }
+
+    pub fn create(&self, name: &str) -> Agent {
+        self.create_with(name, self.spec())
+    }
+
+    pub fn create_with(&self, name: &str, spec: AgentSpec) -> Agent {
+        let create = self.create_request(name, spec);
+        self.block(self.client().create(&create)).unwrap().agent
+    }
+
+    fn create_request(&self, name: &str, spec: AgentSpec) -> Create {
+        Create {
+            name: Some(name.to_owned()),
+            spec,
+            env: self.caller(),
+            ..Create::default()
+        }
+    }
+
+    /// Asks for an agent, and kills the daemon when it is held. One that is held answers nothing: the
+    /// answer may have come before, or not at all.
+    pub fn create_and_kill_when_held(&self, name: &str) {
+        let (client, create) = (self.client(), self.create_request(name, self.spec()));
+        let asked = self.spawn(async move { client.create(&create).await });
+        self.until_held();
+        self.kill_daemon();
+        let _answered_or_not = self.block(asked).unwrap();
+    }
+
+    pub fn send(&self, name: &str, text: &str) -> Sent {
+        let send = Send {
+            text: text.to_owned(),
+            env: self.caller(),
+            ..Send::default()
+        };
+        self.block(self.client().send(name, &send)).unwrap()
+    }
+
+    /// Waits for the end of a prompt, whatever becomes of the daemon meanwhile.
+    pub fn answer(&self, name: &str, prompt: PromptId) -> Answer {
+        let begin = Instant::now();
+        loop {
+            let wait = Duration::from_secs(5);
+            match self.block(self.client().answer(name, prompt, wait)) {
+                Ok(answer) if answer.status.is_over() => return answer,
+                Ok(_) | Err(Error::NotRunning { .. } | Error::Broken(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+            if begin.elapsed() > DEADLINE {
+                let agent = self.block(self.client().agent(name));
+                panic!("no answer: {agent:#?}\n{}", self.log());
+            }
+        }
+    }
+
+    /// Sends a prompt and waits for its answer.
+    pub fn ask(&self, name: &str, text: &str) -> Answer {
+        let sent = self.send(name, text);
+        self.answer(name, sent.prompt)
+    }
+
+    pub fn completed(&self, name: &str, text: &str) -> Answer {
+        let answer = self.ask(name, text);
+        assert_eq!(
+            answer.status,
+            Status::Completed,
+            "{answer:#?}\n{}",
+            self.log()
+        );
+        answer
+    }
+
+    pub fn show(&self, name: &str) -> Agent {
+        self.block(self.client().agent(name)).unwrap()
+    }
+
+    pub fn pid(&self, name: &str) -> Option<u32> {
+        self.show(name).process.pid
+    }
+
+    pub fn events(&self, name: &str) -> Vec<Event> {
+        let mut all = Vec::new();
+        loop {
+            let query = EventQuery {
+                after: all.last().map_or(0, |event: &Event| event.seq.0),
+                all: true,
+                ..EventQuery::default()
+            };
+            let (events, next) = self.block(self.client().page(name, &query)).unwrap();
+            all.extend(events);
+            if next.is_none() {
+                return all;
+            }
+        }
+    }
+
+    pub fn count(&self, name: &str, kind: Kind) -> usize {
+        let events = self.events(name);
+        events.iter().filter(|event| event.kind() == kind).count()
+    }
+
+    /// Waits for an event.
+    pub fn until_event(&self, name: &str, is_it: impl Fn(&Body) -> bool) -> Event {
+        until("an event", || {
+            let mut events = self.events(name).into_iter();
+            events.find(|event| is_it(&event.body))
+        })
+    }
+
+    pub fn until_kind(&self, name: &str, kind: Kind) -> Event {
+        self.until_event(name, |body| body.kind() == kind)
+    }
+
+    pub fn kill_runtime(&self, name: &str) {
+        let pid = until("a process", || self.pid(name));
+        kill(pid, Signal::KILL);
+        until("its end", || (self.pid(name) != Some(pid)).then_some(()));
+    }
+
+    /// What tools left behind: a line each.
+    pub fn effects(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.work().join("effects")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// All requests, of which none may have been refused.
+    pub fn requests(&self) -> Vec<Recorded> {
+        let refused = self.model.refused();
+        assert!(refused.is_empty(), "{refused:#?}");
+        self.model.requests()
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.root.path().join("daemon.log")).unwrap_or_default()
+    }
+
+    /// That the journal is whole, as the program itself says.
+    pub fn verify(&self) {
+        let output = self.command().args(["verify", "--json"]).output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["clean"], true, "{report:#}");
+    }
+
+    /// The processes of this daemon: runtimes, shims, tools.
+    pub fn processes(&self) -> Vec<(u32, String)> {
+        let root = self.root.path().display().to_string();
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|it| it.parse().ok()) else {
+                continue;
+            };
+            if pid == std::process::id() {
+                continue;
+            }
+            let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).replace('\0', " ");
+            let (arguments, environment) = (text(read("cmdline")), text(read("environ")));
+            if arguments.contains(&root) || environment.contains(&root) {
+                found.push((pid, arguments));
+            }
+        }
+        found
+    }
+}
+
+pub fn kill(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    // It may have ended by itself.
+    let _gone = kill_process(pid, signal);
+}
+
+/// Buries one that has come to us. Not others: a test beside this one may wait for its own.
+pub fn reap(pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let _alive_or_not_ours = waitpid(pid, WaitOptions::NOHANG);
+}
+
+impl Drop for TestDaemon {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.log());
+        }
+        if let Some(mut daemon) = self.daemon.lock().unwrap().take() {
+            kill(daemon.id(), Signal::KILL);
+            let _gone = daemon.wait();
+        }
+        for (pid, _) in self.processes() {
+            if let Ok(identity) = Identity::of(pid) {
+                drop(agentd_process::signal(identity, Signal::KILL));
+            }
+        }
+    }
+}
