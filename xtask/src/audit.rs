@@ -1,24 +1,25 @@
-//! `cargo xtask audit`: bans, licences and sources of what we depend on, and what we depend on for nothing.
+//! `cargo xtask audit`: bans, licences and sources of our dependencies, and unused dependencies.
 
 use anyhow::{Context, Result, bail};
 
 use crate::tree;
+use std::path::Path;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Install the programs this needs when they are missing: takes minutes
+    /// Install missing programs: takes minutes
     #[arg(long)]
     install: bool,
-    /// Skip what is not installed, with a line that says so
+    /// Skip programs that are not installed, and print which
     #[arg(long, conflicts_with = "install")]
     if_installed: bool,
-    /// Also look for known vulnerabilities: fetches their list
+    /// Also look for known vulnerabilities: downloads the advisory database
     #[arg(long)]
     advisories: bool,
 }
 
 struct Audit {
-    /// The cargo command, which the package `cargo-NAME` brings.
+    /// The cargo command, from the package `cargo-NAME`.
     name: &'static str,
     args: &'static [&'static str],
 }
@@ -34,7 +35,7 @@ const AUDITS: &[Audit] = &[
     },
 ];
 
-/// Runs all of them. `false`: at least one found something.
+/// Runs all of them. `false`: at least one has findings.
 pub fn run(args: &Args) -> Result<bool> {
     let root = tree::root()?;
     let is_there = |audit: &&Audit| tree::has_cargo_command(&root, audit.name);
@@ -78,12 +79,42 @@ pub fn run(args: &Args) -> Result<bool> {
             .context("cannot start cargo")?;
         verdicts.push((audit.name, status));
     }
+    let is_clean = has_no_injected_bugs(&root)?;
     println!();
     for (name, status) in &verdicts {
         let verdict = if status.success() { "passed" } else { "FAILED" };
         println!("{name:<10} {verdict}");
     }
-    Ok(verdicts.iter().all(|(_, status)| status.success()))
+    println!(
+        "{:<10} {}",
+        "features",
+        if is_clean { "passed" } else { "FAILED" }
+    );
+    Ok(is_clean && verdicts.iter().all(|(_, status)| status.success()))
+}
+
+/// Whether the program, built alone, is built without the injected bugs.
+fn has_no_injected_bugs(root: &Path) -> Result<bool> {
+    let args = ["tree", "-p", "agentd", "-e", "features,no-dev"];
+    println!("\n== cargo {}", args.join(" "));
+    let output = tree::cargo(root)
+        .args(args)
+        .output()
+        .context("cannot start cargo")?;
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let features = String::from_utf8_lossy(&output.stdout);
+    let bugs: Vec<&str> = lab_features(&features).collect();
+    for line in &bugs {
+        println!("injected bugs are compiled in: {line}");
+    }
+    Ok(bugs.is_empty())
+}
+
+fn lab_features(features: &str) -> impl Iterator<Item = &str> {
+    let lines = features.lines();
+    lines.filter(|line| line.contains("agentd-failpoint feature \"lab\""))
 }
 
 fn advice(missing: &[String]) -> String {
@@ -97,6 +128,14 @@ fn advice(missing: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_build_with_injected_bugs_is_found() {
+        let clean = "agentd v0.1.0\n├── agentd-failpoint feature \"default\"\n";
+        assert_eq!(lab_features(clean).count(), 0);
+        let lab = "agentd v0.1.0\n│   ├── agentd-failpoint feature \"lab\"\n";
+        assert_eq!(lab_features(lab).count(), 1);
+    }
 
     #[test]
     fn the_advice_is_a_command_to_run() {

@@ -7,7 +7,7 @@ use crate::tree;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which one
+    /// The benchmark
     #[arg(value_name = "NAME", value_parser = names())]
     name: String,
     /// Run the long form
@@ -21,7 +21,7 @@ pub struct Args {
 struct Bench {
     name: &'static str,
     about: &'static str,
-    /// It runs the product itself, which it finds beside its own program.
+    /// It runs the product, which it finds beside its own program.
     runs_agentd: bool,
 }
 
@@ -49,10 +49,13 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "sandbox",
-        about: "What a sandbox adds to a program",
+        about: "What a sandbox adds to the start of a program",
         runs_agentd: false,
     },
 ];
+
+/// `agentd_failpoint::MARKER`: in every program that has injected bugs.
+const INJECTED_BUGS: &str = "agentd-failpoint: injected bugs are compiled in";
 
 fn names() -> PossibleValuesParser {
     PossibleValuesParser::new(
@@ -65,15 +68,21 @@ fn names() -> PossibleValuesParser {
 /// `false`: it failed.
 pub fn run(args: &Args) -> Result<bool> {
     let Some(bench) = BENCHES.iter().find(|bench| bench.name == args.name) else {
-        bail!("no benchmark is called {}", args.name);
+        bail!("there is no benchmark {}", args.name);
     };
     let root = tree::root()?;
     if bench.runs_agentd {
-        // By itself, so that it is built as it would be to be used.
+        // Separately, so that it is built as users build it.
         let mut build = tree::cargo(&root);
         build.args(["build", "--release", "-p", "agentd"]);
         if !build.status().context("cannot start cargo")?.success() {
             return Ok(false);
+        }
+        let program = tree::target(&root).join("release/agentd");
+        let bytes = std::fs::read(&program).context("cannot read the program")?;
+        let marker = INJECTED_BUGS.as_bytes();
+        if bytes.windows(marker.len()).any(|part| part == marker) {
+            bail!("{} has injected bugs compiled in", program.display());
         }
     }
     let mut command = tree::cargo(&root);

@@ -1,7 +1,7 @@
-//! A child process with a time budget, its output passed through and listened to.
+//! A child process with a time budget; its output is passed through and parsed.
 //!
-//! The child leads a process group of its own, so that all of it can be stopped at once. A terminal's
-//! Ctrl-C does not reach such a group, hence the [`Leash`].
+//! The child leads its own process group, so that all of it can be stopped at once. A terminal's
+//! Ctrl-C does not reach that group, hence the [`Leash`].
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -18,13 +18,13 @@ use crate::closing::{Closing, Runner};
 
 /// How long a stopped group may take to end by itself. nextest gives its tests ten seconds.
 const GRACE: Duration = Duration::from_secs(15);
-/// How long to wait for output after the child ended: something it left behind may hold the pipe.
+/// How long to wait for output after the child ended: a process that it left behind may hold the pipe.
 const DRAIN: Duration = Duration::from_secs(5);
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     Passed,
-    /// How it ended, in words.
+    /// How it ended, as text.
     Failed(String),
     OverBudget,
 }
@@ -32,7 +32,7 @@ pub enum Verdict {
 pub struct Outcome {
     pub verdict: Verdict,
     pub took: Duration,
-    /// The closing line of the test runner, if there was a runner and it said one.
+    /// The closing line of the test runner, if it printed one.
     pub closing: Option<String>,
 }
 
@@ -79,10 +79,10 @@ pub fn run_within(
     })
 }
 
-/// Asks the group to end, and ends it if it does not. Asking comes first because nextest puts each
-/// test in a group of its own, and ends those only when asked.
+/// Sends SIGTERM to the group, and SIGKILL if it does not end. SIGTERM comes first because nextest puts each
+/// test in its own group, and ends those only on SIGTERM.
 fn stop(group: Pid, grace: Duration) {
-    // An error means that nobody is left in the group, which is what is wanted.
+    // An error means that the group is already empty.
     let _ = kill_process_group(group, Signal::TERM);
     let deadline = Instant::now() + grace;
     while Instant::now() < deadline {
@@ -115,13 +115,13 @@ impl Leash {
 
 impl Drop for Leash {
     fn drop(&mut self) {
-        // The pipe is still open here, so the shell ends without having done anything.
+        // The pipe is still open here, so the shell ends without sending a signal.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Passes both streams of a child on, and hears their lines.
+/// Passes both streams of a child through, and parses their lines.
 struct Listener {
     closing: Arc<Mutex<Closing>>,
     done: Receiver<()>,
@@ -172,7 +172,7 @@ fn pass_on(from: impl Read, mut to: impl Write, closing: &Mutex<Closing>) {
             Ok(0) | Err(_) => return,
             Ok(_) => {}
         }
-        // A terminal that went away is no reason to stop listening.
+        // Keep parsing even if the terminal is gone.
         let _ = to.write_all(&line).and_then(|()| to.flush());
         closing
             .lock()

@@ -1,4 +1,4 @@
-//! The closing line of a test runner, picked out of its output as it streams by.
+//! Finds the closing line of a test runner in its output.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
@@ -6,7 +6,7 @@ pub enum Runner {
     CargoTest,
 }
 
-/// Listens to a runner's lines.
+/// Parses a runner's lines.
 pub struct Closing {
     runner: Runner,
     /// Of nextest: its `Summary` line.
@@ -66,8 +66,8 @@ impl Closing {
         }
     }
 
-    /// The line, if the runner got as far as saying it. A run that did not pass may still have had
-    /// only good results up to its end, so the sum needs to be told.
+    /// The line, if the runner printed one. A run that did not pass may still have had only good results
+    /// until it ended, so the caller passes in whether it passed.
     pub fn line(&self, passed: bool) -> Option<String> {
         match self.runner {
             Runner::Nextest => self.summary.clone(),

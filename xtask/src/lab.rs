@@ -1,4 +1,4 @@
-//! `cargo xtask lab`: the real program, killed at every point of its life, and what came of it.
+//! `cargo xtask lab`: kills the real program at every failpoint, and checks its promises.
 
 use anyhow::{Context, Result};
 
@@ -6,31 +6,31 @@ use crate::tree;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// A few minutes: each point of the standard turn once (the default)
+    /// A few minutes: each failpoint of the standard turn once (the default)
     #[arg(long, conflicts_with = "long")]
     quick: bool,
-    /// Most of an hour: thousands of kills, simulated schedules, power cuts
+    /// Most of an hour: thousands of kills, simulated schedules, power failures
     #[arg(long)]
     long: bool,
-    /// Show that the lab finds mistakes that were made on purpose
+    /// Show that the lab detects injected bugs
     #[arg(long)]
     injected_bugs: bool,
     /// Attack the program: as its own model, and as another user
     #[arg(long, conflicts_with_all = ["injected_bugs", "plan", "seed", "repeat", "width"])]
     siege: bool,
-    /// Say how large it would be, and do nothing more
+    /// Print the size of the plan and stop
     #[arg(long)]
     plan: bool,
-    /// The same runs for the same number
+    /// The seed: the same number gives the same runs
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// This scenario alone; with --siege this attack, or the attacks of this theme
+    /// Run only this scenario; with --siege only this attack, or the attacks of this theme
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// One run, as a report names it
+    /// Repeat one run, in the form that the report prints
     #[arg(long, value_name = "SPEC")]
     repeat: Option<String>,
-    /// Runs at the same time
+    /// How many runs at the same time
     #[arg(long, value_name = "N")]
     width: Option<usize>,
     /// Print JSON
@@ -38,10 +38,10 @@ pub struct Args {
     json: bool,
 }
 
-/// `false`: a promise was broken.
+/// `false`: there was a violation.
 pub fn run(args: &Args) -> Result<bool> {
     let root = tree::root()?;
-    // As the tests are built: after them there is nothing left to build.
+    // Built like the tests: after them there is nothing left to build.
     let mut build = tree::cargo(&root);
     build.args(["test", "--workspace", "--no-run", "--quiet"]);
     if !build.status().context("cannot start cargo")?.success() {
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Result<bool> {
     let mut lab = std::process::Command::new(tree::target(&root).join("debug/agentd-lab"));
     lab.current_dir(&root);
     for (flag, is_set) in [
-        // First: it is another kind of run.
+        // First: it is a different program mode.
         ("--siege", args.siege),
         ("--quick", args.quick),
         ("--long", args.long),

@@ -1,4 +1,4 @@
-//! What the suites need besides Rust, and how to get it.
+//! The programs that the suites need besides Rust, and how to install them.
 
 use std::process::Command;
 
@@ -7,22 +7,22 @@ use anyhow::{Context, Result, bail};
 use crate::tree;
 
 struct Need {
-    /// A program in `PATH`; that it is there means the need is met.
+    /// A program in `PATH`; if it exists, the need is met.
     program: &'static str,
     what_for: &'static str,
-    /// The Debian packages that bring it.
+    /// The Debian packages that contain it.
     packages: &'static [&'static str],
 }
 
 const NEEDS: &[Need] = &[
     Need {
         program: "cc",
-        what_for: "compiles the C of SQLite and zstd",
+        what_for: "compiles the C code of SQLite and zstd",
         packages: &["gcc", "libc6-dev"],
     },
     Need {
         program: "git",
-        what_for: "is what agents use, and what attacks of the siege go through",
+        what_for: "is used by agents and by attacks of the siege",
         packages: &["git"],
     },
     Need {
@@ -32,12 +32,12 @@ const NEEDS: &[Need] = &[
     },
     Need {
         program: "setpriv",
-        what_for: "takes the siege to a user without privileges",
+        what_for: "runs the siege as an unprivileged user",
         packages: &["util-linux"],
     },
 ];
 
-/// Installs what is missing where we may, and says what to run where we may not.
+/// Installs what is missing if permitted, otherwise prints what to run.
 pub fn install_missing() -> Result<()> {
     let missing: Vec<&Need> = NEEDS
         .iter()
@@ -61,7 +61,7 @@ pub fn install_missing() -> Result<()> {
     for need in missing {
         if !tree::has_program(need.program) {
             bail!(
-                "installed {} and `{}` is still not in PATH",
+                "installed {}, but `{}` is still not in PATH",
                 need.packages.join(" "),
                 need.program
             );
@@ -84,7 +84,7 @@ fn advice(packages: &[&str]) -> String {
     format!(
         "some needed programs are missing and this user cannot install them. Run:\n    \
          sudo apt-get update && sudo apt-get install -y {}\n\
-         (or the like on a system other than Debian), then start again",
+         (or the equivalent on a system other than Debian), then start again",
         packages.join(" ")
     )
 }

@@ -1,4 +1,4 @@
-//! Where the repository is, and which programs are there to be called.
+//! Finds the repository and installed programs.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// The root of the workspace the current directory is in.
+/// The root of the workspace that contains the current directory.
 pub fn root() -> Result<PathBuf> {
-    let here = env::current_dir().context("cannot tell the current directory")?;
+    let here = env::current_dir().context("cannot determine the current directory")?;
     for dir in here.ancestors() {
         if is_workspace(&dir.join("Cargo.toml")) {
             return Ok(dir.to_path_buf());
@@ -27,10 +27,10 @@ fn is_workspace(manifest: &Path) -> bool {
         .is_ok_and(|text| text.lines().any(|line| line.trim() == "[workspace]"))
 }
 
-/// A call of the cargo that started this, or of the one in `PATH`.
+/// A command for the cargo that started this process, or the one in `PATH`.
 ///
-/// What `cargo run` told this program about its own package is not passed on: `cargo machete` takes
-/// it to mean that it is being run that way itself, and reads its arguments wrongly.
+/// The variables that `cargo run` set about this package are removed: `cargo machete` would conclude that it is
+/// run that way itself, and misread its arguments.
 pub fn cargo(root: &Path) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
@@ -43,7 +43,7 @@ pub fn cargo(root: &Path) -> Command {
     command
 }
 
-/// Where cargo puts what it builds.
+/// The target directory of cargo.
 pub fn target(root: &Path) -> PathBuf {
     match env::var_os("CARGO_TARGET_DIR") {
         Some(dir) => root.join(dir),
@@ -92,7 +92,7 @@ mod tests {
                 .get_envs()
                 .any(|(variable, value)| variable == name && value.is_none())
         };
-        // Set by whatever runs this test.
+        // Set by the process that runs this test.
         assert!(removed("CARGO_PKG_NAME"));
         assert!(removed("CARGO_MANIFEST_DIR"));
         assert!(!removed("PATH"));

@@ -1,5 +1,5 @@
-//! Where a benchmark writes, and on what kind of file system: on one in memory, durability costs
-//! nothing and its figures say nothing.
+//! Where a benchmark writes, and on what kind of file system: in memory, durability costs
+//! nothing and the figures mean nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,11 +26,11 @@ impl BenchDir {
         })
     }
 
-    /// Says where that is, and what is wrong with it.
+    /// Prints where that is, and a warning if it is in memory.
     pub fn announce(&self) {
         eprintln!("In {} ({}).", self.path.display(), self.file_system);
         if self.is_in_memory() {
-            eprintln!("That is memory, where durability is free: say --directory DIR, on a disk.");
+            eprintln!("That is memory, where durability is free: use --bench-dir DIR, on a disk.");
         }
     }
 
@@ -38,12 +38,12 @@ impl BenchDir {
         matches!(self.file_system.as_str(), "tmpfs" | "ramfs")
     }
 
-    /// A new directory in it; gone when it is dropped.
+    /// A new directory in it; deleted when it is dropped.
     pub fn fresh(&self) -> Result<TempDir> {
         tempfile::Builder::new()
             .prefix("agentd-bench-")
             .tempdir_in(&self.path)
-            .with_context(|| format!("cannot make a directory in {}", self.path.display()))
+            .with_context(|| format!("cannot create a directory in {}", self.path.display()))
     }
 }
 

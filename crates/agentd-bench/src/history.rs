@@ -72,6 +72,6 @@ pub async fn write(store: &SqliteStore, name: &str, messages: usize) -> Result<u
     store.wait_caught_up().await?;
     let loaded = store.load(agent).await?;
     ensure!(loaded.damage.is_none(), "the journal is damaged");
-    ensure!(loaded.state.anomalies == 0, "the history makes no sense");
+    ensure!(loaded.state.anomalies == 0, "the history is inconsistent");
     Ok(loaded.window.items().len())
 }

@@ -1,7 +1,7 @@
 //! Benchmarks, run as `cargo xtask bench NAME`.
 //!
-//! Machines are noisy, so no figure stands alone: each is measured beside a floor, in turns and in the
-//! same run, and what counts is their ratio. A missed aim is said, and is no failure of the run.
+//! Machines are noisy, so no figure stands alone: each is measured beside a floor, alternately and in the
+//! same run, and what counts is their ratio. A missed target is printed, and does not fail the run.
 
 mod bench_dir;
 mod daemon;
@@ -42,10 +42,10 @@ enum Bench {
     Reset(reset::Args),
     /// What a sandbox adds to a program
     Sandbox(sandbox::Args),
-    /// Load one agent and say how much memory that took
+    /// Load one agent and print how much memory that took
     #[command(hide = true)]
     ResumeChild(store::resume::ChildArgs),
-    /// Ask a model server what one is told to
+    /// Send the requests that stdin describes to a model server
     #[command(hide = true)]
     BareClient(turn::bare::ChildArgs),
 }

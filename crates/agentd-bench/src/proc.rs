@@ -16,7 +16,7 @@ pub struct Memory {
 
 pub fn memory(pid: u32) -> Result<Memory> {
     let status = read(pid, "status")?;
-    let of = |key| status_mib(&status, key).with_context(|| format!("the kernel tells no {key}"));
+    let of = |key| status_mib(&status, key).with_context(|| format!("the kernel reports no {key}"));
     Ok(Memory {
         now: of("VmRSS:")?,
         peak: of("VmHWM:")?,
@@ -62,7 +62,7 @@ fn parent(stat: &str) -> Option<u32> {
 /// `stat` counts whole ticks, which is coarse for a few turns; `schedstat` counts nanoseconds, and only
 /// of threads that live. Neither says too much, so the larger one is the nearer one.
 pub fn cpu_micros(pid: u32) -> Result<f64> {
-    let ticks = ticks(&read(pid, "stat")?).context("/proc/PID/stat cannot be understood")?;
+    let ticks = ticks(&read(pid, "stat")?).context("/proc/PID/stat cannot be parsed")?;
     let mut nanos = 0;
     let threads = fs::read_dir(format!("/proc/{pid}/task"));
     for thread in threads.into_iter().flatten().flatten() {

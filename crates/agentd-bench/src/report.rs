@@ -1,4 +1,4 @@
-//! The table: what was measured, its floor, the ratio, and what it aims at.
+//! The table: what was measured, its floor, the ratio, and the target.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ pub enum Unit {
     Count,
 }
 
-/// What a ratio should be.
+/// The target of a ratio.
 #[derive(Clone, Copy)]
 pub enum Aim {
     AtLeast(f64),
     AtMost(f64),
-    /// The figure itself, where there is more to it than a ratio.
+    /// The figure itself, if a ratio says too little.
     OursAtMost(f64),
     /// What is above the floor.
     ExcessAtMost(f64),
@@ -202,7 +202,7 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Prints what came of it, for people or for programs.
+    /// Prints the results, for people or for programs.
     pub fn print(&self, as_json: bool, lines: &[Line]) {
         let seconds = self.took.as_secs_f64();
         if as_json {

@@ -48,7 +48,7 @@ struct Way {
 
 pub fn run(args: &Args) -> Result<()> {
     if let Err(missing) = support().namespaces {
-        bail!("no sandbox to be measured: {missing}");
+        bail!("there is no sandbox to measure: {missing}");
     }
     let bench_dir = BenchDir::new(args.bench_dir.as_deref())?;
     bench_dir.announce();
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut floor = Samples::default();
     let mut ours: Vec<Samples> = ways.iter().map(|_| Samples::default()).collect();
     for _ in 0..if args.long { 20 } else { 7 } {
-        // In turns, so that what else the machine does falls on all of them.
+        // Alternately, so that other load on the machine affects all of them.
         floor.push(median_micros(TIMES, plain)?);
         for (way, samples) in ways.iter().zip(&mut ours) {
             samples.push(median_micros(TIMES, || (way.run)())?);
@@ -132,12 +132,12 @@ fn policy(dir: &Path) -> Result<Policy> {
         "tree/.git/hooks",
     ] {
         let made = fs::create_dir_all(dir.join(name));
-        made.with_context(|| format!("cannot make {name}"))?;
+        made.with_context(|| format!("cannot create {name}"))?;
     }
     for name in CACHES {
         for dir in ["home", "state/upper"].map(|side| dir.join(side)) {
             let made = fs::create_dir_all(dir.join(name));
-            made.with_context(|| format!("cannot make {name}"))?;
+            made.with_context(|| format!("cannot create {name}"))?;
         }
     }
     for name in ["home/.gitconfig", "tree/.git/config"] {
@@ -160,7 +160,7 @@ fn policy(dir: &Path) -> Result<Policy> {
     })
 }
 
-/// Overlayfs leaves directories that nobody may enter, which keeps an ordinary user from removing them.
+/// Overlayfs leaves directories without permissions, which an ordinary user cannot remove.
 fn open_up(dir: &Path) {
     for left in ["work", "work/incompat", "work/incompat/volatile"] {
         let left = dir.join("state/work").join(left);

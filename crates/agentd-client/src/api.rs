@@ -1,4 +1,4 @@
-//! The words of the API, as JSON has them. Fields are added, and never change their meaning.
+//! The types of the API's JSON. Fields may be added; they never change their meaning.
 
 mod approval;
 mod archive;
@@ -41,21 +41,21 @@ use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Variables of the caller's that the agent works with: provider keys and addresses, `PATH`, `HOME`,
-/// `LANG`. They stay in memory.
+/// The caller's variables for the agent: provider keys and addresses, `PATH`, `HOME`, `LANG`. They are only kept in
+/// memory.
 pub type Env = BTreeMap<String, String>;
 
 /// `POST /v1/agents`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Create {
-    /// None for a one-shot agent, which gets a name of its own.
+    /// None for a one-shot agent, which gets a generated name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
     pub spec: AgentSpec,
-    /// The first prompt, accepted with the agent itself.
+    /// The first prompt, accepted in the commit that creates the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -82,7 +82,7 @@ pub struct Agent {
     pub generation: u64,
     pub head: Seq,
     pub conversation: Option<Current>,
-    /// What the user called it, or the words that the conversation begins with.
+    /// The title that was set, or the beginning of the conversation.
     #[serde(default)]
     pub title: Option<String>,
     pub model: Option<String>,
@@ -93,45 +93,45 @@ pub struct Agent {
     pub created_at: Timestamp,
     #[serde(with = "time")]
     pub updated_at: Timestamp,
-    /// When the turn under way began.
+    /// When the turn in progress began.
     #[serde(with = "time::option")]
     pub started_at: Option<Timestamp>,
     /// When the last turn of the current conversation ended.
     #[serde(with = "time::option")]
     pub completed_at: Option<Timestamp>,
-    /// The turn under way.
+    /// The turn in progress.
     pub turn: Option<TurnId>,
     /// The last turn of the current conversation; none after a reset.
     pub last_turn: Option<LastTurn>,
     /// The beginning of the last answer.
     pub summary: Option<String>,
-    /// Why it waits or has failed, and what to do about it.
+    /// Why it waits or has failed, and what to do.
     pub error: Option<String>,
-    /// What the turn under way waits for.
+    /// What the turn in progress waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<PauseReason>,
     pub queued: u64,
-    /// Those of its subagents as well.
+    /// The calls that wait for approval, including those of its subagents.
     pub approvals: Vec<Approval>,
     pub tasks: Vec<TaskId>,
-    /// Whose subagent it is.
+    /// The agent that started it, if it is a subagent.
     #[serde(default)]
     pub parent: Option<AgentRef>,
-    /// The subagents that it has started, the newest last.
+    /// The subagents that it has started, newest last.
     #[serde(default)]
     pub children: Vec<Child>,
     pub archived: bool,
     pub stopped: bool,
-    /// It was imported, and nothing of it runs before `agentd start`.
+    /// It was imported and does not run before `agentd start`.
     #[serde(default)]
     pub held: bool,
-    /// Only in the answer to what gave it its name: the agent that had the name as an alias until then.
+    /// Only in the response to the request that gave it its name: the agent that had the name as an alias until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub displaced: Option<AgentRef>,
-    /// A hooks file of its project that is passed over: nobody has trusted it as it is.
+    /// A hooks file of its project that is ignored, because the user has not trusted its present content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untrusted_hooks: Option<String>,
-    /// A hooks file that nobody can read, and why.
+    /// A hooks file that cannot be read, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken_hooks: Option<String>,
 }
@@ -152,9 +152,9 @@ pub struct Process {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessState {
-    /// A process of this daemon's runs it.
+    /// A process that this daemon started runs it.
     Up,
-    /// It needs none now, and gets one when there is something to do.
+    /// It needs no process now, and gets one when there is work.
     Asleep,
     /// It is stopped, or has failed.
     Down,
@@ -174,7 +174,7 @@ pub struct Current {
 pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// None where a part of it is not known.
+    /// None if a part of it is unknown.
     pub cost_usd: Option<f64>,
 }
 
@@ -185,12 +185,12 @@ pub struct List {
     pub mode: Option<Mode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// Those that were put away, instead of the others.
+    /// Archived agents instead of the others.
     #[serde(default)]
     pub archived: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// By name, and not by last use.
+    /// Sort by name instead of last use.
     #[serde(default)]
     pub by_name: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -222,7 +222,7 @@ pub struct AgentLine {
     #[serde(with = "time")]
     pub updated_at: Timestamp,
     pub archived: bool,
-    /// Whose subagent it is.
+    /// The agent that started it, if it is a subagent.
     #[serde(default)]
     pub parent: Option<AgentRef>,
     /// The calls that wait for approval.
@@ -235,7 +235,7 @@ pub struct AgentLine {
 #[serde(deny_unknown_fields)]
 pub struct Send {
     pub text: String,
-    /// Sent twice under one key, it is delivered once.
+    /// A prompt that is sent twice with the same key is accepted once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     #[serde(default)]
@@ -248,16 +248,16 @@ pub struct Send {
 pub struct Sent {
     pub agent: AgentRef,
     pub prompt: PromptId,
-    /// The agent's phase when it was accepted; a stopped agent answers after it is started.
+    /// The agent's phase when the prompt was accepted. A stopped agent answers after it is started.
     pub phase: Phase,
-    /// Under this key it had been accepted before.
+    /// It had been accepted with this key before.
     pub repeated: bool,
-    /// The event that accepted it: whoever follows the events from here sees all that comes of it.
+    /// The event that accepted it. All events about the prompt come after it.
     pub seq: Seq,
 }
 
-/// `GET /v1/agents/{name}/prompts/{prompt}`; with `?wait_ms=` it waits until the prompt is over, or for so
-/// long. What `agentd send --json` prints.
+/// `GET /v1/agents/{name}/prompts/{prompt}`; with `?wait_ms=` it waits until the prompt has ended, at most that long.
+/// What `agentd send --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     pub agent: AgentRef,
@@ -273,13 +273,13 @@ pub struct Answer {
     pub op: Option<OpId>,
 }
 
-/// Where a prompt is; the last six are ends.
+/// The status of a prompt; the last six are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Queued,
     Running,
-    /// The turn waits for somebody; `error` says for what.
+    /// The turn waits for the user; `error` has the reason.
     Waiting,
     Completed,
     Interrupted,
@@ -349,7 +349,7 @@ pub struct Stop {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reset {
-    /// Undo or redo, and not a fresh conversation.
+    /// Undo or redo instead of a fresh conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<Direction>,
     #[serde(default)]
@@ -386,7 +386,7 @@ pub struct Checkpointed {
     pub label: String,
     /// The event that the label is on.
     pub seq: Seq,
-    /// The file with the conversation's events, which goes on growing with it.
+    /// The file with the conversation's events, to which new events are added.
     pub transcript: String,
 }
 

@@ -1,4 +1,4 @@
-//! The typed client: one method for each thing that can be asked.
+//! The typed client: one method per route.
 
 mod hooks;
 mod secrets;
@@ -22,14 +22,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use transport::{Again, Content, escaped, of, with_query};
 
-/// A way to the daemon that listens at one socket. Each request has a connection of its own.
+/// A client of the daemon that listens on one socket. Each request has its own connection.
 #[derive(Clone)]
 pub struct Client {
     socket: PathBuf,
     failpoints: Option<Failpoints>,
     retry: Option<Arc<dyn Retry>>,
-    /// A connection for the next request. Shared by all clones, and used once.
+    /// An open connection for the next request. Shared by all clones, so that only one request uses it.
     stream: Arc<Mutex<Option<UnixStream>>>,
+    /// The op of the next change; generated if there is none.
     op: Option<OpId>,
     /// See [`Client::with_any_daemon`].
     serves_anybody: bool,
@@ -43,7 +44,7 @@ impl fmt::Debug for Client {
     }
 }
 
-/// Is told, in the lab alone, that something is about to be asked or was answered: when, what, of what.
+/// Called before a request and after its answer, only in the lab, with the parts of a failpoint's name.
 pub type Failpoints = fn(&str, &str, &str);
 
 impl Client {
@@ -63,7 +64,7 @@ impl Client {
         self
     }
 
-    /// With `true`, an injected bug of the lab's: it also speaks to a daemon of another user.
+    /// With `true`, an injected bug: the client also uses a daemon of another user.
     #[doc(hidden)]
     pub const fn with_any_daemon(mut self, is_any: bool) -> Self {
         self.serves_anybody = is_any;
@@ -76,14 +77,14 @@ impl Client {
         self
     }
 
-    /// What is not answered is sent again, for as long as this says so; a change under an op that is generated, where
-    /// none was given.
+    /// Sends requests that are not answered again, for as long as `retry` returns. A change gets a generated op if it
+    /// has none.
     pub fn with_retry(mut self, retry: Arc<dyn Retry>) -> Self {
         self.retry = Some(retry);
         self
     }
 
-    /// The same client, whose next change is asked for under this op. The same op again gives what it gave before.
+    /// The same client with this op for its next change. The same op again gives the same answer.
     pub fn under(&self, op: Option<OpId>) -> Self {
         Self {
             op: op.or(self.op),
@@ -105,7 +106,7 @@ impl Client {
         self.get("/v1/daemon").await
     }
 
-    /// Answered before it stops; it has when nobody listens any more.
+    /// Answered before the daemon stops. It has stopped when no process listens on the socket.
     pub async fn stop_daemon(&self) -> Result<Daemon, Error> {
         self.post_once("/v1/daemon/stop", &()).await
     }
@@ -152,19 +153,19 @@ impl Client {
         client.post(&of(name, "/reset"), reset).await
     }
 
-    /// Begins a conversation from a place of another; the old one is kept.
+    /// Begins a conversation from a branch point; the old conversation is kept.
     pub async fn rewind(&self, name: &str, rewind: &Rewind) -> Result<Receipt, Error> {
         let client = self.under(rewind.op);
         client.post(&of(name, "/rewind"), rewind).await
     }
 
-    /// Shortens what the model sees; the history stays. Answered when it is made.
+    /// Shortens what the model sees; the history stays. Answered when the compaction has ended.
     pub async fn compact(&self, name: &str, compact: &Compact) -> Result<Compacted, Error> {
         let client = self.under(compact.op);
         client.post(&of(name, "/compact"), compact).await
     }
 
-    /// Makes another agent, which goes on from a place of this one.
+    /// Creates an agent that continues from a branch point of this one.
     pub async fn fork(&self, name: &str, fork: &Fork) -> Result<Forked, Error> {
         let client = self.under(fork.op);
         client.post(&of(name, "/fork"), fork).await
@@ -179,7 +180,7 @@ impl Client {
     }
 
     pub async fn send(&self, name: &str, send: &Send) -> Result<Sent, Error> {
-        // Its key does what an op does.
+        // The key takes the place of an op.
         let path = of(name, "/prompts");
         match send.key {
             Some(_) => self.post_as_it_is(&path, send).await,
@@ -187,7 +188,7 @@ impl Client {
         }
     }
 
-    /// Where a prompt is; waits so long for it to be over.
+    /// The status of a prompt. Waits at most for `wait` until it has ended.
     pub async fn answer(
         &self,
         name: &str,
@@ -204,12 +205,12 @@ impl Client {
             .await
     }
 
-    /// Takes up a turn that a limit ended, or that waits.
+    /// Continues a turn that a limit ended, or that waits.
     pub async fn continue_turn(&self, name: &str, start: &Start) -> Result<Agent, Error> {
         self.post(&of(name, "/continue"), start).await
     }
 
-    /// Brings the agent what the caller works with; a turn that waits for its key goes on then.
+    /// Sends the caller's variables to the agent. A turn that waits for its key continues then.
     pub async fn merge_env(&self, name: &str, start: &Start) -> Result<Agent, Error> {
         self.post_as_it_is(&of(name, "/env"), start).await
     }
@@ -250,7 +251,7 @@ impl Client {
         self.post(&of(name, "/archive"), archive).await
     }
 
-    /// Takes one out again that was put away.
+    /// Restores an archived agent.
     pub async fn restore(&self, name: &str, restore: &Restore) -> Result<Agent, Error> {
         self.post(&of(name, "/restore"), restore).await
     }
@@ -283,7 +284,7 @@ impl Client {
         self.get(&with_query(&of(name, "/events"), query)?).await
     }
 
-    /// An agent's events as they come, from a place on.
+    /// An agent's events after a position, and new ones as they are committed.
     pub async fn follow(&self, name: &str, query: &EventQuery) -> Result<Events, Error> {
         let query = EventQuery {
             follow: true,
@@ -293,7 +294,7 @@ impl Client {
             .await
     }
 
-    /// All agents' events, from a place on; they end where the journal does, unless they are followed.
+    /// All agents' events after a position. The stream ends with the journal, unless `follow` is set.
     pub async fn replay(&self, query: &AllEventsQuery) -> Result<Events, Error> {
         self.stream(&with_query("/v1/events", query)?).await
     }

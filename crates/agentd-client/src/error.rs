@@ -1,4 +1,4 @@
-//! What can go wrong, by the same kinds in HTTP, in the exit status and in JSON.
+//! Errors. HTTP status, exit code and JSON use the same kinds.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{title}")]
 pub struct Problem {
-    /// `about:blank` and the kind.
+    /// Always `about:blank`; see `kind`.
     #[serde(rename = "type")]
     pub uri: String,
     pub kind: Kind,
@@ -25,20 +25,20 @@ pub struct Problem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// What was sent makes no sense.
+    /// The request is not valid.
     Invalid,
     NotFound,
-    /// It contradicts what is there: a taken name, another reset, an old generation.
+    /// It conflicts with the present state: a taken name, another reset, an old generation.
     Conflict,
-    /// It is not for this agent, or not for this caller.
+    /// Not allowed for this agent or this caller.
     Refused,
-    /// The user has to decide something first, which `next` names.
+    /// The user must make a decision first, which `next` names.
     Waiting,
-    /// Past a limit, which the title names.
+    /// A limit was exceeded, which the title names.
     TooLarge,
-    /// Not now: try again.
+    /// Not possible now: try again.
     Unavailable,
-    /// Something is wrong with the daemon or its disk.
+    /// A fault of the daemon or its disk.
     Internal,
 }
 
@@ -81,28 +81,28 @@ impl Problem {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody listens there.
+    /// No process listens on the socket.
     #[error("no daemon listens at {path}")]
     NotRunning {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// The socket is another user's: nothing was sent to it.
+    /// The socket belongs to another user: nothing was sent to it.
     #[error("the daemon at {path} belongs to another user")]
     Stranger { path: PathBuf, uid: u32 },
-    /// The connection broke in the middle.
+    /// The connection broke before the answer was complete.
     #[error("the connection to the daemon broke: {0}")]
     Broken(String),
-    /// The daemon said no.
+    /// The daemon answered with a problem.
     #[error(transparent)]
     Problem(#[from] Box<Problem>),
-    /// What it said makes no sense: it is of another version.
+    /// The answer cannot be parsed: the daemon may have another version.
     #[error("the daemon's answer cannot be read: {0}")]
     Strange(String),
 }
 
 impl Error {
-    /// The daemon is not there any more; all that was accepted is.
+    /// The daemon is not running, or died before it answered. Everything that it acknowledged is on disk.
     pub const fn is_gone(&self) -> bool {
         matches!(self, Self::NotRunning { .. } | Self::Broken(_))
     }

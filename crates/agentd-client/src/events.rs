@@ -1,4 +1,4 @@
-//! A stream of events, as the daemon sends them. It says how it ends; one that just ends was cut off.
+//! A stream of events from the daemon. It ends with `end` or `problem`; a stream that ends without either was cut off.
 
 use crate::api::{Delta, Item};
 use crate::error::{Error, Problem};
@@ -10,7 +10,7 @@ use sse_stream::SseStream;
 pub struct Events {
     source: SseStream<Incoming>,
     cursor: Option<u64>,
-    /// It ended, in whichever way.
+    /// It has ended, with `end`, a problem or an error.
     is_over: bool,
 }
 
@@ -23,13 +23,13 @@ impl Events {
         }
     }
 
-    /// Where the last event stands: whoever asks for what is after it misses nothing.
+    /// The position of the last event. A client that requests the events after it misses none.
     pub const fn cursor(&self) -> Option<u64> {
         self.cursor
     }
 
-    /// The next thing; none after the stream said that it ends. A stream that was cut off, and one that the
-    /// daemon could not go on with, is an error: what came before it is not all there is.
+    /// The next item; none after the stream's `end`. A stream that was cut off, or that ended with a problem, is an
+    /// error, because items are missing.
     pub async fn next(&mut self) -> Option<Result<Item, Error>> {
         if self.is_over {
             return None;
@@ -61,7 +61,7 @@ impl Events {
                     Ok(problem) => return Err(Error::Problem(Box::new(problem))),
                     Err(error) => Err(error),
                 },
-                // A comment, or something newer than this client.
+                // A comment, or an item that a newer daemon sends.
                 _ => continue,
             };
             return item

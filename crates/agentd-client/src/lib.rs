@@ -1,7 +1,7 @@
-//! The daemon's API: its words ([`api`]), and the typed client that the command line, the tests and
-//! others use ([`Client`]).
+//! The daemon's API: its types ([`api`]), and the typed client that the command line, the tests and other programs use
+//! ([`Client`]).
 //!
-//! It may **not** hold logic: what is asked for is decided in the daemon.
+//! It may **not** contain logic: the daemon decides about every request.
 
 pub mod api;
 mod client;

@@ -1,7 +1,8 @@
-//! Whether a tool call runs, is asked about or is refused: the agent's rules, its approval mode and its sandbox together.
+//! Decides whether a tool call runs, needs the user's approval or is refused, from the agent's rules, its approval
+//! mode and its sandbox.
 //!
-//! Among matching rules deny beats ask beats allow. The mode counts only where no rule matches. An allow rule skips the
-//! question and never the sandbox: a call that wants to leave it asks all the same.
+//! Among matching rules, deny beats ask and ask beats allow. The mode applies only if no rule matches. An allow rule
+//! skips the approval but never the sandbox: a call that asks to leave the sandbox still needs approval.
 
 use crate::permission::{Because, Verdict};
 use crate::spec::{ApprovalMode, Decision, Rule};
@@ -12,21 +13,21 @@ use sha2::{Digest as _, Sha256};
 pub struct Wants {
     /// It changes something, or uses the network.
     pub change: bool,
-    /// It wants to write or reach more than the sandbox lets it.
+    /// It asks to write or reach more than the sandbox permits.
     pub leave_sandbox: bool,
 }
 
-/// In the order of strictness.
+/// Ordered by strictness.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ruling {
     Run,
-    /// The user is asked, for this reason.
+    /// The user must approve the call, for this reason.
     Ask(String),
-    /// The model is told this.
+    /// The call is refused. The model gets this text.
     Refuse(String),
 }
 
-/// `verdict` is what the rules say, none where none is about the call.
+/// `verdict` is the decision of the rules, or `None` if no rule matches the call.
 pub fn rule(mode: ApprovalMode, verdict: Option<&Verdict>, wants: Wants) -> Ruling {
     let because = |verdict: &Verdict| verdict.because.to_string();
     if let Some(denied) = verdict.filter(|verdict| verdict.decision == Decision::Deny) {
@@ -49,20 +50,20 @@ pub fn rule(mode: ApprovalMode, verdict: Option<&Verdict>, wants: Wants) -> Ruli
     match why {
         None => Ruling::Run,
         Some(why) if mode == ApprovalMode::Never => Ruling::Refuse(format!(
-            "This call needs the user's approval ({why}), and this agent asks nobody (`approval: never`); nothing was \
-             run. Find another way, or say what is missing."
+            "This call needs the user's approval ({why}), but this agent never asks (`approval: never`); nothing was \
+             run. Find another way, or report what is missing."
         )),
         Some(why) => Ruling::Ask(why),
     }
 }
 
-/// Of a call and what it runs with: an approval is bound to it.
+/// The digest of a call and of everything it runs with. An approval is bound to it.
 pub fn digest(call: &serde_json::Value) -> String {
     let digest = Sha256::digest(call.to_string().as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The reason without a word of the call: the journal keeps it when the call's words are purged.
+/// The reason without any text of the call, because the journal keeps the reason when the call's text is purged.
 fn without_words(because: &Because) -> String {
     let named = |rule: &Rule| match &rule.pattern {
         Some(pattern) => format!("`ask {} {pattern}`", rule.tool),
@@ -127,7 +128,7 @@ mod tests {
             (None, LEAVE, ["ask", "ask", "refuse"]),
             (Some(Allow), LOOK, ["run", "run", "run"]),
             (Some(Allow), CHANGE, ["run", "run", "run"]),
-            // Never the sandbox.
+            // An allow rule never skips the sandbox.
             (Some(Allow), LEAVE, ["ask", "ask", "refuse"]),
             (Some(Ask), LOOK, ["ask", "ask", "refuse"]),
             (Some(Ask), CHANGE, ["ask", "ask", "refuse"]),

@@ -1,7 +1,7 @@
-//! One primitive: a conversation begins, from nothing or from a point of another. Create, reset, rewind
-//! and fork are that; undo and redo make one that has begun before the current one again.
+//! Beginning a conversation is one primitive: a conversation begins empty or from a branch point of another one.
+//! Create, reset, rewind and fork use it. Undo and redo make an earlier conversation the current one again.
 //!
-//! Each function says what to append, in one go: it happens whole or not at all.
+//! Each function returns the events of one append, so a change is applied completely or not at all.
 
 use crate::branch_point::BranchPoint;
 use crate::event::{
@@ -21,10 +21,10 @@ pub const INIT: &str = "init";
 /// An event, and the conversation it belongs to.
 pub type Line = (ConversationId, Body);
 
-/// Why no conversation begins.
+/// Why a conversation cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    #[error("a turn is under way; it must end first")]
+    #[error("a turn is in progress; it must end first")]
     TurnUnderWay,
     #[error("the agent has no conversation yet")]
     NoConversation,
@@ -34,11 +34,11 @@ pub enum Refused {
     NothingToUndo,
     #[error("there is nothing to redo")]
     NothingToRedo,
-    #[error("the words of conversation {0} were purged; nothing can begin from them")]
+    #[error("the content of conversation {0} was purged; no conversation can begin from it")]
     Purged(ConversationId),
-    #[error("another reset is under way: {0}")]
+    #[error("another reset is in progress: {0}")]
     Resetting(Box<OpId>),
-    #[error("the op `{0}` was used for another change")]
+    #[error("the op `{0}` was already used for another change")]
     OtherOp(Box<OpId>),
     #[error("event {0} is not in that conversation")]
     NotThere(Seq),
@@ -46,12 +46,12 @@ pub enum Refused {
     NoSuchConversation(ConversationId),
 }
 
-/// What becomes of prompts that wait when a conversation is left.
+/// What happens to queued prompts when their conversation is sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// They stay with the conversation, and come back with it.
+    /// They stay with the sealed conversation, and return to the queue if an undo returns to it.
     SetAside,
-    /// They go along to the new one.
+    /// They move to the new conversation.
     Keep,
 }
 
@@ -85,7 +85,7 @@ pub fn reset(
     Ok(lines)
 }
 
-/// Makes the conversation that undo or redo leads to the current one.
+/// Makes the target of undo or redo the current conversation.
 pub fn step(
     state: &AgentState,
     window: &Window,
@@ -116,41 +116,41 @@ pub fn step(
     Ok(lines)
 }
 
-/// Begins a conversation from a place of this agent's; `seen` is what the model saw up to there.
+/// Begins a conversation from a branch point of this agent. `seen` is what the model saw up to that point.
 pub fn rewind(
     state: &AgentState,
     window: &Window,
     seen: &Window,
-    place: BranchPoint,
+    point: BranchPoint,
     new: ConversationId,
     queue: Queue,
     op: Option<OpId>,
 ) -> Result<Vec<Line>, Refused> {
     let old = leavable(state)?;
-    let from = origin(state, place)?;
+    let from = origin(state, point)?;
     let (aside, along) = sorted(state, queue);
     let mut lines: Vec<Line> = set_aside(old.id, aside).into_iter().collect();
     lines.push(seal(old, SealReason::Rewind, op));
     lines.extend(open(new, BeginSource::Rewind, Some(old.id), Some(from), op));
     lines.extend(close_branch(seen).into_iter().map(|body| (new, body)));
-    lines.extend(ended_since(state, place).map(|told| (new, told)));
+    lines.extend(ended_since(state, point).map(|told| (new, told)));
     lines.extend(carried_prompts(window, new, &along));
     lines.extend(carried_tasks(state).map(|told| (new, told)));
     Ok(lines)
 }
 
-/// A new agent whose first conversation begins from a place of another agent's; `seen` is what that
-/// one's model saw up to there. The other one goes on as if nothing had happened: its tasks, its questions
-/// and its queue stay with it, and the new one is told so.
+/// Creates an agent whose first conversation begins from a branch point of another agent. `seen` is what the other
+/// agent's model saw up to that point. The other agent is not affected: its tasks, approvals and queue stay with it,
+/// and a notice tells the new agent so.
 pub fn fork(
     parent: &AgentState,
     seen: &Window,
-    place: BranchPoint,
+    point: BranchPoint,
     name: &str,
     new: ConversationId,
     op: Option<OpId>,
 ) -> Result<Vec<Line>, Refused> {
-    let from = origin(parent, place)?;
+    let from = origin(parent, point)?;
     let (name, mode) = (name.to_owned(), Mode::Persistent);
     let spec = parent.spec.clone();
     let mut lines = vec![
@@ -161,14 +161,14 @@ pub fn fork(
     let told = open_fork(seen, &parent.name);
     lines.extend(told.into_iter().map(|body| (new, body)));
     if parent.is_held() {
-        // It has the settings that the user has not seen yet.
+        // The fork has the settings of a held agent, which the user has not reviewed yet.
         let reason = HoldReason::Forked;
         lines.push((new, AgentHeld { reason }.into()));
     }
     Ok(lines)
 }
 
-/// The current conversation, if it can be left.
+/// The current conversation, unless a turn is in progress.
 fn leavable(state: &AgentState) -> Result<&Conversation, Refused> {
     if state.turn.is_some() {
         return Err(Refused::TurnUnderWay);
@@ -177,9 +177,9 @@ fn leavable(state: &AgentState) -> Result<&Conversation, Refused> {
     current.ok_or(Refused::NoConversation)
 }
 
-/// Where a conversation begins from, if one can.
-pub(crate) fn origin(state: &AgentState, place: BranchPoint) -> Result<Origin, Refused> {
-    let BranchPoint { conversation, at } = place;
+/// The origin of a conversation that begins at this branch point, if one may begin there.
+pub(crate) fn origin(state: &AgentState, point: BranchPoint) -> Result<Origin, Refused> {
+    let BranchPoint { conversation, at } = point;
     let known = state.tree.get(conversation);
     let known = known.ok_or(Refused::NoSuchConversation(conversation))?;
     if known.purged {
@@ -195,8 +195,8 @@ pub(crate) fn origin(state: &AgentState, place: BranchPoint) -> Result<Origin, R
     })
 }
 
-/// The prompts that stay with the old conversation, and those that go along to the other one: what was
-/// accepted after the reset was asked for was meant for that.
+/// The prompts that stay with the old conversation, and the prompts that move to the new one. A prompt that was
+/// accepted after the reset was requested is meant for the new conversation.
 fn sorted(state: &AgentState, queue: Queue) -> (Vec<PromptId>, Vec<Queued>) {
     let asked = state.resets.under_way().map(|reset| reset.began);
     let goes_along = |queued: &Queued| match queue {
@@ -208,7 +208,7 @@ fn sorted(state: &AgentState, queue: Queue) -> (Vec<PromptId>, Vec<Queued>) {
     (aside.iter().map(|queued| queued.prompt).collect(), along)
 }
 
-/// The same prompts again, with their words, in the conversation that they go along to.
+/// Queues the same prompts again, with their text, in the conversation that they move to.
 fn carried_prompts(window: &Window, to: ConversationId, along: &[Queued]) -> Vec<Line> {
     let mut lines = Vec::new();
     for queued in along {
@@ -258,7 +258,7 @@ fn open(
     [(new, began.into()), (new, init.into())]
 }
 
-/// What the new conversation is told of the tasks and subagents that go on.
+/// The notice in the new conversation about tasks and subagents that are still running.
 fn carried_tasks(state: &AgentState) -> Option<Body> {
     let tasks: Vec<String> = state
         .tasks
@@ -273,14 +273,14 @@ fn carried_tasks(state: &AgentState) -> Option<Body> {
     let mut parts = Vec::new();
     if !tasks.is_empty() {
         parts.push(format!(
-            "These background tasks were started in an earlier conversation and go on: {}.",
+            "These background tasks were started in an earlier conversation and are still running: {}.",
             tasks.join(", ")
         ));
     }
     if !subagents.is_empty() {
         parts.push(format!(
-            "These subagents were started in an earlier conversation and go on in the background; their \
-             answers come as messages: {}.",
+            "These subagents were started in an earlier conversation and continue in the background; their \
+             answers arrive as messages: {}.",
             subagents.join(", ")
         ));
     }
@@ -289,17 +289,16 @@ fn carried_tasks(state: &AgentState) -> Option<Body> {
     (!parts.is_empty()).then(|| Notice { cause, text }.into())
 }
 
-/// What a conversation that becomes the current one again is told of the tasks that it knows and that
-/// have ended meanwhile.
+/// The notice in a conversation that becomes current again about its tasks that have ended in the meantime.
 fn ended_tasks(state: &AgentState, to: ConversationId) -> Option<Body> {
     let when = "ended while another conversation was the current one";
     told_of(when, state.tasks.untold(to).iter())
 }
 
-/// What a branch is told of the tasks that ran where it begins, and have ended since.
-fn ended_since(state: &AgentState, place: BranchPoint) -> Option<Body> {
-    let lineage = state.tree.lineage(state.id, place.conversation, place.at);
-    let when = "have ended since the place that this conversation goes on from";
+/// The notice in a branch about tasks that were running at its branch point and have ended since.
+fn ended_since(state: &AgentState, point: BranchPoint) -> Option<Body> {
+    let lineage = state.tree.lineage(state.id, point.conversation, point.at);
+    let when = "have ended since the point that this conversation continues from";
     told_of(when, state.tasks.ended_since(&lineage.segments))
 }
 
@@ -309,14 +308,14 @@ fn told_of<'a>(when: &str, ended: impl Iterator<Item = &'a EndedTask>) -> Option
             TaskExit::Code { code } => format!("exit code {code}"),
             TaskExit::Signal { signal } => format!("signal {signal}"),
             TaskExit::NotStarted => "never started".to_owned(),
-            TaskExit::Unknown => "nobody saw how".to_owned(),
+            TaskExit::Unknown => "outcome unknown".to_owned(),
         };
         format!("{} ({}: {how})", ended.task, ended.tool)
     });
     let ended: Vec<String> = ended.collect();
     let cause = NoticeCause::TaskEnded;
     let text = format!(
-        "These background tasks {when}: {}. task_output still shows what they wrote.",
+        "These background tasks {when}: {}. task_output still returns their output.",
         ended.join(", ")
     );
     (!ended.is_empty()).then(|| Notice { cause, text }.into())

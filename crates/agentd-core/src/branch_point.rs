@@ -1,18 +1,18 @@
-//! A place that a conversation can begin from, and how it is called: a label, or a turn.
+//! Branch points: the positions from which a conversation can begin. The user names one by a label or by a turn.
 
 use crate::event::{Body, Event};
 use crate::id::{ConversationId, Seq, TurnId};
 use crate::state::AgentState;
 use std::collections::BTreeMap;
 
-/// An event of one of the agent's conversations.
+/// An event of one of the agent's conversations: the last one that a branch shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BranchPoint {
     pub conversation: ConversationId,
     pub at: Seq,
 }
 
-/// A turn as people call it. Its place is where it ended.
+/// How a user names a turn. Its branch point is its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnName {
     Id(TurnId),
@@ -29,7 +29,8 @@ impl TurnName {
     }
 }
 
-/// The place with this label, as a conversation shows it: one of its own, or of what it branched off.
+/// The branch point with this label, as the conversation shows it: its own, or one of a conversation that it branched
+/// off.
 pub fn labelled(
     state: &AgentState,
     conversation: ConversationId,
@@ -46,7 +47,7 @@ pub fn labelled(
     })
 }
 
-/// All labels that a conversation shows, each with the place that it leads to there.
+/// All labels that a conversation shows, each with its position there.
 pub fn labels(state: &AgentState, conversation: ConversationId) -> BTreeMap<String, Seq> {
     let lineage = state
         .tree
@@ -62,25 +63,25 @@ pub fn labels(state: &AgentState, conversation: ConversationId) -> BTreeMap<Stri
     labels
 }
 
-/// Whether it is sure that no call is open at a place; `after` are the events of its conversation that
-/// follow it, or the first of them.
-pub fn is_between_turns(state: &AgentState, place: BranchPoint, after: &[Event]) -> bool {
+/// Whether it is certain that no call is open at a branch point. `after` holds the events that follow it in its
+/// conversation, or the first of them.
+pub fn is_between_turns(state: &AgentState, point: BranchPoint, after: &[Event]) -> bool {
     for event in after {
         match &event.body {
             Body::TurnStarted(_) => return true,
-            // A branch that begins in the middle of a turn answers its calls first.
+            // A branch that begins in the middle of a turn starts with the results of the open calls.
             Body::ResultAdded(_) => return false,
-            // What a turn that has just ended leaves behind, or somebody's own.
+            // Set at the end of a turn, or by the user.
             Body::CheckpointSet(_) => {}
             _ if event.turn.is_some() => return false,
             _ => {}
         }
     }
-    let last = after.last().map_or(place.at, |event| event.seq);
-    let known = state.tree.get(place.conversation);
+    let last = after.last().map_or(point.at, |event| event.seq);
+    let known = state.tree.get(point.conversation);
     let is_all = known.is_some_and(|known| known.head == last);
     let turn = state.turn.as_ref();
-    is_all && turn.is_none_or(|turn| turn.conversation != place.conversation)
+    is_all && turn.is_none_or(|turn| turn.conversation != point.conversation)
 }
 
 #[cfg(test)]
@@ -132,7 +133,7 @@ mod tests {
         let shown = labels(&state, second);
         assert_eq!((shown.get("one"), shown.get("two")), (Some(&at), None));
         assert!(labelled(&state, first, "two").is_some());
-        // Its own comes first.
+        // Its own label comes first.
         let at = mark(&mut journal, "one");
         let own = BranchPoint {
             conversation: second,
@@ -151,7 +152,7 @@ mod tests {
         assert_eq!(TurnName::parse("-1"), None);
     }
 
-    /// It says so only where the window says the same.
+    /// It returns true only where the window has no open calls.
     #[test]
     fn between_turns_no_call_is_open() {
         let mut journal = Journal::new();
@@ -166,12 +167,12 @@ mod tests {
         let state = journal.state();
         let mut sure = 0;
         for event in &journal.events {
-            let place = BranchPoint {
+            let point = BranchPoint {
                 conversation,
                 at: event.seq,
             };
             let after = journal.events.get(event.seq.0 as usize..).unwrap();
-            if is_between_turns(&state, place, after) {
+            if is_between_turns(&state, point, after) {
                 sure += 1;
                 let mut window = crate::window::Window::new();
                 let before = journal.events.iter().filter(|it| it.seq <= event.seq);
@@ -181,7 +182,7 @@ mod tests {
             }
         }
         assert!(sure > 1);
-        // In the middle of the turn that goes on, nobody can be sure.
+        // In the middle of a running turn it is never certain.
         let head = BranchPoint {
             conversation,
             at: journal.head(),

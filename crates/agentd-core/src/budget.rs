@@ -1,4 +1,5 @@
-//! What a request may spend: granted before it leaves, so that no limit is found out afterwards.
+//! What a request may spend. The grant is made before the request is sent, so that a limit is never exceeded first
+//! and noticed later.
 
 use crate::event::{Grant, LimitKind};
 use crate::spec::{Budget, Limits};
@@ -6,13 +7,13 @@ use crate::state::AgentState;
 use crate::time::Timestamp;
 use crate::usage::{MicroUsd, Price, Spent, Usage};
 
-/// An answer shorter than this is no answer; less room than that counts as none.
+/// A shorter answer is useless: if there is less room than this, there is none.
 const LEAST_OUTPUT_TOKENS: u64 = 64;
 
-/// A money limit says nothing about a model whose price nobody knows.
+/// A money limit cannot be enforced for a model whose price is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a money limit is set, and the price of this model is unknown; \
+    "a money limit is set, but the price of this model is unknown; \
      add the model's price to the configuration, or use a token limit"
 )]
 pub struct UnknownPrice;
@@ -32,8 +33,8 @@ pub fn check_price(limits: &Limits, price: Option<Price>) -> Result<(), UnknownP
     Ok(())
 }
 
-/// What a request of `input_tokens` may spend in all, its output shortened to fit, or the limit that
-/// leaves no room for it.
+/// What a request of `input_tokens` may spend in total, with its output shortened to fit, or the limit that leaves no
+/// room for it.
 pub fn grant(
     state: &AgentState,
     now: Timestamp,
@@ -57,8 +58,8 @@ pub fn grant(
     })
 }
 
-/// When the turn under way has used up a time limit, and which one: the earliest of them. It is None
-/// while the turn waits for a person, because its clock stands still then.
+/// When the running turn reaches a time limit, and which one: the earliest. `None` while the turn waits for the user,
+/// because its clock is stopped then.
 pub fn deadline(state: &AgentState, now: Timestamp) -> Option<(Timestamp, LimitKind)> {
     let turn = state.turn.as_ref()?;
     if turn.waiting_since.is_some() {
@@ -118,7 +119,7 @@ fn scopes(state: &AgentState, now: Timestamp) -> [Scope<'_>; 4] {
     ]
 }
 
-/// The most that this can cost: all of the input may have to be written to the cache first.
+/// The highest possible cost: all of the input may have to be written to the cache first.
 fn most(input_tokens: u64, output_tokens: u64, price: Price) -> MicroUsd {
     let dearest = Price {
         input: price.input.max(price.cache_write),
@@ -173,7 +174,7 @@ impl Scope<'_> {
     }
 }
 
-/// How many output tokens `left` pays for, after the input. Nothing where there is no price.
+/// How many output tokens `left` pays for after the input. Zero if there is no price.
 fn affordable_output(left: MicroUsd, input_tokens: u64, price: Option<Price>) -> u64 {
     let Some(price) = price.map(|price| price.at(input_tokens)) else {
         return 0;
@@ -190,7 +191,7 @@ fn affordable_output(left: MicroUsd, input_tokens: u64, price: Option<Price>) ->
     }
 }
 
-/// What a try must have used, where the provider did not say: its input, and what it wrote.
+/// What an attempt must have used if the provider did not report it: its input, and what it wrote.
 pub fn charge_without_usage(grant: &Grant, written_bytes: usize) -> Usage {
     Usage {
         input_tokens: grant.input_tokens,

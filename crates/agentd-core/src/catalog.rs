@@ -1,4 +1,4 @@
-//! The providers that are known, a small table of models, and what the user's own file adds to them.
+//! The known providers, a small table of models, and what the user's configuration file adds to them.
 //!
 //! ```toml
 //! [providers.lab]
@@ -42,10 +42,10 @@ pub use provider::ProviderEntry;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The provider that is built in, and its only model.
+/// The built-in demo provider, and the name of its only model.
 pub const DEMO: &str = "demo";
 
-/// All that is known. It begins with what is built in.
+/// All known providers and models. It starts with the built-in ones.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     providers: BTreeMap<String, ProviderEntry>,
@@ -60,8 +60,7 @@ pub struct Choice {
     pub provider: ProviderEntry,
     /// As its provider spells it.
     pub model: String,
-    /// What is known of the model. None where it is in no table: its window and its price are
-    /// *unknown*.
+    /// What is known about the model. `None` if it is in no table: its window and its price are *unknown*.
     pub known: Option<ModelEntry>,
 }
 
@@ -85,8 +84,8 @@ impl Catalog {
         }
     }
 
-    /// Adds what a file says, or nothing at all where the file has a mistake. `name_of_file` is for
-    /// the error. What is known already is changed field by field.
+    /// Adds the contents of a file, or nothing if the file has an error. `name_of_file` is used in the error. Known
+    /// entries are changed field by field.
     pub fn extend(&mut self, text: &str, name_of_file: &str) -> Result<(), Error> {
         let mut extended = self.clone();
         file::extend(&mut extended, text).map_err(|fault| fault.in_file(name_of_file))?;
@@ -98,17 +97,17 @@ impl Catalog {
         &self.daemon
     }
 
-    /// What new agents have by default.
+    /// The defaults of new agents.
     pub const fn agents(&self) -> &AgentDefaults {
         &self.agents
     }
 
-    /// By name.
+    /// Sorted by name.
     pub fn providers(&self) -> impl Iterator<Item = &ProviderEntry> {
         self.providers.values()
     }
 
-    /// The variables in which providers' keys are looked for.
+    /// The environment variables that may hold providers' keys.
     pub fn key_names(&self) -> BTreeSet<String> {
         let names = self.providers().flat_map(|entry| &entry.key_env);
         names.cloned().collect()
@@ -118,13 +117,13 @@ impl Catalog {
         self.providers.get(name)
     }
 
-    /// By name, those of every provider.
+    /// The models of all providers, sorted by name.
     pub fn models(&self) -> impl Iterator<Item = &ModelEntry> {
         self.models.values()
     }
 
-    /// What is known of a model when this provider serves it. A price holds for the vendor and for
-    /// whoever passes it on; what anybody else charges is unknown, unless the user's file says it.
+    /// What is known about a model when this provider serves it. A list price applies to the vendor and to routers
+    /// that pass it on. What any other provider charges is unknown, unless the user's file states it.
     pub fn model(&self, provider: &str, name: &str) -> Option<ModelEntry> {
         let mut entry = model::find(&self.models, name)?.clone();
         if !entry.is_priced_at(provider) {
@@ -133,7 +132,7 @@ impl Catalog {
         Some(entry)
     }
 
-    /// Which provider and model a user means. A provider that is not named is found by its model.
+    /// Determines which provider and model the user means. A provider that is not named is found by its model.
     pub fn resolve(
         &self,
         provider: Option<&str>,

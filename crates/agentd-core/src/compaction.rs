@@ -1,5 +1,5 @@
-//! Where to cut when the window gets too small: calls and their results stay together, and what the
-//! model has not finished answering is never covered ([`Window::coverable`]).
+//! Where to cut the window when it gets too large for the model. Calls stay together with their results, and nothing
+//! that the model has not finished answering is covered ([`Window::coverable`]).
 
 use crate::event::Position;
 use crate::id::CallId;
@@ -7,22 +7,22 @@ use crate::message::Block;
 use crate::request::estimate_bytes;
 use crate::window::{Entry, Item, Window};
 
-/// Whether a request of this size is near enough to the model's window.
+/// Whether a request of this size is close enough to the model's window to compact.
 pub fn is_due(estimated_tokens: u64, model_window: u64, compact_at: f64) -> bool {
     estimated_tokens as f64 >= model_window as f64 * compact_at
 }
 
-/// About how many tokens the window's words are.
+/// The approximate size of the window in tokens.
 pub fn size(window: &Window) -> u64 {
     window.items().iter().map(|item| tokens(&item.entry)).sum()
 }
 
-/// The place up to which a summary may stand for the window, so that at most about `keep_tokens`
-/// stay as they are. None where nothing would be gained.
+/// The position up to which a summary may replace the window, so that at most about `keep_tokens` stay unchanged.
+/// `None` if a summary would save nothing.
 pub fn cut(window: &Window, keep_tokens: u64) -> Option<Position> {
     let (items, coverable) = (window.items(), window.coverable());
     let mut open: Vec<&CallId> = Vec::new();
-    // For each item: may the summary end right behind it?
+    // For each item: whether the summary may end right after it.
     let mut may_cut = Vec::with_capacity(items.len());
     for item in items {
         match &item.entry {
@@ -39,8 +39,8 @@ pub fn cut(window: &Window, keep_tokens: u64) -> Option<Position> {
         }
         may_cut.push(open.is_empty() && may_cut.len() < coverable);
     }
-    // Walk back from the end for the earliest cut that leaves little enough; failing that, the last
-    // one there is.
+    // Walk back from the end to find the earliest cut that keeps few enough tokens; if there is none, use the last
+    // cut.
     let mut kept = 0;
     let mut covered = None;
     for (index, item) in items.iter().enumerate().rev() {
@@ -58,14 +58,14 @@ pub fn cut(window: &Window, keep_tokens: u64) -> Option<Position> {
     covered.last().filter(|_| gains).map(|item| item.placed)
 }
 
-/// About how many tokens a summary up to `through` would take the place of.
+/// About how many tokens a summary up to `through` would replace.
 pub fn replaced_tokens(window: &Window, through: Position) -> u64 {
     let covered = window.covered_items(through).iter();
     let replaced = covered.filter(|item| is_replaced(window, item));
     replaced.map(|item| tokens(&item.entry)).sum()
 }
 
-/// Whether a covered item goes away. A prompt that is still worked on stays behind the summary.
+/// Whether the summary replaces a covered item. A prompt that is still being worked on stays after the summary.
 fn is_replaced(window: &Window, item: &Item) -> bool {
     !window.is_open_prompt(item)
 }

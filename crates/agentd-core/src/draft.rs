@@ -1,6 +1,6 @@
-//! A reply while it streams: deltas, what they add up to, and how they are kept on disk.
+//! A reply while it streams: its deltas, the reply that they form, and how they are stored on disk.
 //!
-//! A delta is never a message. Deltas are flushed to the draft; the draft ends as exactly one message.
+//! A delta is never a message. Deltas are flushed to the draft, and the draft ends as exactly one message.
 
 use crate::id::{CallId, TryId};
 use crate::message::{Arguments, Block, CutBlock, Signature, ToolCall, Wire};
@@ -8,7 +8,7 @@ use crate::repair::unique_call_id;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One step of a stream. `part` counts the blocks of the reply from 0, in order.
+/// One step of a stream. `part` numbers the blocks of the reply from 0, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delta {
     pub part: usize,
@@ -35,24 +35,24 @@ pub enum Change {
     Arguments {
         json: String,
     },
-    /// The text of this part is done, and the provider put something beside it.
+    /// The text of this part is complete, and the provider attached data to it.
     Annotated {
         wire: Wire,
         item: Value,
     },
-    /// A block that came in one piece.
+    /// A block that arrived in one piece.
     Whole {
         block: Block,
     },
 }
 
-/// The draft holds something that no agentd wrote.
+/// The draft contains data that agentd did not write.
 #[derive(Debug, thiserror::Error)]
 #[error("the draft is damaged at byte {offset}: {reason}")]
 pub struct DamagedDraft {
     pub offset: usize,
     pub reason: String,
-    /// What comes before the damage.
+    /// The reply up to the damage.
     pub readable: Reply,
 }
 
@@ -78,7 +78,7 @@ enum Part {
 }
 
 impl Part {
-    /// A block in one piece ends like the same one in many: a call that is cut off never runs.
+    /// A block that arrived in one piece is handled like one that arrived in many: a call that is cut off never runs.
     fn whole(block: Block) -> Self {
         match block {
             Block::Text { text } => Self::Text(text),
@@ -97,7 +97,7 @@ impl Part {
     }
 }
 
-/// What has arrived of a reply.
+/// The part of a reply that has arrived so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
     parts: Vec<Part>,
@@ -108,7 +108,7 @@ impl Reply {
         self.parts.is_empty()
     }
 
-    /// Takes one more delta. A change that does not fit its part begins a new one: nothing is lost.
+    /// Applies one more delta. A change that does not fit its part begins a new one, so that no text is lost.
     pub fn apply(&mut self, delta: Delta) {
         let Delta { part, change } = delta;
         let known = self.parts.get_mut(part);
@@ -153,7 +153,7 @@ impl Reply {
         }
     }
 
-    /// How many bytes the model has written: what a try without usage is charged for.
+    /// How many bytes the model has written. An attempt without reported usage is charged for them.
     pub fn written_bytes(&self) -> usize {
         let bytes = |part: &Part| match part {
             Part::Text(text) | Part::Annotated { text, .. } | Part::Thinking { text, .. } => {
@@ -167,9 +167,9 @@ impl Reply {
         self.parts.iter().map(bytes).sum()
     }
 
-    /// The blocks of the reply to `request`, which came whole. Its calls get ids of ours before
-    /// anybody sees them: some providers give none or begin to count anew with each reply, and within
-    /// an agent's journal a call id means one call.
+    /// The blocks of the complete reply to `request`. Its calls get our own ids before any other code sees them: some
+    /// providers give no ids or count again from the start in each reply, but a call id must be unique within an
+    /// agent's journal.
     pub fn finish<'a>(
         self,
         request: TryId,
@@ -190,7 +190,7 @@ impl Reply {
                 let (incarnation, n) = (request.incarnation, request.n);
                 let id = CallId::new(format!("call_{incarnation}_{n}_{calls}"));
                 calls += 1;
-                // A fork counts like its parent did.
+                // A fork would otherwise generate the same ids as its parent.
                 let id = unique_call_id(&id, |id| used.contains(id));
                 used.push(id.clone());
                 Block::ToolCall(ToolCall {
@@ -214,7 +214,7 @@ impl Reply {
         })
     }
 
-    /// The blocks of a reply that was cut off. Its calls never ran and never will.
+    /// The blocks of a reply that was cut off. Its calls have not run and never will.
     pub fn cut(self) -> Vec<Block> {
         let blocks = self.parts.into_iter().map(|part| match part {
             Part::Text(text) => Block::Text { text },
@@ -244,7 +244,7 @@ impl Reply {
     }
 }
 
-/// Leaves out blank text, and seals off thinking that nothing sendable follows.
+/// Drops blank text, and turns signed thinking that no sendable block follows into a cut block, which is never sent.
 fn drop_unsent(mut blocks: Vec<Block>, is_unsent: impl Fn(&Block) -> bool) -> Vec<Block> {
     blocks.retain(|block| !block.is_blank());
     for block in blocks.iter_mut().rev() {
@@ -262,7 +262,7 @@ fn drop_unsent(mut blocks: Vec<Block>, is_unsent: impl Fn(&Block) -> bool) -> Ve
     blocks
 }
 
-/// Deltas as the draft keeps them: one JSON line each.
+/// Deltas in the format of the draft: one JSON line each.
 pub fn encode(deltas: &[Delta]) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = Vec::new();
     for delta in deltas {
@@ -272,7 +272,7 @@ pub fn encode(deltas: &[Delta]) -> Result<Vec<u8>, serde_json::Error> {
     Ok(bytes)
 }
 
-/// The reply that a draft adds up to.
+/// The reply that a draft contains.
 pub fn decode(draft: &[u8]) -> Result<Reply, DamagedDraft> {
     let mut reply = Reply::default();
     let mut offset = 0;

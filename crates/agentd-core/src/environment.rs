@@ -1,7 +1,7 @@
-//! Which of a caller's variables programs are given: tools and hooks.
+//! Which of a caller's environment variables are passed to programs: tools and hooks.
 
-/// What is handed on where the caller has it; never a key. Programs of rustup in `PATH` find nothing to run without
-/// `RUSTUP_HOME` where tool chains are not in the user's home.
+/// Variables that are passed on if the caller has them; never a key. rustup's proxies in `PATH` need `RUSTUP_HOME` if
+/// the toolchains are not in the user's home.
 const HANDED_ON: &[&str] = &[
     "HOME",
     "LANG",
@@ -15,19 +15,19 @@ const HANDED_ON: &[&str] = &[
     "USER",
 ];
 
-/// Whether a program may have the caller's variable of this name.
+/// Whether a program may receive the caller's variable of this name.
 pub fn is_handed_on(name: &str) -> bool {
     HANDED_ON.contains(&name) || name.starts_with("LC_")
 }
 
-/// Whether a variable of this name holds something that nobody else may see.
+/// Whether a variable of this name holds a secret.
 pub fn is_secret(name: &str) -> bool {
     let words = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
     words.iter().any(|word| name.contains(word))
 }
 
-/// The variables in a file that a program wrote for others: `NAME=value` or `export NAME=value`, one a
-/// line, the value in quotes or not. Anything else is passed over.
+/// The variables in a file that another program wrote: `NAME=value` or `export NAME=value`, one per line, with or
+/// without quotes. Other lines are ignored.
 pub fn variables(text: &str) -> Vec<(String, String)> {
     text.lines().filter_map(variable).collect()
 }

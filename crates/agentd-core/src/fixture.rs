@@ -1,4 +1,4 @@
-//! What the tests of this crate share: ids by number, short ways to say a block, a journal in memory.
+//! What the tests of this crate share: ids by number, constructors of blocks, a journal in memory.
 
 use crate::event::*;
 use crate::id::*;
@@ -99,7 +99,7 @@ pub fn context(wire: Wire) -> Context {
     }
 }
 
-/// One agent's journal. Numbers its events like the store does.
+/// One agent's journal. It numbers its events as the store does.
 #[derive(Clone, Debug)]
 pub struct Journal {
     pub agent: AgentId,
@@ -121,7 +121,7 @@ impl Journal {
         }
     }
 
-    /// An agent with one conversation and nothing in it.
+    /// An agent with one empty conversation.
     pub fn new() -> Self {
         let mut journal = Self::empty();
         let (name, mode) = ("agent".to_owned(), Mode::Persistent);
@@ -171,7 +171,7 @@ impl Journal {
         self.push(Prompt { prompt, blocks });
     }
 
-    /// A prompt that is in the window at once.
+    /// A prompt that is in the window immediately.
     pub fn prompt(&mut self, n: u128, text: &str) {
         self.queue(prompt_id(n), PromptMode::Queue, text);
         let prompts = vec![prompt_id(n)];

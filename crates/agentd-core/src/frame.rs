@@ -1,6 +1,6 @@
-//! Prompts as programs hand them over: NUL-ended frames, each a raw prompt or a JSON object.
+//! Prompts as programs send them: frames that end with NUL, each a plain prompt or a JSON object.
 //!
-//! A frame that begins with `{` and has a `v` is an object; anything else is the prompt's own text.
+//! A frame that begins with `{` and has a `v` is an object. Any other frame is the text of a prompt.
 
 use crate::event::{Decision, PromptMode};
 use crate::id::ApprovalId;
@@ -10,50 +10,50 @@ use serde_json::{Map, Value};
 
 /// The version of frames that this build reads.
 pub const VERSION: u64 = 1;
-/// What one frame may hold.
+/// The size limit of one frame.
 pub const MAX_BYTES: usize = 1024 * 1024;
 
-/// What a frame asks for.
+/// What a frame requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frame {
     Prompt(PromptFrame),
-    /// An answer to a question about a call.
+    /// A decision about a call that is waiting for approval.
     Answer {
         approval: ApprovalId,
         decision: Decision,
     },
-    /// Take up the turn that ended as `limited`, or the one that waits after a crash.
+    /// Continue the turn that ended as `limited`, or the turn that waits after a crash.
     Continue,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptFrame {
-    /// The sender's own name for it: sent twice, it is delivered once.
+    /// The sender's own id for it. A prompt that is sent twice is delivered once.
     pub turn_id: Option<String>,
     pub blocks: Vec<Block>,
-    /// What it does to a turn that is under way; none leaves that to the receiver.
+    /// What it does to a running turn; `None` leaves the choice to the receiver.
     pub mode: Option<PromptMode>,
-    /// Given back with what comes of it.
+    /// Returned with the result.
     pub metadata: Option<Map<String, Value>>,
 }
 
-/// A frame that asks for nothing that can be done. The frames behind it are read as ever.
+/// A frame that cannot be processed. The frames after it are read normally.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    #[error("a frame of more than {MAX_BYTES} bytes; send less, or put it into a file")]
+    #[error("the frame is larger than {MAX_BYTES} bytes; send less, or put the text into a file")]
     TooLarge,
-    #[error("a frame that is not UTF-8, from byte {at} on")]
+    #[error("the frame is not UTF-8, starting at byte {at}")]
     NotText { at: usize },
-    #[error("a frame of version {found}; this agentd reads version {VERSION}")]
+    #[error("the frame has version {found}; this agentd reads version {VERSION}")]
     Version { found: String },
-    #[error("a frame that cannot be read: {reason}")]
+    #[error("the frame cannot be read: {reason}")]
     Malformed { reason: String },
-    #[error("a frame without a word in it")]
+    #[error("the frame is empty")]
     Empty,
 }
 
 impl FrameError {
-    /// For programs.
+    /// A machine-readable name.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::TooLarge => "frame_too_large",
@@ -65,7 +65,7 @@ impl FrameError {
     }
 }
 
-/// Cuts a stream of bytes into frames. What is too large is dropped as it comes, and told once.
+/// Splits a stream of bytes into frames. A frame that is too large is dropped while it arrives, and reported once.
 #[derive(Debug, Default)]
 pub struct Splitter {
     held: Vec<u8>,
@@ -73,7 +73,7 @@ pub struct Splitter {
 }
 
 impl Splitter {
-    /// The frames that these bytes end.
+    /// The frames that are complete with these bytes.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Result<Vec<u8>, FrameError>> {
         let mut frames = Vec::new();
         for piece in bytes.split_inclusive(|byte| *byte == 0) {
@@ -95,7 +95,7 @@ impl Splitter {
         frames
     }
 
-    /// The frame that the end of the stream ends, where there is one.
+    /// The last frame, if the stream ends without a NUL.
     pub fn finish(&mut self) -> Option<Result<Vec<u8>, FrameError>> {
         let frame = std::mem::take(&mut self.held);
         if std::mem::take(&mut self.too_large) {
@@ -172,7 +172,7 @@ pub fn parse(frame: &[u8]) -> Result<Frame, FrameError> {
     }
 }
 
-/// An object that says it is a frame.
+/// The object, if the text is a JSON object with a `v`.
 fn object(text: &str) -> Option<Map<String, Value>> {
     if !text.trim_start().starts_with('{') {
         return None;

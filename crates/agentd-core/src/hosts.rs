@@ -1,4 +1,4 @@
-//! Hosts that an agent's tools may reach, and which addresses are on the public internet.
+//! The hosts that an agent's tools may reach, and which addresses are on the public internet.
 
 mod public;
 
@@ -15,7 +15,7 @@ use std::str::FromStr;
 #[serde(transparent)]
 pub struct Hosts(Vec<Host>);
 
-/// A name, all names below one, or an address; with a port, at that port only.
+/// A name, all names below one, or an address. With a port, it applies to that port only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     name: Name,
@@ -25,15 +25,15 @@ pub struct Host {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Name {
     Exact(String),
-    /// `*.NAME`: not NAME itself.
+    /// `*.NAME`: every name below NAME, but not NAME itself.
     Below(String),
     Address(IpAddr),
 }
 
-/// A text that names no host.
+/// A text that is not a host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no host: write `example.com`, `*.example.com` or an address, with `:PORT` for one port only"
+    "`{0}` is not a host: write `example.com`, `*.example.com` or an address, with `:PORT` for one port only"
 )]
 pub struct NoHost(String);
 
@@ -53,15 +53,15 @@ impl Hosts {
         self.0.iter()
     }
 
-    /// Whether a program may ask for this host, by a name or an address as it is written in a URL.
+    /// Whether a program may connect to this host, given as a name or an address as in a URL.
     pub fn allow(&self, host: &str, port: u16) -> bool {
         let name = Name::asked(host);
         let mut hosts = self.0.iter();
         hosts.any(|host| host.port.is_none_or(|own| own == port) && host.name.covers(&name))
     }
 
-    /// Whether a host that is allowed may be reached at this address, which its name was resolved to. One that is not on
-    /// the public internet has to be in the list itself.
+    /// Whether an allowed host may be reached at this address, to which its name resolved. An address that is not on
+    /// the public internet must be in the list itself.
     pub fn allow_address(&self, address: IpAddr) -> bool {
         let is_listed = |host: &Host| match &host.name {
             Name::Address(listed) => *listed == address,
@@ -73,7 +73,7 @@ impl Hosts {
 }
 
 impl Name {
-    /// As a program asks for it: whatever it is, it is compared with the list and nothing else.
+    /// A host as a program requests it. It is only compared with the list.
     fn asked(host: &str) -> Self {
         let plain = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
         match plain.trim_matches(['[', ']']).parse() {
@@ -123,7 +123,8 @@ impl FromStr for Host {
     }
 }
 
-/// A host name. One whose last part is a number would be read as an address, in one of the old ways to write it.
+/// Whether it is a host name. A name whose last part is a number would be read as an address in one of the old
+/// notations.
 fn is_name(name: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let mut labels = name.split('.');

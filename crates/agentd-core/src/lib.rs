@@ -1,24 +1,24 @@
-//! The pure room: what an agent's journal means, and what should happen next.
+//! The pure part: what an agent's journal means, and what to do next.
 //!
-//! Everything here is a function of its arguments. This crate may **not** touch a clock, a file, a
-//! socket, a process, randomness or an async runtime; time and ids come in as values, and what
-//! should be done goes out as values ([`turn::Effect`]).
+//! Everything here is a function of its arguments. This crate may **not** use a clock, a file, a socket, a process,
+//! randomness or an async runtime. Time and ids come in as values, and what to do is returned as values
+//! ([`turn::Effect`]).
 //!
 //! - [`event`]: the closed, versioned list of what can happen.
 //! - [`state`] and [`window`]: the two folds.
 //! - [`request`]: a window becomes the next model request; [`repair`] makes any history valid.
-//! - [`begin`]: conversations begin, end and come back: create, reset, rewind, fork, undo.
+//! - [`begin`]: create, reset, rewind, fork, undo and redo.
 //! - [`recover`]: what to append after a crash.
 //! - [`turn`]: the machine that decides the next effect.
-//! - [`subagents`]: subagents: who may start them, with what, and what is told of their end.
-//! - [`session`]: a conversation in one portable file; [`frame`]: prompts as programs hand them over.
-//! - [`link`]: what an agent's process and the daemon say to each other.
-//! - [`secrets`]: an agent's secrets, taken out of text.
+//! - [`subagents`]: which subagents an agent may start, their settings and budgets, and how their end is reported.
+//! - [`session`]: a conversation in one portable file; [`frame`]: prompts as programs send them.
+//! - [`link`]: the protocol between an agent's process and the daemon.
+//! - [`secrets`]: removes an agent's secrets from text.
 //! - [`permission`]: whether a tool call may run.
 //! - [`hosts`]: which hosts tools may reach.
-//! - [`hook`]: what users' programs are told, and what they may decide.
-//! - [`catalog`]: the providers and models that are known, and the user's own.
-//! - [`wire`]: a request in the words of each provider.
+//! - [`hook`]: what users' hooks receive, and what they may decide.
+//! - [`catalog`]: the known providers and models, and the user's own.
+//! - [`wire`]: a request in each provider's format.
 
 pub mod approval;
 pub mod begin;

@@ -1,10 +1,10 @@
-//! What is said: blocks in the order they came.
+//! The contents of messages: blocks in the order in which they arrived.
 
 use crate::id::CallId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A provider's way of writing requests and replies.
+/// A provider's format of requests and replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wire {
@@ -23,7 +23,7 @@ impl Wire {
     ];
 }
 
-/// Who speaks in a request. A notice of ours travels in the user's role, in a block of its own.
+/// The role of a message in a request. A notice of agentd is sent in the user's role, in its own block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -59,15 +59,15 @@ impl Message {
     }
 }
 
-/// One piece of a message, at its place.
+/// One part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
     Text {
         text: String,
     },
-    /// Text with what the provider put beside it (citations, a signature), kept as it came. Another
-    /// provider is sent the text alone.
+    /// Text with data that the provider attached (citations, a signature), kept unchanged. Other providers are sent
+    /// only the text.
     Annotated {
         text: String,
         wire: Wire,
@@ -75,28 +75,28 @@ pub enum Block {
     },
     Thinking {
         text: String,
-        /// Without it, thinking is kept in the history and never sent back.
+        /// Without a signature, thinking is kept in the history and never sent back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<Signature>,
     },
     Image {
         media_type: String,
-        /// Base64, as it came.
+        /// Base64, as it arrived.
         data: String,
     },
     ToolCall(ToolCall),
     ToolResult(ToolResult),
-    /// Something agentd tells the model; never the user's words.
+    /// A message of agentd to the model, never of the user.
     Notice {
         text: String,
     },
-    /// A block of a provider that has no counterpart here, kept as it came and sent back as it came.
+    /// A provider's block that has no counterpart here. It is kept and sent back unchanged.
     Native {
         wire: Wire,
         item: Value,
     },
-    /// What had arrived of a block when the reply was cut off and cannot be sent back: unsigned
-    /// thinking, a half-written call. Kept for people to read.
+    /// The part of a block that had arrived when the reply was cut off and that cannot be sent back: unsigned
+    /// thinking, an incomplete call. Kept for users to read.
     Cut {
         what: CutBlock,
         text: String,
@@ -111,12 +111,12 @@ pub enum CutBlock {
     ToolCall,
 }
 
-/// A provider's seal on what its model thought. Good only for the provider that made it.
+/// A provider's signature of its model's thinking. Only that provider accepts it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
     pub wire: Wire,
     pub value: String,
-    /// The provider's id of the item, where it has one.
+    /// The provider's id of the item, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
@@ -130,7 +130,7 @@ pub struct ToolCall {
     pub signature: Option<Signature>,
 }
 
-/// A call's arguments: an object, or what the model wrote where an object should be.
+/// The arguments of a call: an object, or what the model wrote instead of one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arguments {
@@ -139,7 +139,7 @@ pub enum Arguments {
 }
 
 impl Arguments {
-    /// Reads what the model streamed. Nothing at all means no arguments.
+    /// Reads what the model streamed. Empty text means no arguments.
     pub fn parse(raw: &str) -> Self {
         if raw.trim().is_empty() {
             return Self::Object(Map::new());
@@ -150,7 +150,7 @@ impl Arguments {
         }
     }
 
-    /// The object to send back: providers accept nothing else, even for what was malformed.
+    /// The object to send back. Providers accept only objects, even for malformed arguments.
     pub fn to_object(&self) -> Map<String, Value> {
         match self {
             Self::Object(map) => map.clone(),
@@ -170,7 +170,7 @@ pub struct ToolResult {
     pub blocks: Vec<Block>,
 }
 
-/// How a call ended. Everything but `Ok` is told to the model as an error.
+/// How a call ended. Every outcome except `Ok` is sent to the model as an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallOutcome {
@@ -180,9 +180,9 @@ pub enum CallOutcome {
     Interrupted,
     /// Refused by a rule, a hook or the user.
     Denied,
-    /// A crash came first; it has had no effect.
+    /// A crash came first. The call had no effect.
     NotStarted,
-    /// A crash came in between; whether it had an effect cannot be known.
+    /// A crash came while it ran. Whether it had an effect is unknown.
     Unknown,
 }
 
@@ -222,7 +222,7 @@ impl Block {
         }
     }
 
-    /// Text with nothing in it: every provider rejects it, and no reader misses it.
+    /// Empty text. Every provider rejects it, and nothing is lost without it.
     pub fn is_blank(&self) -> bool {
         match self {
             Self::Text { text } | Self::Annotated { text, .. } | Self::Notice { text } => {
@@ -232,7 +232,7 @@ impl Block {
         }
     }
 
-    /// The words a person could search for or read in this block.
+    /// The text in this block that a user could search for or read.
     pub fn words(&self, out: &mut Vec<String>) {
         match self {
             Self::Text { text }

@@ -1,5 +1,5 @@
-//! The id of one change that a client asks for. The client chooses it, and sends the change again under the same
-//! id when it got no answer.
+//! The id of one change that a client requests. The client chooses it, and sends the request again under the same id
+//! if it got no answer.
 
 use crate::id::{AgentId, ConversationId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -7,31 +7,31 @@ use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
-/// One change (a reset, a rename, …): asked for again under the same id, it is made once. Any text of 1 to
-/// [`OpId::LONGEST`] bytes without control characters. The bytes are kept inline, so that it is `Copy` like
+/// One change (a reset, a rename, …). If it is requested again under the same id, it is applied once. Any text of 1
+/// to [`OpId::LONGEST`] bytes without control characters. The bytes are stored inline, so that it is `Copy` like
 /// every other id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OpId {
     length: u8,
-    /// Zero behind `length`.
+    /// Zero after `length`.
     bytes: [u8; Self::LONGEST],
 }
 
-/// Why a text is no op.
+/// Why a text is not an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadOp {
-    #[error("an op is not empty")]
+    #[error("an op must not be empty")]
     Empty,
-    #[error("an op has at most 128 bytes, and this one has {0}")]
+    #[error("an op may have at most 128 bytes; this one has {0}")]
     TooLong(usize),
-    #[error("an op has no control characters")]
+    #[error("an op must not contain control characters")]
     Control,
 }
 
 impl OpId {
     pub const LONGEST: usize = 128;
 
-    /// One that was generated.
+    /// A generated op.
     pub const fn new(uuid: Uuid) -> Self {
         Self::from_bytes(*uuid.as_bytes())
     }
@@ -54,7 +54,7 @@ impl OpId {
     }
 
     pub fn as_str(&self) -> &str {
-        // Only text is ever put in.
+        // It only ever contains text.
         str::from_utf8(self.as_bytes()).unwrap_or_default()
     }
 
@@ -62,7 +62,7 @@ impl OpId {
         self.bytes.get(..usize::from(self.length)).unwrap_or(&[])
     }
 
-    /// The UUID that it is, where it is one.
+    /// The UUID, if the op is one.
     pub fn uuid(&self) -> Option<Uuid> {
         Uuid::try_parse(self.as_str()).ok()
     }
@@ -126,8 +126,8 @@ impl<'de> Deserialize<'de> for OpId {
 }
 
 impl AgentId {
-    /// The agent that an op makes: known before it is there, so that the same op makes the same one. An op that
-    /// is a UUID is the id itself.
+    /// The agent that an op creates. The id is derived before the agent exists, so that the same op creates the same
+    /// agent. An op that is a UUID is itself the id.
     pub fn of_op(op: OpId) -> Self {
         let derived = || crate::hook::uuid_of(&[b"agent", op.as_bytes()]);
         Self::new(op.uuid().unwrap_or_else(derived))
@@ -135,11 +135,11 @@ impl AgentId {
 }
 
 impl ConversationId {
-    /// The conversation that an operation on an agent leads to: known before it is there.
+    /// The conversation that an operation on an agent creates. The id is derived before the conversation exists.
     pub fn of_op(agent: AgentId, op: OpId) -> Self {
         let derived = crate::hook::uuid_of(&[b"conversation", agent.as_bytes(), op.as_bytes()]);
         let mut bytes = *derived.as_bytes();
-        // Its time is the operation's, where that has one.
+        // It has the timestamp of the operation's UUID, if there is one.
         if let Some(uuid) = op.uuid() {
             bytes[..6].copy_from_slice(&uuid.as_bytes()[..6]);
         }

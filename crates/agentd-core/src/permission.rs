@@ -1,7 +1,7 @@
 //! Whether a tool call may run: the rules of an agent's spec, applied to what the call is about.
 //!
-//! Of all rules that match a call the strictest counts, wherever it stands: deny beats ask beats
-//! allow. Where none matches, the tool's own default holds.
+//! Of all rules that match a call, the strictest one applies, whatever their order: deny beats ask, and ask beats
+//! allow. If no rule matches, the tool's own default applies.
 //!
 //! In a pattern `*` is any run of characters (a `/` and nothing at all included), `?` is one
 //! character, everything else is itself, and the pattern must fit the subject from end to end.
@@ -38,26 +38,26 @@ use crate::spec::{Decision, Rule};
 /// What a call is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// One thing under each of its names, such as a file by its path from here and by its whole path.
-    /// A pattern that fits one of them fits the thing.
+    /// One thing with all its names, such as a file with its relative and its absolute path. A pattern that matches
+    /// one of the names matches the thing.
     Names(Vec<String>),
     /// A line for the shell.
     Command(String),
 }
 
 impl Subject {
-    /// Something with one name.
+    /// A thing with one name.
     pub fn name(name: impl Into<String>) -> Self {
         Self::Names(vec![name.into()])
     }
 }
 
-/// What the rules say about a call of `tool`; `default` where they say nothing.
+/// The decision of the rules about a call of `tool`, or `default` if no rule matches.
 pub fn decide(rules: &[Rule], tool: &str, subject: &Subject, default: Decision) -> Decision {
     verdict(rules, tool, subject).map_or(default, |verdict| verdict.decision)
 }
 
-/// What the rules say about a call of `tool`, and why. None where no rule is about it.
+/// The decision of the rules about a call of `tool`, and why. `None` if no rule matches.
 pub fn verdict(rules: &[Rule], tool: &str, subject: &Subject) -> Option<Verdict> {
     let is_about_tool = |rule: &&Rule| rule.tool == "*" || rule.tool == tool;
     let rules: Vec<&Rule> = rules.iter().filter(is_about_tool).collect();
@@ -87,9 +87,9 @@ pub fn stricter(one: Decision, other: Decision) -> Decision {
     }
 }
 
-/// What a set of rules comes to, in the words that hooks files know: `bypassPermissions` where every call runs
-/// and nobody is asked, `plan` where neither files nor commands can be changed or run, `acceptEdits` where
-/// only other calls than those that write files are asked about or refused, and `default` otherwise.
+/// A set of rules as one of the modes that hooks files know: `bypassPermissions` if every call runs without an
+/// approval, `plan` if neither files can be changed nor commands run, `acceptEdits` if only calls that do not write
+/// files are asked about or refused, and `default` otherwise.
 pub fn mode(rules: &[Rule]) -> &'static str {
     const EDITS: [&str; 2] = ["write_file", "edit_file"];
     const SHELL: &str = "shell";

@@ -1,7 +1,7 @@
-//! Characters that only show themselves. All others can change what a reader sees around them, so they are neither shown
-//! on a terminal nor taken in names and labels.
+//! Characters that only display themselves. All others can change how the text around them looks, so they are neither
+//! displayed on a terminal nor accepted in names and labels.
 
-/// Neither a control character other than a line end or a tab, nor one that is invisible or changes the direction of the
+/// Not a control character (except a line break or a tab), not invisible, and without effect on the direction of the
 /// text after it.
 pub fn is_plain(c: char) -> bool {
     match c {

@@ -1,8 +1,8 @@
-//! What to append after a crash, once, under a fresh incarnation.
+//! What to append after a crash, once, under a new incarnation.
 //!
-//! [`crate::repair`] makes a request out of any history and writes nothing; recovery writes down what
-//! became of everything that was under way, and after it repair finds nothing to do. What happened
-//! outside is found out by the driver and comes in as [`Facts`].
+//! [`crate::repair`] makes a request from any history and writes nothing. Recovery records the outcome of everything
+//! that was in progress, so that repair finds nothing to do afterwards. The driver determines what happened to
+//! processes and passes it in as [`Facts`].
 
 mod facts;
 
@@ -23,26 +23,26 @@ use crate::time::Timestamp;
 use crate::usage::Price;
 use crate::window::Window;
 
-/// Tries in all without progress, after which a turn is given up.
+/// How many attempts without progress a turn gets before it is given up.
 pub const MAX_TRIES: u32 = 3;
 
-/// The result of a call of which nobody knows what became.
+/// The result of a call whose outcome is unknown.
 pub const UNKNOWN: &str = "Outcome unknown: the agent was restarted while this call ran.";
 
-/// The label that every turn leaves behind, whichever way it ended.
+/// The label that is set at the end of every turn.
 pub const SESSION_LATEST: &str = "session-latest";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recovery {
-    /// To append in one go.
+    /// To append together.
     pub events: Vec<NewEvent>,
     /// The draft that those events end.
     pub ends: Option<TryId>,
-    /// Calls whose processes still run.
+    /// Calls whose processes are still running.
     pub running: Vec<CallId>,
 }
 
-/// Decides what to append. Calling it again after that yields the new incarnation alone.
+/// Decides what to append. Called again after that append, it returns only the new incarnation.
 pub fn recover(agent: &AgentState, window: &Window, facts: &Facts, at: Timestamp) -> Recovery {
     let mut bodies: Vec<Body> = vec![
         IncarnationBegan {
@@ -95,7 +95,7 @@ pub fn recover(agent: &AgentState, window: &Window, facts: &Facts, at: Timestamp
         }
     }
     if agent.turn.is_none() {
-        // Calls without a turn can only be those of a conversation that this one branched off.
+        // Calls without a turn can only come from the conversation that this one branched off.
         bodies.extend(close_branch(window));
     }
     let turn = agent.turn.as_ref();
@@ -127,8 +127,8 @@ enum GivesUp {
     No,
 }
 
-/// Whether this crash was one too many. What still runs, what ended well meanwhile and what waits for
-/// the user is no failed try.
+/// Whether this crash exceeds the limit. A call that is still running, has ended well in the meantime or waits for
+/// the user is not a failed attempt.
 fn gives_up(agent: &AgentState, turn: &Turn, window: &Window, facts: &Facts) -> GivesUp {
     let alive = window.open_calls().any(|call| {
         let fact = facts.calls.get(&call.id);
@@ -144,7 +144,7 @@ fn gives_up(agent: &AgentState, turn: &Turn, window: &Window, facts: &Facts) -> 
     }
 }
 
-/// What the model must be told of an interruption, in one notice.
+/// What the model is told about an interruption, in one notice.
 #[derive(Default)]
 struct Told {
     reply_cut: bool,
@@ -157,7 +157,7 @@ impl Told {
     fn notice(&self, gives_up: GivesUp) -> Option<String> {
         let mut parts = Vec::new();
         if self.reply_cut {
-            parts.push("Your last reply was cut off; what had arrived of it is above.".to_owned());
+            parts.push("Your last reply was cut off; the part that arrived is above.".to_owned());
         }
         if self.call_cut {
             parts.push("A tool call you were writing was cut off and did not run.".to_owned());
@@ -182,8 +182,8 @@ impl Told {
             "You were restarted in the middle of this turn.".to_owned(),
         );
         let then = match gives_up {
-            GivesUp::No => "Go on with the task.",
-            GivesUp::Yes => "It was given up after several crashes; answer the next message.",
+            GivesUp::No => "Continue with the task.",
+            GivesUp::Yes => "The turn was given up after several crashes; answer the next message.",
         };
         parts.push(then.to_owned());
         Some(parts.join(" "))
@@ -195,8 +195,8 @@ fn list(calls: &[CallId]) -> String {
     ids.join(", ")
 }
 
-/// What a process appends that does not wait for the reply to its request: the same as whoever recovers from its
-/// end would.
+/// What a process appends if it does not wait for the reply to its request. Recovery after its exit would append the
+/// same.
 pub(crate) fn request_left(in_flight: &InFlight, draft: &Reply, price: Option<Price>) -> Vec<Body> {
     let (mut bodies, mut told) = (Vec::new(), Told::default());
     end_request(in_flight, draft, price, &mut bodies, &mut told);
@@ -257,7 +257,7 @@ fn end_request(
     );
 }
 
-/// Gives each open call its result; returns those that still run.
+/// Gives each open call a result, and returns the calls that are still running.
 fn close_calls(
     agent: &AgentState,
     turn: &Turn,
@@ -272,7 +272,7 @@ fn close_calls(
         let fact = match facts.calls.get(&call.id) {
             Some(fact) if turn.calls.contains_key(&call.id) => fact.clone(),
             None if turn.calls.contains_key(&call.id) => CallFact::Unknown,
-            // It waits for the user, or has the user's leave: that outlives a crash.
+            // It waits for the user's approval, or has it. Either survives a crash.
             _ if gives_up == GivesUp::No
                 && agent.approvals.of_call(turn.id, &call.id).is_some() =>
             {
@@ -326,8 +326,8 @@ pub(crate) fn result(call: &CallId, outcome: CallOutcome, mut blocks: Vec<Block>
     ]
 }
 
-/// What opens a branch that begins in the middle of a turn: it gets neither the calls nor the
-/// approvals of the turn it leaves behind, and is told.
+/// What opens a branch that begins in the middle of a turn. It gets neither the calls nor the approvals of that turn,
+/// and a notice says so.
 pub fn close_branch(window: &Window) -> Vec<Body> {
     let (mut bodies, calls) = results_elsewhere(window);
     let text = calls
@@ -336,12 +336,12 @@ pub fn close_branch(window: &Window) -> Vec<Body> {
     bodies
 }
 
-/// What opens a fork of agent `parent`: the same, and in any case one notice of what is not its own.
+/// What opens a fork of agent `parent`: the same, and always a notice about what does not belong to the fork.
 pub(crate) fn open_fork(window: &Window, parent: &str) -> Vec<Body> {
     let (mut bodies, calls) = results_elsewhere(window);
     let mut text = format!(
-        "You are a fork of the agent `{parent}`, which goes on without you, in the same directory. Its \
-         background tasks, its questions to the user and the prompts that wait for it are not yours."
+        "You are a fork of the agent `{parent}`, which continues independently in the same directory. Its \
+         background tasks, pending approvals and queued prompts are not yours."
     );
     if let Some(calls) = calls {
         text.push_str(&format!(
@@ -357,14 +357,14 @@ fn branched(text: String) -> Body {
     Notice { cause, text }.into()
 }
 
-/// A result for each call that is open where a branch begins, and what to say of them.
+/// A result for each call that is open at the branch point, and the text about them for the notice.
 fn results_elsewhere(window: &Window) -> (Vec<Body>, Option<String>) {
     let mut bodies = Vec::new();
     let open: Vec<CallId> = window.open_calls().map(|call| call.id.clone()).collect();
     for call in &open {
-        let text = "Not part of this branch: the call went on in the conversation it was made in.";
+        let text = "Not part of this branch: the call continued in the conversation that made it.";
         let blocks = vec![Block::text(text)];
-        // There is no turn here that could hold the call; only its words are needed.
+        // There is no turn here that could contain the call, so only the result is needed.
         let [_, result] = result(call, CallOutcome::Interrupted, blocks);
         bodies.push(result);
     }

@@ -1,4 +1,4 @@
-//! The release of a held agent: what of it is dropped, and what says so in its journal.
+//! The release of a held agent: which parts are dropped, and the events that record it.
 
 use crate::event::{
     AgentReleased, AgentStarted, ApprovalWithdrawn, Body, HeldPart, PromptsSetAside, SpecSet,
@@ -7,15 +7,15 @@ use crate::spec::{AgentSpec, Decision, Runtime, Sandbox};
 use crate::state::{AgentState, Queued};
 use std::collections::BTreeMap;
 
-/// What releases a held agent, as one append. It starts with it, unless a turn that it came with has to end first: that
-/// one is not gone on with, for its calls were made and approved elsewhere.
+/// The events that release a held agent, in one append. They also start it, unless it came with an unfinished turn.
+/// That turn must end first and is not continued, because its calls were made and approved elsewhere.
 pub fn release(state: &AgentState, keep: &[HeldPart]) -> Vec<Body> {
     let mut bodies: Vec<Body> = Vec::new();
     let prompts: Vec<_> = queue(state).map(|queued| queued.prompt).collect();
     if !keep.contains(&HeldPart::Queue) && !prompts.is_empty() {
         bodies.push(PromptsSetAside { prompts }.into());
     }
-    // Those that were answered, too: the answer was another user's.
+    // Answered approvals too, because another user answered them.
     for (approval, _) in state.approvals.iter() {
         let approval = *approval;
         bodies.push(ApprovalWithdrawn { approval }.into());
@@ -35,14 +35,14 @@ pub fn release(state: &AgentState, keep: &[HeldPart]) -> Vec<Body> {
     bodies
 }
 
-/// The prompts that it came with. Those that were sent since are the user's own.
+/// The prompts that the agent came with. Prompts that were sent later are the user's own.
 pub fn queue(state: &AgentState) -> impl Iterator<Item = &Queued> {
     let came = state.held().map(|held| held.seq);
     let waiting = state.inbox.waiting();
     waiting.filter(move |queued| came.is_some_and(|came| queued.seq < came))
 }
 
-/// The settings with what is not kept dropped. A limit, a rule that denies and a narrower sandbox stay.
+/// The settings without the parts that are not kept. Limits, deny rules and a narrower sandbox stay.
 pub fn without(spec: &AgentSpec, keep: &[HeldPart]) -> AgentSpec {
     let mut spec = spec.clone();
     for part in HeldPart::ALL {
@@ -70,12 +70,12 @@ fn drop_part(spec: &mut AgentSpec, part: HeldPart) {
             spec.command = None;
             spec.runtime = Runtime::Native;
         }
-        // No part of the settings.
+        // It is not part of the settings.
         HeldPart::Queue => {}
     }
 }
 
-/// The parts that there are, and so would be dropped if none were kept.
+/// The parts that the agent has, which would be dropped if none were kept.
 pub fn parts(state: &AgentState) -> Vec<HeldPart> {
     let is_there = |part: &HeldPart| match part {
         HeldPart::Queue => {

@@ -1,7 +1,7 @@
-//! The reset machine: what the journal says is to be done next, and what to append for it.
+//! The reset machine: what to do next according to the journal, and what to append for it.
 //!
-//! Undo, redo and rewind are resets too: they lead to another conversation. Each step is on record, so
-//! whoever finds a reset under way, after whatever crash, goes on where it was: [`next`].
+//! Undo, redo and rewind are resets too, to another conversation. Each step is recorded, so after a crash the next
+//! process continues an unfinished reset with the next step: [`next`].
 
 use crate::begin::{self, Line, Queue, Refused};
 use crate::branch_point::BranchPoint;
@@ -17,14 +17,14 @@ use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::mem::discriminant;
 
-/// What a reset calls for.
+/// The next step of a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// None is under way.
+    /// No reset is in progress.
     Nothing,
-    /// Hooks; then [`stepped`].
+    /// Run hooks; then [`stepped`].
     Hooks(ResetStep),
-    /// The turn is to end, and the process; then [`stepped`].
+    /// End the turn and the process; then [`stepped`].
     Stop,
     /// [`switch`].
     Switch,
@@ -46,18 +46,18 @@ pub fn next(state: &AgentState) -> Next {
     }
 }
 
-/// What an order comes to.
+/// The result of requesting a reset.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Begin {
     /// Append this.
     Append(Line),
-    /// This very one is under way.
+    /// The same reset is already in progress.
     UnderWay,
-    /// It was made before.
+    /// It was already completed.
     Over(Outcome),
 }
 
-/// Whether a reset may begin. One that has begun or is over does nothing more.
+/// Whether a reset may begin. A request for a reset that has already begun or ended does nothing.
 pub fn begin(state: &AgentState, order: ResetBegan) -> Result<Begin, Refused> {
     let known = state.resets.asked_for(order.op);
     let is_other = match known {
@@ -92,14 +92,14 @@ pub fn begin(state: &AgentState, order: ResetBegan) -> Result<Begin, Refused> {
     }
 }
 
-/// Says that a step is done.
+/// Records that a step is complete.
 pub fn stepped(state: &AgentState, step: ResetStep) -> Option<Line> {
     let reset = state.resets.under_way()?;
     let op = reset.order.op;
     Some((current(state, reset), ResetStepped { op, step }.into()))
 }
 
-/// The conversation that the reset under way leads to, before it is there: hooks are told of it.
+/// The conversation that the reset in progress leads to, for hooks that run before it exists.
 pub fn target(state: &AgentState) -> Option<ConversationId> {
     let order = &state.resets.under_way()?.order;
     match order.to {
@@ -109,7 +109,7 @@ pub fn target(state: &AgentState) -> Option<ConversationId> {
     }
 }
 
-/// What its hooks are told: how it goes on, and from where.
+/// The kind of reset as hooks see it.
 pub const fn source(to: ResetTo) -> &'static str {
     match to {
         ResetTo::Fresh => "clear",
@@ -119,8 +119,8 @@ pub const fn source(to: ResetTo) -> &'static str {
     }
 }
 
-/// Makes the other conversation the current one. `seen` is what the model saw up to where a rewind goes;
-/// nothing else looks at it.
+/// Makes the target conversation the current one. `seen` is what the model saw up to the branch point of a rewind;
+/// other resets do not use it.
 pub fn switch(
     state: &AgentState,
     window: &Window,
@@ -141,8 +141,8 @@ pub fn switch(
         ResetTo::Redo => begin::step(state, window, Direction::Redo, op)?,
         ResetTo::Rewind { at, conversation } => {
             let conversation = conversation.unwrap_or(reset.old);
-            let place = BranchPoint { conversation, at };
-            begin::rewind(state, window, seen, place, new, queue, op)?
+            let point = BranchPoint { conversation, at };
+            begin::rewind(state, window, seen, point, new, queue, op)?
         }
     };
     let target = lines.last().map_or(new, |(conversation, _)| *conversation);
@@ -171,8 +171,8 @@ pub fn end(state: &AgentState) -> Option<Line> {
     Some((new, ended.into()))
 }
 
-/// Gives it up. Only before [`ResetStep::SessionEnd`]: from there on it goes forward, unless what it was
-/// to go to was purged meanwhile.
+/// Withdraws the reset. Only possible before [`ResetStep::SessionEnd`]; after that it is completed, unless its target
+/// was purged in the meantime.
 pub fn withdraw(state: &AgentState, why: ResetRefusal) -> Option<Line> {
     let reset = state.resets.under_way()?;
     let last = match why {
@@ -188,34 +188,34 @@ fn current(state: &AgentState, reset: &Reset) -> ConversationId {
     state.tree.current().unwrap_or(reset.old)
 }
 
-/// What whoever asked for a reset gets.
+/// The receipt of a reset, for the client that requested it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     pub op: OpId,
     pub old: ConversationId,
     pub new: ConversationId,
     pub killed: Killed,
-    /// Background tasks that go on.
+    /// Background tasks that continue.
     pub kept: Vec<TaskId>,
-    /// Subagents that go on in the background.
+    /// Subagents that continue in the background.
     #[serde(default)]
     pub kept_subagents: Vec<String>,
-    /// Prompts that are sealed with the old conversation.
+    /// Prompts that were set aside with the old conversation.
     pub set_aside: Vec<PromptId>,
     pub hooks: Vec<HookReport>,
-    /// The command that takes it back.
+    /// The command that reverses it.
     pub undo: String,
-    /// Who wanted it.
+    /// Who requested it.
     #[serde(default)]
     pub source: ResetSource,
 }
 
-/// What became of a hook that heard of the reset.
+/// The result of a hook that ran for the reset.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookReport {
     pub hook: HookId,
     pub event: HookEvent,
-    /// None where it still runs.
+    /// `None` while it is running.
     pub outcome: Option<HookOutcome>,
     pub decision: Decision,
 }
@@ -229,7 +229,7 @@ pub struct Killed {
 }
 
 impl Killed {
-    /// What was ended in this stretch of the journal. What ended by itself meanwhile is not in it.
+    /// What was ended in this part of the journal. What ended by itself in the meantime is not included.
     pub fn of(state: &AgentState, events: &[Event]) -> Self {
         let mut killed = Self::default();
         for event in events {
@@ -250,8 +250,8 @@ impl Killed {
     }
 }
 
-/// The receipt of a reset that ended; `events` are those from its beginning to its end. It says what was then, and
-/// not what is now: whoever asks again is told the same.
+/// The receipt of a completed reset; `events` are those from its beginning to its end. It describes the state at that
+/// time, so a repeated request gets the same receipt.
 pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt> {
     let Some(Outcome::Ended { old, new, .. }) = state.resets.outcome(op) else {
         return None;
@@ -306,7 +306,7 @@ pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt
     Some(receipt)
 }
 
-/// Whether a subagent was ended, rather than having ended by itself.
+/// Whether a subagent was ended by the reset and did not end by itself.
 const fn was_stopped(outcome: SubagentOutcome) -> bool {
     matches!(
         outcome,

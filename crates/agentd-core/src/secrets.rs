@@ -1,54 +1,54 @@
-//! The secrets that an agent works with, and their removal from text: what tools and hooks bring in, and what
-//! providers say when they refuse.
+//! The secrets that an agent uses, and their removal from text: the output of tools and hooks, and providers' error
+//! messages.
 
 use crate::environment::is_secret;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What stands in the place of a secret.
+/// The text that replaces a secret.
 pub const MARK: &str = "[redacted by agentd]";
 
-/// A shorter one would hit too much else.
+/// Shorter values are not redacted, because they would match too much other text.
 const SHORTEST: usize = 8;
 
-/// The values that must not get out, such as the keys of providers.
+/// The values that must not be disclosed, such as the keys of providers.
 #[derive(Clone, Default)]
 pub struct Secrets(Vec<String>);
 
 impl Secrets {
     pub fn new(values: impl IntoIterator<Item = String>) -> Self {
-        // One that was read from a file may have the end of its line with it.
+        // A value that was read from a file may end with a line break.
         let values = values.into_iter().map(|value| value.trim().to_owned());
         let long = values.filter(|value| value.len() >= SHORTEST);
         let distinct: BTreeSet<String> = long.collect();
         Self(distinct.into_iter().collect())
     }
 
-    /// Those among an agent's variables: the keys of all providers and what the user stored, which `names` has, and
-    /// whatever else is named like a secret.
+    /// The secrets among an agent's variables: those in `names` (the keys of all providers and the user's stored
+    /// secrets), and those whose name looks like a secret.
     pub fn of_env(env: &BTreeMap<String, String>, names: &BTreeSet<String>) -> Self {
         let secret = env.iter().filter(|(name, value)| {
-            // A variable such as SSH_KEY_PATH says where a secret is: a path is no secret by its variable's name alone.
+            // A variable such as SSH_KEY_PATH holds the path of a secret, and a path is not a secret because of its
+            // variable's name.
             names.contains(*name) || (is_secret(name) && !value.starts_with(['/', '~']))
         });
         Self::new(secret.map(|(_, value)| value.clone()))
     }
 
-    /// These and more.
+    /// These secrets and more.
     #[must_use]
     pub fn and(self, more: impl IntoIterator<Item = String>) -> Self {
         Self::new(self.0.into_iter().chain(more))
     }
 
-    /// The text with a mark in the place of each secret. Where some overlap, one mark stands for all
-    /// that they cover.
+    /// The text with a mark in place of each secret. Overlapping secrets are replaced by one mark.
     pub fn redact(&self, text: &str) -> String {
         if !self.0.iter().any(|secret| text.contains(secret.as_str())) {
             return text.to_owned();
         }
         let mut out = String::with_capacity(text.len());
-        // Up to where the text is part of a secret.
+        // The position up to which the text belongs to a secret.
         let mut covered = 0;
         for (at, c) in text.char_indices() {
             let rest = &text.as_bytes()[at..];
@@ -67,8 +67,8 @@ impl Secrets {
         out
     }
 
-    /// As [`Self::redact`], for a text that was cut off at its end: the beginning of a secret that
-    /// stands there goes too.
+    /// Like [`Self::redact`], for a text that was cut off at its end: the beginning of a secret at the end is removed
+    /// too.
     pub fn redact_cut(&self, text: &str) -> String {
         let text = self.redact(text);
         let begun = |secret: &String| {
@@ -80,7 +80,7 @@ impl Secrets {
         text[..text.len() - begun].to_owned()
     }
 
-    /// Every text in a JSON value, names of fields included.
+    /// Redacts every string in a JSON value, including the names of fields.
     pub fn redact_json(&self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.redact(&text)),
@@ -98,18 +98,19 @@ impl Secrets {
         }
     }
 
-    /// The length in bytes of the longest one.
+    /// The length of the longest secret, in bytes.
     pub fn longest(&self) -> usize {
         self.0.iter().map(String::len).max().unwrap_or_default()
     }
 
-    /// For the shim, which takes them out of the output before it is on disk, and for the daemon, which runs hooks.
+    /// For the shim, which removes them from the output before it is written to disk, and for the daemon, which runs
+    /// hooks.
     pub fn values(&self) -> Vec<String> {
         self.0.clone()
     }
 }
 
-/// Says how many there are, and nothing else.
+/// Prints only how many there are.
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Secrets({} hidden)", self.0.len())

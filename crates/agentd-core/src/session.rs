@@ -1,8 +1,8 @@
-//! A conversation in one portable file: what `session-latest.json` holds.
+//! A conversation in one portable file: the content of `session-latest.json`.
 //!
-//! It is an export of the head: the agent's settings, and what the model sees of the current
-//! conversation. Its size follows the window, not the history. Where the journal is there, the journal
-//! counts; where there is none, [`Session::events`] begins a new one from this.
+//! It is an export of the head: the agent's settings, and what the model sees of the current conversation. Its size
+//! depends on the window, not on the history. If the journal exists, the journal is used; otherwise
+//! [`Session::events`] begins a new one from this file.
 
 use crate::event::{
     AgentCreated, BeginSource, Body, Compacted, Context, ConversationBegan, MessageAdded,
@@ -30,7 +30,7 @@ pub struct Session {
     pub name: String,
     pub conversation: ConversationId,
     pub ordinal: u32,
-    /// The last event of the journal that is in here.
+    /// The last event of the journal that is included.
     pub head: Head,
     pub spec: Box<AgentSpec>,
     /// How the last turn ended.
@@ -41,12 +41,12 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Context>,
     pub window: Vec<SessionItem>,
-    /// Prompts that nobody has answered yet.
+    /// Prompts that have not been answered yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
 }
 
-/// A place in the journal, with enough to tell it from the same place in another one.
+/// A position in the journal, with enough information to tell it from the same position in another journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     pub seq: Seq,
@@ -59,7 +59,7 @@ pub struct LastTurn {
     pub status: TurnStatus,
 }
 
-/// One thing that the model sees.
+/// One item that the model sees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionItem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,17 +94,17 @@ pub struct Waiting {
     pub blocks: Vec<Block>,
 }
 
-/// A file that this build cannot go on from.
+/// A file that this build cannot continue from.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    #[error("it was written in version {found}, and this agentd reads up to {VERSION}")]
+    #[error("it has version {found}, but this agentd reads up to {VERSION}")]
     Newer { found: u32 },
-    #[error("it is no session: {reason}")]
+    #[error("it is not a session file: {reason}")]
     Unreadable { reason: String },
 }
 
 impl Session {
-    /// The agent as it is now; none where it has no conversation.
+    /// The current state of the agent; `None` if it has no conversation.
     pub fn of(state: &AgentState, window: &Window, at: Timestamp) -> Option<Self> {
         let conversation = state.tree.current_conversation()?;
         let said = window.items().iter().map(|item| SessionItem {
@@ -148,7 +148,7 @@ impl Session {
         let unreadable = |error: serde_json::Error| SessionError::Unreadable {
             reason: error.to_string(),
         };
-        // First of all: what is newer may have another shape.
+        // Checked first, because a newer version may have another structure.
         let Version { v: found } = serde_json::from_str(text).map_err(unreadable)?;
         if found > VERSION {
             return Err(SessionError::Newer { found });
@@ -156,8 +156,8 @@ impl Session {
         serde_json::from_str(text).map_err(unreadable)
     }
 
-    /// The events that begin a journal with this conversation, each with its turn. They go into the
-    /// empty journal of [`Self::agent`] in one append.
+    /// The events that begin a journal with this conversation, each with its turn. They go into the empty journal of
+    /// [`Self::agent`] in one append.
     pub fn events(&self, new_id: &mut dyn FnMut() -> Uuid) -> Vec<(Option<TurnId>, Body)> {
         let (name, mode) = (self.name.clone(), Mode::Persistent);
         let (parent, from, op) = (None, None, None);

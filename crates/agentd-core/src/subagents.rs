@@ -1,8 +1,8 @@
-//! Subagents: who may start which, with what; and what is told of their end.
+//! Subagents: which ones an agent may start, their settings and budgets, and how their end is reported.
 //!
-//! What a subagent may use is set aside from what its parent has left, in the parent's journal, before
-//! there is a subagent. So two of them can never spend the same dollar, and nobody has to look into
-//! another agent's journal before a request.
+//! The budget of a subagent is reserved from what its parent has left, in the parent's journal, before the subagent
+//! exists. So two subagents can never spend the same dollar, and no agent has to read another agent's journal before
+//! a request.
 
 use crate::begin::{self, Line};
 use crate::event::{
@@ -18,24 +18,24 @@ use crate::usage::{MicroUsd, Spent};
 /// The tool that starts a subagent.
 pub const TOOL: &str = "agent";
 
-/// What a name may be long.
+/// The maximum length of a name.
 const LONGEST_NAME: usize = 64;
 
-/// Why no subagent is started, in words for the model.
+/// Why a subagent is not started, as text for the model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    #[error("this agent may start no subagents (`limits.max_depth`)")]
+    #[error("this agent may not start subagents (`limits.max_depth`)")]
     TooDeep,
     #[error(
-        "{limit} subagents work already, which is the limit (`limits.max_children`): {names}; wait for \
+        "{limit} subagents are running, which is the limit (`limits.max_children`): {names}; wait for \
          one of them to end"
     )]
     TooMany { limit: u32, names: String },
-    #[error("there is no kind `{kind}` of subagent; there are: {known}")]
+    #[error("unknown kind of subagent `{kind}`; the kinds are: {known}")]
     NoSuchKind { kind: String, known: String },
-    #[error("say which kind of subagent: {known}")]
+    #[error("specify the kind of subagent; the kinds are: {known}")]
     NoKind { known: String },
-    #[error("nothing is left of what this agent and its subagents may use (`limits.subtree`)")]
+    #[error("the budget of this agent and its subagents is used up (`limits.subtree`)")]
     NothingLeft,
 }
 
@@ -47,7 +47,7 @@ pub struct SpawnPlan {
     pub lease: Budget,
 }
 
-/// Whether an agent may start a subagent of this kind, and what it is then.
+/// Whether an agent may start a subagent of this kind, and if so with which settings.
 pub fn plan_spawn(state: &AgentState, kind: Option<&str>) -> Result<SpawnPlan, Refused> {
     let limits = &state.spec.limits;
     if limits.max_depth == 0 {
@@ -74,7 +74,7 @@ pub fn plan_spawn(state: &AgentState, kind: Option<&str>) -> Result<SpawnPlan, R
     })
 }
 
-/// The same subagent again, where it is on record and there is nothing of it yet.
+/// The same plan again, for a subagent that is recorded but does not exist yet.
 pub fn again(state: &AgentState, child: &Child) -> Result<SpawnPlan, Refused> {
     let (mut spec, _) = of_kind(&state.spec, child.kind.as_deref())?;
     spec.limits.subtree = child.lease;
@@ -85,7 +85,7 @@ pub fn again(state: &AgentState, child: &Child) -> Result<SpawnPlan, Refused> {
     })
 }
 
-/// The spec of a subagent, and what it is to get where it says so.
+/// The spec of a subagent of this kind, and the budget that the kind sets.
 fn of_kind(parent: &AgentSpec, kind: Option<&str>) -> Result<(AgentSpec, Budget), Refused> {
     let kinds = || {
         let kinds: Vec<&str> = parent.agents.keys().map(String::as_str).collect();
@@ -106,7 +106,7 @@ fn of_kind(parent: &AgentSpec, kind: Option<&str>) -> Result<(AgentSpec, Budget)
             if other_provider {
                 spec.provider.clone_from(&known.provider);
             }
-            // Another provider does not have the parent's model.
+            // The parent's model is not available from another provider.
             if other_provider || known.model.is_some() {
                 spec.model.clone_from(&known.model);
             }
@@ -120,7 +120,7 @@ fn of_kind(parent: &AgentSpec, kind: Option<&str>) -> Result<(AgentSpec, Budget)
             known.budget
         }
     };
-    // It is for one thing: nobody else decides when that is over.
+    // It has a single task, so it must not reset itself.
     spec.auto_reset = Default::default();
     spec.limits.max_depth = parent.limits.max_depth.saturating_sub(1);
     if spec.limits.max_depth == 0 {
@@ -132,8 +132,8 @@ fn of_kind(parent: &AgentSpec, kind: Option<&str>) -> Result<(AgentSpec, Budget)
     Ok((spec, wanted))
 }
 
-/// What is set aside: what was asked for, half of what is left where nothing was, and never more than
-/// that. Time is not set aside: clocks run beside each other.
+/// The budget to reserve: what the kind sets, or half of what is left, and never more than what is left. Time is not
+/// reserved, because agents run concurrently.
 fn lease(bound: &Budget, spent: &Spent, wanted: &Budget) -> Result<Budget, Refused> {
     let left = |bound: u64, spent: u64, wanted: Option<u64>| {
         let left = bound.saturating_sub(spent);
@@ -168,7 +168,7 @@ fn lease(bound: &Budget, spent: &Spent, wanted: &Budget) -> Result<Budget, Refus
     }
 }
 
-/// `coder.1`, `coder.2`, and so on.
+/// The name of the next subagent: `coder.1`, `coder.2`, and so on.
 fn name(state: &AgentState) -> String {
     let number = format!(".{}", state.children.started().saturating_add(1));
     let room = LONGEST_NAME.saturating_sub(number.len());
@@ -176,7 +176,7 @@ fn name(state: &AgentState) -> String {
     format!("{parent}{number}")
 }
 
-/// What the parent has on record before there is a subagent.
+/// What the parent's journal records before the subagent exists.
 pub fn started(
     agent: AgentId,
     plan_spawn: &SpawnPlan,
@@ -195,7 +195,7 @@ pub fn started(
     .into()
 }
 
-/// The subagent's own journal, with what it is to do.
+/// The beginning of the subagent's own journal, with its task.
 pub fn create(
     plan_spawn: &SpawnPlan,
     of: SubagentOf,
@@ -229,15 +229,15 @@ fn prompted(prompt: PromptId, text: &str) -> [Body; 2] {
 pub struct Report {
     pub outcome: SubagentOutcome,
     pub spent: Spent,
-    /// What it said last.
+    /// Its last message.
     pub text: String,
-    /// Why, where it did not go well.
+    /// The reason, if it did not succeed.
     pub error: Option<String>,
 }
 
-/// What is appended to the parent's journal, once; nothing where it knows already. The answer of one in
-/// the background comes as a prompt, of which the turn is made that the parent thinks about it in; one in
-/// the foreground has its call's result.
+/// What to append to the parent's journal, exactly once; `None` if the end is already recorded. The answer of a
+/// background subagent becomes a prompt, which starts a turn of the parent. The answer of a foreground subagent is
+/// the result of its call.
 pub fn ended(
     parent: &AgentState,
     agent: AgentId,
@@ -268,7 +268,7 @@ pub fn ended(
     Some(bodies)
 }
 
-/// Whoever stopped the parent stopped this one with it: that is no reason to think about it.
+/// The subagent was stopped together with its parent, so the parent needs no turn about it.
 fn is_called_off(parent: &AgentState, report: &Report) -> bool {
     let reset = parent.resets.under_way();
     let is_reset = reset.is_some_and(|reset| reset.order.kill_background);
@@ -278,10 +278,10 @@ fn is_called_off(parent: &AgentState, report: &Report) -> bool {
 fn told(name: &str, kind: Option<&str>, report: &Report) -> String {
     let kind = kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
     let how = how(report);
-    format!("The subagent {name}{kind}, which you left working in the background, {how}")
+    format!("The subagent {name}{kind}, which you started in the background, {how}")
 }
 
-/// `has ended as completed. …`, and what it said.
+/// Such as `has completed its work. Its last message: …`.
 pub fn how(report: &Report) -> String {
     let outcome = match report.outcome {
         SubagentOutcome::Completed => "has completed its work",
@@ -289,18 +289,18 @@ pub fn how(report: &Report) -> String {
         SubagentOutcome::Failed => "has failed",
         SubagentOutcome::Limited => "has reached a limit",
         SubagentOutcome::Lost => "was given up after several crashes",
-        SubagentOutcome::Reset => "was reset, and has forgotten what it was to do",
+        SubagentOutcome::Reset => "was reset, and no longer knows its task",
         SubagentOutcome::Deleted => "was removed",
     };
     let error = report.error.as_ref();
     let error = error.map(|error| format!(": {error}")).unwrap_or_default();
     match report.text.trim() {
-        "" => format!("{outcome}{error}. It said nothing."),
-        text => format!("{outcome}{error}. It said:\n\n{text}"),
+        "" => format!("{outcome}{error}. It returned no text."),
+        text => format!("{outcome}{error}. Its last message:\n\n{text}"),
     }
 }
 
-/// The bound of a subagent whose lease is over: what it has spent, and not a token more.
+/// The spec that limits a subagent without a lease to what it has already spent; `None` if it has no limit.
 pub fn closed(state: &AgentState) -> Option<AgentSpec> {
     let bound = state.spec.limits.subtree;
     if bound.is_unlimited() {

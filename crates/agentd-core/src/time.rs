@@ -1,5 +1,5 @@
-//! Time as a value: milliseconds since 1970, taken by whoever writes the event. It is shown and
-//! summed, never used for order.
+//! Time as a value: milliseconds since 1970, measured by the writer of an event. It is displayed and summed, never
+//! used for ordering.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,12 +20,12 @@ impl Timestamp {
         self.0
     }
 
-    /// The UTC day this falls on, counted from 1970: what a daily budget is kept by.
+    /// The UTC day, counted from 1970. Daily budgets use it.
     pub const fn day(self) -> i64 {
         self.0.div_euclid(DAY_MS)
     }
 
-    /// So many milliseconds later.
+    /// This many milliseconds later.
     pub const fn plus(self, millis: u64) -> Self {
         let millis = if millis > i64::MAX as u64 {
             i64::MAX
@@ -35,7 +35,7 @@ impl Timestamp {
         Self(self.0.saturating_add(millis))
     }
 
-    /// How long since `earlier`; a clock that was set back counts as no time at all.
+    /// How long since `earlier`. If the clock was set back, this is zero.
     pub const fn since(self, earlier: Self) -> u64 {
         let elapsed = self.0.saturating_sub(earlier.0);
         if elapsed < 0 { 0 } else { elapsed as u64 }

@@ -1,19 +1,18 @@
-//! What a conversation is called where the user has not said: the words it begins with. Made when it is
-//! shown, from the first prompt; so it costs no request, is never stale, and goes with the words when they
-//! are purged.
+//! The title of a conversation for which the user has set none: the text it begins with. It is derived from the first
+//! prompt when it is displayed, so it costs no request, is never stale, and disappears when the text is purged.
 
 use crate::event::{Body, Event};
 use crate::message::Block;
 
-/// As long as a title gets, in characters.
+/// The maximum length of a title, in characters.
 const LONGEST: usize = 60;
 
-/// The title that a conversation's first events give it: what a hook called it, or its first prompt.
+/// The title from a conversation's first events: one that a hook set, or its first prompt.
 pub fn of_events(events: &[Event]) -> Option<String> {
     of_hooks(events).or_else(|| of_prompts(events))
 }
 
-/// What a hook called it in one of these.
+/// The title that a hook set in one of these.
 pub fn of_hooks(events: &[Event]) -> Option<String> {
     events.iter().rev().find_map(|event| match &event.body {
         Body::HookOutput(output) => of_text(output.answer.title.as_deref()?),
@@ -31,7 +30,7 @@ fn of_prompts(events: &[Event]) -> Option<String> {
     })
 }
 
-/// The first line with a word in it, cut between two words.
+/// The first line that is not blank, cut between two words.
 pub fn of_text(text: &str) -> Option<String> {
     let line = text.lines().find(|line| !line.trim().is_empty())?;
     let words: Vec<&str> = line.split_whitespace().collect();

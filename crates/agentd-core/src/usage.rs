@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
-/// What one request used. Input tokens exclude those that came from or went to the cache.
+/// What one request used. Input tokens exclude tokens that were read from or written to the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     #[serde(default)]
@@ -60,32 +60,32 @@ impl MicroUsd {
     }
 }
 
-/// What a model charges, per million tokens. A model that is not in any table has no price, and a
-/// cost that is *unknown*, which is not zero.
+/// What a model charges per million tokens. A model that is in no table has no price, and its cost is *unknown*,
+/// which is not zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price {
     pub input: MicroUsd,
     pub output: MicroUsd,
     pub cache_read: MicroUsd,
     pub cache_write: MicroUsd,
-    /// What a request costs that is longer than some number of tokens.
+    /// The higher price of a request that exceeds some number of tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long_context: Option<LongContext>,
 }
 
-/// A step in a price: where the input is longer than `above` tokens, all of the request costs more.
+/// A step in a price: if the input is longer than `above` tokens, the whole request costs more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LongContext {
-    /// Tokens of input, those of the cache included.
+    /// Tokens of input, including those of the cache.
     pub above: u64,
-    /// How many times as much the input and the cache cost, in thousandths.
+    /// The factor for the price of input and cache, in thousandths.
     pub input_permille: u64,
-    /// The same for the output.
+    /// The factor for the price of output.
     pub output_permille: u64,
 }
 
 impl Price {
-    /// The price of a request with so many tokens of input, without a step.
+    /// The price for a request with this many tokens of input, with the step applied.
     pub fn at(&self, prompt_tokens: u64) -> Self {
         let flat = Self {
             long_context: None,
@@ -125,8 +125,8 @@ impl Price {
     }
 }
 
-/// A sum of requests. `unpriced` counts those whose cost is unknown, so that a sum never passes for
-/// the whole bill when it is not.
+/// A sum of requests. `unpriced` counts the requests whose cost is unknown, so that a partial sum is never taken for
+/// the full cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Spent {

@@ -1,7 +1,7 @@
-//! One agent at hand: its state as its journal has it, who runs it, and who watches.
+//! One agent in use: its folded state, its process, and the clients that watch it.
 //!
-//! Everything that is written to an agent's journal goes through its handle, one thing at a time; so what
-//! is decided by looking at the state still holds when it is written.
+//! Everything that is written to an agent's journal goes through its handle, one append at a time. So a decision made
+//! from the state is still valid when it is written.
 
 mod guard;
 
@@ -22,63 +22,75 @@ use std::time::Duration;
 use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
-/// Pieces of text that a slow reader may be behind; it gets the whole message afterwards.
+/// Deltas that are buffered for a slow reader. It misses older ones and gets the whole message afterwards.
 const DELTAS: usize = 64;
 
 pub struct AgentHandle {
     pub id: AgentId,
     store: Arc<dyn Store>,
     claims: Arc<Claims>,
+    /// The lock of the agent. It is held from reading the state until the append, so that no other append comes
+    /// between.
     inner: Mutex<Inner>,
+    /// A counter that wakes the tasks that wait for a change of the agent.
     changes: watch::Sender<u64>,
+    /// The text of a streaming reply, for the clients that watch.
     deltas: broadcast::Sender<Delta>,
 }
 
 pub struct Inner {
+    /// The fold of the journal. Changed only by events that are committed, or by a reload.
     pub state: AgentState,
+    /// The daemon's side of the link: which incarnation may write.
     pub link: link::Daemon,
+    /// The connection to the runtime, if it is connected.
     pub down: Option<Connection>,
+    /// The agent's process, also while it is being started.
     pub process: Option<Process>,
     pub starts: Starts,
+    /// The variables for the next process.
     pub env: Arc<Env>,
-    /// Keys that its processes found elsewhere: in a file, or by a command.
+    /// Keys that the runtime read from a file or a command. The runtime reports them, so that they are redacted.
     pub keys: Vec<String>,
-    /// What the newest process was given.
+    /// The variables that the newest process has. If they differ from `env`, the process is replaced.
     pub given: Option<Arc<Env>>,
-    /// The digest of the secret that the newest process was given, where this daemon started it.
+    /// The digest of the secret that the newest process was given, if this daemon started it.
     pub proof: Option<String>,
     /// The newest append of the newest incarnation.
     pub appended: (Incarnation, u64),
-    /// The beginning of the last answer, and how far the journal went then. To look it up costs the window.
+    /// The beginning of the last answer, with the journal's head at that time. A cache: reading it needs the window.
     pub summary: Option<(Seq, String)>,
-    /// A task carries the reset on.
+    /// A task is carrying out the reset. Set by reconcile, cleared by the task.
     pub resetting: bool,
-    /// A task tells its parent how it ended.
+    /// A task is reporting the agent's end to its parent. Set by reconcile, cleared by the task.
     pub reporting: bool,
-    /// It is to have a process, though there is nothing to do.
+    /// A verb wants a process even if the state does not need one. Cleared when a process starts, by a stop, and by the
+    /// idle timer.
     pub wanted: bool,
-    /// Hooks are told that it begins or goes on: no process before they have spoken.
+    /// SessionStart hooks that are running, or that a restart is about to invoke. No process is started before they
+    /// have ended.
     pub awaiting_hooks: u32,
-    /// SessionStart hooks were told of its first conversation, or there was nothing to tell.
+    /// SessionStart hooks were invoked for the first conversation, or there were none.
     pub is_opened: bool,
-    /// What was written that hooks are to hear of.
+    /// Committed events that reconcile has yet to invoke hooks for.
     pub noticed: Vec<Event>,
-    /// Puts it to sleep in a while.
+    /// The timer that ends the process of an idle agent.
     pub sleeper: Option<AbortHandle>,
-    /// What is in memory may not be what is on disk.
+    /// The state may differ from the journal: the next lock reloads it.
     stale: bool,
 }
 
-/// The way to the runtime.
+/// A connection to the runtime.
 pub struct Connection {
+    /// Distinguishes this connection from later ones of the same agent.
     pub number: u64,
     pub down: mpsc::UnboundedSender<Down>,
-    /// Let go of, it ends the connection: a runtime that still wants something comes again.
+    /// Dropping it closes the connection. A runtime that still needs the daemon reconnects.
     pub _open: oneshot::Sender<()>,
 }
 
 impl AgentHandle {
-    /// An agent that is there.
+    /// Opens an existing agent.
     pub async fn open(
         store: &Arc<dyn Store>,
         claims: &Arc<Claims>,
@@ -87,10 +99,10 @@ impl AgentHandle {
     ) -> Result<Self> {
         let mut loaded = store.load(id).await.map_err(|error| of_store(&error))?;
         if loaded.damage.is_some() {
-            // Whoever owns it has the damage set aside, and can go on.
+            // Claiming the agent moves the damaged tail to quarantine; after that the agent can be used.
             claims.lost(id);
             match claims.fence(id, loaded.state.head).await {
-                // In a home that is only read, what comes before the damage can be looked at.
+                // In a read-only home, the events before the damage can still be read.
                 Ok(_)
                 | Err(agentd_store::Error::Damaged { .. } | agentd_store::Error::ReadOnly { .. }) =>
                     {}
@@ -109,7 +121,7 @@ impl AgentHandle {
         Ok(handle)
     }
 
-    /// For an agent that is about to be.
+    /// A handle for an agent that is about to be created.
     pub fn make(store: &Arc<dyn Store>, claims: &Arc<Claims>, id: AgentId, env: Arc<Env>) -> Self {
         Self {
             id,
@@ -153,7 +165,7 @@ impl AgentHandle {
         guard
     }
 
-    /// Whether nobody runs the agent and nobody waits for it: then it need not be at hand.
+    /// Whether no process runs the agent and no task works on it: then the handle may be dropped.
     pub fn is_idle(&self) -> bool {
         let inner = self.inner.try_lock();
         inner.is_ok_and(|inner| {
@@ -168,20 +180,20 @@ impl AgentHandle {
     }
 
     pub fn say(&self, delta: Delta) {
-        // Nobody may be watching.
-        let _nobody = self.deltas.send(delta);
+        // An error means that no client is watching.
+        let _unwatched = self.deltas.send(delta);
     }
 
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// Something about the agent is different now.
+    /// Wakes the tasks that wait for a change of the agent.
     pub fn changed(&self) {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// Looks at the agent each time that something changes, until there is an answer.
+    /// Calls `look` after each change of the agent, until it returns a value.
     pub async fn until<T>(&self, mut look: impl FnMut(&mut AgentGuard<'_>) -> Option<T>) -> T {
         let mut changes = self.changes.subscribe();
         loop {
@@ -189,12 +201,12 @@ impl AgentHandle {
             if let Some(found) = look(&mut self.lock().await) {
                 return found;
             }
-            // The sender is ours: it does not go away.
+            // The handle owns the sender, so this cannot fail.
             let _never = changes.changed().await;
         }
     }
 
-    /// The same, for so long.
+    /// The same with a timeout.
     pub async fn within<T>(
         &self,
         at_most: Duration,

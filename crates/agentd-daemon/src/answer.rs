@@ -1,4 +1,4 @@
-//! What became of a prompt, as the journal tells it.
+//! The status and answer of a prompt, from the journal.
 
 use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const PAGE: usize = 500;
 
-/// A walk along the journal, with an eye on one prompt.
+/// What the events so far say about one prompt.
 struct Trail {
     prompt: PromptId,
     conversation: Option<ConversationId>,
@@ -73,7 +73,7 @@ impl Trail {
     }
 }
 
-/// What an agent was doing when it was looked at.
+/// A snapshot of what the agent is doing.
 struct Moment {
     name: String,
     phase: Phase,
@@ -94,7 +94,7 @@ impl Moment {
     }
 }
 
-/// Where a prompt is; waits so long for it to be over.
+/// The status of a prompt. Waits until it has ended or waits for the user, at most for `wait`.
 pub async fn answer(
     daemon: &Daemon,
     handle: &AgentHandle,
@@ -197,16 +197,16 @@ async fn so_far(
         (None, Status::Waiting) => Some(match phase {
             Phase::Running => match &held_up {
                 Some(held_up) => subagents::reason(daemon, held_up).await,
-                None => "the turn waits".to_owned(),
+                None => "the turn is waiting".to_owned(),
             },
             Phase::Stopped => "the agent is stopped".to_owned(),
-            Phase::AwaitingApproval => "a call waits for approval".to_owned(),
+            Phase::AwaitingApproval => "a call is waiting for approval".to_owned(),
             _ => {
                 let note = match &trail.note {
                     Some(note) => Some(note.clone()),
                     None => last_note(daemon, handle.id, head).await,
                 };
-                note.unwrap_or_else(|| "the turn waits".to_owned())
+                note.unwrap_or_else(|| "the turn is waiting".to_owned())
             }
         }),
         _ => None,

@@ -5,6 +5,11 @@ use crate::hooks::run;
 use crate::layout::Layout;
 use agentd_core::id::AgentId;
 use agentd_process::{Around, Peer};
+use rustix::io::Errno;
+use std::fs::File;
+
+const EMFILE: i32 = Errno::MFILE.raw_os_error();
+const ENFILE: i32 = Errno::NFILE.raw_os_error();
 
 /// Decided once per connection, from the process that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +23,15 @@ pub enum Caller {
     Hook {
         agent: AgentId,
     },
+    /// The daemon has no file descriptor left to find out who it is.
+    Unidentified,
+}
+
+/// Whether this process, or the machine, has too many open files.
+fn has_no_descriptor() -> bool {
+    let opened = File::open("/dev/null");
+    let error = opened.err().and_then(|error| error.raw_os_error());
+    error.is_some_and(|error| [EMFILE, ENFILE].contains(&error))
 }
 
 impl Caller {
@@ -27,6 +41,7 @@ impl Caller {
             Self::User => "user",
             Self::Tool { .. } => "tool",
             Self::Hook { .. } => "hook",
+            Self::Unidentified => "unidentified",
         }
     }
 
@@ -34,7 +49,9 @@ impl Caller {
         let around = agentd_process::task_around(peer.pid());
         // If the process ended meanwhile, `around` may describe another process with the same pid.
         match around {
+            Ok(Around::InDoubt) | Err(_) if has_no_descriptor() => Self::Unidentified,
             Ok(around) if peer.is_alive() => Self::inside(layout, &around),
+            _ if has_no_descriptor() => Self::Unidentified,
             _ => Self::Tool { agent: None },
         }
     }

@@ -1,5 +1,5 @@
-//! The right to write agents: claimed at the first thing that is written, and kept for as long as this
-//! daemon lives. To look at an agent costs no commit, and neither does to have it at hand again.
+//! The fences of agents: claimed at the first write to an agent and kept for as long as this daemon lives. Reading an
+//! agent, or opening its handle again, needs no commit.
 
 use agentd_core::id::{AgentId, Seq};
 use agentd_store::{Error, Fence, ReadQuery, Result, Store};
@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Claims {
     store: Arc<dyn Store>,
     owner: String,
-    /// Why nothing may be written at all.
+    /// If set, nothing may be written: the home is a suspected copy, for this reason.
     read_only: Option<String>,
+    /// The fences that this daemon holds. An entry is removed when another process has claimed the agent.
     held: Mutex<HashMap<AgentId, Fence>>,
 }
 
@@ -28,9 +29,9 @@ impl Claims {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the agent over from whoever had it, unless it is ours. An error where its journal is not what
-    /// whoever asks has seen, up to `head`: something damaged was set aside, or a daemon on its way out
-    /// had one more thing to write.
+    /// The agent's fence, which is claimed if this daemon does not hold it. An error if the journal is not the one that
+    /// the caller has folded up to `head`: the claim moved a damaged tail to quarantine, or an ending daemon appended
+    /// more events.
     pub async fn fence(&self, agent: AgentId, head: Seq) -> Result<Fence> {
         if let Some(fence) = self.held().get(&agent) {
             return Ok(*fence);
@@ -48,7 +49,7 @@ impl Claims {
                 reason: damage.reason,
             });
         }
-        // One that is only being made has nothing yet.
+        // An agent that is being created has no events yet.
         if head > Seq::ZERO {
             let newer = self.store.read(ReadQuery::all(agent, head, 1)).await?;
             if !newer.events.is_empty() {
@@ -62,7 +63,7 @@ impl Claims {
         Ok(fence)
     }
 
-    /// It is to be claimed again: somebody else has taken it over, or it never came to be.
+    /// Drops a fence that is no longer valid: another process has claimed the agent, or its creation failed.
     pub fn lost(&self, agent: AgentId) {
         self.held().remove(&agent);
     }

@@ -1,7 +1,7 @@
-//! The time and new ids: what the libraries below are not allowed to make up.
+//! The current time and new ids. Core has neither: it gets them as values.
 
 use agentd_core::time::Timestamp;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 

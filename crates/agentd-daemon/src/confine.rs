@@ -1,4 +1,4 @@
-//! From an agent's settings to what its tools, and the hooks that are not the user's own, may see, write and reach.
+//! The sandbox policy of an agent's tools, and of hooks that are not the user's own, from the agent's settings.
 
 use crate::daemon::Daemon;
 use agentd_core::spec::{AgentSpec, Network, Sandbox};
@@ -9,13 +9,13 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// The level of agents whose settings name none, for a container that is itself the sandbox, and for tests.
+/// The sandbox level of agents whose settings name none. For a container that is itself the sandbox, and for tests.
 pub const VARIABLE: &str = "AGENTD_SANDBOX";
 
-/// Caches of tools, in the user's home. An agent has a layer of its own over each.
+/// Caches of tools, in the user's home. Each agent has its own writable layer over them.
 const CACHES: &[&str] = &[".cargo/registry", ".cargo/git", ".npm", ".cache"];
 
-/// The same, where the user has them. Otherwise tools make them in the agent's own home, and one mount less is needed.
+/// The same, if they exist. Otherwise tools create them in the agent's own home, which saves a mount.
 const CACHES_IF_THERE: &[&str] = &[
     ".bun/install/cache",
     ".gradle/caches",
@@ -28,7 +28,7 @@ const CACHES_IF_THERE: &[&str] = &[
 ];
 
 impl Daemon {
-    /// The level where the settings of an agent name none: what runtimes find in their environment.
+    /// The level of agents whose settings name none, as runtimes find it in their environment.
     pub fn default_level(&self) -> Option<String> {
         let mut env = self.runtime_env.iter();
         let (_, level) = env.find(|(name, _)| name == VARIABLE)?;
@@ -36,35 +36,35 @@ impl Daemon {
     }
 }
 
-/// Where an agent works.
+/// The directories that the policy is made of.
 pub struct AgentDirs<'a> {
     pub cwd: &'a Path,
-    /// What is kept about the agent.
+    /// The agent's directory in the state directory.
     pub dir: &'a Path,
-    /// The state directory, which no tool sees.
+    /// The state directory, which is closed to tools.
     pub state: Option<&'a Path>,
     /// The user's home.
     pub home: Option<PathBuf>,
-    /// The value of [`VARIABLE`]: the level where the settings name none.
+    /// The value of [`VARIABLE`]: the level if the settings name none.
     pub default_level: Option<String>,
-    /// With the socket of the agent's tools in it. Without it they cannot reach the daemon.
+    /// The directory with the socket of the agent's tools. Without it tools cannot reach the daemon.
     pub socket_dir: Option<&'a Path>,
-    /// Where the user's tool chains are, if not where they are by default.
+    /// The directory of the user's tool chains, if it is not the default one.
     pub tool_chains: Option<PathBuf>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{VARIABLE} is `{0}`")]
+    #[error("{VARIABLE} is `{0}`, which is not a sandbox level")]
     NoSuchLevel(String),
-    #[error("the tools' own directories cannot be made")]
+    #[error("the directories of the tools cannot be created")]
     OwnDirs(#[source] io::Error),
 }
 
-/// Where a sandbox whose network is a list of hosts has its proxy, on a loopback of its own.
+/// The port of the proxy in a sandbox whose network is a list of hosts, on the sandbox's own loopback.
 const GATE: u16 = 3128;
 
-/// None lets tools do what their user may do.
+/// None means no sandbox: tools may do what their user may do.
 pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confined>, Error> {
     let level = level(spec, dirs.default_level.as_deref())?;
     if level == Sandbox::FullAccess {
@@ -74,7 +74,7 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
     let home = dirs.home.clone().filter(|home| home.is_dir());
     let path = |path: &String| expanded(path, home.as_deref());
     let mut readable: Vec<PathBuf> = spec.readable.iter().map(path).collect();
-    // An agent without a daemon has its journal in its own directory, wherever that is.
+    // An agent without a daemon has its journal in its own directory, which is then closed to its tools.
     let closed = dirs.state.unwrap_or(dirs.dir);
     let tool_chains = dirs.tool_chains.iter().flat_map(fs::canonicalize);
     readable.extend(tool_chains.filter(|dir| holds_tool_chains(dir, dirs, closed)));
@@ -125,7 +125,7 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
     }))
 }
 
-/// Directories of the system, which stay as they are for a call that leaves the sandbox, and those of other users.
+/// Directories of the system and of other users. An escalated call gets no additional rights to them.
 const OF_SYSTEM: [&str; 21] = [
     "bin",
     "boot",
@@ -150,8 +150,8 @@ const OF_SYSTEM: [&str; 21] = [
     "var",
 ];
 
-/// For one call that the user has let leave the sandbox: it writes the user's home and every directory that is not the
-/// system's, and has the network. The state directory, credentials, sockets and other processes stay closed.
+/// The policy of an escalated call that the user has approved: it may write the user's home and every directory that is
+/// not the system's, and has the network. The state directory, credentials, sockets and other processes stay closed.
 pub fn escalated(ordinary: &Confined) -> Confined {
     let mut wide = ordinary.policy.clone();
     let is_open = |path: &PathBuf| !wide.closed.iter().any(|closed| path.starts_with(closed));
@@ -168,7 +168,7 @@ pub fn escalated(ordinary: &Confined) -> Confined {
         .filter(is_open)
         .collect();
     if ordinary.is_read_only {
-        // The working directory is among them.
+        // The working directory is one of them.
         wide.writable.append(&mut wide.readable);
     }
     wide.writable.extend(wider);
@@ -187,8 +187,9 @@ pub fn tmp(spec: &AgentSpec) -> (String, String) {
     (NAME.to_owned(), wanted.unwrap_or_else(|| "/tmp".to_owned()))
 }
 
-/// Whether it may be shown as a directory of tool chains. One around the home or the state would open more than that; one
-/// in the working directory is there already. The directory has no symlink in its path.
+/// Whether a directory may be made readable as a directory of tool chains. One that contains the home or the state
+/// directory would expose more than tool chains; one in the working directory is visible already. The directory's path
+/// contains no symlink.
 fn holds_tool_chains(dir: &Path, dirs: &AgentDirs<'_>, closed: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let (cwd, closed) = (real(dirs.cwd), real(closed));
@@ -216,7 +217,7 @@ fn expanded(path: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// One layer for the caches that lie on the home's file system, and one for each that does not.
+/// One layer for all caches on the home's file system, and one for each cache on another file system.
 fn caches(home: &Path, dir: &Path) -> io::Result<Vec<Caches>> {
     let there = CACHES_IF_THERE.iter();
     let there = there.filter(|name| home.join(name).is_dir());
@@ -249,7 +250,7 @@ fn layer(lower: &Path, names: Vec<&Path>, own: &Path) -> io::Result<Caches> {
     })
 }
 
-/// Whether the home's own file system has it, and no symlink leads to it. What does not exist lies inside.
+/// Whether it is on the home's own file system and is reached without a symlink. True if it does not exist.
 fn lies_inside(home: &Path, name: &Path) -> bool {
     let (Ok(home), Ok(real)) = (fs::canonicalize(home), fs::canonicalize(home.join(name))) else {
         return true;

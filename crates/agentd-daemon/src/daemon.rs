@@ -1,4 +1,4 @@
-//! What all parts of the daemon share.
+//! The state that all parts of the daemon share, and finding agents by name.
 
 use crate::Settings;
 use crate::agent_handle::{AgentGuard, AgentHandle};
@@ -20,7 +20,7 @@ use agentd_client::{Kind, Problem};
 use agentd_core::id::{AgentId, BootId, PromptId, Seq};
 use agentd_core::secrets::Secrets;
 use agentd_core::time::Timestamp;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use agentd_store::{AgentQuery, AgentSort, Store};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::OsString;
@@ -29,22 +29,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
-/// AgentHandles that are kept, however wait_idle they are.
+/// AgentHandles that are kept in memory before idle ones are dropped.
 const HANDLES: usize = 64;
-/// Prompts whose place is remembered; that of an older one is looked for.
+/// Prompts whose position in the journal is remembered. An older one is searched for.
 const PROMPTS: usize = 16_384;
-/// Names that are looked at for one that is like the one that was not found.
+/// Names that are compared when an agent is not found, to suggest a similar one.
 const NAMES: usize = 1000;
 
 pub struct Daemon {
     pub layout: Layout,
     pub home: Home,
-    /// This start of the machine, as this home calls it.
+    /// The id of the machine's current boot, as this home records it; see [`crate::home::boot_of`].
     pub boot: BootId,
     pub store: Arc<dyn Store>,
     pub transcripts: Transcripts,
     pub hooks: Hooks,
-    /// What runs an agent: this very program.
+    /// The program that runs an agent: this program itself.
     pub program: PathBuf,
     pub started_at: Timestamp,
     pub orphan: Duration,
@@ -53,37 +53,40 @@ pub struct Daemon {
     pub runtime_env: Vec<(OsString, OsString)>,
     pub tool_sockets: ToolSockets,
     pub envs: Envs,
-    /// One change of the stored secrets at a time.
+    /// Serializes reading and changing the file of stored secrets.
     pub secret_file: tokio::sync::Mutex<()>,
-    /// Variables that hold keys of providers, whatever they are called.
+    /// Names of the variables that hold provider keys. Their values are redacted.
     key_names: BTreeSet<String>,
     claims: Arc<Claims>,
+    /// The agents in use. Locked while a handle is opened, so that an agent never has two handles.
     handles: tokio::sync::Mutex<HashMap<AgentId, Arc<AgentHandle>>>,
+    /// Where recent prompts were accepted, so that an answer is not searched for from the start of the journal.
     prompts: Mutex<Places>,
+    /// How far the shutdown of the daemon has come. Changed by signals, by `daemon stop` and when the home is lost.
     ending: watch::Sender<Ending>,
-    /// What clients find when this daemon was told to stop.
+    /// Set when a client stops this daemon; the file tells clients not to start another daemon.
     stop_mark: Mutex<Option<StopMark>>,
-    /// Somebody's silence began, or ended.
+    /// Notified when an agent with `auto_reset.idle_ms` changes: the time of the next idle reset may have changed.
     pub silences: Notify,
 }
 
-/// The state directory was deleted, or is another one.
+/// The state directory was deleted or replaced.
 #[derive(Clone, Copy, Debug)]
 pub struct HomeLost;
 
-/// How far the daemon is on its way out.
+/// How far the shutdown of the daemon has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
     No,
-    /// The agents' processes are to end first.
+    /// The agents' processes end first.
     Stops,
-    /// By itself: they go on.
+    /// Only the daemon ends; the agents' processes continue.
     Alone,
-    /// Nothing new is started, and streams end.
+    /// The daemon accepts no connection any more, and streams end.
     Leaves,
 }
 
-/// How far a stop that a client asked for has come.
+/// How far a stop that a client requested has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
     Accepted,
@@ -100,9 +103,9 @@ fn put(handles: &mut HashMap<AgentId, Arc<AgentHandle>>, handle: AgentHandle) ->
     handle
 }
 
-/// Waits until the daemon leaves.
+/// Waits for [`Ending::Leaves`].
 pub async fn left(ending: &mut watch::Receiver<Ending>) {
-    // The sender is gone with the daemon: that is the same.
+    // If the sender is dropped, the daemon has ended: that is the same.
     let _gone = ending.wait_for(|ending| *ending == Ending::Leaves).await;
 }
 
@@ -123,7 +126,7 @@ impl Daemon {
     ) -> Self {
         let owner = format!("daemon {}", clock::new_id());
         let stored = secrets::read(&layout).unwrap_or_else(|error| {
-            tracing::error!(%error, "stored secrets are not used");
+            tracing::error!(%error, "stored secrets not loaded");
             secrets::Stored::new()
         });
         let read_only = home.suspicion.as_ref().map(ToString::to_string);
@@ -156,7 +159,8 @@ impl Daemon {
         self.ending.send_modify(|known| *known = ending.max(*known));
     }
 
-    /// Chooses the way out, where none was chosen before: whoever was told of one can rely on it. Which it is.
+    /// Chooses how the daemon ends, unless that was chosen before, and returns the choice. It is final, because clients
+    /// have been told.
     pub fn choose_end(&self, way: Ending) -> Ending {
         let mut chosen = way;
         self.ending.send_if_modified(|known| {
@@ -175,20 +179,20 @@ impl Daemon {
         self.home.suspicion.is_some()
     }
 
-    /// Whether the home is still there. Where it is not, the daemon ends, and the agents' processes with it: what
-    /// they would write from now on is nowhere.
+    /// Checks that the home still exists. If not, the daemon ends, and the agents' processes with it, because
+    /// nothing that they write could be found again.
     pub fn check_home(&self) -> std::result::Result<(), HomeLost> {
         if self.home.is_there() {
             return Ok(());
         }
         if !self.is_ending() {
-            tracing::error!(home = %self.layout.home().display(), "the state directory is gone");
+            tracing::error!(home = %self.layout.home().display(), "state directory is lost");
         }
         self.choose_end(Ending::Stops);
         Err(HomeLost)
     }
 
-    /// Leaves the mark that clients under way find: they start no other daemon.
+    /// Writes the stop mark. Clients that are already running read it and start no other daemon.
     pub fn mark_stopped(&self, stopped: Stopped) {
         let mut known = self
             .stop_mark
@@ -201,7 +205,7 @@ impl Daemon {
         });
         mark.complete |= stopped == Stopped::Complete;
         if let Err(error) = mark.write(&self.layout) {
-            tracing::error!(%error, "the mark of this stop cannot be written: clients may start another daemon");
+            tracing::error!(%error, "stop mark not written: clients may start another daemon");
         }
     }
 
@@ -213,7 +217,7 @@ impl Daemon {
         *self.ending.borrow() != Ending::No
     }
 
-    /// The agent at hand, by its id.
+    /// The handle of an agent. It is opened if the agent is not in use.
     pub async fn handle(&self, agent: AgentId) -> Result<Arc<AgentHandle>> {
         let mut handles = self.handles.lock().await;
         if let Some(handle) = handles.get(&agent) {
@@ -224,7 +228,7 @@ impl Daemon {
         Ok(put(&mut handles, handle))
     }
 
-    /// A place for an agent that is about to be; the one that there is, if somebody else makes it just now.
+    /// A handle for an agent that is about to be created, or the existing handle if another task creates it.
     pub async fn new_handle(&self, agent: AgentId) -> Arc<AgentHandle> {
         let mut handles = self.handles.lock().await;
         if let Some(handle) = handles.get(&agent) {
@@ -235,18 +239,18 @@ impl Daemon {
         put(&mut handles, handle)
     }
 
-    /// Those at hand.
+    /// The handles of all agents in use.
     pub async fn handles(&self) -> Vec<Arc<AgentHandle>> {
         self.handles.lock().await.values().cloned().collect()
     }
 
-    /// Lets go of an agent that did not come to be.
+    /// Drops the handle of an agent whose creation failed.
     pub async fn forget(&self, agent: AgentId) {
         self.claims.lost(agent);
         self.handles.lock().await.remove(&agent);
     }
 
-    /// The id of an agent, by its name, an old name, or the id itself.
+    /// The id of an agent that is not archived, by its name, an old name, or the id itself.
     pub async fn find(&self, given: &str) -> Result<AgentId> {
         let name = &*canonical(given);
         let found = self.store.find(name).await;
@@ -259,18 +263,18 @@ impl Daemon {
             return Ok(agent);
         }
         let problem = Problem::new(Kind::NotFound, format!("no agent `{name}`"));
-        if let Ok(Some(_)) = self.put_away_as(name).await {
-            let next = format!("`agentd restore {name}` takes it out again");
-            return Err(problem.because("it was removed").next(next));
+        if let Ok(Some(_)) = self.archived_id(name).await {
+            let next = format!("restore it: agentd restore {name}");
+            return Err(problem.because("it is archived").next(next));
         }
         Err(match self.alike(name).await {
             Some(alike) => problem.next(format!("did you mean `{alike}`?")),
-            None => problem.next("`agentd list` shows those that are there"),
+            None => problem.next("`agentd list` shows all agents"),
         })
     }
 
-    /// One that was removed. Its name is free for others, so a living one comes first.
-    async fn put_away_as(&self, given: &str) -> Result<Option<AgentId>> {
+    /// The archived agent of a name. Its name is free for others, so callers look for an active agent first.
+    async fn archived_id(&self, given: &str) -> Result<Option<AgentId>> {
         let name = &*canonical(given);
         let query = AgentQuery {
             archived: true,
@@ -287,33 +291,33 @@ impl Daemon {
             [only] => Ok(Some(only.id)),
             several => {
                 let ids: Vec<String> = several.iter().map(|agent| agent.id.to_string()).collect();
-                let what = format!("{} agents were removed as `{name}`", several.len());
-                let next = format!("say which: {}", ids.join(", "));
+                let what = format!("{} archived agents have the name `{name}`", several.len());
+                let next = format!("use one of their ids: {}", ids.join(", "));
                 Err(Problem::new(Kind::Conflict, what).next(next))
             }
         }
     }
 
-    /// The id of an agent that is there, or was removed: to be looked at.
+    /// The id of an agent, archived or not.
     pub async fn find_any(&self, name: &str) -> Result<AgentId> {
         match self.find(name).await {
             Err(problem) if problem.kind == Kind::NotFound => {
-                let removed = self.put_away_as(name).await?;
+                let removed = self.archived_id(name).await?;
                 removed.ok_or(problem)
             }
             found => found,
         }
     }
 
-    /// One that was removed, before one that is there under the same name.
-    pub async fn put_away(&self, name: &str) -> Result<Arc<AgentHandle>> {
-        match self.put_away_as(name).await? {
+    /// The archived agent of a name; if there is none, the active one.
+    pub async fn archived(&self, name: &str) -> Result<Arc<AgentHandle>> {
+        match self.archived_id(name).await? {
             Some(agent) => self.handle(agent).await,
             None => self.any(name).await,
         }
     }
 
-    /// The agent that has this name as an alias, which gives way to an agent of that name.
+    /// The agent that has this name as an alias. It loses the alias to an agent that takes the name.
     pub async fn alias_of(&self, given: &str) -> Result<Option<AgentRef>> {
         let name = canonical(given);
         let found = self.store.find(&name).await;
@@ -324,7 +328,7 @@ impl Daemon {
         Ok(Some(holder).filter(|holder| holder.name.as_deref() != Some(&name)))
     }
 
-    /// An agent by its id and the name that it goes by.
+    /// An agent's id and its current name.
     pub async fn reference(&self, id: AgentId) -> AgentRef {
         let name = match self.handle(id).await {
             Ok(handle) => Some(handle.lock().await.state.name.clone()),
@@ -356,7 +360,7 @@ impl Daemon {
         (distance <= 1 + name.len() / 4).then_some(nearest)
     }
 
-    /// Every secret that is known of an agent: what must not be in anything that is kept or shown.
+    /// Every secret that is known of an agent. None of them may be in anything that is stored or shown.
     pub fn secrets_of(&self, guard: &AgentGuard<'_>) -> Secrets {
         if failpoint::injected_bug("keys_unredacted") {
             return Secrets::default();
@@ -366,7 +370,7 @@ impl Daemon {
             .and(guard.keys.iter().cloned())
     }
 
-    /// The same where it is about no agent.
+    /// The secrets for work that belongs to no agent.
     pub fn own_secrets(&self) -> Secrets {
         Secrets::of_env(&self.envs.own(), &self.key_names).and(self.envs.secret_values())
     }
@@ -383,7 +387,7 @@ impl Daemon {
         }
     }
 
-    /// Where a prompt was accepted; from the beginning on, where nobody remembers.
+    /// The position where a prompt was accepted, or the beginning of the journal if it is not remembered.
     pub fn place_of(&self, prompt: PromptId) -> Seq {
         let places = self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
         places.known.get(&prompt).copied().unwrap_or(Seq::ZERO)

@@ -1,29 +1,29 @@
-//! The variables that agents work with: what callers brought, the user's stored secrets beneath it, and what the daemon
-//! itself was started with where no caller brought anything. In memory only.
+//! The environment variables of agents: those that clients sent, then the user's stored secrets. An agent for which no
+//! client has sent any has the daemon's own variables. In memory only.
 
 use agentd_client::api::Env;
 use agentd_core::id::AgentId;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Distinct environments with secrets beneath that are remembered; past it they are made anew.
+/// Merged environments that are cached. When there are more, the cache is cleared.
 const MERGED: usize = 256;
 
-/// No process has a longer one: Linux passes none. A runtime says all of them in its hello.
+/// The longest variable. Linux passes no longer one to a process, and a runtime sends all of them in its hello.
 const LONGEST: usize = 128 * 1024;
 
 pub struct Envs {
-    /// What this process was started with.
+    /// The variables that the daemon was started with.
     own: Arc<Env>,
     inner: Mutex<Inner>,
 }
 
 #[derive(Default)]
 struct Inner {
-    /// What callers brought, for as long as this process lives.
+    /// The variables that clients sent, for as long as the daemon lives.
     brought: HashMap<AgentId, Arc<Env>>,
     secrets: Env,
-    /// Each with what it comes to with the secrets. Thousands of agents are made from one shell: they share both.
+    /// A cache: environments, each with its merge with the secrets. Thousands of agents from one shell share both.
     merged: Vec<(Arc<Env>, Arc<Env>)>,
 }
 
@@ -43,7 +43,7 @@ impl Envs {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what a caller brought, beside what others did.
+    /// Adds the variables that a client sent to those from earlier requests.
     pub fn merge(&self, agent: AgentId, brought: &Env) {
         if brought.is_empty() {
             return;
@@ -54,7 +54,7 @@ impl Envs {
         let short = brought.iter().filter(|(name, value)| {
             let is_short = name.len() + value.len() <= LONGEST;
             if !is_short {
-                tracing::warn!(%agent, limit = LONGEST, "variable not taken: too long");
+                tracing::warn!(%agent, limit = LONGEST, "environment variable ignored: too long");
             }
             is_short
         });
@@ -71,13 +71,13 @@ impl Envs {
         self.inner().brought.contains_key(&agent)
     }
 
-    /// What an agent has without the stored secrets: for another one that is to have the same.
+    /// An agent's variables without the stored secrets, for a subagent or fork that gets the same.
     pub fn brought(&self, agent: AgentId) -> Arc<Env> {
         let inner = self.inner();
         inner.brought.get(&agent).unwrap_or(&self.own).clone()
     }
 
-    /// All that an agent works with.
+    /// All variables of an agent.
     pub fn of(&self, agent: AgentId) -> Arc<Env> {
         let mut inner = self.inner();
         let (base, is_own) = match inner.brought.get(&agent) {
@@ -87,12 +87,12 @@ impl Envs {
         inner.with_secrets(&base, is_own)
     }
 
-    /// The same where it is about no agent.
+    /// The variables for work that belongs to no agent.
     pub fn own(&self) -> Arc<Env> {
         self.inner().with_secrets(&self.own, true)
     }
 
-    /// Those of an agent's variables that come from the stored secrets.
+    /// The names of an agent's variables that come from the stored secrets.
     pub fn stored(&self, agent: AgentId) -> BTreeSet<String> {
         let inner = self.inner();
         let brought = inner.brought.get(&agent);
@@ -112,7 +112,7 @@ impl Envs {
 }
 
 impl Inner {
-    /// A caller's own variables win over stored ones; those over what the daemon happened to be started with.
+    /// A client's variables take precedence over stored secrets, and those over the daemon's own variables.
     fn with_secrets(&mut self, base: &Arc<Env>, is_own: bool) -> Arc<Env> {
         if self.secrets.is_empty() {
             return Arc::clone(base);

@@ -1,6 +1,6 @@
-//! The home: the state directory that a daemon works in. Which one it is, and whether it is still there.
+//! The home: the state directory of a daemon, its identity, and whether it still exists.
 //!
-//! - `identity`: what a home knows itself by, so that a copy is not taken for it.
+//! - `identity`: the identity of a home, by which a copy is recognized.
 //! - `presence`: whether the directory is still the one that was opened.
 
 mod identity;
@@ -9,7 +9,7 @@ mod presence;
 pub use identity::{HomeIdentity, Suspicion, adopt, boot_of, look};
 
 use crate::layout::Layout;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use presence::Presence;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,15 +18,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug)]
 pub struct Home {
     pub identity: HomeIdentity,
-    /// Why it is taken for a copy. Then it is only read: the original may be in use at this very moment.
+    /// Why it is suspected to be a copy. Then it is only read, because the original may be in use.
     pub suspicion: Option<Suspicion>,
     presence: Presence,
-    /// It was gone at some time; whatever is there now is something else.
+    /// Set once the directory was found missing or replaced, and never cleared: what is there now is another directory.
     is_lost: AtomicBool,
 }
 
 impl Home {
-    /// To be called once the store is open.
+    /// Called after the store is open, because the journal must exist.
     pub fn new(
         layout: &Layout,
         identity: HomeIdentity,
@@ -41,7 +41,7 @@ impl Home {
         })
     }
 
-    /// Whether what is written now is in the directory that its path names. Once it is not, it never is again.
+    /// Whether the path still names the directory that was opened. Once false, always false.
     pub fn is_there(&self) -> bool {
         if failpoint::injected_bug("loss_unnoticed") {
             return true;
@@ -52,7 +52,7 @@ impl Home {
         !self.is_lost.load(Ordering::Relaxed)
     }
 
-    /// Whether it was seen to be gone.
+    /// Whether a check has found it missing or replaced.
     pub fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Relaxed)
     }

@@ -1,10 +1,10 @@
-//! Hooks: users' programs hear of what happens to an agent, each at most once, and what became of each is on
-//! record. They run under a shim, so they outlive the daemon, and a new one finds out what became of them.
+//! Hooks: users' programs that run when an event happens to an agent, each at most once per event, with the result
+//! recorded in the journal. They run under a shim, so they outlive the daemon, and a new daemon adopts them.
 //!
-//! - `sources`: the files that there are, and which of them are trusted; `trust`: who said so.
-//! - `run`: one handler, as a command or over HTTP.
-//! - `record`: what is written of it; `adopt`: what an earlier daemon left.
-//! - `session`: what opens and ends conversations; `observe`: what is told of without being waited for.
+//! - `sources`: the hooks files of an agent, and which of them are trusted.
+//! - `run`: runs one handler, as a command or over HTTP.
+//! - `record`: writes and reads results; `adopt`: finds the results of hooks that an earlier daemon started.
+//! - `session`: SessionStart and SessionEnd; `observe`: events that do not wait for their hooks.
 
 pub mod adopt;
 pub mod observe;
@@ -24,7 +24,7 @@ use crate::spawn::{Died, caught, spawn};
 use agentd_core::event::{CallRevised, HookOutcome, HookStarted, HookWay};
 use agentd_core::hook::{Answer, Chosen, HookEvent, HookInvocation, Layer, Run, Verdict, chosen};
 use agentd_core::id::{BootId, CallId, HookId, InvocationId};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use run::Job;
 use scene::{Scene, scene};
 use serde_json::Value;
@@ -35,17 +35,20 @@ use tokio::sync::watch;
 
 type Heard = watch::Receiver<Option<Verdict>>;
 
-/// What is being told now.
+/// The invocations that are running, and what their handlers share.
 #[derive(Default)]
 pub struct Hooks {
+    /// Running invocations: a second request with the same id waits for the same verdict. The invocation's task
+    /// removes its entry.
     invoked: Mutex<HashMap<InvocationId, Heard>>,
-    /// Files about which it was said that they are not trusted.
+    /// Ignored hooks files, by path and content: each is logged once.
     told: Mutex<HashSet<String>>,
+    /// For handlers that are HTTP services; created with the first one.
     client: OnceLock<Option<reqwest::Client>>,
 }
 
 impl Daemon {
-    /// Tells the hooks, and waits for what they say. Told the same again, nothing runs again.
+    /// Invokes hooks and waits for their verdict. The same id again runs nothing again and gives the same verdict.
     pub async fn invoke(
         self: &Arc<Self>,
         handle: &Arc<AgentHandle>,
@@ -60,7 +63,7 @@ impl Daemon {
         }
     }
 
-    /// The same for so long; they go on after that.
+    /// The same with a timeout. The hooks continue after it.
     pub async fn invoke_within(
         self: &Arc<Self>,
         handle: &Arc<AgentHandle>,
@@ -71,7 +74,7 @@ impl Daemon {
         tokio::time::timeout(at_most, told).await.ok()
     }
 
-    /// Nobody waits for what they say.
+    /// Invokes hooks without waiting for them.
     pub fn tell(self: &Arc<Self>, handle: &Arc<AgentHandle>, invocation: HookInvocation) {
         drop(self.begin_invocation(handle, invocation));
     }
@@ -89,12 +92,12 @@ impl Daemon {
         let (say, heard) = watch::channel(None);
         invoked.insert(invocation.id, heard.clone());
         let (daemon, handle) = (Arc::clone(self), Arc::clone(handle));
-        spawn("hooks", async move {
+        spawn("invoke hooks", async move {
             let event = invocation.hook_input.event;
-            let verdict = match caught("hooks", tell(&daemon, &handle, &invocation)).await {
+            let verdict = match caught("invoke hooks", tell(&daemon, &handle, &invocation)).await {
                 Ok(Ok(verdict)) => verdict,
                 Ok(Err(problem)) => {
-                    tracing::error!(agent = %handle.id, %event, %problem, "hooks are not told");
+                    tracing::error!(agent = %handle.id, %event, %problem, "hooks not invoked");
                     Verdict::unheard(event)
                 }
                 Err(Died) => Verdict::unheard(event),
@@ -119,15 +122,19 @@ async fn tell(
     if is_known && !failpoint::injected_bug("hook_twice") {
         adopt::adopt(daemon, handle, invocation.id, &invocation.hook_input).await;
     } else {
-        let jobs = begin(daemon, handle, invocation).await?;
+        let (jobs, hookless) = begin(daemon, handle, invocation).await?;
         if jobs.is_empty() {
-            return Ok(Verdict::of(event, unread(daemon, handle, event).await));
+            let unread = unread(daemon, handle, event).await;
+            return Ok(Verdict {
+                hookless,
+                ..Verdict::of(event, unread)
+            });
         }
         let mut waited = Vec::new();
         for job in jobs {
             let is_async = job.chosen.handler.is_async;
             let running = spawn(
-                "a hook",
+                "hook",
                 carry_out(Arc::clone(daemon), Arc::clone(handle), job),
             );
             if !is_async {
@@ -136,7 +143,7 @@ async fn tell(
         }
         for running in waited {
             if let Err(error) = running.await {
-                tracing::error!(agent = %handle.id, %error, "a hook is not waited for");
+                tracing::error!(agent = %handle.id, %error, "hook not awaited: task aborted");
             }
         }
     }
@@ -147,7 +154,7 @@ async fn tell(
     Ok(verdict)
 }
 
-/// Hooks that nobody can read may be about to say no to a call.
+/// A hooks file that cannot be read might contain a hook that refuses the call, so the user is asked.
 async fn unread(
     daemon: &Daemon,
     handle: &AgentHandle,
@@ -163,7 +170,7 @@ async fn unread(
     Some((HookOutcome::Unknown, Answer::no_one(why)))
 }
 
-/// Other arguments for a call are on record before anybody runs it.
+/// Records the arguments that a hook has changed, before the call runs.
 async fn revise(
     handle: &AgentHandle,
     invocation: &HookInvocation,
@@ -186,27 +193,28 @@ async fn revise(
     guard.append_in(invocation.turn, lines).await.map(drop)
 }
 
-/// Says in the journal what is about to run.
+/// Selects the handlers of an invocation and records that they start.
 async fn begin(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
     invocation: &HookInvocation,
-) -> Result<Vec<Job>> {
+) -> Result<(Vec<Job>, bool)> {
     let Some(mut scene) = scene(daemon, handle, invocation).await else {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), false));
     };
+    let hookless = scene.sources.is_empty();
     let layers: Vec<_> = std::mem::take(&mut scene.sources)
         .into_iter()
         .filter_map(sources::Source::usable)
         .collect();
     let chosen: Vec<Chosen> = chosen(&layers, &invocation.hook_input);
     if chosen.is_empty() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), hookless));
     }
     let transcript = daemon.transcripts.need(handle.id, scene.conversation).await;
     match transcript {
         Ok(path) => scene.setting.transcript_path = Some(path.display().to_string()),
-        Err(error) => tracing::warn!(agent = %handle.id, %error, "hooks get no transcript"),
+        Err(error) => tracing::warn!(agent = %handle.id, %error, "transcript not available"),
     }
     let boot = Some(daemon.boot);
     let jobs: Vec<Job> = chosen
@@ -214,7 +222,7 @@ async fn begin(
         .map(|chosen| job(daemon, handle, invocation, &scene, chosen))
         .collect();
     for job in &jobs {
-        // Before it is on record: so whatever is on record is found by a new daemon.
+        // Before the journal has it: a new daemon finds the directory of every hook that the journal has.
         job.make_dir(&daemon.layout);
     }
     let lines = jobs.iter().map(|job| {
@@ -226,7 +234,7 @@ async fn begin(
     guard.append_in(invocation.turn, lines.collect()).await?;
     failpoint::hit("after", "hook_started");
     daemon.transcripts.touched(handle.id);
-    Ok(jobs)
+    Ok((jobs, hookless))
 }
 
 fn started(invocation: &HookInvocation, job: &Job, boot: Option<BootId>) -> HookStarted {
@@ -257,7 +265,7 @@ fn job(
     chosen: Chosen,
 ) -> Job {
     let hook = HookId::new(clock::new_id());
-    // The user's own hooks run as the user; a project's and an agent file's are no more trusted than the agent's tools.
+    // The user's own hooks run without a sandbox; those of a project or an agent file run in the agent's sandbox.
     let confined = match chosen.layer {
         Layer::User => Ok(None),
         Layer::Spec | Layer::Project => scene.confined.clone(),
@@ -288,13 +296,13 @@ fn job(
 }
 
 async fn carry_out(daemon: Arc<Daemon>, handle: Arc<AgentHandle>, job: Job) {
-    let done = caught("a hook", run::run(&daemon, &job)).await;
+    let done = caught("hook", run::run(&daemon, &job)).await;
     let done = done.unwrap_or_else(|Died| Done::unknown());
     record::end(&daemon, &handle, job.hook, done).await;
     job.remove_dir();
 }
 
-/// What became of a handler.
+/// The result of a handler.
 #[derive(Clone, Debug)]
 pub struct Done {
     pub outcome: HookOutcome,
@@ -305,7 +313,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Nobody knows what became of it.
+    /// The result of a handler whose outcome is unknown.
     pub fn unknown() -> Self {
         Self {
             outcome: HookOutcome::Unknown,
@@ -317,7 +325,7 @@ impl Done {
     }
 }
 
-/// Whether anything would run.
+/// Whether the invocation would run any handler.
 pub fn has_any(
     daemon: &Daemon,
     guard: &crate::agent_handle::AgentGuard<'_>,

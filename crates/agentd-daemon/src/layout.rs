@@ -1,7 +1,8 @@
-//! Where things are in the directory that everything is kept in, and who holds what.
+//! The paths and locks of the state directory.
 
 use agentd_core::id::AgentId;
-use agentd_process::{Identity, failpoint};
+use agentd_failpoint as failpoint;
+use agentd_process::Identity;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{
@@ -23,7 +24,7 @@ impl Layout {
         &self.home
     }
 
-    /// What lives as long as processes do.
+    /// Sockets, locks and marks: files that matter only while processes run.
     pub fn run(&self) -> PathBuf {
         self.home.join("run")
     }
@@ -41,12 +42,12 @@ impl Layout {
         self.run().join("daemon.lock")
     }
 
-    /// Held by whoever starts a daemon, until it answers.
+    /// Held by the client that starts a daemon, until the daemon answers.
     pub fn start_lock(&self) -> PathBuf {
         self.run().join("start.lock")
     }
 
-    /// What a daemon in the background has to say.
+    /// The log of a daemon in the background.
     pub fn daemon_log(&self) -> PathBuf {
         self.home.join("daemon.log")
     }
@@ -78,7 +79,7 @@ impl Layout {
         self.home.join("agents")
     }
 
-    /// What an agent's tasks and tools keep.
+    /// The files of an agent: tasks, tool outputs, transcripts and its log.
     pub fn agent_dir(&self, agent: AgentId) -> PathBuf {
         self.agents().join(agent.to_string())
     }
@@ -95,7 +96,7 @@ impl Layout {
         ids.find(|agent| self.task_dir(*agent, task).exists())
     }
 
-    /// Hooks that run, or of which nobody has seen the end: a directory each.
+    /// One directory for each hook that is running, or whose end is not recorded yet.
     pub fn hooks(&self) -> PathBuf {
         self.home.join("hooks")
     }
@@ -119,7 +120,7 @@ impl Layout {
         self.home.join("trusted.json")
     }
 
-    /// Variables that hooks leave for the tools of a conversation.
+    /// The variables that hooks set for the tools of a conversation.
     pub fn env_file(
         &self,
         agent: AgentId,
@@ -130,7 +131,7 @@ impl Layout {
             .join(conversation.to_string())
     }
 
-    /// The same, of hooks in the agent's sandbox: they see this directory as `/tmp`, and so do the agent's tools.
+    /// The same for hooks in the agent's sandbox: they see its directory as `/tmp`, and so do the agent's tools.
     pub fn sandboxed_env_file(
         &self,
         agent: AgentId,
@@ -141,12 +142,12 @@ impl Layout {
             .join(sandboxed_env_name(conversation))
     }
 
-    /// What its process had to say besides.
+    /// The standard error output of the agent's process.
     pub fn runtime_log(&self, agent: AgentId) -> PathBuf {
         self.agent_dir(agent).join("runtime.log")
     }
 
-    /// Makes what is missing; nobody else may look.
+    /// Creates the missing directories, closed to other users.
     pub fn make(&self) -> io::Result<()> {
         for dir in [self.home.clone(), self.run(), self.runtime_locks()] {
             private(&dir)?;
@@ -155,10 +156,10 @@ impl Layout {
         Ok(())
     }
 
-    /// Makes a directory of the home, with those above it up to the home itself. A home that was deleted is not made
-    /// again: that would hide that everything in it is gone.
+    /// Creates a directory inside the home, with its parents up to the home. A deleted home is not created again: that
+    /// would hide that its content is lost.
     pub fn make_below(&self, dir: &Path) -> io::Result<()> {
-        let outside = |_| io::Error::other(format!("{} is not in the home", dir.display()));
+        let outside = |_| io::Error::other(format!("{} is outside the home", dir.display()));
         let below = dir.strip_prefix(&self.home).map_err(outside)?;
         let mut made = self.home.clone();
         for part in below.components() {
@@ -178,7 +179,7 @@ impl Layout {
         self.make_below(&self.agent_dir(agent))
     }
 
-    /// Agents whose processes live, though they may belong to an earlier daemon.
+    /// Agents whose processes are alive, including those that an earlier daemon started.
     pub fn taken_runtime_locks(&self) -> io::Result<Vec<(AgentId, Identity)>> {
         let mut taken = Vec::new();
         for entry in std::fs::read_dir(self.runtime_locks())? {
@@ -194,7 +195,7 @@ impl Layout {
         Ok(taken)
     }
 
-    /// Before a process is started: what it will have to show.
+    /// Writes the digest of the secret that a process must show, before it is started.
     pub fn write_proof(&self, agent: AgentId, digest: &str) -> io::Result<()> {
         self.make_below(&self.runtime_locks())?;
         let mut file = OpenOptions::new()
@@ -206,7 +207,7 @@ impl Layout {
         file.write_all(digest.as_bytes())
     }
 
-    /// What the newest process of an agent has to show.
+    /// The digest of the secret that the newest process of an agent must show.
     pub fn read_proof(&self, agent: AgentId) -> io::Result<String> {
         std::fs::read_to_string(self.proof(agent))
     }
@@ -231,7 +232,7 @@ impl Layout {
         gone(std::fs::remove_file(self.runtime_lock(agent)))
     }
 
-    /// The process that runs this agent. Whoever holds the lock lives.
+    /// The process that runs this agent. A process that holds the lock is alive.
     pub fn holder(&self, agent: AgentId) -> io::Result<Option<Identity>> {
         let mut file = match File::open(self.runtime_lock(agent)) {
             Ok(file) => file,
@@ -245,13 +246,13 @@ impl Layout {
         }
         let mut text = String::new();
         file.read_to_string(&mut text)?;
-        // It has just been taken, and is about to be written.
+        // None if the lock was just taken and its content is not written yet.
         Ok(serde_json::from_str(&text).ok())
     }
 }
 
-/// Removes a directory with everything in it, also where a tool or overlayfs has left a directory of ours that we may not
-/// enter. Links are removed and not followed.
+/// Removes a directory with everything in it, including directories that a tool or overlayfs has left without
+/// permission to enter. Symbolic links are removed, not followed.
 fn remove_tree(dir: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(dir) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -273,13 +274,13 @@ fn open_up(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// In the `/tmp` of a sandbox.
+/// The name of the file in the `/tmp` of a sandbox.
 pub fn sandboxed_env_name(conversation: agentd_core::id::ConversationId) -> String {
     format!("agentd-env-{conversation}")
 }
 
-/// A directory of another user is refused: that user could read and replace what is in it. One of ours that others can
-/// enter is closed to them.
+/// Refuses a directory of another user, who could read and replace its content. Closes a directory of this user to
+/// other users.
 fn keep_private(dir: &Path) -> io::Result<()> {
     let metadata = std::fs::metadata(dir)?;
     let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
@@ -291,13 +292,13 @@ fn keep_private(dir: &Path) -> io::Result<()> {
         return std::fs::set_permissions(dir, Permissions::from_mode(0o777));
     }
     if metadata.mode() & 0o077 != 0 {
-        tracing::warn!(dir = %dir.display(), "directory was open to other users; closed it");
+        tracing::warn!(dir = %dir.display(), "directory was open to other users: mode set to 700");
         std::fs::set_permissions(dir, Permissions::from_mode(0o700))?;
     }
     Ok(())
 }
 
-/// A directory that is nobody else's.
+/// Creates a directory that other users cannot access.
 pub fn private(dir: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -320,7 +321,7 @@ impl RuntimeLock {
         failpoint::hit("in", "runtime-lock");
         let me = Identity::current().map_err(io::Error::other)?;
         let text = serde_json::to_vec(&me)?;
-        // Over what the one before wrote, which takes no new room: a full disk keeps no agent from running.
+        // Overwritten in place, which needs no new disk space: an agent can run on a full disk.
         file.rewind()?;
         file.write_all(&text)?;
         file.set_len(text.len() as u64)?;
@@ -329,7 +330,7 @@ impl RuntimeLock {
     }
 }
 
-/// Locks a file, which is made where it is not there; an error where somebody else holds it.
+/// Locks a file, which is created if it does not exist. `WouldBlock` if another process holds the lock.
 pub fn hold(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)

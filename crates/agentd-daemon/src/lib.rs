@@ -1,16 +1,16 @@
-//! The daemon: it owns the store, looks after the agents' processes, and answers over a socket.
+//! The daemon: it owns the store, supervises the agents' processes, and serves the API over a socket.
 //!
 //! It may **not** decide what core can decide.
 //!
-//! - [`layout`]: where things are, and who holds what.
-//! - [`home`]: which state directory it is, and whether it is still there.
-//! - `handle`: one agent at hand; everything that is written to its journal goes through it.
+//! - [`layout`]: the paths and locks of the state directory.
+//! - [`home`]: the identity of the state directory, and whether it still exists.
+//! - `agent_handle`: one agent in use; everything that is written to its journal goes through its handle.
 //! - `supervisor`: the agents' processes.
-//! - `link`: what runtimes say and hear.
-//! - [`secrets`]: the keys that the user stored; `envs`: what agents work with.
-//! - `hooks`: users' programs that hear of what happens.
+//! - `link`: messages to and from runtimes.
+//! - [`secrets`]: the keys that the user stored; `envs`: the agents' environment variables.
+//! - `hooks`: runs users' programs when an event happens.
 //! - `lifecycle`: what can be done to an agent, one file per verb.
-//! - `http`: the same over HTTP, one file per noun.
+//! - `http`: the API over HTTP, one file per noun.
 
 mod agent_handle;
 mod answer;
@@ -47,7 +47,7 @@ use crate::supervisor::leave_process;
 use crate::transcript::Transcripts;
 use agentd_client::api::Env;
 use agentd_core::hook::HookEvent;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use agentd_store::{Options, SqliteStore, Store};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -60,39 +60,39 @@ use tokio::net::UnixStream;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
 
-/// How long the agents' processes may take to end with the daemon.
+/// Time limit for the agents' processes to end when the daemon is stopped.
 const LAST_EFFECTS: Duration = Duration::from_secs(20);
 
-/// The same where nothing that they do can be kept.
+/// The same if the state directory is lost, because nothing that they do can be saved.
 const NOTHING_TO_SAVE: Duration = Duration::from_secs(1);
 
-/// How long a daemon that is ending may take to let go of its lock.
+/// How long a new daemon waits until an ending daemon releases its lock.
 const PREDECESSOR: Duration = Duration::from_secs(8);
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Nothing is written for so long: nobody is in a hurry.
+/// The store makes a checkpoint when nothing has been written for this long.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// How a daemon is run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where everything is kept.
+    /// The state directory.
     pub home: PathBuf,
-    /// What runs an agent, with `runtime` as its first argument: this very program.
+    /// The program that runs an agent, with `runtime` as its first argument: this program itself.
     pub program: PathBuf,
-    /// How long a runtime goes on without a daemon.
+    /// How long a runtime continues without a daemon.
     pub orphan: Duration,
-    /// How long a reset or a stop waits for all SessionEnd hooks together; they run on after it.
+    /// How long a reset or a stop waits for all SessionEnd hooks together. The hooks continue after that.
     pub session_end_wait: Duration,
-    /// What agents work with whose callers brought nothing.
+    /// The environment variables of agents for which no client has sent any.
     pub env: Env,
-    /// Variables that hold keys of providers.
+    /// Names of the variables that hold provider keys. Their values are redacted.
     pub key_names: BTreeSet<String>,
-    /// What a runtime's own environment holds: never a key.
+    /// The environment of a runtime process. It never contains a key.
     pub runtime_env: Vec<(OsString, OsString)>,
 }
 
-/// Why a daemon did not run, or ended otherwise than it was told to.
+/// Why a daemon did not start, or ended without being told to.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("another daemon runs in {}", .0.display())]
@@ -112,20 +112,22 @@ fn io_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
     |source| Error::Io { what, source }
 }
 
-/// Runs until it is told to end: by SIGTERM or SIGINT, which leave the agents' processes alone, or by a
-/// client, which does not.
+/// Runs until SIGTERM or SIGINT, which leave the agents' processes running, or until a client stops the daemon, which
+/// ends them.
 pub async fn run(settings: Settings) -> Result<(), Error> {
-    let mut terminate = signal(SignalKind::terminate()).map_err(io_error("signals"))?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(io_error("signals"))?;
-    let mut hangup = signal(SignalKind::hangup()).map_err(io_error("signals"))?;
+    let no_signals = "signal handlers cannot be installed";
+    let mut terminate = signal(SignalKind::terminate()).map_err(io_error(no_signals))?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(io_error(no_signals))?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(io_error(no_signals))?;
     let layout = Layout::new(&settings.home);
     let what = format!("{} cannot be used", settings.home.display());
     layout.make().map_err(io_error(what))?;
     let _lock = take_lock(&layout).await?;
     failpoint::hit("after", "lock");
-    let (identity, suspicion) = home::look(&layout).map_err(io_error("home.json"))?;
-    let boot = home::boot_of(&identity).map_err(io_error("the machine's boot id"))?;
-    StopMark::remove(&layout).map_err(io_error("the mark of the last stop cannot be removed"))?;
+    let (identity, suspicion) =
+        home::look(&layout).map_err(io_error("home.json cannot be used"))?;
+    let boot = home::boot_of(&identity).map_err(io_error("the boot id cannot be read"))?;
+    StopMark::remove(&layout).map_err(io_error("the stop mark cannot be removed"))?;
     agentd_process::adopt_orphans()?;
     agentd_process::remove_stale_cgroups();
     let mut options = Options::new(&settings.home);
@@ -149,15 +151,15 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     });
     let linked = sockets::serve_links(&daemon, links);
     if daemon.is_read_only() {
-        tracing::warn!(why = ?daemon.home.suspicion, "open read-only: a suspected copy");
+        tracing::warn!(why = ?daemon.home.suspicion, "home opened read-only: suspected copy");
     } else {
         hooks::adopt::adopt_all(&daemon).await;
         if let Err(problem) = lifecycle::revive::revive(&daemon).await {
-            tracing::error!(%problem, "not all agents could be looked at");
+            tracing::error!(%problem, "not all agents resumed");
         }
     }
     failpoint::hit("after", "revival");
-    // Last of all: whoever is answered finds everything in its place.
+    // The API socket comes last: the daemon answers requests only when everything else is ready.
     let api = sockets::listen(&layout.api_socket())?;
     let served = sockets::serve_api(&daemon, api);
     let watched = (Arc::clone(&daemon), layout.clone());
@@ -173,11 +175,11 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     keep("idle resets", daemon.ending(), move || {
         lifecycle::auto_reset::watch(Arc::clone(&watched))
     });
-    tracing::info!(home = %at.display(), pid = std::process::id(), "ready");
+    tracing::info!(home = %at.display(), pid = std::process::id(), "daemon ready");
 
     let starter = Arc::clone(&daemon);
     let started = serde_json::json!({"pid": std::process::id()});
-    spawn::spawn("hooks of the daemon's start", async move {
+    spawn::spawn("daemon start hooks", async move {
         tell_hooks(&starter, HookEvent::DaemonStart, started).await;
     });
 
@@ -189,8 +191,8 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
             _ = interrupt.recv() => {}
             _ = hangup.recv() => continue,
         }
-        // Whoever asked for a stop has heard that the agents' processes end too: a signal that comes at
-        // the same time takes nothing of that back.
+        // A client that requested a stop was told that the agents' processes end too: a signal that arrives at
+        // the same time does not change that.
         if daemon.choose_end(Ending::Alone) == Ending::Stops {
             failpoint::hit("before", "stop");
             let patience = match daemon.home.is_lost() {
@@ -212,34 +214,34 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let _ended = served.await;
     let _ended = linked.await;
     if daemon.check_home().is_err() {
-        // Whatever is at the path by now is another's.
+        // Whatever is at the path now does not belong to this daemon.
         return Err(Error::HomeLost(at));
     }
-    // Another daemon may be on its way already; it makes them anew.
+    // Another daemon may be starting already; it creates its own sockets.
     for socket in [layout.api_socket(), layout.link_socket()] {
         let _gone = std::fs::remove_file(socket);
     }
-    tracing::info!("ended");
+    tracing::info!("daemon ended");
     failpoint::hit("before", "unlock");
     Ok(())
 }
 
-/// The user's hooks hear of the daemon, not of one that only reads a copy or has nothing left to work in.
+/// Runs the user's hooks for an event of the daemon, unless the state directory is a suspected copy or is lost.
 async fn tell_hooks(daemon: &Arc<Daemon>, event: HookEvent, fields: serde_json::Value) {
     if !daemon.is_read_only() && daemon.check_home().is_ok() {
         hooks::observe::of_daemon(daemon, event, fields).await;
     }
 }
 
-/// The lock that a daemon holds for as long as it lives. A daemon that is ending does not listen any more, and holds
-/// it for a moment longer: that is waited for. One that listens is there to stay.
+/// Acquires the lock that a daemon holds for as long as it lives. A daemon that is ending no longer listens but still
+/// holds the lock for a moment: this waits for it. If a daemon listens, it keeps running, and this fails at once.
 async fn take_lock(layout: &Layout) -> Result<File, Error> {
     let deadline = Instant::now() + PREDECESSOR;
     loop {
         match layout::hold(&layout.daemon_lock()) {
             Ok(lock) => return Ok(lock),
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
-                return Err(io_error("the daemon's lock cannot be taken")(error));
+                return Err(io_error("the daemon lock cannot be acquired")(error));
             }
             Err(_) => {}
         }
@@ -252,11 +254,11 @@ async fn take_lock(layout: &Layout) -> Result<File, Error> {
     }
 }
 
-/// Those of an earlier daemon that have not come by themselves yet.
+/// Adopts the runtimes of an earlier daemon that have not connected yet.
 async fn take_over(daemon: &Arc<Daemon>) {
     let runtime_locks = daemon.layout.taken_runtime_locks();
     let runtime_locks =
-        runtime_locks.inspect_err(|error| tracing::error!(%error, "nobody knows who runs"));
+        runtime_locks.inspect_err(|error| tracing::error!(%error, "runtime locks not read"));
     for (agent, holder) in runtime_locks.unwrap_or_default() {
         if let Ok(handle) = daemon.handle(agent).await {
             daemon.greeted(&handle, &mut handle.lock().await, Some(holder));
@@ -264,7 +266,7 @@ async fn take_over(daemon: &Arc<Daemon>) {
     }
 }
 
-/// Ends the agents' processes, each with what it has in hand; their turns go on when they run again.
+/// Ends the agents' processes, each after its current step. Their turns continue when they run again.
 async fn stop_all(daemon: &Arc<Daemon>, patience: Duration) {
     take_over(daemon).await;
     let handles = daemon.handles().await;
@@ -285,25 +287,25 @@ async fn stop_all(daemon: &Arc<Daemon>, patience: Duration) {
     }
 }
 
-/// Lets the store put things in their place whenever nothing has been written for a while.
+/// Checkpoints the journal's write-ahead log whenever nothing has been written for a while.
 async fn checkpoint(daemon: Arc<Daemon>) {
     let mut commits = daemon.store.commits();
     while commits.next().await {
         while let Ok(true) = tokio::time::timeout(QUIET, commits.next()).await {}
         if let Err(error) = daemon.store.checkpoint().await {
-            tracing::warn!(%error, "the journal's log is not emptied");
+            tracing::warn!(%error, "journal checkpoint failed");
         }
     }
 }
 
-/// Buries whoever has lost its parent and come to us.
+/// Reaps orphaned processes, which the kernel reparents to the daemon.
 async fn reap() {
     let Ok(mut children) = signal(SignalKind::child()) else {
         return;
     };
     while children.recv().await.is_some() {
         if let Err(error) = agentd_process::reap_orphans() {
-            tracing::warn!(%error, "orphans are not reaped");
+            tracing::warn!(%error, "orphaned processes not reaped");
         }
     }
 }

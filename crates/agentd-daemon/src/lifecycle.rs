@@ -44,24 +44,24 @@ use std::time::Duration;
 
 /// Events that are read at once.
 const PAGE: usize = 1000;
-/// How long what runs in the foreground may take to end, where nobody says.
+/// Default time limit for the foreground work of an agent to end.
 pub const GRACE: Duration = Duration::from_secs(15);
-/// How long a process that is being killed may take to end by itself.
+/// Time between SIGTERM and SIGKILL for a process that is being killed.
 const LAST_GRACE: Duration = Duration::from_secs(2);
 
-/// That nobody has moved the agent to another conversation since somebody looked.
+/// Checks that the agent is still in the generation that the client has seen.
 pub fn check_generation(guard: &AgentGuard<'_>, expected: Option<u64>) -> Result<()> {
     let now = guard.state.generation();
     match expected {
         Some(expected) if expected != now => {
             let what = format!("the agent has changed (generation {expected}, now {now})");
-            Err(Problem::new(Kind::Conflict, what).next("look and try again"))
+            Err(Problem::new(Kind::Conflict, what).next("check its state and try again"))
         }
         _ => Ok(()),
     }
 }
 
-/// All events of an agent behind one and up to another.
+/// All events of an agent after one event and up to another.
 pub async fn stretch(
     daemon: &Daemon,
     agent: AgentId,
@@ -80,10 +80,10 @@ pub async fn stretch(
     }
 }
 
-/// What runs in the foreground did not end in time.
+/// The turn or the process did not end in time.
 pub struct StillActive;
 
-/// Waits until the turn has ended, which the journal has asked for, and the process with it.
+/// Waits until the turn, whose end the journal requests, and the process have ended.
 pub async fn wait_idle(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
@@ -102,7 +102,7 @@ pub async fn wait_idle(
     done.await.ok_or(StillActive)
 }
 
-/// Ends all that goes on in the background: subagents and tasks. No process runs the agent.
+/// Ends all subagents and background tasks. Called when no process runs the agent.
 pub async fn end_background(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<Ended> {
     Ok(Ended {
         subagents: subagents::end_all(daemon, handle).await?,
@@ -110,7 +110,7 @@ pub async fn end_background(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> 
     })
 }
 
-/// Ends the agent's process: asked to at first, killed then. What was in hand is found out by the next one.
+/// Kills the agent's process with all its descendants, after a short grace. The next process recovers the turn.
 pub async fn kill(handle: &Arc<AgentHandle>) {
     let identity = {
         let guard = handle.lock().await;
@@ -119,7 +119,7 @@ pub async fn kill(handle: &Arc<AgentHandle>) {
     let Some(identity) = identity else { return };
     let killed = tokio::task::spawn_blocking(move || kill_tree(identity, LAST_GRACE)).await;
     if let Ok(Err(error)) = killed {
-        tracing::error!(agent = %handle.id, %error, "a process cannot be killed");
+        tracing::error!(agent = %handle.id, pid = identity.pid, %error, "runtime not killed");
         return;
     }
     handle

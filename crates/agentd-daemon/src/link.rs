@@ -1,4 +1,4 @@
-//! The link's server side: runtimes come by themselves, and come again.
+//! The link's server side: runtimes connect, and reconnect when the connection breaks.
 
 mod drafts;
 mod hello;
@@ -16,7 +16,8 @@ use agentd_core::id::{Incarnation, Seq};
 use agentd_core::link::{
     Append, Down, Greeting, Hello, MAX_FRAME, Order, Refusal, Up, Welcome, is_a_runtimes,
 };
-use agentd_process::{Identity, failpoint};
+use agentd_failpoint as failpoint;
+use agentd_process::Identity;
 use agentd_store::ReadQuery;
 use futures_util::{SinkExt as _, StreamExt as _};
 use hello::Places;
@@ -27,23 +28,23 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead, FramedWrite};
 
-/// Events that are read at a time for one that missed them.
+/// Events that are read at a time for a runtime that missed them.
 const PAGE: usize = 1000;
-/// How late something may be read that was said on a connection which is broken by then.
+/// The delay of an injected bug: a frame is handled after its connection has broken.
 const LATE: std::time::Duration = std::time::Duration::from_millis(1500);
 
 type Reader = FramedRead<OwnedReadHalf, AnyDelimiterCodec>;
 
-/// What those have at hand who answer a runtime in their own time.
+/// One connection, for the tasks that answer a runtime's questions.
 #[derive(Clone)]
 struct Side {
     down: mpsc::UnboundedSender<Down>,
-    /// Ends the connection, for an answer that will never come: on another one it is asked for again.
+    /// Closes the connection when a task panics and will never answer: on its next connection the runtime asks again.
     broke: mpsc::UnboundedSender<()>,
 }
 
 impl Side {
-    /// Has something answered, meanwhile.
+    /// Answers a question in a task of its own, while the connection continues.
     fn spawn(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
         let broke = self.broke.clone();
         spawn(name, async move {
@@ -71,7 +72,7 @@ pub async fn serve(daemon: Arc<Daemon>, listener: Arc<UnixListener>, room: Room)
                 drop(spawn("link", converse(daemon, stream, places)));
             }
             Err(error) => {
-                tracing::warn!(%error, "a runtime cannot be let in");
+                tracing::warn!(%error, "link connection not accepted");
                 // tidy: polls until there are descriptors again
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
             }
@@ -131,7 +132,7 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream, places: Places) {
             let up = tokio::select! {
                 up = next(&mut reader) => up,
                 _ = &mut closed => return,
-                // Nobody writes to the runtime any more, or somebody died who was to answer it.
+                // The writer has ended, or a task that was to answer the runtime has panicked.
                 () = side.down.closed() => return,
                 _ = broken.recv() => return,
             };
@@ -154,7 +155,7 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream, places: Places) {
             }
         }
     };
-    // However it ends, the agent has no connection after this: the runtime comes again.
+    // Also after a panic: the agent has no connection then, and the runtime reconnects.
     let _logged = caught("link", talk).await;
     let mut guard = handle.lock().await;
     if guard.down.take_if(|it| it.number == number).is_some() {
@@ -178,13 +179,13 @@ async fn next(reader: &mut Reader) -> Option<Up> {
             Some(up)
         }
         Err(error) => {
-            tracing::warn!(%error, "a runtime said something that cannot be read");
+            tracing::warn!(%error, "link closed: frame cannot be parsed");
             None
         }
     }
 }
 
-/// The incarnation of the one that came; none where it is not wanted.
+/// Answers a hello. Returns the runtime's incarnation, or none if the connection is to be closed.
 async fn greet(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
@@ -231,12 +232,12 @@ async fn greet(
     let answer = match answer {
         Ok(answer) => answer,
         Err(why) => {
-            tracing::info!(agent = %handle.id, %why, "a runtime is refused");
+            tracing::info!(agent = %handle.id, %why, "runtime refused");
             let _gone = connection.down.send(Down::Refused { why });
             return None;
         }
     };
-    // Before the runtime can start a tool: the directory is bound into the tool's sandbox if it is there.
+    // Before the runtime can start a tool: the directory is bound into the tool's sandbox if it exists.
     sockets::serve_tools(daemon, handle.id);
     let (_, incarnation) = side.current()?;
     side.greeted(guard.state.head);
@@ -244,7 +245,7 @@ async fn greet(
     let _broken = connection.down.send(answer);
     guard.down = Some(connection);
     if hello.seen.is_some() {
-        // It has what an earlier daemon gave it, which this one may not have.
+        // It has the variables from an earlier daemon, which this daemon may not know.
         let mut has = hello.env.clone();
         has.retain(|name, _| !hello.stored.contains(name));
         if !daemon.envs.has_brought(handle.id) {
@@ -257,7 +258,7 @@ async fn greet(
     }
     daemon.greeted(handle, &mut guard, peer);
     if guard.process.as_ref().is_some_and(|it| it.is_stopping) {
-        // It may not have heard it: the connection broke.
+        // The order may have been lost with the broken connection.
         guard.order(match daemon.is_ending() {
             true => Order::Leave,
             false => Order::Stop,
@@ -268,8 +269,8 @@ async fn greet(
     Some(incarnation)
 }
 
-/// Whether it has the secret that the agent's newest process was given. A process of an earlier daemon's shows it to
-/// this one, which has the digest from the disk.
+/// Whether the runtime has the secret that the agent's newest process was given. For a process of an earlier daemon the
+/// digest comes from disk.
 fn is_proven(daemon: &Daemon, guard: &AgentGuard<'_>, hello: &Hello) -> bool {
     let proof = match &guard.proof {
         Some(proof) => Ok(proof.clone()),
@@ -296,8 +297,8 @@ async fn missed(daemon: &Daemon, handle: &AgentHandle, after: Seq) -> Option<Vec
     }
 }
 
-/// Writes what a runtime appends. False where the connection is to end: the runtime comes again, and says
-/// it again.
+/// Commits a runtime's append. False if the connection is to be closed: the runtime reconnects and sends the append
+/// again.
 async fn take(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
@@ -306,7 +307,7 @@ async fn take(
 ) -> bool {
     let no_fence = failpoint::injected_bug("no_fence");
     if no_fence && append.ends.is_some() {
-        // tidy: polls nothing; a mistake of the lab's shows where something comes late
+        // tidy: polls nothing; an injected bug needs an append that arrives late
         tokio::time::sleep(LATE).await;
     }
     let mut guard = handle.lock().await;
@@ -318,7 +319,7 @@ async fn take(
     let foreign = append.events.iter().map(|event| event.body.kind());
     let foreign = foreign.filter(|_| !failpoint::injected_bug("kinds_unchecked"));
     if let Some(kind) = foreign.into_iter().find(|kind| !is_a_runtimes(*kind)) {
-        tracing::error!(agent = %handle.id, kind = kind.name(), "a runtime may not write that");
+        tracing::error!(agent = %handle.id, kind = kind.name(), "append rejected: wrong kind");
         let why = Refusal::Confused;
         let _gone = down.send(Down::Refused { why });
         return false;
@@ -335,7 +336,7 @@ async fn take(
             true
         }
         Err(error) => {
-            tracing::warn!(agent = %handle.id, %error, "not written");
+            tracing::warn!(agent = %handle.id, %error, "append failed");
             false
         }
     }

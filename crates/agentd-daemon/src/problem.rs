@@ -1,4 +1,4 @@
-//! What is wrong, as the API says it.
+//! Errors of the store and refusals of core, as problems of the API.
 
 use agentd_client::{Kind, Problem};
 use agentd_core::begin::Refused;
@@ -46,7 +46,7 @@ pub fn of_refusal(refused: &Refused) -> Problem {
     };
     let problem = Problem::new(kind, refused.to_string());
     match refused {
-        Refused::OtherOp(_) => problem.next("leave --op out, or give each change an op of its own"),
+        Refused::OtherOp(_) => problem.next("omit --op, or use another op for each change"),
         _ => problem,
     }
 }

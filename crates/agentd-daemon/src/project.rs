@@ -1,36 +1,36 @@
-//! The files of a project that decide what agents do in it: hooks, settings, skills, agent files, MCP servers. They came
-//! with somebody's repository, and count once the user has trusted their content.
+//! The files of a project that decide what agents do in it: hooks, settings, skills, agent files, MCP servers. They
+//! come with a repository, and are used only after the user has trusted their content.
 
 pub mod rules;
 
 use agentd_core::hook::digest;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The most that such a file may hold.
+/// The largest size of such a file.
 pub const LARGEST: u64 = 1024 * 1024;
-/// Files that a project may have for us, and how deep they may lie.
+/// How many such files a project may have, and how deeply they may be nested.
 const MOST: usize = 1000;
 const DEEPEST: usize = 8;
 
-/// The directory, with all that is in it.
+/// The directory whose files all count.
 const DIR: &str = ".agentd";
-/// Beside it.
+/// Further files, next to the directory.
 const BESIDE: [&str; 1] = [".mcp.json"];
 
-/// A file as it is now.
+/// A file with the digest of its present content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectFile {
-    /// From the project's directory.
+    /// Relative to the project's directory.
     pub below: PathBuf,
     pub hash: String,
 }
 
-/// All of them, in the order of their names. An error names the file that cannot be trusted.
+/// All such files, in the order of their names. An error names the file that cannot be read.
 pub fn files(project: &Path) -> io::Result<Vec<ProjectFile>> {
     let mut found = Vec::new();
     let beside = BESIDE.iter().map(PathBuf::from);
@@ -52,13 +52,13 @@ fn named(below: &Path, error: &io::Error) -> io::Error {
 fn collect(project: &Path, dir: &Path, depth: usize, into: &mut Vec<PathBuf>) -> io::Result<()> {
     let too_much = |what: &str| Err(named(dir, &io::Error::other(what)));
     if depth > DEEPEST {
-        return too_much("it lies too deep");
+        return too_much("the directory is nested too deeply");
     }
     let at = project.join(dir);
     match at.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(named(dir, &error)),
-        Ok(about) if !about.is_dir() => return too_much("it is no directory"),
+        Ok(about) if !about.is_dir() => return too_much("it is not a directory"),
         Ok(_) => {}
     }
     for entry in std::fs::read_dir(&at).map_err(|error| named(dir, &error))? {
@@ -71,14 +71,14 @@ fn collect(project: &Path, dir: &Path, depth: usize, into: &mut Vec<PathBuf>) ->
             into.push(below);
         }
         if into.len() > MOST {
-            return too_much("there are too many files");
+            return too_much("the project has too many files");
         }
     }
     Ok(())
 }
 
-/// The content of a regular file that is reached without a symbolic link. A pipe or a device is an error, and is not waited
-/// for.
+/// The content of a regular file that is reached without a symbolic link. A pipe or a device is an error, and does not
+/// block.
 pub fn read(project: &Path, below: &Path) -> io::Result<Vec<u8>> {
     if failpoint::injected_bug("links_followed") {
         let mut bytes = Vec::new();
@@ -86,23 +86,23 @@ pub fn read(project: &Path, below: &Path) -> io::Result<Vec<u8>> {
         file.take(LARGEST * 256).read_to_end(&mut bytes)?;
         return Ok(bytes);
     }
-    // Not blocking: otherwise to open a pipe waits until somebody writes to it.
+    // Non-blocking: otherwise opening a pipe waits until a process opens its other end.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let root = rustix::fs::open(project, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let opened = rustix::fs::openat2(&root, below, flags, Mode::empty(), within);
     match opened {
         Err(Errno::LOOP) => Err(io::Error::other(
-            "it is, or is reached through, a symbolic link",
+            "it is a symbolic link, or its path contains one",
         )),
         opened => bounded(opened?.into()),
     }
 }
 
-/// What a regular file of a bounded size holds.
+/// The content of a regular file, if it is not too large.
 pub fn bounded(file: File) -> io::Result<Vec<u8>> {
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut bytes = Vec::new();
     // It may grow while it is read.

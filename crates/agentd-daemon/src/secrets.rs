@@ -1,7 +1,7 @@
-//! The keys that the user stored with `agentd secret`: a file of the state directory, which no sandbox has.
+//! The keys that the user stored with `agentd secret`: a file of the state directory, which no sandbox contains.
 //!
-//! The daemon is its only writer. A file that others could have read or replaced is refused, not mended: what is in it
-//! may not be what the user put there.
+//! The daemon is its only writer. A file that other users could have read or replaced is refused, and its permissions
+//! are not fixed: its content may not be what the user stored.
 
 use crate::layout::Layout;
 use agentd_core::environment::is_handed_on;
@@ -14,12 +14,11 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// What one may hold, and how many there may be.
-/// Together they fit into what a runtime says first on a link.
+/// Limits of one secret and of their number. All of them together fit into a runtime's hello.
 pub const MAX_VALUE_BYTES: usize = 8 * 1024;
 const MAX_SECRETS: usize = 64;
 const MAX_NAME_BYTES: usize = 128;
-/// Longer than it can be with all of them in it.
+/// More than the file can have if all secrets are as long as they may be.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// By name.
@@ -47,40 +46,40 @@ struct Content {
 
 const VERSION: u32 = 1;
 
-/// Why the stored secrets cannot be used, or one cannot be stored. Says no value.
+/// Why the stored secrets cannot be used, or one cannot be stored. Never contains a value.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{} belongs to another user", .0.display())]
     Foreign(PathBuf),
-    #[error("{} is open to other users: its mode is {mode:o}, and must be {wanted:o}", .path.display())]
+    #[error("{} is open to other users: its mode is {mode:o} and must be {wanted:o}", .path.display())]
     Open {
         path: PathBuf,
         mode: u32,
         wanted: u32,
     },
-    #[error("{} is no regular file", .0.display())]
+    #[error("{} is not a regular file", .0.display())]
     NoFile(PathBuf),
-    #[error("{} is not what agentd wrote there", .0.display())]
+    #[error("{} does not have the format that agentd writes", .0.display())]
     Malformed(PathBuf),
-    #[error("{} is of a newer version of agentd", .0.display())]
+    #[error("{} was written by a newer version of agentd", .0.display())]
     Newer(PathBuf),
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error("`{0}` is not a name that a variable can have: letters, digits and _, up to 128")]
+    #[error("`{0}` is not a valid variable name: use letters, digits and _, at most 128")]
     BadName(String),
-    #[error("`{0}` is a variable that tools are given; no secret can have its name")]
+    #[error("`{0}` is a variable that tools receive; a secret cannot have this name")]
     HandedOn(String),
     #[error("the value is empty")]
     Empty,
-    #[error("the value has more than one line, or control characters in it")]
+    #[error("the value has more than one line or contains control characters")]
     NotOneLine,
     #[error("the value has more than {MAX_VALUE_BYTES} bytes")]
     TooLong,
-    #[error("there are {MAX_SECRETS} secrets already")]
+    #[error("{MAX_SECRETS} secrets are stored already, which is the limit")]
     TooMany,
 }
 
-/// What is stored; nothing where there is no file.
+/// The stored secrets; empty if there is no file.
 pub fn read(layout: &Layout) -> Result<Stored, Error> {
     let path = layout.secrets();
     let io_error = |source| Error::Io {
@@ -109,7 +108,7 @@ pub fn read(layout: &Layout) -> Result<Stored, Error> {
     file.read_to_end(&mut bytes).map_err(io_error)?;
     let content: Result<Content, _> = serde_json::from_slice(&bytes);
     match content {
-        // An error of the parser could quote a value.
+        // The parser's error could quote a value.
         Err(_) => Err(Error::Malformed(path)),
         Ok(content) if content.v > VERSION => Err(Error::Newer(path)),
         Ok(content) => Ok(content.secrets),
@@ -144,7 +143,7 @@ fn replace(path: &Path, secrets: Stored) -> io::Result<()> {
     };
     let bytes = serde_json::to_vec(&content)?;
     let unready = path.with_extension("json.new");
-    // One that a crash left behind may have another mode.
+    // A file that a crash left behind may have another mode.
     match std::fs::remove_file(&unready) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -170,7 +169,7 @@ fn replace(path: &Path, secrets: Stored) -> io::Result<()> {
 /// Adds one, or replaces it.
 pub fn put(stored: &mut Stored, name: &str, value: &str, set_at: Timestamp) -> Result<(), Error> {
     check_name(name)?;
-    // The end of its line is how files and programs hand keys over.
+    // A key from a file or a program usually ends with a newline.
     let value = value.trim();
     if value.is_empty() {
         return Err(Error::Empty);

@@ -1,14 +1,14 @@
 //! The daemon's sockets: one for clients, one for runtimes, and one per agent for its tools.
 //!
-//! A clean-up job may delete the first two. Then no client could reach the daemon, nor start another one while it lives:
-//! the daemon makes them anew, unless the whole home is gone: then it ends.
+//! A clean-up job may delete the first two. Then no client could reach the daemon, or start another one while it lives.
+//! So the daemon creates them again. If the whole home was deleted, the daemon ends.
 
 use crate::daemon::{Daemon, left};
 use crate::layout::Layout;
 use crate::spawn::keep;
 use crate::{Error, http, io_error, link};
 use agentd_core::id::AgentId;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,12 +18,12 @@ use std::time::Duration;
 use tokio::net::UnixListener;
 use tokio::task::{AbortHandle, JoinHandle};
 
-/// How often it is looked whether they are there.
+/// How often the daemon checks that the sockets exist.
 const LOOK: Duration = Duration::from_millis(150);
 
-/// A socket that nobody else may speak to. Whoever left an old one there is gone: we hold the lock.
+/// Listens on a socket that other users cannot use. An existing socket is stale, because this daemon holds the lock.
 pub fn listen(path: &Path) -> Result<UnixListener, Error> {
-    let what = format!("{} cannot be listened at", path.display());
+    let what = format!("cannot listen on {}", path.display());
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(io_error(what)(error));
@@ -39,7 +39,7 @@ pub fn listen(path: &Path) -> Result<UnixListener, Error> {
     Ok(listener)
 }
 
-/// Serves runtimes that come by this socket, until the daemon leaves.
+/// Serves the runtimes that connect to this socket, until the daemon ends.
 pub fn serve_links(daemon: &Arc<Daemon>, listener: UnixListener) -> JoinHandle<()> {
     let (daemon, listener) = (Arc::clone(daemon), Arc::new(listener));
     let room = link::Room::default();
@@ -48,11 +48,11 @@ pub fn serve_links(daemon: &Arc<Daemon>, listener: UnixListener) -> JoinHandle<(
     })
 }
 
-/// Serves clients that come by this socket, until the daemon leaves.
+/// Serves the clients that connect to this socket, until the daemon ends.
 pub fn serve_api(daemon: &Arc<Daemon>, listener: UnixListener) -> JoinHandle<()> {
     let (daemon, listener) = (Arc::clone(daemon), Arc::new(listener));
     let room = http::Room::of_daemon();
-    keep("api", daemon.ending(), move || {
+    keep("API", daemon.ending(), move || {
         http::serve(
             Arc::clone(&daemon),
             Arc::clone(&listener),
@@ -62,8 +62,8 @@ pub fn serve_api(daemon: &Arc<Daemon>, listener: UnixListener) -> JoinHandle<()>
     })
 }
 
-/// Serves the tools of an agent at its own socket, whose directory is bound into their sandbox. Called when the agent's
-/// process comes: until then none of its tools can have been started by this daemon, and an older one connects again.
+/// Serves the tools of an agent on its own socket, whose directory is bound into their sandbox. Called when the agent's
+/// process connects: before that it has started no tool under this daemon, and an older tool reconnects.
 pub fn serve_tools(daemon: &Arc<Daemon>, agent: AgentId) {
     let path = daemon.layout.tool_socket(agent);
     if daemon.tool_sockets.has(agent) && path.exists() {
@@ -72,17 +72,17 @@ pub fn serve_tools(daemon: &Arc<Daemon>, agent: AgentId) {
     let made = daemon
         .layout
         .make_below(&daemon.layout.tool_socket_dir(agent))
-        .map_err(io_error("the directory of the tools' socket"));
+        .map_err(io_error("the tool socket's directory cannot be created"));
     let listener = match made.and_then(|()| listen(&path)) {
         Ok(listener) => Arc::new(listener),
         Err(error) => {
-            // The path may be too long for a socket. The agent works; its tools cannot ask the daemon.
-            tracing::warn!(%agent, %error, "tools cannot reach the daemon");
+            // The path may be too long for a socket. The agent works without it, but its tools cannot reach the daemon.
+            tracing::warn!(%agent, %error, "tool socket not created: tools have no API");
             return;
         }
     };
     let (served, room) = (Arc::clone(daemon), http::Room::of_tools());
-    let task = keep("tools' socket", daemon.ending(), move || {
+    let task = keep("tool socket", daemon.ending(), move || {
         http::serve(
             Arc::clone(&served),
             Arc::clone(&listener),
@@ -93,7 +93,7 @@ pub fn serve_tools(daemon: &Arc<Daemon>, agent: AgentId) {
     daemon.tool_sockets.put(agent, task.abort_handle());
 }
 
-/// The sockets that are served, by agent. Dropping one ends its server.
+/// The servers of the tool sockets, by agent.
 #[derive(Default)]
 pub struct ToolSockets(Mutex<HashMap<AgentId, AbortHandle>>);
 
@@ -112,7 +112,7 @@ impl ToolSockets {
         }
     }
 
-    /// When the agent is purged.
+    /// Ends the server of an agent that is purged.
     pub fn close(&self, agent: AgentId) {
         if let Some(server) = self.served().remove(&agent) {
             server.abort();
@@ -120,11 +120,11 @@ impl ToolSockets {
     }
 }
 
-/// Makes those anew that are gone. Who came by the old ones is served as before.
+/// Creates deleted sockets again. Existing connections continue.
 pub async fn reconcile(daemon: Arc<Daemon>, layout: Layout) {
     let mut ending = daemon.ending();
-    // How often in a row each was missing. Whoever deletes the whole home may begin with them: so they are made anew
-    // only when they are missing for a second time, and the home is still there.
+    // How often in a row each was missing. A deletion of the whole home may begin with them: so they are created again
+    // only when they are missing for the second time and the home still exists.
     let (mut links, mut apis) = (0, 0);
     loop {
         tokio::select! {
@@ -144,7 +144,7 @@ pub async fn reconcile(daemon: Arc<Daemon>, layout: Layout) {
     }
 }
 
-/// None where it is there, or cannot be made just now.
+/// None if the socket exists or cannot be created now.
 fn again(layout: &Layout, path: &Path, missing: &mut u32) -> Option<UnixListener> {
     if path.exists() {
         *missing = 0;
@@ -155,14 +155,14 @@ fn again(layout: &Layout, path: &Path, missing: &mut u32) -> Option<UnixListener
         return None;
     }
     let made = layout.make_below(&layout.run());
-    let made = made.map_err(io_error("the directory is gone"));
+    let made = made.map_err(io_error("the socket's directory cannot be created"));
     match made.and_then(|()| listen(path)) {
         Ok(listener) => {
-            tracing::warn!(socket = %path.display(), "it was deleted, and is there again");
+            tracing::warn!(socket = %path.display(), "deleted socket created again");
             Some(listener)
         }
         Err(error) => {
-            tracing::error!(%error, "a socket was deleted, and cannot be made anew");
+            tracing::error!(socket = %path.display(), %error, "deleted socket not created again");
             None
         }
     }

@@ -1,14 +1,14 @@
-//! Tasks of the daemon. One that panics is noticed: the log names it, what it left undone is undone, and what has
-//! to run is run again.
+//! Tasks of the daemon. If one panics, the daemon logs it, clears its in-progress flags, and restarts it if it must
+//! run.
 //!
-//! - [`caught`]: work inside of a task whose clean-up must run however the work ends.
-//! - [`spawn`]: work that ends by itself. Whoever waits for it hears that it died.
-//! - [`keep`]: work that runs for as long as the daemon does: started again when it dies.
-//! - [`Daemon::work_on`]: work on one agent, which says in its state that it is under way.
+//! - [`caught`]: work inside a task whose clean-up must run even if the work panics.
+//! - [`spawn`]: work that ends by itself. Its caller is told if it panicked.
+//! - [`keep`]: work that runs for as long as the daemon does. It is restarted if it panics.
+//! - [`Daemon::work_on`]: work on one agent whose handle has an in-progress flag for it.
 
 use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::daemon::{Daemon, Ending, left};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use futures_util::FutureExt as _;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -17,36 +17,32 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
 
-/// Before work that died is done again; doubled each time that it dies.
+/// Delay before work that panicked is started again; doubled each time.
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// The work panicked. The log says where and why.
+/// The work panicked. The log has the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Died;
 
-/// Does the work; a panic ends the work, and not the task that called this.
+/// Does the work. A panic ends the work, not the task that called this.
 ///
-/// What the work had locked is let go of. An agent that it had locked is read again from the journal.
+/// Locks that the work held are released. An agent that it had locked is reloaded from the journal.
 pub async fn caught<T>(name: &'static str, work: impl Future<Output = T>) -> Result<T, Died> {
     if failpoint::injected_bug("panic_unnoticed") {
         return Ok(work.await);
     }
-    // Nothing is shared with the work but what has a lock, or a channel, of its own.
+    // Everything that the work shares with others is behind a lock or a channel.
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(done) => Ok(done),
         Err(panic) => {
-            tracing::error!(
-                task = name,
-                panic = text(&*panic),
-                "a task of the daemon died"
-            );
+            tracing::error!(task = name, panic = text(&*panic), "daemon task panicked");
             Err(Died)
         }
     }
 }
 
-/// Whether this task panics right now.
+/// Whether this task is panicking.
 pub fn is_dying() -> bool {
     std::thread::panicking() && !failpoint::injected_bug("panic_unnoticed")
 }
@@ -65,7 +61,7 @@ pub fn spawn<T: Send + 'static>(
     tokio::spawn(caught(name, work))
 }
 
-/// Work that runs until the daemon leaves, or is done. If it dies it is begun again.
+/// Work that runs until it returns or the daemon ends. If it panics it is started again.
 pub fn keep<F>(
     name: &'static str,
     mut ending: watch::Receiver<Ending>,
@@ -87,8 +83,8 @@ where
 }
 
 impl Daemon {
-    /// Work on one agent. If it dies, `undo` takes back what says that it is under way, and the agent is looked at
-    /// again, which begins the work anew where it is still needed.
+    /// Work on one agent. If it panics, `undo` clears its in-progress flag, and reconcile starts the work again if it
+    /// is still needed.
     pub fn work_on(
         self: &Arc<Self>,
         handle: &Arc<AgentHandle>,
@@ -109,10 +105,10 @@ impl Daemon {
         task.abort_handle()
     }
 
-    /// Looks at an agent again in a while: something could not be written.
+    /// Reconciles an agent again after a delay, because an append failed.
     pub fn look_again(self: &Arc<Self>, handle: &Arc<AgentHandle>) {
         let (daemon, handle) = (Arc::clone(self), Arc::clone(handle));
-        spawn("another look at an agent", async move {
+        spawn("delayed reconcile", async move {
             tokio::time::sleep(Duration::from_secs(1)).await;
             let mut guard = handle.lock().await;
             daemon.reconcile(&handle, &mut guard);
@@ -129,7 +125,7 @@ mod tests {
     use tokio::sync::watch;
 
     #[tokio::test]
-    async fn work_that_panics_is_told_of_and_its_caller_goes_on() {
+    async fn work_that_panics_is_reported_and_its_caller_continues() {
         let died = caught("a test", async { panic!("on purpose") });
         assert_eq!(died.await, Err::<(), _>(Died));
         assert_eq!(spawn("a test", async { 7 }).await.unwrap(), Ok(7));

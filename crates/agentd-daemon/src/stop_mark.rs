@@ -1,6 +1,6 @@
-//! The mark that `agentd daemon stop` leaves behind. Clients that were under way when it was typed read it and do not
-//! start another daemon; a command that is typed later does. A daemon that is killed or that gets SIGTERM leaves
-//! none, and is replaced.
+//! The file that `agentd daemon stop` leaves behind. Clients that were already running read it and do not start another
+//! daemon; a command that is started later does. A daemon that is killed or gets SIGTERM leaves no mark, so clients
+//! replace it.
 
 use crate::layout::Layout;
 use serde::{Deserialize, Serialize};
@@ -10,11 +10,11 @@ use uuid::Uuid;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopMark {
-    /// Which stop: a client compares it with the one that it found when it began.
+    /// Identifies the stop: a client compares it with the mark that it found when it started.
     pub id: Uuid,
     /// The daemon that was told to stop.
     pub pid: u32,
-    /// The agents' processes have ended. Without it, the daemon died before it came so far.
+    /// The agents' processes have ended. False while the daemon is stopping, or if it died before they had ended.
     pub complete: bool,
 }
 
@@ -23,8 +23,8 @@ impl StopMark {
         layout.run().join("stopped")
     }
 
-    /// The mark of the last stop; none since a daemon has been started again. One that cannot be read is none: the
-    /// worst that follows is a daemon that is started.
+    /// The mark of the last stop, if no daemon was started after it. A mark that cannot be read counts as none: at
+    /// worst a client starts a daemon.
     pub fn read(layout: &Layout) -> Option<Self> {
         let text = std::fs::read(Self::path(layout)).ok()?;
         serde_json::from_slice(&text).ok()
@@ -38,7 +38,7 @@ impl StopMark {
         std::fs::rename(new, path)
     }
 
-    /// A daemon runs again.
+    /// Called when a daemon starts.
     pub fn remove(layout: &Layout) -> io::Result<()> {
         match std::fs::remove_file(Self::path(layout)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,5 +1,5 @@
-//! The agents' processes: started when there is something to do, put to sleep when there is not, started
-//! again when they die, and left alone when they were told to stop.
+//! The agents' processes: started when there is work, ended when the agent is idle, restarted when they die, and not
+//! started while the agent is stopped.
 
 mod program;
 mod watch;
@@ -19,10 +19,11 @@ use agentd_process::{Identity, Signal, signal};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Between two starts of a process that dies; doubled each time.
+/// Delay before a process that died is started again; doubled each time.
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Who runs an agent.
+
+/// The process that runs an agent.
 #[derive(Debug)]
 pub struct Process {
     /// None while it is being started.
@@ -33,10 +34,12 @@ pub struct Process {
     pub is_stopping: bool,
 }
 
-/// How starting it has gone lately.
+/// The recent starts of an agent's process, for the back-off and for giving up.
 #[derive(Debug, Default)]
 pub struct Starts {
+    /// Consecutive deaths. Cleared by a good end, a long life, or a start by the user.
     deaths: u32,
+    /// When the last process was started.
     at: Option<Instant>,
 }
 
@@ -50,7 +53,7 @@ impl Starts {
         }
     }
 
-    /// The last one died, and the next one has not lived long enough to say that it does not.
+    /// Whether the last process died, and no later one has lived long enough to clear that.
     pub const fn has_died(&self) -> bool {
         self.deaths > 0
     }
@@ -61,7 +64,7 @@ impl Starts {
 }
 
 impl Daemon {
-    /// Does what the agent's state calls for.
+    /// Compares the agent's state with its process and starts, ends or schedules what is needed.
     pub fn reconcile(self: &Arc<Self>, handle: &Arc<AgentHandle>, guard: &mut AgentGuard<'_>) {
         if self.is_read_only() {
             return;
@@ -82,23 +85,23 @@ impl Daemon {
         if guard.state.resets.under_way().is_some() && !guard.resetting {
             guard.resetting = true;
             let reset = lifecycle::reset::carry_on(Arc::clone(self), Arc::clone(handle));
-            self.work_on(handle, "a reset", reset, |guard| guard.resetting = false);
+            self.work_on(handle, "reset", reset, |guard| guard.resetting = false);
         }
         if guard.state.owes_report() && !guard.reporting {
             guard.reporting = true;
             let report = lifecycle::subagents::report(Arc::clone(self), Arc::clone(handle));
-            self.work_on(handle, "a report", report, |guard| guard.reporting = false);
+            self.work_on(handle, "report", report, |guard| guard.reporting = false);
         }
         if guard.state.reset_due().is_some() {
             let (daemon, handle) = (Arc::clone(self), Arc::clone(handle));
-            spawn("a reset that is due", async move {
+            spawn("automatic reset", async move {
                 lifecycle::auto_reset::make(&daemon, &handle).await;
             });
         }
         if guard.state.spec.auto_reset.idle_ms.is_some() {
             self.silences.notify_one();
         }
-        Self::mind_env(guard);
+        Self::reconcile_env(guard);
         let is_wanted = guard.wanted && !guard.state.stopped && !guard.resetting;
         let may = guard.awaiting_hooks == 0 || guard.state.ends_turn();
         let needs = (guard.state.needs_process() || is_wanted || keeps_process(guard)) && may;
@@ -112,31 +115,31 @@ impl Daemon {
                     is_stopping: false,
                 });
                 let start = start(Arc::clone(self), Arc::clone(handle));
-                self.work_on(handle, "a start", start, |guard| {
+                self.work_on(handle, "runtime start", start, |guard| {
                     guard.process.take_if(|it| it.identity.is_none());
                 });
             }
             Some(_) if is_done => end_process(guard),
             _ => {}
         }
-        self.mind_sleep(handle, guard);
+        self.reconcile_sleep(handle, guard);
     }
 
-    /// Takes in what a caller brought, for the agent's next process.
+    /// Adds the variables that a caller sent, for the agent's next process.
     pub fn merge_env(&self, guard: &mut AgentGuard<'_>, brought: &Env) {
         self.envs.merge(guard.state.id, brought);
         guard.env = self.envs.of(guard.state.id);
     }
 
-    /// A process gets what callers brought at its start. So one that has nothing in hand makes room for
-    /// another when there is something new, and an agent that waits for its key is tried again.
-    fn mind_env(guard: &mut AgentGuard<'_>) {
+    /// A process gets the callers' variables only at its start. When they change, a process between two turns is
+    /// replaced, and an agent that waits for its key gets a new process.
+    fn reconcile_env(guard: &mut AgentGuard<'_>) {
         let is_other = guard.given.as_ref() != Some(&guard.env);
         let (lacks_key, is_between_turns) = match &guard.state.turn {
             Some(turn) => (turn.paused == Some(PauseReason::MissingKey), false),
             None => (false, true),
         };
-        // One that is only about to come gets what there is then.
+        // A process that has not connected yet gets the variables when it does.
         let is_there = guard.down.is_some();
         let is_coming = guard.process.is_some() && !is_there;
         if is_other && ((lacks_key && !is_coming) || (is_between_turns && is_there)) {
@@ -145,7 +148,7 @@ impl Daemon {
         }
     }
 
-    fn mind_sleep(self: &Arc<Self>, handle: &Arc<AgentHandle>, guard: &mut AgentGuard<'_>) {
+    fn reconcile_sleep(self: &Arc<Self>, handle: &Arc<AgentHandle>, guard: &mut AgentGuard<'_>) {
         if !is_idle(guard) {
             if let Some(sleeper) = guard.sleeper.take() {
                 sleeper.abort();
@@ -153,7 +156,7 @@ impl Daemon {
         } else if guard.sleeper.is_none() {
             let idle = match guard.state.mode {
                 Mode::Persistent => Duration::from_millis(guard.state.spec.idle_ms),
-                // It has done what it was for.
+                // A one-shot agent has nothing more to do.
                 Mode::Oneshot => Duration::ZERO,
             };
             let asleep = Arc::clone(handle);
@@ -166,12 +169,12 @@ impl Daemon {
                     end_process(&mut guard);
                 }
             };
-            let sleeper = self.work_on(handle, "sleep", sleep, |guard| guard.sleeper = None);
+            let sleeper = self.work_on(handle, "idle timer", sleep, |guard| guard.sleeper = None);
             guard.sleeper = Some(sleeper);
         }
     }
 
-    /// A runtime has come: the one that was started here, or one of an earlier daemon's.
+    /// A runtime has connected: the one that this daemon started, or one that an earlier daemon started.
     pub fn greeted(
         self: &Arc<Self>,
         handle: &Arc<AgentHandle>,
@@ -192,7 +195,7 @@ impl Daemon {
     }
 }
 
-/// Whether an agent without work gets another process in the place of one that died.
+/// Whether an agent without work gets a new process after its process died.
 fn keeps_process(guard: &AgentGuard<'_>) -> bool {
     let may_restart = guard.state.spec.restart != Restart::Never && guard.starts.deaths < DEATHS;
     may_restart && guard.state.keeps_process()
@@ -204,7 +207,7 @@ fn is_idle(guard: &AgentGuard<'_>) -> bool {
     is_up && !is_busy && guard.state.tasks.running().len() == 0
 }
 
-/// Tells the process to finish what it has in hand and to end.
+/// Tells the process to finish its current step and to end.
 pub fn end_process(guard: &mut AgentGuard<'_>) {
     let is_connected = guard.down.is_some();
     if let Some(process) = &mut guard.process {
@@ -214,14 +217,14 @@ pub fn end_process(guard: &mut AgentGuard<'_>) {
         }
         match identity {
             _ if is_connected => guard.order(Order::Stop),
-            // It cannot be told otherwise; it may have gone.
+            // Without a connection only a signal reaches it. It may have exited already.
             Some(identity) => drop(signal(identity, Signal::TERM)),
             None => {}
         }
     }
 }
 
-/// Tells the process to end and not to wait for the model, whatever it was told before.
+/// Tells the process to end without waiting for the model, even if it is already ending.
 pub fn leave_process(guard: &mut AgentGuard<'_>) {
     if guard.down.is_some() && guard.process.is_some() {
         guard.order(Order::Leave);

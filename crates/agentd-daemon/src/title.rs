@@ -1,4 +1,4 @@
-//! What a conversation is called: what a hook last said, or the words it begins with; read when somebody looks.
+//! The title of a conversation: the last one that a hook set, or the beginning of the first prompt. Read on demand.
 
 use crate::daemon::Daemon;
 use agentd_core::id::{ConversationId, Seq};
@@ -6,9 +6,9 @@ use agentd_core::state::AgentState;
 use agentd_core::title;
 use agentd_store::ReadQuery;
 
-/// So many of the newest answers of hooks are looked at for a title.
+/// How many of the newest hook answers are searched for a title.
 const ANSWERS: usize = 16;
-/// The first prompt is among the first so many events of a conversation.
+/// How many of a conversation's first events are searched for the first prompt.
 const LOOK: usize = 32;
 
 pub async fn of(
@@ -23,7 +23,7 @@ pub async fn of(
             return Some(title);
         }
     }
-    // A branch begins with the words of what it branched off.
+    // A branch begins with the text of the conversation that it branched off.
     let lineage = state.tree.lineage(state.id, conversation, Seq(u64::MAX));
     for segment in lineage.segments {
         let known = state.tree.get(segment.conversation)?;

@@ -1,9 +1,9 @@
-//! Transcripts: a conversation's events as JSON lines in a file of its own, made when first needed and kept
-//! up behind the journal. Only a copy: deleted, it is made again.
+//! Transcripts: a conversation's events as JSON lines in a file. The file is created when it is first needed, and new
+//! events are added after they are committed. It is only a copy: if it is deleted, it is created again.
 
 use crate::layout::Layout;
 use agentd_core::id::{AgentId, ConversationId, Seq};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use agentd_store::{ReadQuery, Store};
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -16,21 +16,23 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc};
 
 const PAGE: usize = 500;
-/// The longest tail that is looked at for the last line.
+/// Bytes at the end of a file that are searched for the last line.
 const TAIL: u64 = 64 * 1024 * 1024;
 
-/// Where the transcripts of the agents at hand stop.
+/// The last event in each transcript, by agent and conversation.
 type Known = HashMap<AgentId, HashMap<ConversationId, Seq>>;
 
 pub struct Transcripts {
     layout: Layout,
     store: Arc<dyn Store>,
+    /// Locked while a transcript is written: one writer at a time.
     known: Mutex<Known>,
+    /// Agents with new events, for [`Self::follow`].
     touched: mpsc::UnboundedSender<AgentId>,
 }
 
 impl Transcripts {
-    /// What keeps them up has to be run: [`Self::follow`].
+    /// The caller must run [`Self::follow`] with the receiver.
     pub fn new(layout: Layout, store: Arc<dyn Store>) -> (Self, mpsc::UnboundedReceiver<AgentId>) {
         let (touched, work) = mpsc::unbounded_channel();
         let known = Mutex::default();
@@ -43,12 +45,12 @@ impl Transcripts {
         (transcripts, work)
     }
 
-    /// Something was committed for an agent.
+    /// Events were committed for an agent: its transcripts are updated.
     pub fn touched(&self, agent: AgentId) {
         let _ended = self.touched.send(agent);
     }
 
-    /// The queue is shared: whoever follows after one that died goes on with it.
+    /// Updates transcripts. The queue is shared, so that a restarted follower continues with it after a panic.
     pub async fn follow(&self, work: &Mutex<mpsc::UnboundedReceiver<AgentId>>) {
         let mut work = work.lock().await;
         while let Some(agent) = work.recv().await {
@@ -60,7 +62,7 @@ impl Transcripts {
             }
             for agent in agents {
                 if let Err(error) = self.keep_up(agent).await {
-                    tracing::warn!(%agent, %error, "a transcript is behind");
+                    tracing::warn!(%agent, %error, "transcript not updated");
                 }
             }
         }
@@ -77,7 +79,7 @@ impl Transcripts {
         Ok(())
     }
 
-    /// Makes it, or brings it up to date.
+    /// Creates a transcript or brings it up to date.
     pub async fn need(&self, agent: AgentId, conversation: ConversationId) -> io::Result<PathBuf> {
         let mut known = self.known.lock().await;
         if let Entry::Vacant(unknown) = known.entry(agent) {
@@ -90,7 +92,7 @@ impl Transcripts {
         Ok(self.path(agent, conversation))
     }
 
-    /// Takes it away, with what was purged.
+    /// Deletes the transcript of a purged conversation.
     pub async fn forget(&self, agent: AgentId, conversation: ConversationId) -> io::Result<()> {
         let mut known = self.known.lock().await;
         if let Some(of_agent) = known.get_mut(&agent) {
@@ -110,7 +112,7 @@ impl Transcripts {
         self.dir(agent).join(format!("{conversation}.jsonl"))
     }
 
-    /// Those that are there from before.
+    /// The transcripts that exist on disk.
     fn found(&self, agent: AgentId) -> io::Result<HashMap<ConversationId, Seq>> {
         let entries = match std::fs::read_dir(self.dir(agent)) {
             Ok(entries) => entries,
@@ -177,7 +179,7 @@ struct Line {
     seq: Seq,
 }
 
-/// Where a file stops. A line that a crash cut off is taken away.
+/// The last event in a file. A line that a crash cut off is removed.
 fn last_of(path: &Path) -> io::Result<Seq> {
     let file = File::options().read(true).write(true).open(path)?;
     let length = file.metadata()?.len();

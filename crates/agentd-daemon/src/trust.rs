@@ -1,4 +1,4 @@
-//! Which files of projects the user has trusted: by path and by the content they had then.
+//! Which files of projects the user has trusted, by path and content.
 
 use crate::daemon::Daemon;
 use crate::layout::Layout;
@@ -19,13 +19,13 @@ pub fn is_trusted(layout: &Layout, path: &Path, hash: &str) -> bool {
     match read(layout) {
         Ok(trusted) => trusted.get(&*path.to_string_lossy()).map(String::as_str) == Some(hash),
         Err(error) => {
-            tracing::warn!(%error, "the list of trusted files cannot be read; none is trusted");
+            tracing::warn!(%error, "list of trusted files cannot be read: no file is trusted");
             false
         }
     }
 }
 
-/// The files of a project, and which of them are trusted as they are.
+/// The files of a project, and which of them are trusted with their present content.
 pub fn show(daemon: &Daemon, dir: &str) -> Result<ProjectTrust> {
     let dir = canonical(dir)?;
     let files = files_of(&dir)?;
@@ -33,7 +33,7 @@ pub fn show(daemon: &Daemon, dir: &str) -> Result<ProjectTrust> {
     Ok(shown(&dir, &files, &trusted))
 }
 
-/// Trusts all files of a project as they are now, or takes that back, also for files that are gone.
+/// Trusts all files of a project with their present content, or withdraws the trust, also for deleted files.
 pub fn set(daemon: &Daemon, ask: &Trust) -> Result<ProjectTrust> {
     let dir = canonical(&ask.dir)?;
     let mut trusted = read(&daemon.layout).map_err(|error| cannot_read(&error))?;
@@ -41,18 +41,18 @@ pub fn set(daemon: &Daemon, ask: &Trust) -> Result<ProjectTrust> {
     let was_trusted = trusted.keys().any(of_project);
     trusted.retain(|path, _| !of_project(path));
     let files = match (ask.trusted, files_of(&dir)) {
-        // What cannot be read any more can be untrusted.
+        // Trust can be withdrawn even if the files can no longer be read.
         (false, files) => files.unwrap_or_default(),
         (true, files) => files?,
     };
     if files.is_empty() && !was_trusted {
         let what = format!("{} has no files for agents", dir.display());
-        let why = "a project has them in `.agentd/` and `.mcp.json`";
+        let why = "such files are `.mcp.json` and everything in `.agentd/`";
         return Err(Problem::new(Kind::NotFound, what).because(why));
     }
     if ask.hash.as_ref().is_some_and(|seen| *seen != whole(&files)) {
-        let what = "the files are not what you have seen";
-        return Err(Problem::new(Kind::Conflict, what).next("look at them again"));
+        let what = "the files have changed since you saw them";
+        return Err(Problem::new(Kind::Conflict, what).next("review them again"));
     }
     if ask.trusted {
         check_rules(&dir, &files)?;
@@ -62,7 +62,7 @@ pub fn set(daemon: &Daemon, ask: &Trust) -> Result<ProjectTrust> {
         trusted.extend(new);
     }
     write(&daemon.layout, &trusted).map_err(|error| {
-        let what = "what is trusted cannot be written down";
+        let what = "the list of trusted files cannot be written";
         Problem::new(Kind::Unavailable, what).because(error)
     })?;
     Ok(shown(&dir, &files, &trusted))
@@ -86,10 +86,10 @@ fn check_rules(dir: &Path, files: &[ProjectFile]) -> Result<()> {
     Ok(())
 }
 
-/// One project has one name, whichever way leads to it.
+/// The canonical path: one project has one name, even if it is reached through a symbolic link.
 fn canonical(dir: &str) -> Result<PathBuf> {
     std::fs::canonicalize(dir)
-        .map_err(|error| Problem::new(Kind::NotFound, format!("there is no {dir}")).because(error))
+        .map_err(|error| Problem::new(Kind::NotFound, format!("no directory {dir}")).because(error))
 }
 
 fn files_of(dir: &Path) -> Result<Vec<ProjectFile>> {
@@ -108,7 +108,7 @@ fn name(dir: &Path, file: &ProjectFile) -> String {
     dir.join(&file.below).to_string_lossy().into_owned()
 }
 
-/// Of all files together: whoever names it has seen them.
+/// A digest of all files together. A request that names it proves that its sender has seen them.
 fn whole(files: &[ProjectFile]) -> String {
     let parts = files.iter().flat_map(|file| {
         let below = file.below.as_os_str().as_encoded_bytes();

@@ -19,13 +19,13 @@ use agentd_core::usage::Spent;
 use agentd_core::window::Window;
 use agentd_store::{AgentRow, ReadQuery};
 
-/// What there is to say of a turn that was given up.
-pub const LOST: &str = "its process died again and again without getting any further; ask it again, or \
-                        reset it";
+/// The error text of a turn that was given up.
+pub const LOST: &str = "its process died repeatedly without making progress; send the prompt again, or \
+                        reset the agent";
 
-/// What is shown of the last answer.
+/// Characters of the last answer that are shown.
 const SUMMARY: usize = 200;
-/// How far back the reason of a failure is looked for.
+/// How many events back the reason of a failure is searched for.
 const BACK: u64 = 200;
 
 pub fn usage(spent: &Spent) -> Usage {
@@ -41,7 +41,7 @@ fn process(guard: &AgentGuard<'_>) -> Process {
     let identity = guard.process.as_ref().and_then(|it| it.identity);
     let is_adopted = guard.process.as_ref().is_some_and(|it| it.is_adopted);
     let Some(identity) = identity else {
-        // One that is about to be started is not there yet.
+        // A process that is about to be started has no identity yet.
         let is_replaced = guard.process.is_some() && guard.starts.has_died();
         let is_down = guard.state.stopped || guard.state.failed.is_some() || is_replaced;
         return Process {
@@ -66,13 +66,13 @@ pub fn summary(window: &Window) -> String {
     window.last_text().chars().take(SUMMARY).collect()
 }
 
-/// An agent that has just got its name; `displaced` had that as an alias.
+/// An agent that has just got its name; `displaced` is the agent that had it as an alias.
 pub fn named(agent: Agent, displaced: Option<AgentRef>) -> Agent {
     let displaced = displaced.filter(|other| other.id != agent.id);
     Agent { displaced, ..agent }
 }
 
-/// The same without what only its words tell: for one that has just been made, whose words are another's.
+/// The agent without the fields that need its text: for a new fork, whose text is its parent's.
 pub async fn without_words(handle: &AgentHandle) -> Agent {
     of(&handle.lock().await)
 }
@@ -104,7 +104,7 @@ pub async fn agent(daemon: &Daemon, handle: &AgentHandle) -> Result<Agent> {
     };
     agent.summary = Some(text).filter(|text| !text.is_empty());
     agent.parent = subagents::parent(daemon, handle).await;
-    // Those that another agent took as its name are aliases no more.
+    // An alias that another agent took as its name is left out.
     let aliases = std::mem::take(&mut agent.aliases);
     for alias in aliases {
         let found = daemon.store.find(&alias).await;
@@ -117,7 +117,7 @@ pub async fn agent(daemon: &Daemon, handle: &AgentHandle) -> Result<Agent> {
         _ => None,
     };
     if let Some(held_up) = &held_up {
-        // It waits for somebody who waits for the user.
+        // It waits for a subagent that waits for the user.
         agent.phase = held_up.phase;
     }
     if !agent.held {
@@ -136,12 +136,12 @@ pub async fn agent(daemon: &Daemon, handle: &AgentHandle) -> Result<Agent> {
             (_, asking) => asking.map(|asking| {
                 let name = &agent.name;
                 format!(
-                    "a call of its subagent {asking} waits for your approval: `agentd approve {name}`, or \
-                     `agentd deny {name}`"
+                    "a call of its subagent {asking} is waiting for your approval: \
+                     `agentd approve {name}`, or `agentd deny {name}`"
                 )
             }),
         },
-        Reason::JsonBody(text) => Some(text),
+        Reason::Text(text) => Some(text),
         Reason::Noted => last_note(daemon, handle.id, agent.head).await,
     };
     Ok(agent)
@@ -149,32 +149,32 @@ pub async fn agent(daemon: &Daemon, handle: &AgentHandle) -> Result<Agent> {
 
 enum Reason {
     None,
-    JsonBody(String),
+    Text(String),
     Noted,
 }
 
 fn reason_of(guard: &AgentGuard<'_>) -> Reason {
     let paused = guard.state.turn.as_ref().and_then(|turn| turn.paused);
     if guard.state.is_held() {
-        let why = "it was imported, and is held: `agentd start` shows what it contains";
-        return Reason::JsonBody(why.to_owned());
+        let why = "it was imported and is held: `agentd start` shows what it contains";
+        return Reason::Text(why.to_owned());
     }
     match (guard.state.phase(), paused) {
-        (Phase::Waiting, Some(PauseReason::Crash)) => Reason::JsonBody(format!(
-            "its process died in the middle of a turn; go on with `agentd continue {}`",
+        (Phase::Waiting, Some(PauseReason::Crash)) => Reason::Text(format!(
+            "its process died in the middle of a turn; continue it with `agentd continue {}`",
             guard.state.name
         )),
-        (Phase::Failed, _) if is_lost(guard) => Reason::JsonBody(LOST.to_owned()),
+        (Phase::Failed, _) if is_lost(guard) => Reason::Text(LOST.to_owned()),
         (Phase::Waiting | Phase::Failed, _) => Reason::Noted,
-        (Phase::AwaitingApproval, _) => Reason::JsonBody(format!(
-            "a call waits for your approval: `agentd approve {0}`, or `agentd deny {0}`",
+        (Phase::AwaitingApproval, _) => Reason::Text(format!(
+            "a call is waiting for your approval: `agentd approve {0}`, or `agentd deny {0}`",
             guard.state.name
         )),
         _ => Reason::None,
     }
 }
 
-/// The last turn was given up; the agent itself is well.
+/// Whether the last turn was given up, while the agent itself has not failed.
 fn is_lost(guard: &AgentGuard<'_>) -> bool {
     let last = guard.state.last_turn_here();
     let is_lost = last.is_some_and(|turn| turn.status == TurnStatus::Lost);
@@ -245,7 +245,7 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
     }
 }
 
-/// A line of the list; `handle` where the agent is at hand.
+/// A line of the list; `handle` is given if the agent is in use.
 pub async fn line(daemon: &Daemon, row: AgentRow, handle: Option<&AgentHandle>) -> AgentLine {
     let held_up = match (row.phase, handle) {
         (Phase::Running, Some(handle)) => subagents::held_up(daemon, handle).await,
@@ -276,7 +276,7 @@ pub async fn line(daemon: &Daemon, row: AgentRow, handle: Option<&AgentHandle>) 
         id: row.id,
         name: row.name,
         mode: row.mode,
-        // A turn that waits for a subagent waits for the user where the subagent does.
+        // A turn that waits for a subagent waits for the user if the subagent does.
         phase: held_up.map_or(row.phase, |held_up| held_up.phase),
         process,
         generation: row.generation,

@@ -1,4 +1,4 @@
-//! Which machine this is, and which start of the system.
+//! The identity of the machine and of the current boot.
 
 use crate::error::{Error, Result};
 use std::path::PathBuf;
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 const MACHINE_IDS: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The same for as long as the system is installed; none where the machine does not say, as in many containers.
+/// Stays the same while the system is installed; `None` if the machine has no id, as in many containers.
 pub fn machine_id() -> Option<String> {
     let mut ids = MACHINE_IDS.iter().flat_map(std::fs::read_to_string);
     let id = ids.find(|id| !id.trim().is_empty())?;
     Some(id.trim().to_owned())
 }
 
-/// Differs after every start of the system. An [`Identity`](crate::Identity) is good under one only.
+/// Differs after every boot. An [`Identity`](crate::Identity) is valid within one boot only.
 pub fn boot_id() -> Result<String> {
     match std::fs::read_to_string(BOOT_ID) {
         Ok(text) => Ok(text.trim().to_owned()),

@@ -1,4 +1,4 @@
-//! A cgroup (version 2) for one task, where one can be made: plain files, nothing else.
+//! A cgroup (version 2) for one task, if one can be created. Only plain file operations are used.
 
 use crate::identity::Identity;
 use std::ffi::OsStr;
@@ -8,11 +8,11 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 const PREFIX: &str = "agentd-task-";
-/// The last member may be dead before the group knows.
+/// A group may report a member for a moment after it has died.
 const TRIES: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Whether what the system says of a process's cgroups names the one of a task.
+/// Whether the content of `/proc/PID/cgroup` names the cgroup of a task.
 pub fn names_a_task(text: &str) -> bool {
     text.lines()
         .flat_map(|line| line.split('/'))
@@ -25,8 +25,8 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// The one of the task under this shim, beside our own or in it; none where that is not allowed.
-    /// That of a task within a task is in the outer one's, and ends with it.
+    /// The cgroup of this shim's task, next to our own or inside it; `None` if creating one is not allowed. The cgroup
+    /// of a nested task is inside the outer task's, and ends with it.
     pub fn make(shim: Identity) -> Option<Self> {
         let root = mount_point(&fs::read_to_string("/proc/self/mountinfo").ok()?)?;
         let own = own_path(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
@@ -40,7 +40,7 @@ impl Cgroup {
                 let path = parent.join(name(shim));
                 fs::create_dir(&path).ok()?;
                 let made = Self { path };
-                // Of no use where it cannot be joined, or not be killed (before Linux 5.14).
+                // Useless if it cannot be joined, or cannot be killed (before Linux 5.14).
                 if made.door().is_err() || !made.path.join("cgroup.kill").exists() {
                     made.remove();
                     return None;
@@ -49,7 +49,7 @@ impl Cgroup {
             })
     }
 
-    /// The one at the path, if it is named as the one of this shim's task is.
+    /// The cgroup at the path, if its name is the one for this shim's task.
     pub fn at(path: &Path, shim: Identity) -> Option<Self> {
         let is_named = path.file_name().is_some_and(|it| it == name(shim).as_str());
         (is_named && path.is_dir()).then(|| Self {
@@ -61,27 +61,27 @@ impl Cgroup {
         &self.path
     }
 
-    /// Whoever writes `0` to it is in.
+    /// A process that writes `0` to this file joins the cgroup.
     pub fn door(&self) -> io::Result<File> {
         File::options()
             .write(true)
             .open(self.path.join("cgroup.procs"))
     }
 
-    /// Sets a limit; false where this group cannot have it.
+    /// Sets a limit; false if this group does not support it.
     pub fn limit(&self, name: &str, value: u64) -> bool {
-        // Not `fs::write`, which would make a file.
+        // Not `fs::write`, which would create a file.
         let file = File::options().write(true).open(self.path.join(name));
         let text = value.to_string();
         file.is_ok_and(|mut file| io::Write::write_all(&mut file, text.as_bytes()).is_ok())
     }
 
-    /// Kills everybody in it, at once.
+    /// Kills all its processes at once.
     pub fn kill(&self) {
         self.limit("cgroup.kill", 1);
     }
 
-    /// Takes it away, with what the task made below it. Left behind if somebody is still in.
+    /// Removes it, with the groups that the task created below it. It stays if a process is still in it.
     pub fn remove(&self) {
         for _ in 0..TRIES {
             remove(&self.path);
@@ -94,8 +94,8 @@ impl Cgroup {
     }
 }
 
-/// Takes away the groups of tasks whose shims are gone, beside our own group and in it: a shim that was killed cannot,
-/// and nobody may look for its task again. A group that somebody is still in stays.
+/// Removes the groups of tasks whose shims are gone, next to our own group and inside it: a killed shim cannot remove
+/// its group, and its task may never be looked up again. A group with processes stays.
 pub fn remove_stale_cgroups() {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -141,7 +141,7 @@ fn remove(path: &Path) {
             remove(&entry.path());
         }
     }
-    // A failure shows in that it is still there.
+    // After a failure the group still exists, which the caller checks.
     drop(fs::remove_dir(path));
 }
 
@@ -150,18 +150,18 @@ fn mount_point(mounts: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
         let is_it = kind.split(' ').next() == Some("cgroup2");
-        // Root and mount point are fields 4 and 5. Ours is not below one that shows a part only.
+        // Root and mount point are fields 4 and 5. A mount that shows only a part of the tree does not contain our group.
         let mut place = place.split(' ').skip(3);
         let (root, point) = (place.next()?, place.next()?);
         (is_it && root == "/").then(|| PathBuf::from(point))
     })
 }
 
-/// Our own, from the mount point on.
+/// Our own group, relative to the mount point.
 fn own_path(groups: &str) -> Option<PathBuf> {
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let path = PathBuf::from(path);
-    // One outside of our namespace is shown with dots.
+    // A group outside our namespace is shown with `..`.
     let plain = path
         .components()
         .all(|part| matches!(part, Component::Normal(_)));

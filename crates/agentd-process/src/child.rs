@@ -1,4 +1,4 @@
-//! A process that was started here, and that only we can reap.
+//! A child process of this process, which only this process can reap.
 
 use crate::children;
 use crate::error::{Error, Result};
@@ -9,7 +9,7 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ChildStdin, ChildStdout, ExitStatus};
 
-/// Let go of without [`Child::wait`] it runs on, and is an orphan like any other: see
+/// If it is dropped without [`Child::wait`], the process keeps running and is treated as an orphan: see
 /// [`reap_orphans`](crate::reap_orphans).
 #[derive(Debug)]
 pub struct Child {
@@ -33,17 +33,17 @@ impl Child {
         self.identity
     }
 
-    /// The writing end of its input, once, where that is a pipe.
+    /// The write end of its stdin, once, if that is a pipe.
     pub const fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.inner.stdin.take()
     }
 
-    /// The reading end of its output, once, where that is a pipe.
+    /// The read end of its stdout, once, if that is a pipe.
     pub const fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.inner.stdout.take()
     }
 
-    /// Waits until it has ended, and reaps it. Blocks. Its input is closed first, if nobody took it.
+    /// Waits until it has ended, and reaps it. Blocks. Closes its stdin first, unless the caller has taken it.
     pub fn wait(&mut self) -> Result<Exit> {
         drop(self.inner.stdin.take());
         let pid = self.inner.id();
@@ -62,7 +62,7 @@ impl Child {
             .map_err(|source| self.cannot_wait(source))
     }
 
-    /// Waits until it has ended, and leaves it to be reaped.
+    /// Waits until it has ended, without reaping it.
     fn ended(&self) -> Result<()> {
         let pid = signal::pid(self.identity);
         let Some(pid) = pid else { return Ok(()) };
@@ -70,7 +70,7 @@ impl Child {
         loop {
             match waitid(WaitId::Pid(pid), look) {
                 Err(Errno::INTR) => {}
-                // It was reaped before, and its end is known.
+                // It was already reaped, and its exit is known.
                 Ok(_) | Err(Errno::CHILD) => return Ok(()),
                 Err(errno) => return Err(self.cannot_wait(errno.into())),
             }

@@ -1,4 +1,4 @@
-//! Whom this process started itself and has yet to on_exit: everybody else who comes to it is an orphan.
+//! The children that this process has started and not yet reaped. Any other child is an adopted orphan.
 
 use std::collections::HashSet;
 use std::io;
@@ -11,7 +11,7 @@ fn children() -> MutexGuard<'static, Option<HashSet<u32>>> {
     CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a program. Nobody takes it for an orphan, not even before it is known here.
+/// Starts a program. The lock is held until it is in the list, so it is never mistaken for an orphan.
 pub fn spawn(command: &mut Command) -> io::Result<Child> {
     let mut children = children();
     let child = command.spawn()?;
@@ -19,7 +19,7 @@ pub fn spawn(command: &mut Command) -> io::Result<Child> {
     Ok(child)
 }
 
-/// Takes the pid off the list, together with what makes it free for others.
+/// Reaps a child and removes its pid from the list, under one lock: after reaping, the pid may be reused.
 pub fn on_exit<T>(pid: u32, reap: impl FnOnce() -> T) -> T {
     let mut children = children();
     let reaped = reap();
@@ -29,7 +29,7 @@ pub fn on_exit<T>(pid: u32, reap: impl FnOnce() -> T) -> T {
     reaped
 }
 
-/// Asks of each pid whether somebody here waits for it. Nobody is children meanwhile.
+/// Calls `look` with a function that tells whether a pid is in the list. No child is started or reaped meanwhile.
 pub fn with<T>(look: impl FnOnce(&dyn Fn(u32) -> bool) -> T) -> T {
     let children = children();
     look(&|pid| {

@@ -1,4 +1,4 @@
-//! What can go wrong with a process.
+//! The errors of this crate.
 
 use crate::identity::Identity;
 use std::io;
@@ -8,14 +8,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("the sandbox cannot be set up: {source}{missing}")]
+    #[error("cannot set up the sandbox: {source}{missing}")]
     CannotConfine {
         #[source]
         source: Box<agentd_sandbox::Error>,
-        /// What the kernel lacks, and what to change; empty where it lacks nothing.
+        /// What the kernel lacks, and what to change; empty if it lacks nothing.
         missing: String,
     },
-    #[error("cannot start {}: {source}; check that it is there and may be run", .program.display())]
+    #[error("cannot start {}: {source}; check that it exists and is executable", .program.display())]
     CannotStart {
         program: PathBuf,
         #[source]
@@ -23,15 +23,15 @@ pub enum Error {
     },
     #[error("no process has the pid {pid}")]
     NoSuchProcess { pid: u32 },
-    #[error("cannot read what the system says about process {pid}: {source}; is /proc mounted?")]
+    #[error("cannot read /proc/{pid}: {source}; is /proc mounted?")]
     CannotLook {
         pid: u32,
         #[source]
         source: io::Error,
     },
-    #[error("what the system says about process {pid} cannot be understood: `{line}`")]
+    #[error("cannot parse /proc/{pid}/stat: `{line}`")]
     BadStat { pid: u32, line: String },
-    #[error("process {pid} cannot be signalled: {source}")]
+    #[error("cannot signal process {pid}: {source}")]
     CannotSignal {
         pid: u32,
         #[source]
@@ -49,15 +49,15 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    #[error("{} is not what it should be: {source}", .path.display())]
+    #[error("cannot parse {}: {source}", .path.display())]
     BadRecord {
         path: PathBuf,
         #[source]
         source: serde_json::Error,
     },
-    #[error("the order for a task is no good: {why}")]
+    #[error("the order for a task is invalid: {why}")]
     BadOrder { why: String },
-    #[error("the order did not reach the shim {shim}, which started nothing: {source}")]
+    #[error("cannot send the order to the shim {shim}, so nothing was started: {source}")]
     CannotHand {
         shim: Identity,
         #[source]
@@ -70,7 +70,7 @@ pub enum Error {
         source: io::Error,
     },
     #[error(
-        "{} cannot be ended, however often they are killed",
+        "cannot end the processes {}, although they were killed repeatedly",
         .left.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     )]
     CannotEnd { left: Vec<Identity> },

@@ -1,7 +1,7 @@
 //! Whether a process belongs to a task.
 //!
-//! What a process says about itself makes it less trusted, and never more: which task it belongs to is read from the
-//! record that the task's shim wrote, and only where that names the very ancestor which says that it is that shim.
+//! A process's own claims can only make it less trusted: which task it belongs to is read from the record that the
+//! task's shim wrote, and only if that record names exactly the ancestor that claims to be the shim.
 
 use crate::cgroup;
 use crate::error::{Error, Result};
@@ -12,11 +12,11 @@ use crate::task;
 use std::fs;
 use std::path::PathBuf;
 
-/// Generations that are looked at; more than any real tree has.
+/// How many generations are checked; more than any real tree has.
 const GENERATIONS: usize = 256;
 
-/// Whether a process was started by a task, and is under its shim or in its cgroup still. An error where
-/// there is no such process.
+/// Whether a process was started by a task, and is still under its shim or in its cgroup. An error if there is no such
+/// process.
 pub fn is_in_task(pid: u32) -> Result<bool> {
     Ok(task_around(pid)? != Around::Nothing)
 }
@@ -28,13 +28,13 @@ pub enum Around {
     Nothing,
     /// The task with this directory.
     Task(PathBuf),
-    /// It may be a part of a task: it has left its shim, is in a PID namespace of its own, or an ancestor says of
-    /// itself what is not so.
+    /// It may be part of a task: it has left its shim, is in its own PID namespace, or an ancestor falsely claims to be
+    /// a shim.
     InDoubt,
 }
 
-/// The task that a process was started by; the outermost where there are several, since whatever is inside of a task can
-/// pretend to be another one.
+/// The task that started a process; the outermost one if there are several, because a process inside a task can pretend
+/// to be the shim of another one.
 pub fn task_around(pid: u32) -> Result<Around> {
     let cgroup = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let mut around = match cgroup::names_a_task(&cgroup) || is_deeper_than_us(pid) {
@@ -49,7 +49,7 @@ pub fn task_around(pid: u32) -> Result<Around> {
             return Err(Error::NoSuchProcess { pid });
         }
         if at == us && at != pid {
-            // What we started and is under no shim came to us when its shim was killed.
+            // A descendant of ours that is under no shim was adopted by us when its shim was killed.
             return Ok(match around {
                 Around::Nothing => Around::InDoubt,
                 around => around,
@@ -73,7 +73,7 @@ pub fn task_around(pid: u32) -> Result<Around> {
     Ok(Around::InDoubt)
 }
 
-/// Whether it is in a PID namespace below ours, or that cannot be seen.
+/// Whether it is in a PID namespace below ours, or whether that cannot be determined.
 fn is_deeper_than_us(pid: u32) -> bool {
     let depth = |pid: &str| -> Option<usize> {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -84,7 +84,7 @@ fn is_deeper_than_us(pid: u32) -> bool {
     };
     match (depth(&pid.to_string()), depth("self")) {
         (Some(its), Some(ours)) => its > ours,
-        // A kernel without PID namespaces has no such line for anybody.
+        // A kernel without PID namespaces has no such line for any process.
         (its, ours) => its.is_some() || ours.is_some(),
     }
 }

@@ -1,25 +1,23 @@
-//! Processes: started, recognised, signalled and reaped by who they are, never by a bare pid.
+//! Processes: started, recognised, signalled and reaped by identity, never by a bare pid.
 //!
-//! The only room that starts or signals processes. It may **not** know what an agent is.
+//! The only crate that starts or signals processes. It may **not** know what an agent is.
 //!
 //! - [`Identity`]: a pid together with its start time.
-//! - [`Start`]: a program to run, in a group or a session of its [`Ownership`]; [`Child`]: one that was
+//! - [`Start`]: a program to run, in a group or a session according to its [`Ownership`]; [`Child`]: a process that was
 //!   started here.
-//! - [`signal()`] and [`signal_group`]: to that very process or its group, or to nobody.
-//! - [`kill_tree`]: the end of a process and of all that it started, up to the next shim;
-//!   [`kill_descendants`]: of all that this one started, shims too; [`kill_orphans`]: of whoever came
-//!   to this process because its parents had left it.
-//! - [`failpoint`]: places where the lab can hold a process still, or end it.
-//! - [`task`]: a process tree that outlives whoever had it started; [`shim`]: what looks after it.
+//! - [`signal()`] and [`signal_group`]: signal exactly that process or its group, or no process.
+//! - [`kill_tree`]: ends a process and all its descendants, up to the next shim; [`kill_descendants`]: ends all
+//!   descendants of this process, shims too; [`kill_orphans`]: ends orphans that this process has adopted.
+//! - [`task`]: a process tree that outlives the process that started it; [`shim`]: the process that supervises it.
 
 mod boot;
 mod cgroup;
 mod child;
 mod children;
 mod error;
-pub mod failpoint;
 mod identity;
 mod inside;
+mod name;
 mod peer;
 mod reap;
 pub mod shim;
@@ -36,6 +34,7 @@ pub use child::{Child, Exit};
 pub use error::{Error, Result};
 pub use identity::Identity;
 pub use inside::{Around, is_in_task, task_around};
+pub use name::set_name;
 pub use peer::Peer;
 pub use reap::{adopt_orphans, kill_orphans, reap_orphans};
 pub use signal::{Delivery, Signal, signal, signal_group};

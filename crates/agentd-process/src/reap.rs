@@ -1,4 +1,4 @@
-//! Orphans: whoever has lost its parent comes to us, and is buried by us.
+//! Orphans: processes whose parent has died are adopted and reaped by this process.
 
 use crate::children;
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ pub fn adopt_orphans() -> Result<()> {
     })
 }
 
-/// Reaps those children that have ended, but for the ones that somebody here waits for.
+/// Reaps the children that have ended, except those that this process started and waits for.
 pub fn reap_orphans() -> Result<()> {
     children::with(|is_waited_for| {
         let snapshot = Snapshot::take()?;
@@ -27,7 +27,7 @@ pub fn reap_orphans() -> Result<()> {
             let pid = i32::try_from(one.pid).ok().and_then(Pid::from_raw);
             if let Some(pid) = pid {
                 let reap = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-                // Somebody else may have done it.
+                // Another thread may have reaped it.
                 let _reaped = waitid(WaitId::Pid(pid), reap);
             }
         }
@@ -35,9 +35,8 @@ pub fn reap_orphans() -> Result<()> {
     })
 }
 
-/// Kills the orphans that have this entry in their environment, with all that they started, up to the
-/// next shim: a task has its own life, and so has whoever somebody here waits for. Blocks until nobody
-/// is left.
+/// Kills the orphans that have this entry in their environment, with all their descendants up to the next shim. Tasks,
+/// and children that this process waits for, are not killed. Blocks until none is left.
 pub fn kill_orphans(name: &str, value: &str) -> Result<()> {
     let entry = format!("{name}={value}");
     let mut hunt = Hunt::new([], |snapshot: &Snapshot| {

@@ -9,16 +9,16 @@ use rustix::process::{
 
 pub use rustix::process::Signal;
 
-/// What became of a signal.
+/// The result of sending a signal.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
     Sent,
-    /// The process has ended; whoever has its pid by now was left alone.
+    /// The process has ended. If another process has its pid now, that one got no signal.
     Gone,
 }
 
-/// Sends a signal to that very process.
+/// Sends a signal to exactly that process.
 pub fn signal(to: Identity, signal: Signal) -> Result<Delivery> {
     let fail = |errno| outcome_of(to, errno);
     let Some(pid) = pid(to) else {
@@ -28,7 +28,7 @@ pub fn signal(to: Identity, signal: Signal) -> Result<Delivery> {
         Ok(handle) => handle,
         Err(errno) => return fail(errno),
     };
-    // Looked at after the handle is there: from here on the pid may change hands, the handle not.
+    // Checked after the handle is open: from here on the pid may be reused, but not the handle.
     if !to.is_alive()? {
         return Ok(Delivery::Gone);
     }
@@ -40,9 +40,9 @@ pub fn signal(to: Identity, signal: Signal) -> Result<Delivery> {
 
 /// Sends a signal to all of the process group that this process leads, itself included.
 ///
-/// A group is known by its leader alone, so this works until the leader is reaped: end the group
-/// first, then wait for the leader. Only somebody else's reaping in the very moment between look and
-/// signal could make it miss. What has moved to another group is not reached.
+/// A group is identified by its leader, so this works until the leader is reaped: end the group first, then wait for
+/// the leader. It can miss only if another thread reaps the leader between check and signal. A process that has moved
+/// to another group is not reached.
 pub fn signal_group(leader: Identity, signal: Signal) -> Result<Delivery> {
     let Some(pid) = pid(leader) else {
         return Ok(Delivery::Gone);
@@ -56,9 +56,8 @@ pub fn signal_group(leader: Identity, signal: Signal) -> Result<Delivery> {
     }
 }
 
-/// Kills the whole process group that a child of ours is in, whether its leader is still there or
-/// not, but never our own group. Only where nobody else reaps our children: one that is not reaped
-/// keeps the name of its group from being given to another one.
+/// Kills the whole process group of a child of ours, whether its leader still exists or not, but never our own group.
+/// Use it only if no other code reaps our children: a child that is not reaped keeps its group id from being reused.
 pub(crate) fn kill_group_of(child: Identity) -> Result<Delivery> {
     let group = child.look()?.map_or(0, |stat| stat.group);
     let group = i32::try_from(group).ok().and_then(Pid::from_raw);

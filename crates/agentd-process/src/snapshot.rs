@@ -1,4 +1,4 @@
-//! All processes there are at about one time, and who descends from whom.
+//! All processes at about one moment, and their parent relations.
 
 use crate::error::{Error, Result};
 use crate::identity::Identity;
@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 const PROC: &str = "/proc";
 
-/// They are read one by one, so one that was started meanwhile may be missing, and so may one whose
-/// parent ended meanwhile: whoever must not miss any looks again.
+/// They are read one by one, so a process that was started meanwhile may be missing, and so may one whose parent ended
+/// meanwhile: a caller that must not miss any takes another snapshot.
 pub struct Snapshot {
     all: HashMap<u32, Stat>,
 }
@@ -26,7 +26,7 @@ impl Snapshot {
             let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
                 continue;
             };
-            // What may not be looked at is not ours.
+            // A process that we may not read is not ours.
             if let Ok(Some(stat)) = stat::read(pid) {
                 all.insert(pid, stat);
             }
@@ -39,12 +39,12 @@ impl Snapshot {
         stat.filter(|stat| stat.start_ticks == one.start_ticks)
     }
 
-    /// Whoever has the pid.
+    /// The process with the pid.
     pub fn holder(&self, pid: u32) -> Option<Identity> {
         self.all.get(&pid).map(|stat| identity(pid, stat))
     }
 
-    /// Those of whom `is_so`, ended or not.
+    /// The processes that match, ended or not.
     pub fn all_that(&self, is_so: impl Fn(&Stat) -> bool) -> impl Iterator<Item = Identity> {
         self.all
             .iter()
@@ -52,8 +52,8 @@ impl Snapshot {
             .map(|(pid, stat)| identity(*pid, stat))
     }
 
-    /// The roots that are there and everybody below them, except one that is `spared` and whoever is
-    /// below that. Some may have ended.
+    /// The roots that exist and all their descendants, except a `spared` process and its descendants. Some may have
+    /// ended.
     pub fn trees(
         &self,
         roots: impl IntoIterator<Item = Identity>,
@@ -74,7 +74,7 @@ impl Snapshot {
             }
             found.insert(one);
             for pid in children.get(&one.pid).into_iter().flatten() {
-                // Nobody is older than its parent: that would be another one's child by now.
+                // A child is never older than its parent: if it is, the parent's pid was reused.
                 let child = self.holder(*pid);
                 next.extend(child.filter(|child| child.start_ticks >= one.start_ticks));
             }
@@ -82,7 +82,7 @@ impl Snapshot {
         found
     }
 
-    /// Whether it had not ended.
+    /// Whether it had not ended when the snapshot was taken.
     pub fn is_alive(&self, one: Identity) -> bool {
         self.stat(one).is_some_and(|stat| !stat.has_ended())
     }

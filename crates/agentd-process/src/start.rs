@@ -10,28 +10,29 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// What a program has for itself, and does not share with us.
+/// What a program does not share with this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ownership {
-    /// A process group: a terminal's Ctrl-C does not reach it, and it can be ended together with what
-    /// it starts.
+    /// A process group: a terminal's Ctrl-C does not reach it, and it can be ended together with its children.
     #[default]
     Group,
-    /// A session: it has nothing to do with our terminal any more, and outlives it.
+    /// A session: it is detached from our terminal and outlives it.
     Session,
-    /// Nothing: it is at our terminal in our place, as an editor is.
+    /// Nothing: it uses our terminal in our place, as an editor does.
     Nothing,
 }
 
-/// A program to start, all that it gets said.
+/// A program to start, with everything that it gets.
 #[derive(Debug)]
 pub struct Start {
-    /// A path; nothing is looked up.
+    /// A path; there is no search in `PATH`.
     pub program: PathBuf,
+    /// What `ps` shows as the name of the program; none for its path.
+    pub name: Option<&'static str>,
     pub args: Vec<OsString>,
     /// The whole environment: nothing is inherited.
     pub env: Vec<(OsString, OsString)>,
-    /// None stays where the caller is.
+    /// `None` means the caller's working directory.
     pub cwd: Option<PathBuf>,
     pub stdin: Stdio,
     pub stdout: Stdio,
@@ -44,6 +45,7 @@ impl Start {
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
+            name: None,
             args: Vec::new(),
             env: Vec::new(),
             cwd: None,
@@ -63,6 +65,9 @@ impl Start {
             .stdin(self.stdin)
             .stdout(self.stdout)
             .stderr(self.stderr);
+        if let Some(name) = self.name {
+            command.arg0(name);
+        }
         match self.own {
             Ownership::Group => {
                 command.process_group(0);
@@ -77,13 +82,13 @@ impl Start {
             program: self.program,
             source,
         })?;
-        // Even if it has ended by now it is still there: nobody but us can reap it.
+        // Even if it has ended, its pid is still valid: only this process can reap it.
         let identity = Identity::of(child.id())?;
         Ok(Child::new(child, identity))
     }
 }
 
-/// Before the program runs: afterwards a Ctrl-C might have come first.
+/// Before the program runs: a Ctrl-C could come before a later call.
 fn begin_session(command: &mut Command) {
     let prepare = || {
         setsid()?;

@@ -1,20 +1,20 @@
-//! `/proc/PID/stat`: what the kernel says about a process, as far as who it is and where it belongs.
+//! `/proc/PID/stat`: the identity, parent, group and session of a process.
 
 use crate::error::{Error, Result};
 use std::io;
 
-/// Zombies and processes that are being taken away: they have ended.
+/// Zombies and processes that are being removed: they have ended.
 const ENDED: [char; 3] = ['Z', 'X', 'x'];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
     pub state: char,
     pub parent: u32,
-    /// The pid that its process group is named after; 0 where it has none any more.
+    /// Its process group id; 0 if it has none any more.
     pub group: u32,
-    /// The pid that its session is named after; 0 where it has none any more.
+    /// Its session id; 0 if it has none any more.
     pub session: u32,
-    /// When it started, in clock ticks since the system did.
+    /// Its start time, in clock ticks since boot.
     pub start_ticks: u64,
 }
 
@@ -24,11 +24,11 @@ impl Stat {
     }
 }
 
-/// None where there is no such process.
+/// `None` if there is no such process.
 pub fn read(pid: u32) -> Result<Option<Stat>> {
     let line = match std::fs::read(format!("/proc/{pid}/stat")) {
         Ok(line) => line,
-        // The second one: it went away between open and read.
+        // ESRCH: it ended between open and read.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
             return Ok(None);
@@ -43,14 +43,14 @@ pub fn read(pid: u32) -> Result<Option<Stat>> {
     })
 }
 
-/// The name of the program, in parentheses, may hold spaces and parentheses itself: the fields are
-/// counted from the last one on.
+/// The program's name, in parentheses, may itself contain spaces and parentheses: the fields are counted from the last
+/// parenthesis.
 pub fn parse(line: &str) -> Option<Stat> {
     let (_, fields) = line.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();
     let mut state = fields.next()?.chars();
     let state = state.next().filter(|_| state.next().is_none())?;
-    // One that is just going away has the group and session -1.
+    // A process that is being removed has group and session -1.
     let mut pid = || {
         fields
             .next()?
@@ -63,7 +63,7 @@ pub fn parse(line: &str) -> Option<Stat> {
         parent: pid()?,
         group: pid()?,
         session: pid()?,
-        // That was up to field 6 of the line; the start time is field 22.
+        // Fields up to 6 are read; the start time is field 22.
         start_ticks: fields.nth(22 - 7)?.parse().ok()?,
     })
 }

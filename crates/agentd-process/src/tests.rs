@@ -118,7 +118,7 @@ fn a_signal_reaches_the_process_and_its_end_is_told() {
     assert_eq!(again, Delivery::Gone);
 }
 
-// pitchfork#633, #887: a pid file outlives its process, and its pid is given to somebody else.
+// pitchfork#633, #887: a pid file outlives its process, and its pid is given to another process.
 #[test]
 fn whoever_has_the_pid_now_is_left_alone() {
     let mut child = idle();

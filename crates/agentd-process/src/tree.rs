@@ -1,4 +1,4 @@
-//! Ending a process with everything below it.
+//! Ending a process with all its descendants.
 
 use crate::error::{Error, Result};
 use crate::identity::Identity;
@@ -9,19 +9,19 @@ use crate::stat::Stat;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// How long the killed may take to go away.
+/// How long killed processes may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Ends a process and all that it started: asked to at first, killed after `grace`.
+/// Ends a process and all its processes: SIGTERM first, SIGKILL after `grace`.
 ///
-/// That is its descendants and, where it leads a group or a session, whoever is in that. It stops at
-/// shims: a task has its own life, and [`task`](crate::task) its own way to end it; of a shim itself
-/// nothing is ended. Blocks until nobody is left; a zombie is nobody, and is left to its parent to
-/// reap. What has left its parents, group and session before is not found.
+/// These are its descendants and, if it leads a group or a session, the members of that. It stops at shims: tasks are
+/// ended through [`task`](crate::task); if the process is itself a shim, nothing is ended. Blocks until none is left; a
+/// zombie does not count and is left for its parent to reap. A process that has left its parents, group and session
+/// before is not found.
 pub fn kill_tree(root: Identity, grace: Duration) -> Result<()> {
     let mut hunt = Hunt::new([root], |snapshot| {
-        // A group and a session are known by who they are named after alone.
+        // A group or a session is identified only by the pid it is named after.
         if snapshot.holder(root.pid) != Some(root) || shim::is_shim(root.pid) {
             return Vec::new();
         }
@@ -32,12 +32,12 @@ pub fn kill_tree(root: Identity, grace: Duration) -> Result<()> {
     hunt.end(grace)
 }
 
-/// Everybody alive below this process: complete where orphans come to it.
+/// All living descendants of this process: complete if it adopts orphans.
 pub fn descendants() -> Result<Vec<Identity>> {
     Hunt::new([], children).look()
 }
 
-/// Kills everybody below this process, tasks and what looks after them too. Blocks until nobody is left.
+/// Kills all descendants of this process, including tasks and their shims. Blocks until none is left.
 pub fn kill_descendants() -> Result<()> {
     Hunt::new([], children).end(Duration::ZERO)
 }
@@ -47,11 +47,11 @@ fn children(snapshot: &Snapshot) -> Vec<Identity> {
     snapshot.all_that(|stat| stat.parent == me).collect()
 }
 
-/// The search for everybody who belongs to a tree, over and over until nobody is left.
+/// Searches repeatedly for the processes of a tree until none is left.
 pub struct Hunt<F> {
-    /// Once seen they stay known, whoever their parent becomes.
+    /// A process that was seen once stays known, even if its parent changes.
     known: HashSet<Identity>,
-    /// Whom else to look below, every time.
+    /// More roots, whose descendants are searched every time.
     more: F,
     pub stop_at_shims: bool,
 }
@@ -65,7 +65,7 @@ impl<F: Fn(&Snapshot) -> Vec<Identity>> Hunt<F> {
         }
     }
 
-    /// Everybody alive now.
+    /// All living processes of the tree.
     fn look(&mut self) -> Result<Vec<Identity>> {
         let snapshot = Snapshot::take()?;
         let me = std::process::id();
@@ -80,17 +80,17 @@ impl<F: Fn(&Snapshot) -> Vec<Identity>> Hunt<F> {
     pub fn end(mut self, grace: Duration) -> Result<()> {
         let begin = Instant::now();
         let mut asked = HashSet::new();
-        let mut nobody = false;
+        let mut was_empty = false;
         loop {
             let alive = self.look()?;
-            match (alive.is_empty(), nobody) {
+            match (alive.is_empty(), was_empty) {
                 (true, true) => return Ok(()),
-                // Somebody whose parent ended while we looked could have been missed: once more.
+                // A process whose parent ended during the search could have been missed: search once more.
                 (true, false) => {
-                    nobody = true;
+                    was_empty = true;
                     continue;
                 }
-                (false, _) => nobody = false,
+                (false, _) => was_empty = false,
             }
             let spent = begin.elapsed();
             if spent > grace.saturating_add(PATIENCE) {
@@ -103,19 +103,19 @@ impl<F: Fn(&Snapshot) -> Vec<Identity>> Hunt<F> {
                     ask(one);
                 }
             }
-            // tidy: polls until nobody is left
+            // tidy: polls until none is left
             std::thread::sleep(PAUSE);
         }
     }
 }
 
-/// Asks a process to end, and wakes it up to hear it. One that we may not signal is seen again.
+/// Sends SIGTERM, and SIGCONT so that a stopped process receives it. A process that we may not signal is tried again.
 pub fn ask(one: Identity) {
     drop(signal(one, Signal::TERM));
     drop(signal(one, Signal::CONT));
 }
 
-/// Kills a process. One that we may not signal is seen again.
+/// Kills a process. One that we may not signal is tried again.
 pub fn kill(one: Identity) {
     drop(signal(one, Signal::KILL));
 }

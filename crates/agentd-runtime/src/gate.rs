@@ -1,8 +1,8 @@
-//! The gate: an HTTP proxy that leads to the hosts of an agent's `network` list and nowhere else.
+//! The gate: an HTTP proxy that connects only to the hosts of an agent's `network` list.
 //!
-//! Each sandboxed command of such an agent has one, in a process of its own, which its shim starts and which ends with the
-//! shim. Clients are hostile: a host is checked by the name that was asked for and by the address that it is resolved to, and
-//! that address is the one that is connected to.
+//! Each sandboxed command of such an agent has its own gate, in a separate process that the shim starts and that ends
+//! with the shim. Clients are untrusted: a host is checked by the requested name and by the address that it resolves
+//! to, and the gate connects to exactly that address.
 
 mod ask;
 
@@ -16,25 +16,25 @@ use std::os::fd::AsFd as _;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Connections at once; the next one waits.
+/// The limit on concurrent connections; the next one waits.
 const CONNECTIONS: usize = 64;
-/// How long a client may take to say what it wants.
+/// How long a client may take to send its request.
 const ASKING: Duration = Duration::from_secs(10);
-/// How long one address may take.
+/// The connect timeout for one address.
 const CONNECTING: Duration = Duration::from_secs(10);
-/// A connection on which nobody says anything for so long is closed.
+/// A connection without any data for this long is closed.
 const SILENCE: Duration = Duration::from_secs(600);
-/// Between two tries where there are no descriptors.
+/// The pause between two attempts when there are no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// If this process was started as a gate: is one, and never comes back.
+/// If this process was started as a gate: runs it and never returns.
 pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
     let mut args = args.into_iter().skip(1);
     if args.next().is_none_or(|first| first != GATE_ARGUMENT) {
         return;
     }
     let hosts = Hosts::parse(args.map(|host| host.to_string_lossy().into_owned()));
-    // Nobody would hear of an error: the clients find a closed port.
+    // There is no way to report an error: the clients find a closed port.
     let Ok(hosts) = hosts else {
         std::process::exit(2);
     };
@@ -51,7 +51,7 @@ pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
     serve(&TcpListener::from(listener), &Arc::new(hosts));
 }
 
-/// Serves connections, one thread each, for ever.
+/// Serves connections forever, one thread each.
 pub fn serve(listener: &TcpListener, hosts: &Arc<Hosts>) -> ! {
     let room = Arc::new(Room::default());
     loop {
@@ -63,16 +63,16 @@ pub fn serve(listener: &TcpListener, hosts: &Arc<Hosts>) -> ! {
         };
         let hosts = Arc::clone(hosts);
         let lead = move || {
-            // Whatever went wrong, the connection is closed.
+            // After any error the connection is closed.
             let _closed = lead(&client, &hosts);
             drop(permit);
         };
-        // Without a thread the connection is closed.
+        // If no thread can be started, the connection is closed.
         drop(std::thread::Builder::new().spawn(lead));
     }
 }
 
-/// How many more connections there may be.
+/// The number of connections that may still be opened.
 struct Room {
     left: Mutex<usize>,
     freed: Condvar,
@@ -105,10 +105,10 @@ impl Drop for Permit {
     }
 }
 
-/// Many programs show the words of the status, and not the text behind it.
+/// Many programs show the status line and not the body.
 const NOT_LISTED: &str = "403 Host not listed";
 
-/// What a client is told that is led nowhere.
+/// The response to a client whose request is refused.
 struct Refusal {
     status: &'static str,
     why: String,
@@ -146,12 +146,12 @@ fn lead(client: &TcpStream, hosts: &Hosts) -> io::Result<()> {
     Ok(())
 }
 
-/// Until the end of what one has to say.
+/// Copies until the end of the input.
 fn pass(from: &TcpStream, to: &TcpStream) {
     let whole = io::copy(&mut &*from, &mut &*to);
     let _closed = match whole {
         Ok(_) => to.shutdown(Shutdown::Write),
-        // The other direction is of no use then.
+        // The other direction is of no use any more.
         Err(_) => from
             .shutdown(Shutdown::Both)
             .and_then(|()| to.shutdown(Shutdown::Both)),
@@ -176,7 +176,9 @@ fn connect(ask: &Ask, hosts: &Hosts) -> Result<TcpStream, Refusal> {
     let found = (plain, *port).to_socket_addrs().map_err(unreachable)?;
     let open = reachable(found, hosts);
     if open.is_empty() {
-        let why = format!("{host} is not on the public internet, and its address is not listed");
+        let why = format!(
+            "{host} is not on the public internet, and its address is not in the `network` list"
+        );
         return Err(forbidden(why));
     }
     let mut last = io::Error::from(io::ErrorKind::NotFound);
@@ -189,7 +191,7 @@ fn connect(ask: &Ask, hosts: &Hosts) -> Result<TcpStream, Refusal> {
     Err(unreachable(last))
 }
 
-/// Those of a name's addresses that may be connected to.
+/// The addresses of a name that may be connected to.
 fn reachable(found: impl Iterator<Item = SocketAddr>, hosts: &Hosts) -> Vec<SocketAddr> {
     found
         .filter(|address| hosts.allow_address(address.ip()))

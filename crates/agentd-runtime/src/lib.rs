@@ -1,13 +1,13 @@
 //! The agent's process: the driver that carries out what `agentd-core` decides.
 //!
-//! It may **not** open the store: it sees a journal through whoever starts it.
+//! It may **not** open the store: the program that uses it passes in a journal.
 //!
 //! - [`driver`]: carries out the effects of core's turn machine.
-//! - [`gate`]: the way out of a sandbox whose network is a list of hosts, in a process of its own.
+//! - [`gate`]: the proxy of a sandbox whose network is a list of hosts, in its own process.
 //! - [`link`]: a journal that the daemon keeps.
 //! - [`provider`]: one request to a model, streamed.
 //! - `tls`: certificate authorities, read when the first server presents its certificate.
-//! - [`tools`]: what the agent can do.
+//! - [`tools`]: the tools of the agent.
 
 pub mod driver;
 pub mod gate;

@@ -1,7 +1,7 @@
 //! The link's client side: a journal that the daemon keeps.
 //!
-//! A task holds the connection, makes it again whenever it breaks, and says again what was not
-//! answered; whoever appends only waits a little longer.
+//! A task holds the connection, reconnects whenever it breaks, and sends again what was not acknowledged. An append
+//! only takes a little longer.
 
 mod asking;
 mod hooks;
@@ -20,27 +20,27 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// Where to find the daemon, and as whom.
+/// Where the daemon is, and the identity of this runtime.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub socket: PathBuf,
     pub agent: AgentId,
     pub runtime: RuntimeId,
     pub secret: Secret,
-    /// How long to go on without a daemon.
+    /// How long to continue without a daemon.
     pub orphan: Duration,
 }
 
-/// Why there is no agent to run.
+/// Why the runtime could not join.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    #[error("the daemon does not want this process: {0}")]
+    #[error("the daemon refused this process: {0}")]
     Refused(Refusal),
     #[error("{0}")]
     Gone(String),
 }
 
-/// What is said through the journal's hands.
+/// Requests to the task that holds the connection.
 enum Ask {
     Append(Vec<NewEvent>, Option<TryId>),
     Draft(Draft),
@@ -49,7 +49,7 @@ enum Ask {
     Keys(Keys),
 }
 
-/// What comes of it, in the journal's order.
+/// Its answers, in the journal's order.
 enum Heard {
     Woken(Box<Welcome>),
     Arrived(Vec<Event>),
@@ -57,7 +57,7 @@ enum Heard {
     Drafted,
     Told(Order, Option<TurnId>),
     Refused(Refusal),
-    /// There is no daemon, and will be none.
+    /// There is no daemon, and the task has given up.
     Gone(String),
 }
 
@@ -66,7 +66,7 @@ pub async fn join(
     options: Options,
 ) -> Result<(Welcome, LinkJournal, LinkHooks, Asking), JoinError> {
     let (asks, asked) = mpsc::unbounded_channel();
-    // Not one that keeps the link alive: that is for the journal.
+    // A weak sender: only the journal keeps the link alive.
     let asking = Asking::new(asks.downgrade());
     let (heard, mut hears) = mpsc::unbounded_channel();
     tokio::spawn(wire::run(options, asked, heard));

@@ -1,4 +1,4 @@
-//! TLS for this crate's HTTP clients, with certificate authorities that are read late.
+//! TLS for this crate's HTTP clients, with certificate authorities that are loaded lazily.
 //!
 //! The authorities are read when the first server presents its certificate, once per process, and from
 //! one source. An agent whose provider has an `http://` address never reads them.
@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 /// One set of authorities for all clients of the process.
 static VERIFIER: LazyLock<Arc<Verifier>> = LazyLock::new(|| Arc::new(Verifier::new(system_roots)));
 
-/// For `reqwest`: it takes the protocols to offer from here, too.
+/// For `reqwest`, which takes the ALPN protocols from here too.
 pub fn config() -> Result<ClientConfig, Error> {
     config_with(Arc::clone(&VERIFIER))
 }
@@ -29,12 +29,12 @@ fn config_with(verifier: Arc<Verifier>) -> Result<ClientConfig, Error> {
     Ok(config)
 }
 
-/// Verifies as `WebPkiServerVerifier` does, which it makes on first use.
+/// Verifies as `WebPkiServerVerifier` does, which it creates on first use.
 #[derive(Debug)]
 struct Verifier {
     crypto: Arc<CryptoProvider>,
     read_roots: fn() -> RootCertStore,
-    /// A failure to read the authorities stays: a process that found none would find none again.
+    /// A failure to read the authorities is kept: a second attempt would fail too.
     inner: OnceLock<Result<Arc<WebPkiServerVerifier>, Error>>,
 }
 
@@ -100,8 +100,8 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// The bundle that `SSL_CERT_FILE` or the distribution names. Only where there is no bundle, the
-/// directories of single certificates: both hold the same authorities.
+/// The bundle that `SSL_CERT_FILE` or the distribution names. The directories of single certificates are read only if
+/// there is no bundle: both contain the same authorities.
 fn system_roots() -> RootCertStore {
     let found = openssl_probe::probe();
     let mut roots = RootCertStore::empty();

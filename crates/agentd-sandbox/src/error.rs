@@ -1,4 +1,4 @@
-//! What can go wrong, as the shim hears it: the step, the path and the errno.
+//! The errors of a sandbox, as the shim receives them: the step, the path and the errno.
 
 use std::fmt;
 use std::io;
@@ -8,8 +8,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The policy asks for what cannot be given. Nothing was started.
-    #[error("the sandbox cannot have {}: {why}", .path.display())]
+    /// The policy asks for something that a sandbox cannot give. Nothing was started.
+    #[error("the sandbox cannot include {}: {why}", .path.display())]
     Policy { path: PathBuf, why: &'static str },
     /// A step failed before the program ran. Nothing is left running.
     #[error("the sandbox cannot {step}{}: {source}", of(.path.as_deref()))]
@@ -48,15 +48,15 @@ steps! {
     /// The kernel refused the namespaces: [`support`](crate::support) says what to change.
     Namespaces => "create its namespaces",
     /// The caller's own hook in the init.
-    EnterInit => "let its first process join what the caller wants",
-    DieWithShim => "tie its life to its parent's",
+    EnterInit => "run the caller's hook in its first process",
+    DieWithShim => "make it end with its parent",
     CloseDescriptors => "close inherited descriptors",
     MapIds => "map the user's id",
-    Root => "make an empty root",
+    Root => "create an empty root",
     Source => "open",
-    Target => "make the mount point",
+    Target => "create the mount point",
     Mount => "mount",
-    Device => "make the device",
+    Device => "create the device",
     Proc => "mount its own /proc",
     Cover => "close",
     Pivot => "change to its root",

@@ -1,4 +1,4 @@
-//! The one way out of a network of its own: a listener that is made inside and served outside.
+//! The only exit of a sandbox's network namespace: a listener that is created inside and served outside.
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd as _, OwnedFd};
 
-/// The ends that the listener goes through: for the caller, and for the init.
+/// The socket pair that passes the listener: one end for the caller, one for the init.
 pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
     Ok(socketpair(
@@ -21,7 +21,7 @@ pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     )?)
 }
 
-/// Makes the listener, in the network that the calling process has now, and hands it over.
+/// Creates the listener in the network namespace of the calling process, and sends it.
 pub fn open(port: u16, through: &OwnedFd) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     let fds = [listener.as_fd()];
@@ -37,7 +37,7 @@ pub fn open(port: u16, through: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes the listener, which was handed over before.
+/// Receives the listener.
 pub fn take(through: &OwnedFd) -> io::Result<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut message = RecvAncillaryBuffer::new(&mut space);

@@ -1,4 +1,5 @@
-//! The first process of a sandbox, PID 1 of its namespace. A copy of the shim that never runs the shim's code again.
+//! The init: the first process of a sandbox, PID 1 of its namespace. A fork of the shim that never runs the shim's code
+//! again.
 
 use crate::error::{Failed, Step};
 use crate::leader::{self, Leader};
@@ -16,21 +17,21 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-/// What the init gets from the shim. All of it is made before the fork.
+/// What the init gets from the shim. All of it is created before the fork.
 pub struct Init<'a> {
     pub policy: &'a Policy,
     pub view: &'a View,
     pub user: User,
-    /// Of the user, as the host has them: before they are mapped, the init cannot ask.
+    /// The user's ids on the host: the init cannot query them before they are mapped.
     pub ids: Ids,
     pub leader: Leader,
-    /// Tells whether the shim is still there.
+    /// Shows whether the shim is still alive.
     pub shim: OwnedFd,
-    /// Takes a failed step. Closed, without a word, by the leader's exec.
+    /// Receives a failed step. The leader's exec closes it without writing.
     pub failures: OwnedFd,
-    /// Takes the leader's wait status.
+    /// Receives the leader's wait status.
     pub report: OwnedFd,
-    /// Takes the listener of a gate.
+    /// Receives the listener of a gate.
     pub gate: Option<OwnedFd>,
 }
 
@@ -90,16 +91,16 @@ pub fn run(
         Ok(pid) => pid,
         Err(error) => return fail(&failures, &Failed::new(Step::Fork, error)),
     };
-    // From here on only the program holds its streams: who reads them sees their end.
+    // From here on only the program holds its streams, so a reader sees their end.
     drop((leader, failures, shim));
     let code = reaper::run(pid, policy.foreground, &watch, &report);
     drop(locks);
     code
 }
 
-/// Tells the shim, and returns the code to exit with.
+/// Reports the failed step to the shim, and returns the exit code.
 pub fn fail(failures: &OwnedFd, failed: &Failed) -> i32 {
-    // The shim is gone if this fails, and nobody else would listen.
+    // If this fails, the shim is gone.
     let _ = rustix::io::write(failures, &failed.encode());
     1
 }
@@ -114,7 +115,7 @@ fn die_with(shim: &OwnedFd) -> Result<(), Failed> {
         // From outside, the init is its own group: a signal to it does not reach the shim's.
         rustix::process::setpgid(None, None)?;
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // Its parent has no number in here. If it died before the line above, its descriptor says so.
+        // The parent has no pid in this namespace. If it died before the line above, its descriptor shows that.
         let now = Timespec {
             tv_sec: 0,
             tv_nsec: 0,
@@ -148,7 +149,7 @@ fn confine(
     Ok(locks)
 }
 
-/// The user is the same inside as outside. Files that belong to others show as nobody's.
+/// The user id is the same inside and outside. Files of other users appear to belong to `nobody`.
 fn map(ids: Ids) -> Result<(), Failed> {
     let map = || {
         // The shim is not dumpable, and files in /proc of such a process belong to root.

@@ -26,7 +26,7 @@ pub struct Policy {
     pub tmp: PathBuf,
     /// Tool caches: layers of the agent's own over the user's.
     pub caches: Vec<Caches>,
-    /// Bound read-only: kept outputs, whose paths the model is told. One that does not exist is skipped.
+    /// Bound read-only: kept outputs, whose paths the model knows. One that does not exist is skipped.
     pub kept: Vec<PathBuf>,
     /// The directory of the agent's own socket, bound read-only at the same path. The directory and not the socket: a
     /// daemon that restarts makes a new socket.

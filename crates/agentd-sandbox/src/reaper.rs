@@ -1,4 +1,4 @@
-//! The life of PID 1: it reaps, passes TERM on, and tells how the leader ended.
+//! The main loop of PID 1: it reaps, passes SIGTERM on, and reports how the leader ended.
 
 use crate::planted::Watch;
 use crate::sys;
@@ -6,10 +6,10 @@ use rustix::io::Errno;
 use rustix::process::{WaitOptions, wait};
 use std::os::fd::OwnedFd;
 
-/// What a shell says for a program that a signal ended.
+/// The exit code of a shell for a program that a signal ended: 128 plus the signal.
 const BY_SIGNAL: i32 = 128;
 
-/// Returns the code to exit with. Whatever still runs in the namespace is killed by the kernel then.
+/// Returns the exit code. When PID 1 exits, the kernel kills all processes that are left in the namespace.
 pub fn run(leader: i32, foreground: bool, watch: &Watch, report: &OwnedFd) -> i32 {
     let mut code = 1;
     loop {
@@ -30,19 +30,19 @@ pub fn run(leader: i32, foreground: bool, watch: &Watch, report: &OwnedFd) -> i3
             Ok(None) => {
                 if sys::wait_for_signal() == libc::SIGTERM {
                     sys::signal_all(libc::SIGTERM);
-                    // One that is stopped hears nothing before it goes on.
+                    // A stopped process receives the signal only after SIGCONT.
                     sys::signal_all(libc::SIGCONT);
                 }
             }
             Err(Errno::INTR) => {}
-            // Orphans come to PID 1, so nobody is left.
+            // PID 1 adopts orphans, so no process is left.
             Err(_) => return code,
         }
     }
 }
 
 fn tell(status: i32, report: &OwnedFd) -> i32 {
-    // The shim is gone if this fails, and so are we in a moment.
+    // If this fails, the shim is gone, and this process ends in a moment too.
     let _ = rustix::io::write(report, &status.to_ne_bytes());
     if libc::WIFSIGNALED(status) {
         return BY_SIGNAL + libc::WTERMSIG(status);

@@ -1,4 +1,4 @@
-//! Starting a program in a sandbox. For the shim, which has one thread: its copy goes on without exec.
+//! Starting a program in a sandbox. For the shim, which has one thread: its fork continues without exec.
 
 use crate::error::{Error, Failed, Result, Step};
 use crate::init::{self, Ids, Init};
@@ -27,7 +27,7 @@ const NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
 /// A program to run in a sandbox.
 #[derive(Debug)]
 pub struct Program {
-    /// An absolute path, as the sandbox sees it; nothing is looked up.
+    /// An absolute path, as the sandbox sees it; there is no search in `PATH`.
     pub path: PathBuf,
     pub args: Vec<String>,
     /// The whole environment: nothing is inherited.
@@ -39,11 +39,11 @@ pub struct Program {
     pub stderr: OwnedFd,
 }
 
-/// A sandbox that runs. Dropping it does not end it.
+/// A running sandbox. Dropping it does not end it.
 #[derive(Debug)]
 pub struct Started {
     pid: u32,
-    /// None where the leader itself is the child.
+    /// `None` if the leader itself is the child.
     report: Option<OwnedFd>,
     gate: Option<OwnedFd>,
     git_dirs: Vec<PathBuf>,
@@ -138,7 +138,7 @@ pub fn start(
     Ok(Started {
         pid: pid.as_raw_nonzero().get().unsigned_abs(),
         report: Some(report),
-        // Without it the program runs, and reaches nothing.
+        // Without it the program runs without a network.
         gate: outside.and_then(|outside| gate::take(&outside).ok()),
         git_dirs: view.git_dirs,
     })
@@ -189,7 +189,7 @@ const TAR_OPTIONS: (&str, &str) = ("TAR_OPTIONS", "--no-same-owner");
 
 fn prepare(program: Program, user: User, sockets: Sockets) -> Result<Leader> {
     let text = |text: &[u8]| {
-        let why = "it has a zero byte in it";
+        let why = "it contains a NUL byte";
         let path = PathBuf::from(String::from_utf8_lossy(text).into_owned());
         CString::new(text).map_err(|_| Error::Policy { path, why })
     };
@@ -246,7 +246,7 @@ fn fork(namespaces: libc::c_int, body: impl FnOnce() -> i32) -> Result<Pid> {
     Ok(pid.ok_or_else(|| Failed::new(step, Errno::CHILD))?)
 }
 
-/// Until the program runs, or a step has failed and the child has ended.
+/// Waits until the program runs, or until a step has failed and the child has ended.
 fn wait_for_exec(child: Pid, failures: &OwnedFd) -> Result<()> {
     let mut told = Vec::new();
     let mut bytes = [0; 512];

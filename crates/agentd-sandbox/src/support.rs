@@ -42,7 +42,7 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// Tries it all, in forked children that make nothing but system calls. Takes a few milliseconds; may be called from a
+/// Tries everything in forked children that only make system calls. Takes a few milliseconds; may be called from a
 /// process with several threads.
 pub fn support() -> Support {
     let (namespaces, overlay) = try_namespaces();
@@ -102,7 +102,7 @@ fn try_namespaces() -> Tries {
         Tried::All => return (Ok(()), Ok(())),
         Tried::Overlay => {
             let what = "overlayfs cannot be mounted in a user namespace";
-            let hint = "tool caches of an agent start empty; a kernel from 5.11 on can do it";
+            let hint = "tool caches of an agent start empty; it works on Linux 5.11 and later";
             return (Ok(()), Err(Missing { what, errno, hint }));
         }
         Tried::Ids => "the user's id cannot be mapped into a user namespace",
@@ -114,7 +114,7 @@ fn try_namespaces() -> Tries {
         Tried::Attributes => Missing {
             what,
             errno,
-            hint: "a kernel from 5.12 on can do it",
+            hint: "it works on Linux 5.12 and later",
         },
         Tried::Proc
             if errno == libc::EPERM && !is("kernel/apparmor_restrict_unprivileged_userns", "1") =>
@@ -176,7 +176,7 @@ fn try_network() -> Result<(), Missing> {
         .map_err(|errno| missing("network namespaces cannot be created", errno))
 }
 
-/// Runs it in a child and takes what that tells.
+/// Runs the probe in a child and reads its result.
 fn in_child(flags: i32, body: impl FnOnce(BorrowedFd<'_>)) -> Result<(Tried, i32), i32> {
     let (told, pipe) = pipe_with(PipeFlags::CLOEXEC).map_err(Errno::raw_os_error)?;
     let mask = sys::block_signals();
@@ -208,7 +208,7 @@ fn in_child(flags: i32, body: impl FnOnce(BorrowedFd<'_>)) -> Result<(Tried, i32
     }
     let [tried, errno @ ..] = bytes;
     let tried = TRIED.get(usize::from(tried)).copied();
-    // A child that says nothing was killed.
+    // A child that writes nothing was killed.
     tried
         .filter(|_| length == bytes.len())
         .map(|tried| (tried, i32::from_ne_bytes(errno)))
@@ -221,7 +221,7 @@ fn try_landlock() -> Result<u32, Missing> {
         Err(error) => Err(Missing {
             what: "Landlock is not available",
             errno: error.raw_os_error().unwrap_or(libc::ENOSYS),
-            hint: "it needs a kernel from 6.2 on that has `landlock` in its `lsm=` list (see /sys/kernel/security/lsm)",
+            hint: "it needs Linux 6.2 or later with `landlock` in the kernel's `lsm=` list (see /sys/kernel/security/lsm)",
         }),
     }
 }

@@ -276,7 +276,7 @@ pub fn bring_up(interface: &CStr) -> io::Result<()> {
     let kind = libc::c_long::from(libc::SOCK_DGRAM | libc::SOCK_CLOEXEC);
     #[expect(unsafe_code, reason = "an interface is brought up by an ioctl")]
     // SAFETY: `ifreq` is plain data for which all zeroes are valid; the name is shorter than its field and ends with
-    // a zero; the new descriptor is owned by nobody else.
+    // a zero; the new descriptor has no other owner.
     unsafe {
         let socket = check(libc::syscall(libc::SYS_socket, domain, kind, 0))?;
         let socket = OwnedFd::from_raw_fd(RawFd::try_from(socket).unwrap_or(-1));
@@ -310,7 +310,7 @@ pub fn landlock_abi() -> io::Result<u32> {
     u32::try_from(abi).map_err(|_| io::ErrorKind::Unsupported.into())
 }
 
-/// SIGIO comes to this process whenever an entry is made in the directory, for as long as the descriptor is open.
+/// Sends SIGIO to this process whenever an entry is created in the directory, while the descriptor is open.
 ///
 /// By dnotify: the end of an inotify instance waits for a grace period of the kernel, which is several milliseconds.
 pub fn signal_new_entries(dir: BorrowedFd<'_>) -> io::Result<()> {

@@ -1,8 +1,8 @@
 //! The checksum chain: `chain(n) = H(chain(n-1), header(n), H(salt, body))`, the body being its text
-//! and the hashes of what is kept apart.
+//! and the hashes of the parts that are stored separately.
 //!
-//! A purge deletes body and salt and keeps the inner hash, so the chain stays whole; and without the
-//! salt, nobody can find out what the body was by trying.
+//! A purge deletes body and salt and keeps the inner hash, so the chain stays whole. Without the salt, the body
+//! cannot be guessed by hashing candidates.
 
 use agentd_core::id::{AgentId, ConversationId, Seq, TurnId};
 use agentd_core::time::Timestamp;
@@ -11,10 +11,10 @@ use sha2::{Digest as _, Sha256};
 pub type Hash = [u8; 32];
 pub type Salt = [u8; 16];
 
-/// What stands before an agent's first event.
+/// The hash before an agent's first event.
 pub const GENESIS: Hash = [0; 32];
 
-/// Everything about an event but its body.
+/// Everything about an event except its body.
 pub struct Header<'a> {
     pub agent: AgentId,
     pub seq: Seq,
@@ -60,7 +60,7 @@ pub fn link(prev: &Hash, header: &Header<'_>, digest: &Hash) -> Hash {
         .into()
 }
 
-/// The name of a piece of content: the same content is kept once.
+/// The name of a piece of content. The same content is stored once.
 pub fn content_hash(bytes: &[u8]) -> Hash {
     Sha256::digest(bytes).into()
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, each with the next step.
+//! The store's errors. Each says what failed and what to do next.
 
 use crate::store::Missing;
 use agentd_core::event::DecodeError;
@@ -22,19 +22,21 @@ pub enum Error {
     )]
     NameTaken { name: String },
     #[error(
-        "agent {agent} is already there; import it as another agent: `agentd import FILE --as NAME`"
+        "agent {agent} already exists; import it as another agent: `agentd import FILE --as NAME`"
     )]
     AgentExists { agent: AgentId },
 
-    /// Somebody else owns the agent by now.
-    #[error("agent {agent} has another owner (fence {held}, now {current}); this one must stop")]
+    /// Another owner has claimed the agent.
+    #[error(
+        "stale fence for agent {agent} (epoch {held}, now {current}): it has another owner; this one must stop"
+    )]
     StaleFence {
         agent: AgentId,
         held: u64,
         current: u64,
     },
     #[error(
-        "agent {agent} is run by a newer process (incarnation {sent}, now {current}); \
+        "stale incarnation for agent {agent} ({sent}, now {current}): a newer process runs it; \
          this one must stop"
     )]
     StaleIncarnation {
@@ -42,39 +44,41 @@ pub enum Error {
         sent: Incarnation,
         current: Incarnation,
     },
-    #[error("append {sent} of agent {agent} came before append {expected}; send them in order")]
+    #[error("append {sent} of agent {agent} arrived before append {expected}; send them in order")]
     OutOfOrder {
         agent: AgentId,
         sent: u64,
         expected: u64,
     },
-    #[error("agent {agent} has changed (generation {expected}, now {current}); look and try again")]
+    #[error(
+        "agent {agent} has changed (expected generation {expected}, found {current}); reload and try again"
+    )]
     GenerationChanged {
         agent: AgentId,
         expected: u64,
         current: u64,
     },
 
-    /// The home is a copy of another one, or seems to be: nothing of it is changed.
+    /// The home is a copy of another home, or may be one: the store refuses every change.
     #[error("the state directory is open read-only: {why}")]
     ReadOnly { why: String },
 
-    #[error("{what} of {size} bytes is over the limit of {limit}; make it smaller")]
+    #[error("{what} of {size} bytes exceeds the limit of {limit}; make it smaller")]
     TooLarge {
         what: &'static str,
         size: usize,
         limit: usize,
     },
-    #[error("an append without events says nothing; leave it out")]
+    #[error("an append must contain at least one event")]
     EmptyAppend,
-    #[error("an event whose words were purged cannot be appended")]
+    #[error("an event whose text was purged cannot be appended")]
     WithoutWords,
 
-    /// The words of a conversation cannot be purged, for the reason given.
+    /// The text of the current conversation cannot be purged.
     #[error("conversation {conversation} is the current one; reset the agent first")]
     PurgeCurrent { conversation: ConversationId },
     #[error(
-        "conversation {conversation} is still needed by {}; purge those first",
+        "conversation {conversation} is still needed by {}; purge these first",
         .by.join(", ")
     )]
     PurgeNeeded {
@@ -82,46 +86,46 @@ pub enum Error {
         by: Vec<String>,
     },
 
-    #[error("the words of conversation {conversation} were purged; begin from another one")]
+    #[error("the text of conversation {conversation} was purged; branch from another one")]
     OriginPurged { conversation: ConversationId },
-    /// The journal says that they are gone, and not all of them are yet.
+    /// The purge is in the journal, but some of the text may still be in the files.
     #[error(
-        "the conversation is purged, but some of its words may still be on disk: {0}; they go by \
-         themselves then, or purge again to wait for it"
+        "the conversation is purged, but some of its text may still be on disk: {0}; the deletion continues \
+         automatically, and a second purge waits for it"
     )]
     NotScrubbed(#[source] Disk),
 
     /// Nothing of it was committed.
     #[error("not saved: {0}")]
     NotCommitted(#[source] Disk),
-    /// It may or may not have been committed; sending it again under the same source is safe.
-    #[error("it is not known whether this was saved: {0}; send it again under the same counter")]
+    /// The outcome is unknown. Sending the append again under the same source is safe.
+    #[error("it is unknown whether this was saved: {0}; send it again with the same counter")]
     Uncertain(#[source] Disk),
     #[error("cannot read the journal: {0}")]
     Unavailable(#[source] Disk),
     #[error(
-        "the journal was written by a newer agentd (schema {found}, this one knows {known}); \
+        "the journal was written by a newer agentd (schema {found}, this one supports {known}); \
          upgrade agentd, or use another AGENTD_HOME"
     )]
     NewerSchema { found: u32, known: u32 },
-    /// The journal ends before its head: a write-ahead log that was deleted or cut, or an older file.
+    /// The journal ends before its head: the write-ahead log was deleted or truncated, or the file is an older one.
     #[error(
-        "the journal ends before events that were acknowledged: {0}; put back the journal.db-wal or \
-         journal.db that is missing, or run `agentd verify --repair` to go on without those events"
+        "the journal ends before events that were acknowledged: {0}; restore the missing journal.db-wal or \
+         journal.db, or run `agentd verify --repair` to continue without those events"
     )]
     Behind(Missing),
-    /// There was a journal, and it is gone: that must not look like a new home.
+    /// A journal existed and is gone. The store must not create an empty one in its place.
     #[error(
-        "the journal in {} is missing or empty, and {why}; put journal.db back from a backup, or run \
-         `agentd verify --repair` to go on with what is left",
+        "the journal in {} is missing or empty, and {why}; restore journal.db from a backup, or run \
+         `agentd verify --repair` to continue with what is left",
         .dir.display()
     )]
     NoJournal { dir: PathBuf, why: String },
     #[error(
-        "a repair of the journal was cut off; run `agentd verify --repair` again to complete it"
+        "a repair of the journal was interrupted; run `agentd verify --repair` again to complete it"
     )]
     RepairUnfinished,
-    #[error("the damaged files cannot be kept aside or replaced: {0}; nothing was deleted")]
+    #[error("the damaged files cannot be moved aside or replaced: {0}; nothing was deleted")]
     RepairIo(#[source] std::io::Error),
     #[error("event {seq} of agent {agent} cannot be read: {reason}")]
     Damaged {
@@ -132,25 +136,25 @@ pub enum Error {
     #[error("the export cannot be read: {0}")]
     BadExport(String),
     #[error(
-        "event {seq} of the export holds a name or label that is not one line of plain characters: {name:?}"
+        "event {seq} of the export has a name or label that is not one line of plain characters: {name:?}"
     )]
     BadName { seq: Seq, name: String },
     #[error("the name `{name}` in the export has the form of an id; import it with `--as NAME`")]
     NameIsId { name: String },
-    #[error("the export is over a limit: {what} may be at most {limit}")]
+    #[error("the export exceeds a limit: {what} may be at most {limit}")]
     ExportTooLarge { what: &'static str, limit: u64 },
-    /// The same op asks for the same change.
-    #[error("the op `{op}` was used for another change; use another one")]
+    /// An op identifies one change; this one came with a different change.
+    #[error("the op `{op}` was already used for another change; use a new op")]
     OtherOp { op: Box<OpId> },
     #[error("the export cannot be written or read: {0}")]
     ExportIo(#[source] std::io::Error),
-    #[error("the query cannot be understood: {0}; put words with signs in them in quotes")]
+    #[error("the query cannot be parsed: {0}; put words with special characters in quotes")]
     BadQuery(String),
-    #[error("this page is of a list in another order; begin again at its first page")]
+    #[error("this page belongs to a list in another order; start again at the first page")]
     WrongCursor,
-    #[error("the system gives no random bytes: {0}")]
+    #[error("the system returned no random bytes: {0}")]
     NoRandomness(#[source] std::io::Error),
-    #[error("the system starts no more threads: {0}; end something else, or raise the limit")]
+    #[error("the system cannot start another thread: {0}; end other processes or raise the limit")]
     NoThread(#[source] std::io::Error),
     #[error("the store has been closed")]
     Closed,
@@ -158,31 +162,33 @@ pub enum Error {
     Encode(#[source] serde_json::Error),
 }
 
-/// What the disk said, and what to do about it.
+/// What failed on disk, and what to do about it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Disk {
-    #[error("the disk is full; free some space, work goes on by itself then")]
+    #[error("the disk is full; free some space, and agentd continues automatically")]
     Full,
-    #[error("the state directory is read-only; make it writable, work goes on by itself then")]
+    #[error(
+        "the state directory is read-only; make it writable, and agentd continues automatically"
+    )]
     ReadOnly,
-    #[error("another program holds the journal locked; close it, work goes on by itself then")]
+    #[error("another program has locked the journal; close it, and agentd continues automatically")]
     Locked,
-    #[error("the disk failed ({0}); check it, work goes on by itself when it answers again")]
+    #[error("the disk failed ({0}); check it; agentd continues when the disk works again")]
     Io(Arc<rusqlite::Error>),
     #[error(
         "the journal's file cannot be opened ({0}); check the state directory and its permissions"
     )]
     CannotOpen(Arc<rusqlite::Error>),
-    #[error("the state directory cannot be made ({0}); check its path and permissions")]
+    #[error("the state directory cannot be created ({0}); check its path and permissions")]
     Dir(Arc<std::io::Error>),
-    #[error("the journal cannot be opened again: {0}")]
+    #[error("the journal cannot be reopened: {0}")]
     Reopen(String),
     #[error(
-        "the journal's file is damaged ({0}); `agentd verify` says what is hit, `agentd verify --repair` \
+        "the journal's file is damaged ({0}); `agentd verify` lists the damage, `agentd verify --repair` \
          recovers what is readable"
     )]
     Corrupt(Arc<rusqlite::Error>),
-    #[error("the database refused: {0}")]
+    #[error("the database returned an error: {0}")]
     Other(Arc<rusqlite::Error>),
 }
 
@@ -191,18 +197,18 @@ pub enum Disk {
 pub enum Unreadable {
     #[error("events are missing before it")]
     Gap,
-    #[error("a part of it has not the shape that was written")]
+    #[error("a part of it does not have the expected format")]
     Misshapen,
     #[error("its checksum does not follow from the event before it")]
     BrokenChain,
     #[error("its body does not match its checksum")]
     BodyChanged,
-    #[error("a part of it that is kept apart is missing or changed")]
+    #[error("a part of it that is stored separately is missing or changed")]
     BlobMissing,
-    /// Its owner cannot go on before the file was repaired: nothing can be written near that page.
+    /// The agent's owner cannot continue before the file is repaired: nothing can be written near that page.
     #[error("the database page that holds it is damaged; run `agentd verify --repair`")]
     Page,
-    #[error("it was acknowledged, and the journal does not have it")]
+    #[error("it was acknowledged, but is not in the journal")]
     Missing,
     #[error(transparent)]
     Undecodable(DecodeError),
@@ -234,7 +240,7 @@ impl Disk {
     }
 }
 
-/// Errors of reads. Writes say themselves what became of them.
+/// Errors of reads. A write reports its own outcome.
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
         Self::Unavailable(Disk::from_sqlite(error))

@@ -1,4 +1,4 @@
-//! The portable file: JSON lines, compressed with zstd. What is read back is checked line by line.
+//! The export file: JSON lines, compressed with zstd. Every line is checked when it is read back.
 
 mod limits;
 mod names;
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 
-/// The version of the file; a newer one is refused.
+/// The version of the format; a newer one is refused.
 pub const FORMAT: u32 = 1;
 const LEVEL: i32 = 6;
 
@@ -30,13 +30,13 @@ enum Line {
     Journal {
         agent: AgentId,
     },
-    /// Something that events behind this line refer to.
+    /// A text that events after this line refer to.
     Blob {
         hash: String,
         text: String,
     },
     Event(Box<EventLine>),
-    /// The last line: without it the file was cut off.
+    /// The last line; a file without it is truncated.
     End {
         events: u64,
     },
@@ -61,7 +61,7 @@ struct EventLine {
     chain: String,
 }
 
-/// An event as it was stored, in a store's own terms.
+/// An event as it is stored, without decoding.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub seq: Seq,
@@ -77,14 +77,14 @@ pub struct Row {
     pub chain: Hash,
 }
 
-/// Where in the file something is.
+/// One entry of the file.
 pub enum Item {
     Journal(AgentId),
     Blob(Hash, String),
     Event(Row),
 }
 
-/// A file that was read whole and found good.
+/// A file that was read completely and is valid.
 pub struct Parsed {
     pub agent: AgentId,
     pub events: u64,
@@ -158,15 +158,15 @@ fn bad(what: impl Into<String>) -> Error {
     Error::BadExport(what.into())
 }
 
-/// Whether a file that is read is checked. Everywhere but in the lab it is.
+/// Whether a file is checked when it is read. Only the lab turns this off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checks {
     All,
-    /// An injected bug: whatever does not fit is made to fit.
+    /// An injected bug: whatever does not match is made to match.
     None,
 }
 
-/// Reads a file, and checks that it is whole and that every chain in it holds.
+/// Reads a file and checks that it is complete and that every chain in it is intact.
 pub fn read(input: impl Read, checks: Checks) -> Result<Parsed> {
     match checks {
         Checks::All => read_within(input, Limits::default(), checks),
@@ -193,7 +193,7 @@ fn read_within(input: impl Read, limits: Limits, checks: Checks) -> Result<Parse
                 "it has format {format}, this agentd reads up to {known}; upgrade agentd"
             )));
         }
-        _ => return Err(bad("it does not begin like an agentd export")),
+        _ => return Err(bad("it does not start like an agentd export")),
     };
     let mut parsed = Parsed {
         agent,
@@ -204,7 +204,7 @@ fn read_within(input: impl Read, limits: Limits, checks: Checks) -> Result<Parse
     while let Some(line) = lines.next()? {
         let number = lines.number;
         match line {
-            Line::Export { .. } => return Err(bad(format!("line {number}: a second beginning"))),
+            Line::Export { .. } => return Err(bad(format!("line {number}: a second header"))),
             Line::Journal { agent } => {
                 journal = Some((agent, Seq::ZERO, GENESIS));
                 parsed.items.push(Item::Journal(agent));
@@ -219,7 +219,7 @@ fn read_within(input: impl Read, limits: Limits, checks: Checks) -> Result<Parse
             }
             Line::Event(line) => {
                 let Some((of, head, chain)) = &mut journal else {
-                    return Err(bad(format!("line {number}: an event of no journal")));
+                    return Err(bad(format!("line {number}: an event outside a journal")));
                 };
                 limits.check_events(parsed.events + 1)?;
                 let row = check(*line, *of, head.next(), chain, checks)
@@ -240,7 +240,7 @@ fn read_within(input: impl Read, limits: Limits, checks: Checks) -> Result<Parse
             Line::End { .. } => return Err(bad("events are missing")),
         }
     }
-    Err(bad("it was cut off before its end"))
+    Err(bad("it is truncated"))
 }
 
 fn check(
@@ -284,7 +284,7 @@ fn check(
         (None, None) => {
             Body::purged(&row.kind, row.version).map_err(|_| "a body is missing")?;
         }
-        _ => return Err("a body without its salt, or the other way round"),
+        _ => return Err("a body without a salt, or a salt without a body"),
     }
     let header = Header {
         agent,
@@ -303,8 +303,8 @@ fn check(
     Ok(row)
 }
 
-/// An event's body must stay the very bytes that were hashed, which a tagged enum cannot see to: so
-/// the tag is read first, by itself.
+/// An event's body must stay exactly the bytes that were hashed. A tagged enum does not preserve them, so the tag
+/// is read first, separately.
 fn parse(text: &[u8]) -> serde_json::Result<Line> {
     #[derive(Deserialize)]
     struct Tag<'a> {
@@ -323,7 +323,7 @@ struct Lines<R> {
     number: u64,
     /// Bytes of the lines so far.
     expanded: u64,
-    /// Bytes of the file that the decompressor has taken so far.
+    /// Compressed bytes that the decompressor has read so far.
     packed: limits::Count,
     limits: Limits,
 }
@@ -335,7 +335,7 @@ impl<R: BufRead> Lines<R> {
         let mut limited = (&mut self.input).take(most);
         let read = limited.read_until(b'\n', &mut text);
         self.number += 1;
-        // The decompressor reports a file that was cut off as an error of its own.
+        // The decompressor reports a truncated file as an error of its own.
         let read = read.map_err(|error| bad(error.to_string()))? as u64;
         if read == 0 {
             return Ok(None);

@@ -1,10 +1,10 @@
-//! The journal: what is appended here is on disk before anyone sees it or acts on it.
+//! The journal: an appended event is on disk before any other part of agentd sees it or acts on it.
 //!
-//! The only room with SQL. It may **not** know what an event means beyond folding it with
-//! `agentd-core`: it gives events their place, keeps them whole, and finds them again.
+//! The only crate with SQL. It may **not** know what an event means beyond folding it with
+//! `agentd-core`: it numbers events, keeps them intact, and finds them again.
 //!
-//! - [`Store`]: what every store must do; the words and errors of its callers.
-//! - [`sqlite`]: the embedded one.
+//! - [`Store`]: the interface of every store, with its types and errors.
+//! - [`sqlite`]: the embedded implementation.
 
 mod chain;
 mod error;

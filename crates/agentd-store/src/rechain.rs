@@ -1,4 +1,4 @@
-//! A journal under another id: the same events, with a checksum chain of its own.
+//! Rewrites a journal for another agent id: the same events, with a new checksum chain.
 
 use crate::chain::{self, GENESIS, Hash, Header};
 use crate::error::{Error, Result};
@@ -7,10 +7,10 @@ use agentd_core::event::{Body, Kind};
 use agentd_core::id::AgentId;
 use sha2::{Digest as _, Sha256};
 
-/// Gives the exported agent of a file that was read, and so verified, the id `to`.
+/// Gives the exported agent of a file, which was verified when it was read, the id `to`.
 ///
-/// Events that speak of the agent itself speak of the new one. Its subagents and its parent belong to the
-/// old one: the new agent must not act on them, so they get ids that no agent has, as after an import into
+/// Events that refer to the agent itself refer to the new one. Its subagents and its parent belong to the old
+/// agent, and the new one must not act on them: they get ids that no agent has, as after an import into
 /// another home.
 pub fn rechain(parsed: Parsed, to: AgentId) -> Result<Parsed> {
     let from = parsed.agent;
@@ -61,7 +61,7 @@ fn relink(row: &mut Row, chain: &mut Hash, from: AgentId, to: AgentId) -> Result
     Ok(())
 }
 
-/// Whether events of this kind hold ids of agents. None of their text is kept apart.
+/// Whether events of this kind contain agent ids. None of their text is stored separately.
 fn names_agents(kind: &str) -> bool {
     let kinds = [
         Kind::ConversationBegan,
@@ -86,7 +86,7 @@ fn replace(body: &mut Body, from: AgentId, to: AgentId) {
     }
 }
 
-/// The same id for the same pair, which no agent has: a UUID of version 8.
+/// An id that no agent has, always the same one for the same pair: a UUID of version 8.
 fn stranger(other: AgentId, to: AgentId) -> AgentId {
     let hash: Hash = Sha256::new()
         .chain_update(to.as_bytes())

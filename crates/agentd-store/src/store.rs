@@ -1,4 +1,4 @@
-//! What every store must do, and the words it does it in.
+//! The interface of every store, and its types.
 
 mod list;
 mod report;
@@ -20,20 +20,20 @@ use tokio::sync::watch;
 
 /// The journals of all agents.
 ///
-/// A future that is dropped does not take back what it asked for.
+/// Dropping a future does not cancel the operation.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Makes `owner` the one that may write this agent, from now on; whoever had it before is
-    /// refused. A damaged tail is set aside here, so that the journal can go on.
+    /// Makes `owner` the only writer of this agent; the store refuses writes of the previous owner. A damaged
+    /// tail is set aside here, so that the journal can continue.
     async fn claim(&self, agent: AgentId, owner: &str) -> Result<Claim>;
 
     /// Commits events to one agent's journal, all or none. When this returns they are durable.
     async fn append(&self, append: Append) -> Result<Ack>;
 
-    /// Keeps a piece of a reply that is still streaming.
+    /// Stores a piece of a reply that is still streaming.
     async fn write_draft(&self, fence: Fence, chunk: DraftChunk) -> Result<DraftAck>;
 
-    /// What has been kept of the reply that has not ended.
+    /// The stored part of the reply that has not ended.
     async fn draft(&self, agent: AgentId) -> Result<Option<Draft>>;
 
     /// The agent and the window of its current conversation: a snapshot and the tail after it.
@@ -67,46 +67,46 @@ pub trait Store: Send + Sync + 'static {
     /// Follows one agent's journal from `after` on. Woken by commits; it never polls.
     fn tail(&self, agent: AgentId, after: Seq) -> Tail;
 
-    /// Wakes up with each commit, whoever it was for.
+    /// Wakes up after each commit, for any agent.
     fn commits(&self) -> Commits;
 
-    /// The agent that is called this, by its name or by an old one.
+    /// The agent with this name or alias.
     async fn find(&self, name: &str) -> Result<Option<AgentId>>;
 
     /// A page of the list of agents.
     async fn agents(&self, query: AgentQuery) -> Result<AgentPage>;
 
-    /// The agents that have background tasks, as far as their journals tell.
+    /// The agents that have background tasks, according to their journals.
     async fn with_tasks(&self) -> Result<Vec<AgentId>>;
 
-    /// The agents that are to have a fresh conversation after a silence, and when; the first first.
+    /// The agents with an idle reset that is due at some time, and when; the earliest first.
     async fn idle_resets(&self, limit: usize) -> Result<Vec<(AgentId, Timestamp)>>;
 
     async fn conversations(&self, agent: AgentId) -> Result<Vec<Conversation>>;
 
-    /// Events in which the words stand, newest first. It follows the journal at a little distance.
+    /// Events that contain the text, newest first. The index follows the journal with a short delay.
     async fn search(&self, query: SearchQuery) -> Result<SearchPage>;
 
     /// What agents have spent.
     async fn usage(&self, agent: Option<AgentId>) -> Result<Spent>;
 
-    /// Writes an agent, and what its branches need of others, to one portable file.
+    /// Writes an agent, and the prefixes of other agents that its branches need, to one export file.
     async fn export(&self, agent: AgentId, out: Box<dyn Write + Send>) -> Result<Exported>;
 
-    /// Whether the agent is there for its own sake, archived or not; an ancestor that came with an import is not.
+    /// Whether the agent itself is stored here, archived or not. False for an ancestor that came with an import.
     async fn is_listed(&self, agent: AgentId) -> Result<bool>;
 
-    /// Reads such a file. All of it, or nothing. The agent is held then; see [`agentd_core::state::Held`].
+    /// Reads an export file, all of it or nothing. The agent is then held; see [`agentd_core::state::Held`].
     async fn import(&self, input: Box<dyn Read + Send>, order: Import) -> Result<Imported>;
 
-    /// What a purge of all these conversations would delete. Refused where one of them may not be purged.
+    /// What a purge of all these conversations would delete. An error if one of them may not be purged.
     async fn would_purge(
         &self,
         agent: AgentId,
         conversations: Vec<ConversationId>,
     ) -> Result<Deletion>;
 
-    /// Deletes the words of a conversation for good.
+    /// Deletes the text of a conversation permanently.
     async fn purge(
         &self,
         fence: Fence,
@@ -117,8 +117,8 @@ pub trait Store: Send + Sync + 'static {
     /// Checks one agent's journal, or everything.
     async fn verify(&self, agent: Option<AgentId>) -> Result<Report>;
 
-    /// For when nothing is going on: whatever only speeds up writing goes to its place, so that the next
-    /// start has less to read. Does nothing where somebody is in the way.
+    /// For idle times: moves the write-ahead logs into their databases, so that the next start has less to read.
+    /// Does nothing while a reader is in the way.
     async fn checkpoint(&self) -> Result<()>;
 
     /// Waits until everything derived (snapshots, search) has caught up with the journal.
@@ -177,7 +177,7 @@ pub enum Ack {
         first: Seq,
         last: Seq,
     },
-    /// It had been committed before; where is known for the newest only.
+    /// It was committed before. The position is known for the newest append only.
     Repeated {
         place: Option<(Seq, Seq)>,
     },
@@ -186,7 +186,7 @@ pub enum Ack {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftChunk {
     pub request: TryId,
-    /// Bytes of this try that came before.
+    /// Bytes of this try that were sent before.
     pub offset: u64,
     pub bytes: Vec<u8>,
 }
@@ -210,7 +210,7 @@ pub struct Loaded {
     pub window: Window,
     /// The newest append that had a counter.
     pub source: Option<Source>,
-    /// The journal behind this is damaged; everything before it was loaded.
+    /// The journal after this point is damaged; everything before it was loaded.
     pub damage: Option<Damage>,
 }
 
@@ -247,7 +247,7 @@ pub struct TurnQuery {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turns {
-    /// So many, the last of them.
+    /// The last n of them.
     Newest(usize),
     /// 0 for the first.
     Nth(usize),
@@ -300,7 +300,7 @@ pub struct Exported {
 pub struct Imported {
     pub agent: AgentId,
     pub events: u64,
-    /// The agent whose alias the imported one's name was; it is no alias any more.
+    /// The agent that had the imported agent's name as an alias, and loses it.
     pub displaced: Option<AgentId>,
 }
 
@@ -309,9 +309,9 @@ pub struct Imported {
 pub struct Import {
     /// When: the time of what is appended.
     pub at: Timestamp,
-    /// What was asked for under an op. Where the agent has it on record, the import was made before.
+    /// The change that was requested under an op. If the agent already has it on record, the import was done before.
     pub operation: Option<Operation>,
-    /// Another name; where the agent is there already, another id, too.
+    /// Another name, and another id if the agent already exists here.
     pub under: Option<ImportAs>,
 }
 
@@ -326,27 +326,27 @@ impl Import {
     }
 }
 
-/// How an imported agent is called here.
+/// The name and id of an imported agent here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportAs {
     pub name: String,
-    /// Its id, where the one in the file is taken.
+    /// Its id, if the one in the file is taken.
     pub id: AgentId,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purge {
-    /// Events whose bodies are gone.
+    /// Events whose bodies were deleted.
     pub events: u64,
     pub blobs: u64,
     /// Where the `purged` event is.
     pub seq: Seq,
 }
 
-/// What a purge takes away.
+/// What a purge deletes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deletion {
-    /// Events whose bodies go.
+    /// Events whose bodies are deleted.
     pub events: u64,
     /// Long texts that nothing else refers to.
     pub blobs: u64,
@@ -356,7 +356,7 @@ pub struct Deletion {
 pub struct Commits(pub(crate) watch::Receiver<u64>);
 
 impl Commits {
-    /// Waits for the next one; false where there will be none.
+    /// Waits for the next commit; false if the store has closed.
     pub async fn next(&mut self) -> bool {
         self.0.changed().await.is_ok()
     }
@@ -368,7 +368,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// The next events, in order; waits while there are none.
+    /// The next events, in order. Waits until there are some.
     pub async fn next(&mut self) -> Result<Vec<Event>> {
         self.next.next().await
     }

@@ -1,13 +1,13 @@
 //! What the tests share. Never part of the product.
 //!
 //! - [`oracle`]: strict checkers of requests, written from the providers' documentation.
-//! - [`predicate`]: what awaits an answer, told from the events alone.
-//! - [`journal`]: journals made up at random: as our own machine writes them, and as nobody should.
+//! - [`predicate`]: what awaits an answer, determined from the events alone.
+//! - [`journal`]: random journals: as our own machine writes them, and as no program should.
 //! - [`theorem`]: the prefix theorem as checks.
 //! - [`model`]: a model server on loopback, as strict as the real ones.
-//! - [`sim`]: daemon, link, runtime and journal, simulated, with everything lost that can be.
-//! - [`faulty_disk`]: a real disk that fails when told to.
-//! - [`lab`]: the real program, killed at every point of its life.
+//! - [`sim`]: daemon, link, runtime and journal, simulated, with every kind of loss.
+//! - [`faulty_disk`]: a real disk that fails on request.
+//! - [`lab`]: the real program, killed at every failpoint.
 //! - [`siege`]: the real program, attacked by its own model and by other users.
 
 pub mod faulty_disk;
@@ -20,7 +20,7 @@ pub mod siege;
 pub mod sim;
 pub mod theorem;
 
-/// How many times as much a long run tries.
+/// The factor by which a long run tries more.
 pub const LONG: usize = 10;
 
 /// How many cases a property test tries: ten times as many with `AGENTD_TEST_LONG`.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// `lineage` are the events that a window is made of, oldest first.
 pub fn awaits_answer(lineage: &[&Event]) -> bool {
-    // Prompts that may be taken: those of the same conversation that nobody has taken yet.
+    // Prompts that may be taken: those of the same conversation that no turn has taken yet.
     let mut takeable = BTreeSet::new();
     let mut last_word = None;
     for event in lineage {

@@ -1,32 +1,33 @@
-//! A question to whoever sits at the terminal.
+//! Questions to the user at the terminal.
 
 use crate::error::{Error, Exit};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::io::{self, IsTerminal as _};
 use tokio::sync::oneshot;
 
-/// Whether somebody can be asked.
+/// Whether the user can be asked: stdin and stderr are terminals.
 pub fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// What is answered, and not shown on the terminal.
+/// Asks a question and reads the answer without echo.
 pub async fn hidden(question: &str) -> Result<Option<String>, Error> {
     let _shown_again = Unseen::new()?;
     let answer = line(question).await;
-    // The end of the line was not shown either.
+    // The newline was not echoed either.
     let mut terminal = crate::terminal::stderr();
     let _unseen = terminal.text("\n").and_then(|()| terminal.flush());
     answer
 }
 
-/// Typing is not shown for as long as this is there, and shown again also where Ctrl-C ends the question.
+/// Switches echo off while it exists. Dropping it switches echo on again, also after Ctrl-C.
 struct Unseen(Termios);
 
 impl Unseen {
     fn new() -> Result<Self, Error> {
         let cannot = |error: rustix::io::Errno| {
-            Error::new(Exit::Unavailable, "the terminal shows what is typed").because(error)
+            let what = "the echo of the terminal cannot be switched off";
+            Error::new(Exit::Unavailable, what).because(error)
         };
         let before = tcgetattr(io::stdin()).map_err(cannot)?;
         let mut unseen = before.clone();
@@ -38,14 +39,14 @@ impl Unseen {
 
 impl Drop for Unseen {
     fn drop(&mut self) {
-        // Where the terminal is gone, there is nothing left to show.
+        // If the terminal is gone, there is no echo to restore.
         let _gone = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
     }
 }
 
-/// What is answered, without the end of its line; none where the input ends.
+/// Asks a question and returns the answer without its newline; none at the end of input.
 ///
-/// It is read on a thread of its own: Ctrl-C must be heard in the meantime.
+/// The answer is read on a separate thread, so that Ctrl-C is handled in the meantime.
 pub async fn line(question: &str) -> Result<Option<String>, Error> {
     let cannot = |error: io::Error| {
         Error::new(Exit::Unavailable, "the terminal cannot be read").because(error)
@@ -59,7 +60,7 @@ pub async fn line(question: &str) -> Result<Option<String>, Error> {
     std::thread::spawn(move || {
         let mut line = String::new();
         let read = io::stdin().read_line(&mut line);
-        // Whoever asked may have gone.
+        // The caller may have been dropped.
         let _gone = answer.send(read.map(|count| (count > 0).then_some(line)));
     });
     match answered.await {

@@ -20,27 +20,27 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
-  agentd demo                              See it keep a conversation through a kill -9
-  agentd run \"What is in this directory?\"     Run an agent for one prompt
-  agentd create coder                      Make one that stays
-  agentd send coder \"Fix the tests\"        Ask it something
-  agentd logs -f coder                     Watch it
-  agentd reset coder                       Begin anew; --undo takes it back
+  agentd demo                              Show a conversation that survives kill -9
+  agentd run \"What is in this directory?\"  Run an agent for one prompt
+  agentd create coder                      Create a persistent agent
+  agentd send coder \"Fix the tests\"        Send it a prompt
+  agentd logs -f coder                     Follow its log
+  agentd reset coder                       Begin a new conversation; --undo reverses it
 
-State is kept in $AGENTD_HOME, else in $XDG_STATE_HOME/agentd, else in ~/.local/state/agentd.";
+State is stored in $AGENTD_HOME, or else in $XDG_STATE_HOME/agentd, or else in ~/.local/state/agentd.";
 
 /// Runs AI agents for as long as they are needed, and never loses a conversation
 #[derive(Debug, Parser)]
 #[command(name = "agentd", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {
-    /// Print text as it is, with the control sequences that an agent, a tool or a file put into it
+    /// Print text unchanged, including control sequences from agents, tools and files
     #[arg(long, global = true)]
     pub raw: bool,
     #[command(subcommand)]
     pub verb: Verb,
 }
 
-/// The arguments of a verb are built when it is asked for: all of them take longer than most verbs.
+/// The arguments of a verb are built when that verb runs: building all of them takes longer than most verbs do.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub enum Verb {
@@ -93,13 +93,13 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Whether it listens to signals itself; others are simply dropped at Ctrl-C.
-    pub const fn hears_signals(&self) -> bool {
+    /// Whether the verb handles signals itself. At Ctrl-C, the future of any other verb is dropped.
+    pub const fn handles_signals(&self) -> bool {
         match self {
             Self::Agent(_) | Self::Run(_) | Self::Send(_) | Self::Edit(_) | Self::Runtime(_) => {
                 true
             }
-            Self::Daemon(args) => args.hears_signals(),
+            Self::Daemon(args) => args.handles_signals(),
             _ => false,
         }
     }
@@ -112,19 +112,19 @@ pub fn command() -> Command {
     groups::list(command)
 }
 
-/// What was asked for, and of which agent it may be asked.
+/// The parsed command line, and the agent whose mode must be checked first.
 pub fn parse() -> Result<(Cli, Option<Asked>), clap::Error> {
-    // A message to the user may be about all verbs.
+    // An error or a help text may mention every verb: parse again with all of them built.
     let parsed = Cli::command().try_get_matches();
     let matches: ArgMatches = parsed.or_else(|_| command().try_get_matches())?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))?;
     Ok((cli, mode::asked(&matches)))
 }
 
-/// Whether `--json` is among the arguments, before they are parsed: what cannot be parsed is an object, too.
+/// Whether `--json` is among the arguments. Checked before parsing, because a usage error is an object, too.
 pub fn format(args: impl Iterator<Item = OsString>) -> Format {
     let options: Vec<OsString> = args.skip(1).take_while(|arg| arg != "--").collect();
-    // The lines of `agent` are a contract of their own (docs/runtime.md), its errors included.
+    // The output of `agent` has its own contract (docs/runtime.md), including its errors.
     let is_agent = options.first().is_some_and(|verb| verb == "agent");
     match !is_agent && options.iter().any(|arg| arg == "--json") {
         true => Format::Json,
@@ -132,18 +132,18 @@ pub fn format(args: impl Iterator<Item = OsString>) -> Format {
     }
 }
 
-/// Help and version are answers; every other message of clap is a usage error.
+/// Prints what clap returned. Help and version are successes; every other message is a usage error.
 pub fn answer(answer: &clap::Error, format: Format) -> ExitCode {
     if answer.exit_code() != 0 && format == Format::Json {
         let text = answer.to_string();
         let first = text.lines().next().unwrap_or_default();
         let what = first.strip_prefix("error: ").unwrap_or(first);
         let error = Error::new(Exit::Usage, what).next("see `agentd --help`");
-        // There is nobody left to tell where this cannot be written.
-        let _unheard = Output::stdout().json(&error.failure());
+        // If stdout is closed, the error cannot be reported in any other way.
+        let _ignored = Output::stdout().json(&error.failure());
     }
-    // Nobody may be listening; that is no error.
-    let _unheard = answer.print();
+    // A closed stdout or stderr is not an error here.
+    let _ignored = answer.print();
     match answer.exit_code() {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::from(error::usage_code()),

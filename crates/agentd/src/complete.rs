@@ -1,4 +1,4 @@
-//! Completion of what only the daemon knows. It starts none: a Tab key changes nothing.
+//! Completion of values that come from the daemon. It does not start a daemon: completion changes nothing.
 
 use crate::{connect, providers};
 use agentd_client::Client;
@@ -11,16 +11,16 @@ use std::time::Duration;
 /// The variable that makes this program complete a command line instead of running it.
 pub const VARIABLE: &str = "AGENTD_COMPLETE";
 
-/// As long as somebody waits for a Tab key.
+/// Timeout of a completion.
 const PATIENCE: Duration = Duration::from_secs(1);
 const MOST: usize = 200;
 
-/// The names of agents.
+/// The names of agents that are not archived.
 pub fn agents() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| names(current, false))
 }
 
-/// The names of those that were put away.
+/// The names of all agents, archived ones included.
 pub fn archived() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let mut all = names(current, false);
@@ -29,7 +29,7 @@ pub fn archived() -> ArgValueCompleter {
     })
 }
 
-/// The variables in which providers look for their keys.
+/// The variables from which providers read their keys.
 pub fn key_names() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let catalog = providers::catalog();
@@ -58,7 +58,7 @@ fn names(current: &OsStr, archived: bool) -> Vec<CompletionCandidate> {
         archived,
         ..List::default()
     };
-    // Without an answer there is nothing to complete, and nobody to tell.
+    // Without an answer there is nothing to complete, and no way to report an error.
     ask(&list).unwrap_or_default()
 }
 

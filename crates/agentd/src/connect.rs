@@ -1,11 +1,12 @@
-//! The way to the daemon. Where none listens, one is started.
+//! Connections to the daemon. If none listens, one is started.
 
 use crate::error::Error;
 use crate::home;
 use crate::starter::{Starter, cannot_use};
 use agentd_client::Client;
 use agentd_daemon::layout::Layout;
-use agentd_process::{Child, failpoint};
+use agentd_failpoint as failpoint;
+use agentd_process::Child;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -13,19 +14,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub struct Connection {
-    /// What it asks is asked again where the daemon goes away before it has answered.
+    /// Retries a request if the daemon dies before it has answered.
     pub client: Client,
     starter: Arc<Starter>,
-    /// When the first of the streams in a row broke that brought nothing.
+    /// When the current series of broken streams began; none after a stream has delivered an item.
     failing_since: Option<Instant>,
 }
 
-/// For one question; starts a daemon where none listens.
+/// A client for requests; starts a daemon if none listens.
 pub async fn client() -> Result<Client, Error> {
     Ok(Connection::open().await?.client)
 }
 
-/// For whoever does not want one to be started.
+/// A client that does not start a daemon.
 pub fn client_of_any() -> Result<Client, Error> {
     Ok(client_at(&home::dir()?))
 }
@@ -37,7 +38,7 @@ pub fn client_at(home: &Path) -> Client {
         .with_any_daemon(failpoint::injected_bug("owner_unchecked"))
 }
 
-/// The daemon's socket, or in a sandbox the one that its agent's tools have.
+/// The daemon's socket; in a sandbox, the socket of the agent's tools.
 pub fn socket(home: &Path) -> PathBuf {
     home::own_socket().unwrap_or_else(|| Layout::new(home).api_socket())
 }
@@ -72,7 +73,7 @@ impl Connection {
         Self::at(home::dir()?).await
     }
 
-    /// To the daemon of this directory.
+    /// A connection to the daemon of this state directory.
     pub async fn at(home: PathBuf) -> Result<Self, Error> {
         let client = client_at(&home);
         let starter = Arc::new(Starter::new(home));
@@ -87,7 +88,7 @@ impl Connection {
         })
     }
 
-    /// What came on a stream; none where the daemon went away, and is back now: the stream is to be opened again.
+    /// The item of a stream. None if the daemon died and a new one listens: the caller must open the stream again.
     pub async fn or_again<T>(
         &mut self,
         answer: Result<T, agentd_client::Error>,
@@ -106,12 +107,12 @@ impl Connection {
         }
     }
 
-    /// Starts a daemon where none listens.
+    /// Starts a daemon if none listens.
     pub async fn ensure(&self) -> Result<(), Error> {
         self.starter.ensure().await.map(drop)
     }
 
-    /// The daemon, where this process started it.
+    /// The daemon, if this process started it.
     pub fn take_daemon(&self) -> Option<Child> {
         self.starter.take_daemon()
     }

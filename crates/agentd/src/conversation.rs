@@ -1,4 +1,4 @@
-//! Which of an agent's conversations is meant: by its id, or by the number that `agentd conversations` shows.
+//! A conversation of an agent, given by its id or by the number that `agentd conversations` shows.
 
 use crate::error::Error;
 use agentd_client::Client;
@@ -19,7 +19,7 @@ impl FromStr for Which {
         let ordinal = || text.parse().map(Self::Ordinal);
         let id = text.parse().map(Self::Id);
         id.or_else(|_| ordinal()).map_err(|_| {
-            "it is an id, or a number: `agentd conversations NAME` shows both".to_owned()
+            "expected an id or a number: `agentd conversations NAME` shows both".to_owned()
         })
     }
 }
@@ -34,7 +34,7 @@ impl fmt::Display for Which {
 }
 
 impl Which {
-    /// Its number, as people know it; the id where the daemon cannot be asked any more.
+    /// Its number; its id if the daemon no longer answers.
     pub async fn number(self, client: &Client, name: &str) -> String {
         let found = client.conversation(name, &self.to_string()).await;
         found.map_or_else(

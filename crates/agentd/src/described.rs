@@ -1,4 +1,4 @@
-//! An agent as the command line describes it.
+//! The options that describe a new agent.
 
 use crate::error::{Error, Exit};
 use crate::providers;
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Described {
-    /// Who serves the model: anthropic, openai, openai-chat, gemini, ollama, openrouter, demo, or
-    /// one of config.toml
+    /// The provider of the model: anthropic, openai, openai-chat, gemini, ollama, openrouter, demo, or
+    /// one from config.toml
     #[arg(long)]
     provider: Option<String>,
-    /// The model, as its provider spells it
+    /// The model, by the name that its provider uses
     #[arg(long)]
     model: Option<String>,
     /// An agent file: settings in YAML between `---` lines, then the system prompt
@@ -24,18 +24,18 @@ pub struct Described {
     /// The system prompt
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// The directory to work in [default: this one]
+    /// The working directory [default: the current one]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     cwd: Option<PathBuf>,
-    /// What its tools may see and write: read-only, workspace-write or full-access [default:
+    /// What its tools can see and write: read-only, workspace-write or full-access [default:
     /// workspace-write]
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     sandbox: Option<Sandbox>,
-    /// When you are asked about a tool call that no rule is about: on-request, always or never [default:
+    /// When a tool call that no rule matches needs approval: on-request, always or never [default:
     /// on-request]
     #[arg(long, value_name = "MODE", value_parser = approval)]
     approval: Option<ApprovalMode>,
-    /// What its tools may reach: on, off, or these hosts: example.com,*.example.org [default: on]
+    /// Network access of its tools: on, off, or a list of hosts: example.com,*.example.org [default: on]
     #[arg(long, value_name = "ON|OFF|HOSTS", value_parser = network)]
     network: Option<Network>,
 }
@@ -60,18 +60,18 @@ fn network(text: &str) -> Result<Network, String> {
 }
 
 fn word<T: DeserializeOwned>(text: &str, known: &str) -> Result<T, String> {
-    serde_json::from_value(text.into()).map_err(|_| format!("say {known}"))
+    serde_json::from_value(text.into()).map_err(|_| format!("expected {known}"))
 }
 
 impl Described {
-    /// Changes a spec as the command line says.
+    /// Applies the options to a spec.
     pub fn apply(&self, spec: &mut AgentSpec) -> Result<(), Error> {
         if let Some(path) = &self.file {
             *spec = read_spec(path)?;
         }
         if self.provider.is_some() {
             spec.provider.clone_from(&self.provider);
-            // Another provider's model is not this one's.
+            // The model in the spec belongs to the previous provider.
             spec.model = None;
         }
         if self.model.is_some() {
@@ -89,7 +89,7 @@ impl Described {
         settle_cwd(spec, self.cwd.as_deref())
     }
 
-    /// A new agent's spec, with all that it takes to run it.
+    /// The complete spec of a new agent.
     pub fn spec(&self, catalog: &Catalog) -> Result<AgentSpec, Error> {
         let mut spec = AgentSpec::default();
         self.apply(&mut spec)?;
@@ -99,8 +99,8 @@ impl Described {
     }
 }
 
-/// What the user has chosen for all new agents. Full access by the environment is kept with the agent's settings, where the
-/// journal shows it.
+/// Applies the user's defaults for new agents. Full access that the environment grants is stored in the spec, so that
+/// the journal shows it.
 pub fn settle_defaults(spec: &mut AgentSpec, catalog: &Catalog) {
     catalog.agents().apply(spec);
     let of_env = std::env::var(confine::VARIABLE).ok();
@@ -110,14 +110,14 @@ pub fn settle_defaults(spec: &mut AgentSpec, catalog: &Catalog) {
         .or(of_env.filter(|level| *level == Sandbox::FullAccess));
 }
 
-/// The directory of a new agent: the spec's own, else the one given, else the one we are in.
+/// Sets the working directory of a new agent: that of the spec, else the given one, else the current one.
 pub fn settle_cwd(spec: &mut AgentSpec, given: Option<&Path>) -> Result<(), Error> {
     let cwd = spec.cwd.as_deref().map(Path::new).or(given);
     spec.cwd = Some(absolute(cwd.unwrap_or_else(|| Path::new(".")))?);
     Ok(())
 }
 
-/// Who serves a new agent's model, where the spec does not say; that there is somebody to.
+/// Sets the provider of a new agent if the spec names none, and checks that a model can be chosen.
 pub fn settle_provider(spec: &mut AgentSpec, catalog: &Catalog) -> Result<(), Error> {
     if spec.runtime != Runtime::Native {
         return Ok(());
@@ -129,19 +129,19 @@ pub fn settle_provider(spec: &mut AgentSpec, catalog: &Catalog) -> Result<(), Er
     choice.map(|_| ()).map_err(|error| {
         Error::new(Exit::Usage, "no model was chosen")
             .because(error)
-            .next("say --provider and --model; `--provider demo` works without a key")
+            .next("pass --provider and --model; `--provider demo` works without a key")
     })
 }
 
 fn absolute(path: &Path) -> Result<String, Error> {
-    let what = format!("{} is no directory to work in", path.display());
+    let what = format!("{} cannot be the working directory", path.display());
     let found = path
         .canonicalize()
         .map_err(|error| Error::of_file(&what, &error))?;
     found
         .into_os_string()
         .into_string()
-        .map_err(|_| Error::new(Exit::Usage, what).because("its name is not UTF-8"))
+        .map_err(|_| Error::new(Exit::Usage, what).because("its path is not UTF-8"))
 }
 
 pub fn read_spec(path: &Path) -> Result<AgentSpec, Error> {

@@ -1,4 +1,4 @@
-//! An error as the user sees it: what happened, why, what to do next; and the exit code.
+//! Errors as the user sees them: what failed, why, what to do next, and the exit code.
 
 use crate::output::Output;
 use agentd_client::{Kind, Problem};
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 /// The daemon sets this for every hook that it runs.
 const IN_HOOK: &str = "AGENTD_HOOK_EVENT";
-/// Usage errors inside a hook, where 2 would block what the hook was asked about.
+/// The exit code of usage errors inside a hook, where 2 would block the event.
 const USAGE_IN_HOOK: u8 = 64;
 
 /// The exit codes; docs/cli.md has the table for users.
@@ -22,19 +22,19 @@ pub enum Exit {
     Failed = 1,
     /// The command line, the prompt, a file or a setting is wrong.
     Usage = 2,
-    /// Refused, or in conflict with the present state.
+    /// Refused, or in conflict with the current state.
     Refused = 3,
     Unavailable = 4,
     /// The turn reached a limit.
     Limited = 5,
-    /// What was sent is durable, and goes on after the user acts: an approval, a key, `agentd start`.
+    /// The prompt is durable and continues after the user acts: an approval, a key, `agentd start`.
     Waiting = 6,
     NotFound = 7,
     TimedOut = 124,
     Interrupted = 130,
 }
 
-/// What is printed on standard output.
+/// The format of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Text,
@@ -79,16 +79,16 @@ pub struct Error {
     what: String,
     why: Option<String>,
     next: Option<String>,
-    /// The prompt that was accepted before the error, to go on waiting for.
+    /// The prompt that was accepted before the error. The user can wait for it again.
     prompt: Option<PromptId>,
-    /// The object that `--json` prints has been printed already: an answer, an agent, a report.
+    /// `--json` has already printed its object (an answer, an agent, a report): the error must not print a second one.
     is_printed: bool,
 }
 
 /// An error as `--json` prints it.
 #[derive(Debug, Serialize)]
 pub struct Failure<'a> {
-    /// What happened.
+    /// What failed.
     pub error: &'a str,
     /// One word for each exit code.
     pub kind: &'static str,
@@ -110,19 +110,19 @@ impl Error {
         }
     }
 
-    /// The prompt that this is about is durable, and can be waited for.
+    /// Names the prompt that this error is about. It is durable, and the user can wait for it.
     pub const fn about_prompt(mut self, prompt: PromptId) -> Self {
         self.prompt = Some(prompt);
         self
     }
 
-    /// With `--json` the object that says so has been printed.
+    /// Marks that `--json` has already printed its object.
     pub const fn printed(mut self) -> Self {
         self.is_printed = true;
         self
     }
 
-    /// What to do about it.
+    /// What to do next.
     pub fn advice(&self) -> Option<&str> {
         self.next.as_deref()
     }
@@ -137,7 +137,7 @@ impl Error {
         self
     }
 
-    /// Something turned out to be wrong, rather than out of reach.
+    /// Whether a check found something wrong, rather than a resource being unavailable.
     pub fn is_failure(&self) -> bool {
         self.exit == Exit::Failed
     }
@@ -147,7 +147,7 @@ impl Error {
         self.exit
     }
 
-    /// `what` did not work because of the store, whose own words say why and what to do.
+    /// `what` failed because of the store, whose error says why and what to do.
     pub fn of_store(what: impl Into<String>, error: &agentd_store::Error) -> Self {
         use agentd_store::Error as Store;
         let exit = match error {
@@ -185,15 +185,15 @@ impl Error {
         Self::new(exit, what).because(error)
     }
 
-    /// Output that cannot be written. A reader that has had enough is no error.
+    /// Output that cannot be written. A closed pipe is not an error.
     pub fn of_output(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::new(Exit::Quiet, "nobody reads the output any more");
+            return Self::new(Exit::Quiet, "the output was closed");
         }
         Self::new(Exit::Unavailable, "the output cannot be written").because(error)
     }
 
-    /// The daemon is out of reach, and the prompt is accepted: it is answered when a daemon runs again.
+    /// The daemon is unavailable after it accepted the prompt, which is answered when a daemon runs again.
     pub fn of_prompt(self, name: &str, prompt: PromptId) -> Self {
         if self.exit != Exit::Unavailable {
             return self;
@@ -203,7 +203,7 @@ impl Error {
         ))
     }
 
-    /// The same as the API would say it.
+    /// The same error as a problem of the API.
     pub fn into_problem(self, kind: Kind) -> Problem {
         let mut problem = Problem::new(kind, self.what);
         problem.detail = self.why;
@@ -221,8 +221,8 @@ impl Error {
         Self::new(Exit::Interrupted, "interrupted")
     }
 
-    /// Whoever pressed Ctrl-C knows that it was pressed.
-    fn needs_no_words(&self) -> bool {
+    /// A plain Ctrl-C needs no message: the user pressed it.
+    fn needs_no_message(&self) -> bool {
         self.exit == Exit::Interrupted && self.why.is_none() && self.next.is_none()
     }
 
@@ -237,15 +237,15 @@ impl Error {
         }
     }
 
-    /// Tells the user, and gives the exit code. With `--json` the error is an object, too.
+    /// Prints the error and returns the exit code. With `--json`, standard output gets it as an object.
     pub fn report(&self, format: Format) -> ExitCode {
         if format == Format::Json && !self.is_printed && self.exit != Exit::Quiet {
-            // There is nobody left to tell where this cannot be written.
-            let _unheard = Output::stdout().json(&self.failure());
+            // If stdout is closed, the object cannot be delivered; the exit code still reports the error.
+            let _ignored = Output::stdout().json(&self.failure());
         }
-        if self.exit != Exit::Quiet && !self.needs_no_words() {
-            // There is nobody left to tell where this cannot be written.
-            let _unheard = crate::terminal::stderr().text(format_args!("{self}\n"));
+        if self.exit != Exit::Quiet && !self.needs_no_message() {
+            // If stderr is closed, only the exit code reports the error.
+            let _ignored = crate::terminal::stderr().text(format_args!("{self}\n"));
         }
         ExitCode::from(self.exit.code())
     }
@@ -281,16 +281,18 @@ impl From<agentd_client::Error> for Error {
                 .because(source)
                 .next("start one with `agentd daemon start`"),
             Client::Stranger { uid, .. } => Self::new(Exit::Refused, error.to_string())
-                .because(format_args!("user {uid} would get your keys and prompts"))
+                .because(format_args!(
+                    "user {uid} would receive your keys and prompts"
+                ))
                 .next("set AGENTD_HOME to a directory of your own"),
             Client::Broken(why) => unavailable("the connection to the daemon broke".to_owned())
                 .because(why)
-                .next("nothing that was accepted is lost: look with `agentd status`"),
+                .next("accepted prompts and changes are not lost: check with `agentd status`"),
             Client::Strange(why) => unavailable("the daemon's answer cannot be read".to_owned())
                 .because(why)
                 .next(
-                    "it may be of another version: `agentd daemon stop`, and try again; agents \
-                     keep what they have",
+                    "it may have another version: `agentd daemon stop`, then try again; agents \
+                     keep their state",
                 ),
         }
     }

@@ -1,4 +1,4 @@
-//! An agent's events as they come, through every end of the daemon's: each is seen once.
+//! Follows an agent's events across restarts of the daemon: each event is seen once.
 
 use crate::connect::Connection;
 use crate::error::Error;
@@ -8,10 +8,10 @@ use agentd_core::event::{Body, Event};
 
 pub enum Seen {
     Event(Box<Event>),
-    /// What the reply to a request has grown by. Only of a request that was seen to be sent, and
+    /// New text of a streaming reply. Only for a request whose `request_sent` was seen live, and
     /// without a gap: the rest of the reply comes with its message.
     Delta(Delta),
-    /// Everything that there was has been seen; what follows is live. Said once.
+    /// All earlier events have been seen; what follows is live. Returned once.
     CaughtUp,
 }
 
@@ -19,12 +19,12 @@ pub struct Follow {
     name: String,
     query: EventQuery,
     stream: Option<Events>,
-    /// The stream has come to what happens now.
+    /// The stream has reached live events.
     is_live: bool,
     was_live: bool,
     /// The request whose reply is shown as it streams.
     streaming: Option<String>,
-    /// One of whose reply a part went by unseen.
+    /// A request of whose reply some text was missed.
     missed: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl Follow {
             };
             let item = match stream.next().await {
                 Some(item) => connection.or_again(item).await?,
-                // It has no end of its own; one that has ended was cut off.
+                // The stream never ends by itself: the connection broke.
                 None => None,
             };
             let Some(item) = item else {
@@ -150,7 +150,7 @@ mod tests {
         assert!(follow.look(event(2)).is_some());
         assert!(follow.look(delta("1.2")).is_some());
         assert!(follow.look(Item::CaughtUp).is_none());
-        // What overtook its own beginning.
+        // A delta that arrives before its `request_sent`.
         assert!(follow.look(delta("1.3")).is_none());
         assert!(follow.look(event(3)).is_some());
         assert!(follow.look(delta("1.3")).is_none());

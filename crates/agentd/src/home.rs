@@ -1,20 +1,20 @@
-//! Where state is kept.
+//! The state directory.
 
 use crate::error::{Error, Exit};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The socket of an agent's tools, in the environment of each of them that runs in a sandbox: it is the only one that
-/// they can see.
+/// The variable that names the socket of an agent's tools. It is set for tools in a sandbox, which can see no other
+/// socket.
 pub const SOCKET: &str = "AGENTD_SOCKET";
 
-/// The one that is given, if any.
+/// The socket that the environment gives, if any.
 pub fn own_socket() -> Option<PathBuf> {
     let path = std::env::var_os(SOCKET).filter(|path| !path.is_empty());
     path.map(PathBuf::from)
 }
 
-/// No daemon can be started to listen at a socket that is given.
+/// Fails if the environment gives a socket: this process cannot start a daemon that listens there.
 pub fn check_no_own_socket() -> Result<(), Error> {
     let Some(path) = own_socket() else {
         return Ok(());
@@ -24,7 +24,7 @@ pub fn check_no_own_socket() -> Result<(), Error> {
     Err(Error::new(Exit::Unavailable, what).next(next))
 }
 
-/// The directory that `AGENTD_HOME` names, or the usual one.
+/// The directory that `AGENTD_HOME` names, or the default.
 pub fn dir() -> Result<PathBuf, Error> {
     choose(|name| std::env::var_os(name))
 }
@@ -34,7 +34,7 @@ pub fn config() -> Result<PathBuf, Error> {
     Ok(dir()?.join("config.toml"))
 }
 
-/// Which variable says where state is kept.
+/// The variable that determines the state directory.
 pub fn source() -> &'static str {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_absolute =
@@ -55,7 +55,7 @@ fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error>
                 .next("set AGENTD_HOME to an absolute path")
         });
     }
-    // Both count only where they are absolute: a relative one would be another directory each time.
+    // Both are used only if absolute: a relative path would depend on the current directory.
     let absolute = |name| {
         named(name)
             .map(PathBuf::from)
@@ -65,9 +65,9 @@ fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error>
         .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
         .map(|state| state.join("agentd"))
         .ok_or_else(|| {
-            Error::new(Exit::Unavailable, "there is no directory to keep state in")
+            Error::new(Exit::Unavailable, "no state directory is configured")
                 .because("neither AGENTD_HOME, XDG_STATE_HOME nor HOME is set")
-                .next("set AGENTD_HOME to the directory that you want")
+                .next("set AGENTD_HOME to a directory")
         })
 }
 
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_wish_wins() {
+    fn the_most_specific_variable_wins() {
         let all = [
             ("AGENTD_HOME", "/a"),
             ("XDG_STATE_HOME", "/x"),

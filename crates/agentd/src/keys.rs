@@ -1,4 +1,4 @@
-//! The caller's key, for an agent that may wait for it.
+//! Passes the caller's provider keys to an agent whose turn may wait for one.
 
 use crate::error::Error;
 use crate::providers;
@@ -7,11 +7,11 @@ use agentd_client::{Client, Kind};
 use agentd_core::event::PauseReason;
 use std::time::{Duration, Instant};
 
-/// How long a turn may take to go on that has its key.
-const GOES_ON: Duration = Duration::from_secs(10);
+/// How long a turn that got its key may take to continue.
+const CONTINUES: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 
-/// Brings the agent what the caller works with. Whether there is such an agent is for the verb to say.
+/// Sends the caller's environment to the agent. An unknown agent is reported by the verb itself.
 pub async fn merge_env(client: &Client, name: &str) -> Result<(), Error> {
     let env = providers::env(&providers::catalog()?);
     match client.merge_env(name, &Start::with(env)).await {
@@ -21,20 +21,20 @@ pub async fn merge_env(client: &Client, name: &str) -> Result<(), Error> {
     }
 }
 
-/// The agent, once its turn has gone on, where that waits for a key which the caller has.
+/// If the turn waits for a key that the caller has, sends the key and waits until the turn continues.
 pub async fn continue_turn(client: &Client, agent: Agent) -> Result<Agent, Error> {
     let waits = |agent: &Agent| agent.paused == Some(PauseReason::MissingKey);
     if !waits(&agent) || !has_key(&agent)? {
         return Ok(agent);
     }
     merge_env(client, &agent.name).await?;
-    let deadline = Instant::now() + GOES_ON;
+    let deadline = Instant::now() + CONTINUES;
     loop {
         let agent = client.agent(&agent.id.to_string()).await?;
         if !waits(&agent) || Instant::now() >= deadline {
             return Ok(agent);
         }
-        // tidy: polls for the turn to go on
+        // tidy: polls for the turn to continue
         tokio::time::sleep(POLL).await;
     }
 }

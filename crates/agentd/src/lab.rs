@@ -1,19 +1,19 @@
-//! The lab, where this very program is killed at every point of its life: its switches work there alone.
+//! The lab, which kills this program at its failpoints. The switches for that work only in a lab run.
 
 use crate::error::{Error, Exit};
 use crate::home;
-use agentd_process::failpoint::{self, VARIABLE, plan::Role};
+use agentd_failpoint::{self as failpoint, VARIABLE, plan::Role};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Takes this process into the lab, where it was started in it.
+/// Enables the failpoints if this process was started by the lab.
 pub fn enter() -> Result<(), Error> {
     let Some(dir) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) else {
         return Ok(());
     };
     let role = role(std::env::args_os().skip(1));
     failpoint::enter(Path::new(&dir), &home::dir()?, role).map_err(|refused| {
-        Error::new(Exit::Usage, format!("{VARIABLE} is for the lab alone"))
+        Error::new(Exit::Usage, format!("{VARIABLE} is only for the lab"))
             .because(refused)
             .next(format!("unset {VARIABLE}"))
     })

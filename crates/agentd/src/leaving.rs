@@ -1,4 +1,4 @@
-//! How a conversation is left for another one: what reset and rewind have in common.
+//! The options that reset and rewind share: how the current conversation ends.
 
 use crate::render::time;
 use agentd_client::api::Reset;
@@ -7,34 +7,34 @@ use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 pub struct Leaving {
-    /// Why, for whoever reads the log
+    /// Reason, recorded in the journal
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// End what does not end by itself within the grace
+    /// Kill the process if the turn has not ended within the grace period
     #[arg(long)]
     force: bool,
-    /// Do not ask PreReset hooks, which may refuse
+    /// Do not run PreReset hooks, which may refuse
     #[arg(long)]
     skip_hooks: bool,
-    /// End its background tasks too
+    /// Also end the background tasks
     #[arg(long)]
     kill_background: bool,
-    /// Take prompts that wait along to the new conversation
+    /// Move queued prompts to the new conversation
     #[arg(long)]
     keep_queue: bool,
-    /// How long what runs may take to end
+    /// Time that the running turn gets to end
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time::duration)]
     grace: Duration,
-    /// An id for this: repeated under the same one, it is done once
+    /// Id of this operation; a repeated command with the same id applies it once
     #[arg(long, value_name = "ID")]
     op: Option<OpId>,
-    /// Only if the agent is still of this generation, as `agentd show` has it
+    /// Fail unless the agent still has this generation; `agentd show` prints it
     #[arg(long, value_name = "N")]
     if_generation: Option<u64>,
 }
 
 impl Leaving {
-    /// All but where it goes.
+    /// The request, without its target.
     pub fn ask(&self) -> Reset {
         Reset {
             reason: self.reason.clone(),

@@ -1,6 +1,6 @@
-//! The log of the daemon, and what becomes of a panic. Writing a log line never blocks, never fails and never
-//! panics: lines go through a bounded queue to a thread of their own, which drops what it cannot write and says
-//! later how many lines are missing. The file is capped: at its limit it is renamed to `.1` and begun anew.
+//! The log of the daemon, and the handling of panics. Writing a log line never blocks, never fails and never
+//! panics: lines go through a bounded queue to a separate thread, which drops what it cannot write and later logs
+//! how many lines are missing. The size is limited: at the limit the file is renamed to `.1` and a new one begins.
 
 mod file;
 
@@ -14,11 +14,12 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Lines that wait for the thread. Past that they are dropped and counted.
+/// Lines that may wait for the thread. Further lines are dropped and counted.
 const QUEUE: usize = 1024;
-/// How long the end of the process waits for the last lines.
+/// How long the process waits for the last lines before it exits.
 const LAST_LINES: Duration = Duration::from_millis(500);
-/// The store's thread that writes: a daemon without it would refuse everything for ever. Another daemon has one.
+/// The store's writer thread: without it the daemon would refuse every change, so a panic on it ends the daemon, and a
+/// new one takes over.
 const IRREPLACEABLE: &str = "store-writer";
 /// The exit code of a Rust program that panicked.
 const PANICKED: i32 = 101;
@@ -29,11 +30,11 @@ enum Message {
     Flush(SyncSender<()>),
 }
 
-/// The way to the thread that writes.
+/// The sending side of the queue to the thread that writes.
 #[derive(Clone)]
 pub struct Log {
     queue: SyncSender<Message>,
-    /// Lines that were not written since the thread last said so.
+    /// Lines that were dropped since the thread last logged their number.
     dropped: Arc<AtomicU64>,
 }
 
@@ -57,7 +58,7 @@ impl Log {
             .with_target(false)
             // Otherwise a line that cannot be written would go to `eprintln!`, which panics.
             .log_internal_errors(false);
-        // One that is there already is one of a test's.
+        // A test may have set a subscriber before.
         let _set_before = subscriber.try_init();
         let last = log.clone();
         std::panic::set_hook(Box::new(move |info| {
@@ -72,7 +73,7 @@ impl Log {
     }
 
     fn line(&self, line: &[u8]) {
-        if agentd_process::failpoint::injected_bug("log_panics") {
+        if agentd_failpoint::injected_bug("log_panics") {
             write_or_panic(line);
             return;
         }
@@ -88,13 +89,13 @@ impl Log {
     pub fn flush(&self) {
         let (done, is_done) = sync_channel(1);
         if self.queue.try_send(Message::Flush(done)).is_ok() {
-            let _in_vain = is_done.recv_timeout(LAST_LINES);
+            let _timed_out = is_done.recv_timeout(LAST_LINES);
         }
     }
 }
 
-/// An injected bug, for the lab: what a logger that falls back to `eprintln!` does. What a panic says is
-/// not written that way: a second panic would end the process, and nothing would be left to be stuck.
+/// An injected bug, for the lab: behaves like a logger that falls back to `eprintln!`. The message of a panic is not
+/// written in this way: a second panic would end the process, and the lab needs a daemon that is stuck.
 #[expect(clippy::panic, reason = "an injected bug")]
 fn write_or_panic(line: &[u8]) {
     if let Err(error) = io::stderr().write_all(line)
@@ -133,13 +134,13 @@ fn write_lines(lines: &Receiver<Message>, dropped: &AtomicU64, mut file: LogFile
         let line = match message {
             Message::Line(line) => line,
             Message::Flush(done) => {
-                let _nobody_waits = done.try_send(());
+                let _no_waiter = done.try_send(());
                 continue;
             }
         };
         let missing = dropped.swap(0, Ordering::Relaxed);
         if missing > 0 {
-            let note = format!("log lines missing here: {missing} (they could not be written)\n");
+            let note = format!("log lines dropped: {missing} (could not be written)\n");
             if file.put(note.as_bytes()).is_err() {
                 dropped.fetch_add(missing, Ordering::Relaxed);
             }
@@ -150,7 +151,7 @@ fn write_lines(lines: &Receiver<Message>, dropped: &AtomicU64, mut file: LogFile
     }
 }
 
-/// What a panic has to say.
+/// The message of a panic, with its thread and location.
 fn described(info: &PanicHookInfo<'_>) -> String {
     let thread = std::thread::current();
     let thread = thread.name().unwrap_or("unnamed");
@@ -161,16 +162,16 @@ fn described(info: &PanicHookInfo<'_>) -> String {
     }
 }
 
-/// For the process of one agent. All its tasks run on the thread that calls this: a panic on it ends the process,
-/// for nobody would finish what the task had in hand. The daemon starts another process, which recovers. A panic on
-/// another thread is an error of whoever waits for that thread.
+/// For the process of one agent. All its async tasks run on the thread that calls this: a panic on it ends the process,
+/// because no other task would finish the work of the one that panicked. The daemon starts another process, which
+/// recovers. A panic on another thread becomes an error of the code that waits for that thread.
 pub fn end_at_panic(cap: u64) {
     let main = std::thread::current().id();
     std::panic::set_hook(Box::new(move |info| {
         let line = format!("{}\n", described(info));
         if file::stderr_length() < cap {
-            // Where it cannot be written there is nobody left to tell.
-            let _unheard = io::stderr().write_all(line.as_bytes());
+            // If stderr cannot be written, the panic cannot be reported.
+            let _ignored = io::stderr().write_all(line.as_bytes());
         }
         if std::thread::current().id() == main {
             std::process::exit(PANICKED);

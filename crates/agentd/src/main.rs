@@ -1,4 +1,4 @@
-//! The `agentd` command: parse, run, exit code. What it knows of agents is in the libraries.
+//! The `agentd` command: parses the arguments, runs the verb, returns the exit code. The logic is in the libraries.
 
 mod agent;
 mod ask;
@@ -35,14 +35,16 @@ use output::Output;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A shim knows its one argument and nothing of agents.
+    // A process that was started by way of /proc/self/exe would be called `exe`.
+    agentd_process::set_name(c"agentd");
+    // A shim or a gate is selected by its first argument and never reaches the command line below.
     agentd_process::shim::run_if_asked(std::env::args_os());
     agentd_runtime::gate::run_if_asked(std::env::args_os());
     let format = cli::format(std::env::args_os());
     if let Err(error) = lab::enter() {
         return error.report(format);
     }
-    // Where a shell asks what could come next, that is all there is to do.
+    // A shell that asks for completions gets them here, and the process exits.
     CompleteEnv::with_factory(cli::command)
         .var(complete::VARIABLE)
         .complete();
@@ -57,8 +59,8 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: cli::Cli, asked: Option<&cli::Asked>) -> Result<(), Error> {
-    // A command holds the keys of its shell for as long as it waits. Where a sandbox around it forbids even this, it
-    // works all the same: what has to be closed (the daemon, agents' processes) insists on it.
+    // The environment of a command contains the user's keys. If a surrounding sandbox forbids this call, the command
+    // runs anyway; the daemon and the runtimes call it again and fail if it fails.
     let _forbidden = setup::close_to_others();
     if cli.raw {
         terminal::keep_control_sequences();
@@ -72,12 +74,12 @@ fn run(cli: cli::Cli, asked: Option<&cli::Asked>) -> Result<(), Error> {
         if let Some(asked) = asked {
             asked.check().await?;
         }
-        if cli.verb.hears_signals() {
+        if cli.verb.handles_signals() {
             return commands::run(cli.verb, &mut out).await;
         }
         tokio::select! {
-            // First of all, so that Ctrl-C is heard before there is anything to clean up. What was
-            // under way is dropped, and that cleans up.
+            // First, so that the handler for Ctrl-C is installed before the verb creates anything. At Ctrl-C the verb's
+            // future is dropped, which cleans up.
             biased;
             _ = tokio::signal::ctrl_c() => Err(Error::interrupted()),
             ended = commands::run(cli.verb, &mut out) => ended,

@@ -1,10 +1,10 @@
-//! The id of a change, where the caller has one.
+//! `--op`: the id of a change, chosen by the caller.
 
 use agentd_core::id::OpId;
 
 #[derive(Debug, clap::Args)]
 pub struct Op {
-    /// An id for this change (up to 128 bytes): repeated under the same one, it is made once
+    /// Id of this change (up to 128 bytes); a repeated command with the same id applies it once
     #[arg(long = "op", value_name = "ID")]
     pub id: Option<OpId>,
 }

@@ -1,5 +1,5 @@
-//! What is printed: colour on a terminal only (and not where `NO_COLOR` is set), and every failure to
-//! write comes back, so that a closed pipe ends the command instead of crashing it.
+//! The output of a command: coloured only on a terminal (and not if `NO_COLOR` is set). Every failed write is
+//! returned as an error, so that a closed pipe ends the command instead of crashing it.
 
 use crate::error::Error;
 use crate::terminal::{self, Stream};
@@ -9,14 +9,14 @@ use std::io::{self, IsTerminal as _};
 
 pub use crate::terminal::{BAD, GOOD, HEADING, QUIET};
 
-/// As wide as a line of progress gets.
+/// The width of a progress line.
 const PROGRESS_WIDTH: usize = 72;
 
 pub struct Output {
     stream: Stream,
-    /// Somebody watches: lines of progress make sense.
+    /// Standard output is a terminal: progress lines are shown.
     is_watched: bool,
-    /// A line of progress stands where the next line goes.
+    /// A progress line is shown and must be cleared before the next line.
     in_progress: bool,
 }
 
@@ -38,7 +38,7 @@ impl Output {
         }
     }
 
-    /// Ends a line of progress; what others print then stands by itself.
+    /// Clears the progress line before other code prints.
     pub fn end_progress(&mut self) -> Result<(), Error> {
         self.clear_progress()
             .and_then(|()| self.stream.flush())
@@ -51,7 +51,7 @@ impl Output {
             .map_err(|error| Error::of_output(&error))
     }
 
-    /// A piece of text.
+    /// Text without a newline of its own.
     pub fn piece(&mut self, text: &str) -> Result<(), Error> {
         self.clear_progress()
             .and_then(|()| self.stream.text(text))
@@ -71,31 +71,32 @@ impl Output {
         }
     }
 
-    /// Beside the output, for people: a program that reads the output does not see it.
+    /// A line on standard error: a program that reads the output does not see it.
     pub fn aside(&mut self, text: impl Display) -> Result<(), Error> {
         self.clear_progress()
             .and_then(|()| terminal::stderr().text(format_args!("{text}\n")))
             .map_err(|error| Error::of_output(&error))
     }
 
-    /// Whether somebody watches, and no program or file takes it in.
+    /// Whether standard output is a terminal.
     pub const fn is_watched(&self) -> bool {
         self.is_watched
     }
 
-    /// How many columns there are; none where nobody watches.
+    /// The width of the terminal; none if standard output is not a terminal.
     pub fn width(&self) -> Option<u16> {
         if !self.is_watched {
             return None;
         }
-        let said = std::env::var("COLUMNS").ok();
-        let said = said.and_then(|columns| columns.parse().ok());
+        let columns = std::env::var("COLUMNS").ok();
+        let given = columns.and_then(|columns| columns.parse().ok());
         let asked = || rustix::termios::tcgetwinsize(io::stdout()).ok();
-        said.or_else(|| asked().map(|size| size.ws_col))
+        given
+            .or_else(|| asked().map(|size| size.ws_col))
             .filter(|columns| *columns > 0)
     }
 
-    /// A line that the next one takes the place of; for people who watch.
+    /// A line that the next one replaces; only on a terminal.
     pub fn progress(&mut self, text: impl Display) -> Result<(), Error> {
         if !self.is_watched {
             return Ok(());

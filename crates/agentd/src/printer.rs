@@ -1,5 +1,5 @@
-//! What is shown: JSON lines for programs, the answer itself for people. On a thread of its own, so that
-//! a reader who does not read holds nobody up.
+//! Prints events and answers: as JSON lines for programs, as text for people. A separate thread writes, so that a slow
+//! reader does not block the caller.
 
 use crate::output::QUIET;
 use crate::terminal;
@@ -18,7 +18,7 @@ enum Line {
     Json(String),
     /// For people, on standard output.
     Out(String),
-    /// For people, beside the answer.
+    /// For people, on standard error.
     Aside(String),
     Done(mpsc::Sender<()>),
 }
@@ -33,9 +33,9 @@ pub struct Printer {
     style: Style,
     lines: mpsc::Sender<Line>,
     _thread: JoinHandle<()>,
-    /// The cursor stands behind some text.
+    /// The last line is not terminated.
     in_line: bool,
-    /// The text of the reply that streams, as far as it was shown.
+    /// The request of the streaming reply, and its text as far as it was shown.
     shown: (Option<String>, String),
 }
 
@@ -55,14 +55,14 @@ impl Printer {
         matches!(self.style, Style::Json)
     }
 
-    /// One object on a line of its own, for programs alone.
+    /// One object on a line, only for programs.
     pub fn object(&self, object: &Value) {
         if self.is_json() {
             self.send(Line::Json(format!("{object}\n")));
         }
     }
 
-    /// A remark for people; programs get it as an object.
+    /// A remark: text for people, an object for programs.
     pub fn remark(&mut self, kind: &str, text: &str) {
         if self.is_json() {
             return self.object(&json!({"kind": "remark", "remark": kind, "text": text}));
@@ -86,7 +86,7 @@ impl Printer {
         }
     }
 
-    /// A message on the way to the answer, as a remark; the answer itself is not shown.
+    /// A message with tool calls, as a remark. The final answer is not shown.
     pub fn beside(&mut self, event: &Event) {
         if let Body::MessageAdded(message) = &event.body
             && message.blocks.iter().any(|block| block.as_call().is_some())
@@ -119,7 +119,7 @@ impl Printer {
         }
     }
 
-    /// What the reply to a request has grown by; for people.
+    /// New text of a streaming reply, for people.
     pub fn streamed(&mut self, request: &str, text: &str) {
         if self.shown.0.as_deref() != Some(request) {
             self.shown = (Some(request.to_owned()), String::new());
@@ -128,7 +128,7 @@ impl Printer {
         self.text(text);
     }
 
-    /// The end of a reply comes with the message, and not as deltas.
+    /// The part of the message that was not streamed yet.
     fn rest_of(&mut self, message: &MessageAdded) {
         let (request, shown) = std::mem::take(&mut self.shown);
         if message.status == MessageStatus::Superseded {
@@ -139,7 +139,7 @@ impl Printer {
         let continues = request.is_none() || request == of.map(|of| of.to_string());
         match all.strip_prefix(&shown) {
             Some(rest) if continues => self.text(rest),
-            // Something is missing in what was shown.
+            // The streamed text has a gap: print the whole message.
             _ => {
                 self.end_line();
                 self.text(&all);
@@ -160,21 +160,21 @@ impl Printer {
         }
     }
 
-    /// Waits until all is written, for as long as somebody reads.
+    /// Waits until everything is written, at most this long.
     pub fn finish(mut self, at_most: Duration) {
         self.flush(at_most);
     }
 
-    /// The same, before something else is written beside it.
+    /// The same, before other code writes to the terminal.
     pub fn flush(&mut self, at_most: Duration) {
         self.end_line();
         let (done, is_done) = mpsc::channel();
         self.send(Line::Done(done));
-        let _nobody_reads = is_done.recv_timeout(at_most);
+        let _timed_out = is_done.recv_timeout(at_most);
     }
 
     fn send(&self, line: Line) {
-        // The thread ends when nobody reads any more; the agent does not.
+        // The thread ends when the output is closed; the agent continues.
         let _closed = self.lines.send(line);
     }
 }
@@ -202,7 +202,7 @@ fn print(queue: &mpsc::Receiver<Line>) {
     }
 }
 
-/// The beginning of something long.
+/// The beginning of a long text.
 pub fn shortened(text: &str) -> String {
     const MOST: usize = 100;
     match text.char_indices().nth(MOST) {

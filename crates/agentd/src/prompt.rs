@@ -11,7 +11,7 @@ pub fn read(given: &str) -> Result<String, Error> {
     };
     if text.trim().is_empty() {
         let error = Error::new(Exit::Usage, "the prompt is empty");
-        return Err(error.next("say what the agent is to do"));
+        return Err(error.next("pass the text of the prompt"));
     }
     Ok(text)
 }
@@ -27,7 +27,8 @@ fn from_stdin() -> Result<String, Error> {
     read.map_err(|error| Error::of_file(what, &error))?;
     if text.len() as u64 > most {
         let what = format!("the prompt is longer than {most} bytes");
-        return Err(Error::new(Exit::Refused, what).next("put it into a file, and name that"));
+        return Err(Error::new(Exit::Refused, what)
+            .next("put the text into a file, and name the file in the prompt"));
     }
     Ok(text)
 }

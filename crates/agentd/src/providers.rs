@@ -1,4 +1,4 @@
-//! The providers there are, and what of the caller's environment they need.
+//! The provider catalog, and the variables of the caller's environment that providers need.
 
 use crate::error::{Error, Exit};
 use crate::home;
@@ -9,14 +9,14 @@ use agentd_core::environment::is_handed_on;
 use agentd_daemon::layout::Layout;
 use std::collections::BTreeSet;
 
-/// Providers whose key decides, where nobody says who is to serve the model.
+/// Providers that are chosen by their key if no provider is given, in this order.
 const BY_KEY: [&str; 4] = ["anthropic", "openai", "gemini", "openrouter"];
 
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// What is built in, and what the user's file adds.
+/// The built-in catalog, extended by the user's file.
 pub fn catalog() -> Result<Catalog, Error> {
     let mut catalog = Catalog::built_in();
     let path = home::config()?;
@@ -35,12 +35,12 @@ pub fn catalog() -> Result<Catalog, Error> {
     Ok(catalog)
 }
 
-/// The provider whose key is in the environment, where neither it nor the model was named.
+/// The provider whose key is in the environment, for an agent without a provider and a model.
 pub fn provider_by_key(catalog: &Catalog) -> Option<String> {
     by_key(catalog, |name| variable(name).is_some())
 }
 
-/// The same for an agent of the daemon: a key that the user stored comes after those of the environment.
+/// The same for an agent of the daemon: stored secrets are considered after the environment.
 pub fn provider_by_any_key(catalog: &Catalog) -> Option<String> {
     let stored = stored();
     provider_by_key(catalog).or_else(|| by_key(catalog, |name| stored.contains(name)))
@@ -54,7 +54,7 @@ fn by_key(catalog: &Catalog, is_there: impl Fn(&str) -> bool) -> Option<String> 
     BY_KEY.iter().find(has_key).map(|name| (*name).to_owned())
 }
 
-/// The names of the secrets that the user stored. None where they cannot be read: the daemon says why.
+/// The names of the stored secrets. Empty if they cannot be read: the daemon reports why.
 pub fn stored() -> BTreeSet<String> {
     let Ok(home) = home::dir() else {
         return BTreeSet::new();
@@ -63,18 +63,18 @@ pub fn stored() -> BTreeSet<String> {
     stored.map_or_else(|_| BTreeSet::new(), |stored| stored.into_keys().collect())
 }
 
-/// The providers that look for their key in this variable.
+/// The providers that read their key from this variable.
 pub fn users_of(catalog: &Catalog, variable: &str) -> Vec<String> {
     let users = catalog.providers();
     let users = users.filter(|entry| entry.key_env.iter().any(|name| name == variable));
     users.map(|entry| entry.name.clone()).collect()
 }
 
-/// The variables that a new turn may need, by name: keys and addresses of providers, and what tools
-/// expect. They travel over the socket, and stay in memory.
+/// The variables that a new turn may need, by name: keys and addresses of providers, and the variables of tools. They
+/// are sent over the socket and kept only in memory.
 pub fn env(catalog: &Catalog) -> Env {
     if outside::is_told() {
-        // A command of an agent may not bring any, and would be refused.
+        // The daemon refuses variables from an agent's command.
         return Env::new();
     }
     let names = catalog

@@ -22,18 +22,18 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Commands that wait for the driver.
+/// Capacity of the command queue of the driver.
 const COMMANDS: usize = 16;
-/// As long as its log may get by panics that do not end it.
+/// The size of the log above which panics are no longer logged.
 const LOG_CAP: u64 = 1024 * 1024;
 
-/// What is read of the variables that a hook in a sandbox left.
+/// How much is read of a file of variables that a hook in a sandbox wrote.
 const LONGEST_ENV: u64 = 64 * 1024;
 
-/// As long as it can be.
+/// Maximum length of the secret.
 const LONGEST_SECRET: u64 = 1024;
 
-/// What the daemon gave this process to show who it is, on its standard input.
+/// Reads the secret with which this process identifies itself to the daemon. The daemon passes it on standard input.
 fn secret() -> Result<Secret, Error> {
     let mut text = String::new();
     let read = match io::stdin().is_terminal() {
@@ -42,7 +42,10 @@ fn secret() -> Result<Secret, Error> {
     };
     match read {
         Ok(_) => Ok(Secret::new(text)),
-        Err(error) => Err(Error::new(Exit::Unavailable, "no secret can be read").because(error)),
+        Err(error) => {
+            let what = "the link secret cannot be read from standard input";
+            Err(Error::new(Exit::Unavailable, what).because(error))
+        }
     }
 }
 
@@ -77,7 +80,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     let catalog = providers::catalog()?;
     let mut spec = (*folded.state.spec).clone();
     if let Some(conversation) = folded.state.tree.current() {
-        // What hooks left for the tools of this conversation.
+        // The variables that hooks have set for the tools of this conversation.
         let file = layout.env_file(agent, conversation);
         let left = std::fs::read_to_string(file).unwrap_or_default();
         spec.env.extend(variables(&left));
@@ -100,7 +103,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         provider: ready.provider,
         tools: ready.tools,
         hooks: Some(Arc::new(hooks)),
-        // Whoever watches asks the daemon.
+        // Clients watch through the daemon.
         observer: Box::new(|_| {}),
         clock: clock::now,
     };
@@ -127,8 +130,8 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     }
 }
 
-/// Reads what a hook in the agent's sandbox wrote. A tool can put anything in its place: a link is not followed, a pipe is
-/// not waited for, and of a large file the beginning is read.
+/// Reads what a hook in the agent's sandbox wrote. A tool can replace the file: a symlink is not followed, a pipe does
+/// not block, and only the beginning of a large file is read.
 fn read_from_sandbox(path: &Path) -> io::Result<String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -142,7 +145,8 @@ fn read_from_sandbox(path: &Path) -> io::Result<String> {
 
 fn whose(layout: &Layout, agent: AgentId, name: &str) -> Result<Whose, Error> {
     let cannot = |error: io::Error| {
-        Error::new(Exit::Unavailable, "the home cannot be recognised").because(error)
+        let what = "the identity of the state directory cannot be read";
+        Error::new(Exit::Unavailable, what).because(error)
     };
     let (identity, _) = agentd_daemon::home::look(layout).map_err(cannot)?;
     Ok(Whose {
@@ -166,7 +170,7 @@ async fn terminated(signals: &mut Signals) {
 
 fn not_joined(error: &JoinError) -> Error {
     match error {
-        // Somebody else has it; that is nothing that anybody needs to hear of.
+        // Another runtime has the agent, which is not an error.
         JoinError::Refused(_) => Error::new(Exit::Quiet, error.to_string()),
         JoinError::Gone(_) => Error::new(Exit::Unavailable, error.to_string()),
     }

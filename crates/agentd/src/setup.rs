@@ -1,4 +1,4 @@
-//! From a spec to what a driver needs: a provider, tools, a policy.
+//! Builds what a driver needs from a spec: a provider, tools and a policy.
 
 use crate::error::{Error, Exit};
 use agentd_core::budget;
@@ -8,7 +8,7 @@ use agentd_core::id::BootId;
 use agentd_core::spec::{AgentSpec, Thinking};
 use agentd_core::turn::{Hooks, Policy};
 use agentd_daemon::confine;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use agentd_process::task::{Limits, ShimProgram};
 use agentd_runtime::link::Asking;
 use agentd_runtime::provider::{self, Demo, Overrides, Provider};
@@ -20,16 +20,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Failed tries in a row, after which the turn fails.
+/// Number of consecutive failed requests after which the turn fails.
 const MAX_FAILURES: u32 = 6;
 
-/// Keys are in here: other processes of the same user may not look, those of tools least of all.
+/// Makes this process non-dumpable: it holds keys, and other processes of the same user, above all tools, must not read
+/// its memory.
 pub fn close_to_others() -> Result<(), Error> {
     if failpoint::injected_bug("processes_open") {
         return Ok(());
     }
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| {
-        let what = "this process cannot be closed to others";
+        let what = "this process cannot be protected from other processes";
         Error::new(Exit::Unavailable, what).because(errno)
     })
 }
@@ -40,10 +41,10 @@ pub struct Ready {
     pub policy: Policy,
 }
 
-/// The variables that an agent works with: this process's own, or those of whoever asked for it.
+/// The variables of an agent: those of this process, or those that the daemon sent.
 pub struct Surroundings {
     env: BTreeMap<String, String>,
-    /// Those that the user stored as secrets, by name.
+    /// The names of variables that are stored secrets.
     stored: BTreeSet<String>,
 }
 
@@ -64,25 +65,25 @@ impl Surroundings {
         value.filter(|value| !value.is_empty()).cloned()
     }
 
-    /// What must not be shown. A key of a provider that is not used is a key all the same.
+    /// The values to redact, including the keys of providers that this agent does not use.
     fn secrets(&self, catalog: &Catalog) -> Secrets {
         let keys = catalog.key_names();
         Secrets::of_env(&self.env, &keys.union(&self.stored).cloned().collect())
     }
 }
 
-/// Which agent it is, for its tools: `agentd` in one of their commands finds the same home and the same agent.
+/// The identity of the agent, for its tools: `agentd` in a tool's command finds the same home and the same agent.
 pub struct Whose {
     pub home: Option<PathBuf>,
     pub name: String,
-    /// This start of the machine, as the agent's home calls it.
+    /// The id of the current boot, as the agent's home records it.
     pub boot: BootId,
-    /// Where tools in a sandbox reach the daemon; none where there is no daemon.
+    /// The socket through which tools in a sandbox reach the daemon; none without a daemon.
     pub socket: Option<PathBuf>,
 }
 
 impl Whose {
-    /// An agent without a daemon: it has a directory of its own, and the caller's home.
+    /// An agent without a daemon: it has its own directory and uses the caller's home.
     pub fn alone(name: &str) -> Result<Self, Error> {
         Ok(Self {
             home: crate::home::dir().ok(),
@@ -119,11 +120,11 @@ pub fn ready(
         .map_err(|error| {
             Error::new(Exit::Usage, "no model was chosen")
                 .because(error)
-                .next("say --provider and --model; `--provider demo` works without a key")
+                .next("pass --provider and --model; `--provider demo` works without a key")
         })?;
     let price = choice.known.as_ref().and_then(|known| known.price);
     budget::check_price(&spec.limits, price)
-        .map_err(|error| refused("the limits cannot be kept").because(error))?;
+        .map_err(|error| refused("the limits cannot be enforced").because(error))?;
     let overrides = Overrides {
         base_url,
         ..Overrides::default()
@@ -138,10 +139,10 @@ pub fn ready(
     };
     let (provider, key, missing_key) = match provider::connect(&choice, &variable, overrides) {
         Ok((provider, key)) => (provider, key, None),
-        // Nobody is asked anything before the key is there; what was asked for waits.
+        // No request is sent before the key is available: the turn waits, so this provider is never called.
         Err(error) if error.is_missing_key() => {
-            let nobody = Provider::demo(Demo::default());
-            (nobody, None, Some(error.to_string()))
+            let placeholder = Provider::demo(Demo::default());
+            (placeholder, None, Some(error.to_string()))
         }
         Err(error) => return Err(refused("the provider cannot be used").because(error)),
     };
@@ -157,9 +158,11 @@ pub fn ready(
     };
     let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
     if !cwd.is_dir() {
-        return Err(Error::new(Exit::Usage, "the agent has nowhere to work")
-            .because(format_args!("{} is no directory", cwd.display()))
-            .next("say --cwd with a directory that is there"));
+        return Err(
+            Error::new(Exit::Usage, "the agent's working directory does not exist")
+                .because(format_args!("{} is not a directory", cwd.display()))
+                .next("pass --cwd with an existing directory"),
+        );
     }
     let dirs = confine::AgentDirs {
         cwd: &cwd,
@@ -247,7 +250,7 @@ fn context(choice: &Choice, spec: &AgentSpec, tools: &Toolbox, cwd: &Path) -> Co
     let is_adaptive = form == Some(ThinkingForm::Adaptive);
     let room = spec.thinking.and_then(thinking_tokens);
     let known = choice.known.as_ref().and_then(|known| known.max_output);
-    // Thinking is part of the answer's length.
+    // Thinking counts towards the length of the answer.
     let wanted = spec.limits.max_output_tokens + room.unwrap_or(0);
     Context {
         provider: choice.provider.name.clone(),
@@ -262,7 +265,7 @@ fn context(choice: &Choice, spec: &AgentSpec, tools: &Toolbox, cwd: &Path) -> Co
     }
 }
 
-/// Such a model cannot be told not to think: little is the least.
+/// Thinking cannot be switched off for such a model: `low` is the minimum.
 const fn effort(thinking: Thinking) -> Effort {
     match thinking {
         Thinking::Off | Thinking::Low => Effort::Low,
@@ -295,7 +298,7 @@ fn boot() -> Result<BootId, Error> {
     let cannot = || {
         Error::new(
             Exit::Unavailable,
-            "the system does not say when it was started",
+            "the boot id of the system cannot be read",
         )
     };
     let boot = agentd_process::boot_id().map_err(|error| cannot().because(error))?;

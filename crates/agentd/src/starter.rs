@@ -1,4 +1,4 @@
-//! Starts a daemon where none listens, and says whether a request that was not answered is sent again.
+//! Starts a daemon if none listens, and decides whether an unanswered request is sent again.
 
 use crate::connect::{client_at, connect, log};
 use crate::error::{Error, Exit};
@@ -9,7 +9,8 @@ use agentd_core::environment::is_handed_on;
 use agentd_core::id::OpId;
 use agentd_daemon::layout::{Layout, private};
 use agentd_daemon::stop_mark::StopMark;
-use agentd_process::{Child, Ownership, Start, failpoint};
+use agentd_failpoint as failpoint;
+use agentd_process::{Child, Ownership, Start};
 use futures_util::future::BoxFuture;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -21,20 +22,20 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// How long a daemon may take until it answers.
+/// How long a new daemon may take to answer its first request.
 const START: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
-/// Between two tries to go on after the connection broke.
+/// Delay before a retry after the connection broke.
 const BREATH: Duration = Duration::from_millis(100);
-/// How long a request is sent again that is not answered.
+/// How long an unanswered request is retried.
 const RETRY: Duration = Duration::from_secs(15);
-/// One that ends at once is tried again: its predecessor may just be ending.
+/// How often a daemon that exits at once is started: its predecessor may still be shutting down.
 const STARTS: u32 = 3;
 const LOG_BYTES: u64 = 10 * 1024 * 1024;
 const LOG_LINES: usize = 5;
 
-/// What a daemon gets of our environment, besides what any program may have and what begins with `AGENTD_`.
-/// Keys are not among it: they come with each question, from whoever asks.
+/// The variables that a daemon inherits, besides those of [`is_handed_on`] and those that begin with `AGENTD_`.
+/// Keys are not among them: each client sends its keys with its requests.
 const OF_DAEMONS: [&str; 15] = [
     "TZ",
     "XDG_STATE_HOME",
@@ -53,22 +54,22 @@ const OF_DAEMONS: [&str; 15] = [
     "no_proxy",
 ];
 
-/// What came of a daemon that was started.
-enum Came {
+/// The result of starting a daemon.
+enum Started {
     Answers,
     /// A signal ended it.
     Killed,
-    /// It ended by itself, or does not answer.
+    /// It exited by itself, or does not answer.
     Failed,
 }
 
 pub struct Starter {
     home: PathBuf,
-    /// Without a retry: it is asked whether the daemon answers.
+    /// A client without retries, to find out whether the daemon answers.
     client: Client,
-    /// The daemon, where this process started it: no other process can reap it.
+    /// The daemon, if this process started it: no other process can reap it.
     daemon: Mutex<Option<Child>>,
-    /// The stop that was there when this command began: the command was typed after it, and may start a daemon.
+    /// The last stop when this command began. The command came after it and may start a daemon.
     stopped_before: Option<Uuid>,
     /// The home's device and inode, once a daemon has answered from it.
     known: OnceLock<(u64, u64)>,
@@ -93,7 +94,7 @@ impl Starter {
         }
     }
 
-    /// A home that was deleted while somebody waits for it is not made again: nothing that was asked for is in it.
+    /// Fails if the home was deleted or replaced since a daemon answered: a new home would not contain the agent.
     fn check_home(&self) -> Result<(), Error> {
         let known = self.known.get().copied();
         if known.is_none() || known == file_id(&self.home) {
@@ -106,7 +107,7 @@ impl Starter {
         Err(Error::new(Exit::Unavailable, what).next("restore it from a backup"))
     }
 
-    /// The daemon, where this process started it.
+    /// The daemon, if this process started it.
     pub fn take_daemon(&self) -> Option<Child> {
         self.child().take()
     }
@@ -115,13 +116,13 @@ impl Starter {
         self.daemon.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits a moment and sees to it that a daemon listens; an error when it has been tried for long enough, or when
-    /// somebody has stopped the daemon.
+    /// Waits a moment and ensures that a daemon listens. Fails after the retry period, or if the daemon was stopped by
+    /// `agentd daemon stop` since this command began.
     pub async fn again(&self, since: Instant) -> Result<(), Error> {
         if since.elapsed() >= RETRY {
-            let what = "the daemon went away before it answered, and does not come back";
+            let what = "the daemon exited before it answered, and a new one does not answer";
             return Err(Error::new(Exit::Unavailable, what)
-                .next(format!("look at {}", log(&self.home).display())));
+                .next(format!("see {}", log(&self.home).display())));
         }
         tokio::time::sleep(BREATH).await;
         self.check_home()?;
@@ -130,10 +131,8 @@ impl Starter {
         if is_stopped && !failpoint::injected_bug("stop_undone") {
             let what = "the daemon was stopped";
             return Err(Error::new(Exit::Unavailable, what)
-                .because(
-                    "`agentd daemon stop` holds until a command is typed that needs the daemon",
-                )
-                .next("`agentd daemon start`, or the same command again"));
+                .because("after `agentd daemon stop`, only a new command starts the daemon again")
+                .next("`agentd daemon start`, or run the same command again"));
         }
         self.ensure().await.map(drop)
     }
@@ -149,7 +148,7 @@ impl Starter {
         let made = private(&layout.run());
         made.map_err(|error| cannot_use(&layout.run(), error))?;
         let deadline = Instant::now() + START;
-        // Whoever holds it starts one; the others find it there.
+        // The process that holds this lock starts the daemon; others wait until it listens.
         let Some(_lock) = self.lock(&layout.start_lock(), deadline).await? else {
             return Ok(None);
         };
@@ -162,17 +161,17 @@ impl Starter {
             }
             log_from = self.start()?;
             match self.answers(deadline).await? {
-                Came::Answers => return Ok(None),
-                // That is not its own failure: another one may fare better.
-                Came::Killed => {}
-                Came::Failed => failures += 1,
+                Started::Answers => return Ok(None),
+                // A kill is not counted as a failure of the daemon: try again.
+                Started::Killed => {}
+                Started::Failed => failures += 1,
             }
             tokio::time::sleep(BREATH * (failures + 1)).await;
         }
         Err(did_not_start(&self.home, log_from))
     }
 
-    /// The lock, or none where a daemon has come while we waited for it.
+    /// Takes the lock; none if a daemon began to listen in the meantime.
     async fn lock(&self, path: &Path, deadline: Instant) -> Result<Option<File>, Error> {
         let file = OpenOptions::new()
             .create(true)
@@ -186,9 +185,9 @@ impl Starter {
                 Ok(()) => return Ok(Some(file)),
                 Err(TryLockError::Error(error)) => return Err(cannot_use(path, error)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
-                    let what = "somebody else is starting the daemon, and it does not answer";
+                    let what = "another process is starting the daemon, and it does not answer";
                     return Err(Error::new(Exit::Unavailable, what)
-                        .next(format!("look at {}", log(&self.home).display())));
+                        .next(format!("see {}", log(&self.home).display())));
                 }
                 // tidy: polls for the lock
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(POLL).await,
@@ -199,20 +198,21 @@ impl Starter {
         }
     }
 
-    /// Starts a daemon in a session of its own; where in the log it begins to speak.
+    /// Starts a daemon in its own session. Returns the position in the log where its output begins.
     fn start(&self) -> Result<u64, Error> {
         let (log, from) = open_log(&self.home)?;
         let also = log
             .try_clone()
             .map_err(|error| cannot_use(&self.home, error))?;
-        // This very program, even if its file was replaced since.
+        // The program that is running now, even if its file was replaced in the meantime.
         let mut start = Start::new("/proc/self/exe");
+        start.name = Some("agentd");
         start.args = vec!["daemon".into(), "run".into()];
         start.env = environment(std::env::vars_os());
         start
             .env
             .push(("AGENTD_HOME".into(), self.home.clone().into()));
-        // It keeps no directory busy, nor does it depend on ours.
+        // A daemon in `/` keeps no directory busy and does not depend on the current one.
         start.cwd = Some(PathBuf::from("/"));
         start.stdout = log.into();
         start.stderr = also.into();
@@ -225,23 +225,23 @@ impl Starter {
         Ok(from)
     }
 
-    /// Waits until the daemon answers; not if it ends, or takes too long.
-    async fn answers(&self, deadline: Instant) -> Result<Came, Error> {
+    /// Waits until the daemon answers, exits or exceeds the deadline.
+    async fn answers(&self, deadline: Instant) -> Result<Started, Error> {
         loop {
             let answer = tokio::time::timeout(START, self.client.daemon()).await;
             match answer {
                 Ok(Err(error)) if error.is_gone() => {}
-                Ok(_) => return Ok(Came::Answers),
-                Err(_) => return Ok(Came::Failed),
+                Ok(_) => return Ok(Started::Answers),
+                Err(_) => return Ok(Started::Failed),
             }
             let ended = {
                 let mut child = self.child();
                 let ended = match child.as_mut() {
                     Some(daemon) => daemon.try_wait().ok().flatten().map(|exit| match exit {
-                        agentd_process::Exit::Code(_) => Came::Failed,
-                        _ => Came::Killed,
+                        agentd_process::Exit::Code(_) => Started::Failed,
+                        _ => Started::Killed,
                     }),
-                    None => Some(Came::Failed),
+                    None => Some(Started::Failed),
                 };
                 if ended.is_some() {
                     *child = None;
@@ -252,7 +252,7 @@ impl Starter {
                 return Ok(ended);
             }
             if Instant::now() >= deadline {
-                return Ok(Came::Failed);
+                return Ok(Started::Failed);
             }
             // tidy: polls for the daemon
             tokio::time::sleep(POLL).await;
@@ -267,7 +267,7 @@ impl Retry for Starter {
             again.map_err(|error| {
                 let problem = error.into_problem(Kind::Unavailable);
                 match unanswered.op {
-                    Some(op) => untold(problem, op),
+                    Some(op) => outcome_unknown(problem, op),
                     None => problem,
                 }
             })
@@ -275,15 +275,15 @@ impl Retry for Starter {
     }
 }
 
-/// What to say of a change of which nobody knows whether it was made.
-fn untold(mut problem: Problem, op: OpId) -> Problem {
-    let why = format!("whether the change was made is not known; its op is `{op}`");
+/// Adds to a problem that the outcome of the change is unknown, and how to repeat it safely.
+fn outcome_unknown(mut problem: Problem, op: OpId) -> Problem {
+    let why = format!("it is unknown whether the change was applied; its op is `{op}`");
     problem.detail = Some(match problem.detail.take() {
         Some(detail) => format!("{detail}; {why}"),
         None => why,
     });
     problem.next(format!(
-        "the same command again with `--op '{op}'`: the change is made once"
+        "run the same command again with `--op '{op}'`: the change is applied once"
     ))
 }
 
@@ -293,15 +293,15 @@ fn file_id(path: &Path) -> Option<(u64, u64)> {
 }
 
 fn environment(ours: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
-    let is_for_it = |name: &OsStr| {
+    let is_inherited = |name: &OsStr| {
         let name = name.to_string_lossy();
-        let is_its_own = name.starts_with("AGENTD_") || OF_DAEMONS.contains(&name.as_ref());
-        is_its_own || is_handed_on(&name)
+        let is_for_daemons = name.starts_with("AGENTD_") || OF_DAEMONS.contains(&name.as_ref());
+        is_for_daemons || is_handed_on(&name)
     };
-    ours.filter(|(name, _)| is_for_it(name)).collect()
+    ours.filter(|(name, _)| is_inherited(name)).collect()
 }
 
-/// The log, and how long it is. A long one is put aside first, in the place of the one before.
+/// Opens the log and returns its length. A log past its limit is renamed to `.1` first.
 fn open_log(home: &Path) -> Result<(File, u64), Error> {
     let path = log(home);
     let length = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
@@ -320,13 +320,13 @@ fn open_log(home: &Path) -> Result<(File, u64), Error> {
 
 fn did_not_start(home: &Path, log_from: u64) -> Error {
     let path = log(home);
-    let said = last_lines(&path, log_from);
+    let output = last_lines(&path, log_from);
     let error = Error::new(Exit::Unavailable, "the daemon did not start");
-    let error = match said.is_empty() {
+    let error = match output.is_empty() {
         true => error,
-        false => error.because(said.join("\n        ")),
+        false => error.because(output.join("\n        ")),
     };
-    error.next(format!("look at {}", path.display()))
+    error.next(format!("see {}", path.display()))
 }
 
 /// The last lines of a file that come after `from`.
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_is_put_aside() {
+    fn a_long_log_is_rotated() {
         let home = tempfile::tempdir().unwrap();
         let path = log(home.path());
         let file = File::create(&path).unwrap();

@@ -1,12 +1,12 @@
-//! Text on its way to a terminal. Most of it was written by a model, a tool or a stranger: it may not move the cursor,
-//! set the title, write to the clipboard or hide what it says.
+//! Output to a terminal. Most text comes from a model, a tool or an untrusted file: it must not move the cursor, set
+//! the title, write to the clipboard or hide other text.
 //!
 //! So this module removes every control character and control sequence from all text that the program writes. Our own
 //! colours survive: [`Paint`] writes noncharacters, which Unicode reserves for internal use, and this module turns them
 //! into escape sequences. Text from outside that contains such a noncharacter can at worst add one of our colours.
 
 use agentd_core::plain;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Reset, Style};
 use std::borrow::Cow;
@@ -24,10 +24,10 @@ pub const HEADING: Paint = Paint('\u{FDD2}');
 pub const QUIET: Paint = Paint('\u{FDD3}');
 const END: char = '\u{FDDF}';
 
-/// What people asked for with `--raw`: text as it is.
+/// Set by `--raw`: text is printed unchanged.
 static RAW: AtomicBool = AtomicBool::new(false);
 
-/// From now on nothing is removed.
+/// Disables the removal of control sequences.
 pub fn keep_control_sequences() {
     RAW.store(true, Ordering::Relaxed);
 }
@@ -73,18 +73,18 @@ impl Stream {
         }
     }
 
-    /// Writes text, whoever it is from.
+    /// Writes text from any source, without control sequences.
     pub fn text(&mut self, text: impl Display) -> io::Result<()> {
         let text = shown(&text.to_string(), self.has_colours);
         self.inner.write_all(text.as_bytes())
     }
 
-    /// Writes JSON. What a terminal would act on is escaped, which changes nothing for whoever reads it.
+    /// Writes JSON. Characters that a terminal would interpret are escaped, which does not change the parsed value.
     pub fn json(&mut self, json: &str) -> io::Result<()> {
         self.inner.write_all(escaped(json).as_bytes())
     }
 
-    /// Writes what only we can have written.
+    /// Writes text of our own, without any filtering.
     pub fn own(&mut self, text: &str) -> io::Result<()> {
         self.inner.write_all(text.as_bytes())
     }
@@ -107,12 +107,12 @@ fn shown(text: &str, has_colours: bool) -> String {
     painted(&clean(text), has_colours)
 }
 
-/// The text with nothing in it that a terminal would act on, but line ends, tabs and our colours.
+/// The text without anything that a terminal would interpret, except newlines, tabs and our colours.
 fn clean(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| is_plain(c) || is_paint(c)) {
         return Cow::Borrowed(text);
     }
-    // Whole sequences first, so that their parameters do not stay behind as text; then what is left of broken ones.
+    // Complete sequences first, so that their parameters do not remain as text; then the rest of incomplete ones.
     let mut kept = anstream::adapter::strip_str(text).to_string();
     kept.retain(|c| is_plain(c) || is_paint(c));
     Cow::Owned(kept)
@@ -154,7 +154,7 @@ const fn is_paint(c: char) -> bool {
     matches!(c, '\u{FDD0}'..='\u{FDDF}')
 }
 
-/// Our own marks for colours are not plain where they come from outside.
+/// Our markers for colours are not plain: text from outside must not contain them.
 fn is_plain(c: char) -> bool {
     plain::is_plain(c) && !is_paint(c)
 }
@@ -167,7 +167,7 @@ mod tests {
         shown(text, false)
     }
 
-    /// claude-code and others: a file name or a model's words set the title, wrote to the clipboard, hid a command.
+    /// Seen in other programs: a file name or a model's text set the title, wrote to the clipboard or hid a command.
     #[test]
     fn nothing_is_left_that_a_terminal_acts_on() {
         for (text, left) in [

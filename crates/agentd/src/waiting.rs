@@ -1,4 +1,4 @@
-//! Waiting for the answer to a prompt, and what it came to.
+//! Waits for the answer to a prompt, and reports its outcome.
 
 use crate::connect::Connection;
 use crate::error::{Error, Exit};
@@ -10,13 +10,13 @@ use agentd_core::state::Phase;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
-/// How long one question may be open. The first is short: a turn that begins to wait for somebody is
-/// noticed between two questions.
+/// The timeouts of one long-poll request. The first is short: a turn that begins to wait for the user is noticed only
+/// between two requests.
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(10);
 const BREATH: Duration = Duration::from_millis(50);
 
-/// Waits until a prompt is over, or its turn waits for somebody. A daemon that goes away is started
+/// Waits until a prompt has its final status, or its turn waits for the user. A daemon that dies meanwhile is started
 /// again.
 pub async fn answer(
     connection: &mut Connection,
@@ -40,7 +40,7 @@ pub async fn answer(
         );
         out.progress(format_args!("{name}: {doing} ({so_far})"))?;
         if asked.elapsed() < wait {
-            // A daemon that is about to end keeps nobody waiting.
+            // A daemon that is shutting down returns before the timeout: do not poll in a busy loop.
             tokio::time::sleep(BREATH).await;
         }
         wait = (wait * 2).min(LONGEST);
@@ -52,11 +52,11 @@ pub async fn answer(
 pub enum Show {
     Json,
     Text,
-    /// Its text was shown as it came.
+    /// Its text was already shown while it streamed.
     Nothing,
 }
 
-/// Shows an answer; an answer of a turn that did not complete is an error.
+/// Shows an answer, and returns an error if the turn did not complete.
 pub async fn finish(
     connection: &mut Connection,
     name: &str,
@@ -81,7 +81,7 @@ pub async fn finish(
     outcome
 }
 
-/// An answer, and what to do where it is not the one that was hoped for: what `--json` prints.
+/// What `--json` prints: an answer, and what to do next if the turn did not complete.
 #[derive(Serialize)]
 struct Told<'a> {
     #[serde(flatten)]
@@ -89,19 +89,19 @@ struct Told<'a> {
     next: Option<&'a str>,
 }
 
-/// For what the prompt waits, and what to do.
+/// The error that says what the prompt waits for, and what to do.
 async fn waits(
     connection: &mut Connection,
     name: &str,
     prompt: PromptId,
     answer: &Answer,
 ) -> Result<Error, Error> {
-    // Whoever waits is told for what, though the daemon goes away just now: the question is asked again.
+    // The client retries this request if the daemon dies now, so that the error can name what the prompt waits for.
     let agent = connection.client.agent(name).await?;
     let what = match agent.phase {
         Phase::Stopped => format!("{name} is stopped: the prompt is queued"),
         Phase::Failed => format!("{name} has failed: the prompt is queued"),
-        _ => format!("{name} waits for you"),
+        _ => format!("{name} is waiting for you"),
     };
     let error = Error::new(Exit::Waiting, what);
     let calls: Vec<String> = agent
@@ -133,7 +133,7 @@ fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
             because(Error::new(Exit::Interrupted, "the turn was interrupted")).next(look)
         }
         Status::Failed => because(Error::new(Exit::Failed, "the turn failed")).next(look),
-        Status::Lost => because(Error::new(Exit::Failed, "the turn was given up")).next(look),
+        Status::Lost => because(Error::new(Exit::Failed, "the turn was lost")).next(look),
         Status::Limited => because(Error::new(Exit::Limited, "the turn reached a limit")).next(
             format!("raise it with `agentd set {name} limits.…`, then `agentd continue {name}`"),
         ),
@@ -145,7 +145,7 @@ fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
                 None => error,
             };
             error.next(format!(
-                "send it again, or take the reset back with `agentd reset {name} --undo`"
+                "send it again, or undo the reset with `agentd reset {name} --undo`"
             ))
         }
     })

@@ -52,27 +52,27 @@ fn it_shows_that_nothing_is_lost() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(stderr(&output), "");
     for claim in [
-        "✓ a daemon runs, this very program",
-        "✓ it used three tools, and answered",
-        "✓ the file that it wrote is there, and it counted right (2 poem.txt)",
-        "✓ the agent's process is dead, and had no chance to tidy up",
-        "✓ the command that it had started runs on",
-        "✓ the daemon has started another, without being asked",
+        "✓ the daemon is running: it is this same program",
+        "✓ the agent used three tools and answered",
+        "✓ the file that it wrote exists, and its count is correct (2 poem.txt)",
+        "✓ the agent's process is dead and could not clean up",
+        "✓ the command that it had started is still running",
+        "✓ the daemon has started a new process by itself",
         "✓ the command was not run a second time (once)",
-        "✓ the turn that was cut off went on by itself, and completed",
-        "✓ the model was told what really came of it",
+        "✓ the interrupted turn continued by itself and completed",
+        "✓ the model received the real result of the command",
         "✓ the daemon is dead",
-        "✓ the agent's process was not restarted: the new daemon has adopted it",
-        "not a number twice (1 to 40)",
-        "✓ the model was asked once, and its reply is one message",
-        "✓ every event was shown once: none is missing, none is doubled",
-        "✓ the next request starts fresh: it holds the new prompt and nothing else",
-        "✓ the old conversation, the same one, is current again",
-        "✓ the request that left is what it would have been without the reset, byte for byte",
-        "✓ the daemon has ended in order",
+        "✓ the agent's process was not restarted: the new daemon adopted it",
+        "no number is missing or repeated (1 to 40)",
+        "✓ the model got one request, and its reply is one message",
+        "✓ every event was shown once: none is missing, none is duplicated",
+        "✓ the next request contains only the new prompt",
+        "✓ the old conversation is current again",
+        "✓ the next request is byte for byte what it would have been without the reset",
+        "✓ the daemon has exited cleanly",
         "✓ no process is left behind",
-        "✓ every checksum holds: `verify` finds nothing",
-        "claims, all true",
+        "✓ all checksums are correct: `verify` finds no problem",
+        "claims checked, all hold",
         "agentd run \"What is in this directory?\"",
     ] {
         assert!(
@@ -96,7 +96,7 @@ fn it_needs_no_home_and_no_directory_of_its_own() {
     let mut stdout = child.take_stdout().unwrap();
     stdout.read_to_string(&mut text).unwrap();
     assert_eq!(child.wait().unwrap(), Exit::Code(0), "{text}");
-    assert!(text.contains("claims, all true"), "{text}");
+    assert!(text.contains("claims checked, all hold"), "{text}");
     assert!(is_empty(dir.path()), "its directory is removed");
 }
 
@@ -111,8 +111,8 @@ fn a_claim_that_is_not_so_fails_it() {
     let mut stdout = child.take_stdout().unwrap();
     stdout.read_to_string(&mut text).unwrap();
     assert_eq!(child.wait().unwrap(), Exit::Code(1), "{text}");
-    assert!(text.contains("✗ the file that it wrote is there"), "{text}");
-    assert!(!text.contains("all true"), "{text}");
+    assert!(text.contains("✗ the file that it wrote exists"), "{text}");
+    assert!(!text.contains("all hold"), "{text}");
     assert!(!is_empty(dir.path()), "what it found is kept");
     assert_eq!(processes(dir.path()), Vec::<String>::new());
 }
@@ -193,8 +193,8 @@ fn a_run_with_the_built_in_model_works_at_once() {
     // The answer, all of it, and nothing else.
     assert_eq!(
         stdout(&output),
-        "This is here:\n> long.txt\n> short\n\
-         The largest file here, and its lines before it:\n> 3 long.txt\n\
+        "Files here:\n> long.txt\n> short\n\
+         The number of lines in the largest file:\n> 3 long.txt\n\
          All 2 steps are done.\n"
     );
     for call in ["· list_files", "· shell"] {

@@ -1,5 +1,5 @@
 //! The help: every verb has some, with an example. It is what outsiders rely on, so each text is a golden
-//! file; `docs/cli.md` is made of the same texts. `AGENTD_WRITE_GOLDEN=1` writes them anew.
+//! file; `docs/cli.md` is made of the same texts. `AGENTD_WRITE_GOLDEN=1` writes them again.
 #![expect(
     clippy::unwrap_used,
     reason = "a test fails by panicking, in what it calls too"
@@ -28,7 +28,7 @@ const EXIT_CODES: &str = "\
 | 5 | the turn reached a limit |
 | 6 | waiting for you: an approval, a provider's key, a stopped or failed agent, or an imported one that is held. A prompt is accepted and durable |
 | 7 | not found: an agent (an archived one too), a conversation, a prompt, a label or a task |
-| 124 | the time given with `--timeout` is over; the turn goes on |
+| 124 | the `--timeout` has passed; the turn continues |
 | 130 | interrupted: the turn, or this command by Ctrl-C |
 
 Inside a hook, where 2 blocks, usage errors exit with 64 (`AGENTD_HOOK_EVENT` is set there).
@@ -174,8 +174,8 @@ fn the_page_of_the_command_line_is_made_of_the_help() {
     let mut page = String::from(
         "# The command line\n\n\
          <!-- Made of the help texts by crates/agentd/tests/help.rs with AGENTD_WRITE_GOLDEN=1. -->\n\n\
-         What `agentd VERB --help` says, verb by verb. With `--json`, one JSON object or JSON lines are printed; \
-         what\nis meant for people goes to standard error.\n\n",
+         The output of `agentd VERB --help` for every verb. With `--json`, a command prints one JSON object or JSON \
+         lines;\nmessages for people go to standard error.\n\n",
     );
     page.push_str(EXIT_CODES);
     page.push_str(&format!("```text\n{}\n```\n", help(&["--help"]).trim_end()));

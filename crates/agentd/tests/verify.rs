@@ -31,7 +31,7 @@ fn a_whole_journal_is_clean() {
     let output = agentd(dir.path(), &["verify"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let home = dir.path().display();
-    let expected = format!("✓ {home}: 1 agent, 4 events, nothing is damaged\n");
+    let expected = format!("✓ {home}: 1 agent, 4 events, no damage\n");
     assert_eq!(stdout(&output), expected);
     assert_eq!(stderr(&output), "");
 }
@@ -61,7 +61,10 @@ fn damage_is_named_and_exits_with_1() {
         "agent {agent}: events 4 to 4 cannot be used: its body does not match its checksum"
     );
     assert!(stdout(&output).contains(&line), "{output:?}");
-    assert!(stderr(&output).contains("next: keep a copy"), "{output:?}");
+    assert!(
+        stderr(&output).contains("next: copy the directory"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -83,10 +86,7 @@ fn a_home_without_a_journal_is_said_and_left_alone() {
     let home = dir.path().join("nothing-here");
     let output = agentd(&home, &["verify"]);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
-    assert!(
-        stderr(&output).contains("there is no journal in"),
-        "{output:?}"
-    );
+    assert!(stderr(&output).contains("has no journal"), "{output:?}");
     assert!(
         stderr(&output).contains("next: set AGENTD_HOME"),
         "{output:?}"

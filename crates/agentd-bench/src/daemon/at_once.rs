@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::house::House;
+use super::bench_daemon::BenchDaemon;
 use super::{Bed, line};
 use crate::measure::rate;
 use crate::proc;
@@ -20,9 +20,9 @@ const PROMPT: &str = r#"do: call shell {"command":"echo done"} ;; deltas 20 | sa
 
 pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     let count = bed.size(50, 200);
-    let mut house = House::new(bed)?;
-    house.start()?;
-    house.create_all((0..count).map(name))?;
+    let mut daemon = BenchDaemon::new(bed)?;
+    daemon.start()?;
+    daemon.create_all((0..count).map(name))?;
     let at_once = |what: &str, floor_is: &str, unit, aim| {
         line(
             format!("{what}, {count} turns at once"),
@@ -41,31 +41,31 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
         None,
     );
     let mut processes = at_once("most processes", "", Unit::Count, None);
-    let mut daemon = at_once("most memory of the daemon", "", Unit::Mebibytes, None);
+    let mut own = at_once("most memory of the daemon", "", Unit::Mebibytes, None);
     let mut others = at_once("most memory of all others", "", Unit::Mebibytes, None);
     for _ in 0..bed.size(3, 5) {
         let start = Instant::now();
-        house.prompt_all((0..ALONE).map(name), PROMPT, 1)?;
+        daemon.prompt_all((0..ALONE).map(name), PROMPT, 1)?;
         let alone = rate(ALONE, start.elapsed());
-        house.until_asleep()?;
+        daemon.until_asleep()?;
         let start = Instant::now();
-        let (missed, most) = watched(house.pid()?, || {
-            house.prompt_all((0..count).map(name), PROMPT, count)
+        let (missed, most) = watched(daemon.pid()?, || {
+            daemon.prompt_all((0..count).map(name), PROMPT, count)
         })?;
         let elapsed = start.elapsed();
         for answer in &missed {
             eprintln!("  not completed: {answer:?}");
         }
-        house.until_asleep()?;
+        daemon.until_asleep()?;
         failed.ours.push(missed.len() as f64);
         took.ours.push(elapsed.as_secs_f64() * 1e3);
         turns.ours.push(rate(count, elapsed));
         turns.floor.push(alone);
         processes.ours.push(most.processes as f64);
-        daemon.ours.push(most.daemon);
+        own.ours.push(most.daemon);
         others.ours.push(most.others);
     }
-    Ok(vec![failed, took, turns, processes, daemon, others])
+    Ok(vec![failed, took, turns, processes, own, others])
 }
 
 fn name(number: usize) -> String {

@@ -7,7 +7,7 @@ use agentd_core::event::Direction;
 use agentd_store::{Options, SqliteStore};
 use anyhow::{Result, ensure};
 
-use super::house::{House, answer};
+use super::bench_daemon::{BenchDaemon, answer};
 use super::{Bed, line};
 use crate::history;
 use crate::report::{Aim, Line, Unit};
@@ -20,11 +20,11 @@ const FEW: usize = 10;
 
 pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     let messages = bed.size(MANY_SHORT, MANY);
-    let mut house = House::new(bed)?;
-    write(&house, messages)?;
-    house.start()?;
+    let mut daemon = BenchDaemon::new(bed)?;
+    write(&daemon, messages)?;
+    daemon.start()?;
     for name in ["long", "short"] {
-        house.block(house.client().set_spec(name, &house.spec()))?;
+        daemon.block(daemon.client().set_spec(name, &daemon.spec()))?;
     }
     let asks: [(&str, f64); 6] = [
         ("show after a start", 1.5),
@@ -43,9 +43,9 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
         )
     });
     for _ in 0..bed.size(11, 31) {
-        house.kill()?;
-        house.start()?;
-        let (ours, floor) = (times(&house, "long")?, times(&house, "short")?);
+        daemon.kill()?;
+        daemon.start()?;
+        let (ours, floor) = (times(&daemon, "long")?, times(&daemon, "short")?);
         for (line, (ours, floor)) in lines.iter_mut().zip(ours.into_iter().zip(floor)) {
             line.ours.push(ours);
             line.floor.push(floor);
@@ -54,20 +54,20 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     Ok(lines.into())
 }
 
-fn write(house: &House<'_>, messages: usize) -> Result<()> {
-    let store = SqliteStore::open(Options::new(house.home()))?;
-    let long = house.block(history::write(&store, "long", messages))?;
-    let short = house.block(history::write(&store, "short", FEW))?;
+fn write(daemon: &BenchDaemon<'_>, messages: usize) -> Result<()> {
+    let store = SqliteStore::open(Options::new(daemon.home()))?;
+    let long = daemon.block(history::write(&store, "long", messages))?;
+    let short = daemon.block(history::write(&store, "short", FEW))?;
     ensure!(long == short, "the windows differ: {long} and {short}");
     Ok(())
 }
 
 /// One of each, in this order: what was reset is undone, and then there is a turn.
-fn times(house: &House<'_>, name: &str) -> Result<[f64; 6]> {
-    let client = house.client();
+fn times(daemon: &BenchDaemon<'_>, name: &str) -> Result<[f64; 6]> {
+    let client = daemon.client();
     let show = || -> Result<f64> {
         let start = Instant::now();
-        house.block(client.agent(name))?;
+        daemon.block(client.agent(name))?;
         Ok(micros_since(start))
     };
     let reset = |step| -> Result<f64> {
@@ -76,18 +76,18 @@ fn times(house: &House<'_>, name: &str) -> Result<[f64; 6]> {
             ..Reset::default()
         };
         let start = Instant::now();
-        house.block(client.reset(name, &ask))?;
+        daemon.block(client.reset(name, &ask))?;
         Ok(micros_since(start))
     };
     let (first, again) = (show()?, show()?);
     let (fresh, undone) = (reset(None)?, reset(Some(Direction::Undo))?);
-    let prompt = house.prompt("do: say done");
+    let prompt = daemon.prompt("do: say done");
     let start = Instant::now();
-    let sent = house.block(client.send(name, &prompt))?;
+    let sent = daemon.block(client.send(name, &prompt))?;
     let acknowledged = micros_since(start);
-    let answer = house.block(answer(&client, name, &sent))?;
+    let answer = daemon.block(answer(&client, name, &sent))?;
     let answered = micros_since(start);
     ensure!(answer.status == Status::Completed, "{answer:?}");
-    house.until_asleep()?;
+    daemon.until_asleep()?;
     Ok([first, again, fresh, undone, acknowledged, answered])
 }

@@ -6,7 +6,7 @@ use agentd_client::Client;
 use agentd_client::api::{Archive, List, Reset, Status};
 use anyhow::{Result, ensure};
 
-use super::house::{House, answer};
+use super::bench_daemon::{BenchDaemon, answer};
 use super::{Bed, line};
 use crate::measure::Samples;
 use crate::proc;
@@ -73,8 +73,8 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     let mut asleep = new("memory, all asleep", Unit::Mebibytes, memory);
     let mut lines = Ask::ALL.map(|ask| new(ask.what(), Unit::Microseconds, Aim::AtMost(2.0)));
     for round in 0..bed.size(9, 21) {
-        asleep.ours.push(proc::memory(many.house.pid()?)?.now);
-        asleep.floor.push(proc::memory(few.house.pid()?)?.now);
+        asleep.ours.push(proc::memory(many.daemon.pid()?)?.now);
+        asleep.floor.push(proc::memory(few.daemon.pid()?)?.now);
         for (ask, line) in Ask::ALL.into_iter().zip(&mut lines) {
             let (mut ours, mut floor) = (Samples::default(), Samples::default());
             for _ in 0..ask.calls() {
@@ -87,16 +87,16 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
         eprintln!("  round {}", round + 1);
     }
     let mut peak = new("most memory so far", Unit::Mebibytes, memory);
-    peak.ours.push(proc::memory(many.house.pid()?)?.peak);
-    peak.floor.push(proc::memory(few.house.pid()?)?.peak);
+    peak.ours.push(proc::memory(many.daemon.pid()?)?.peak);
+    peak.floor.push(proc::memory(few.daemon.pid()?)?.peak);
     let aim = Aim::AtMost(2.0);
     let mut ready = new("ready after a kill", Unit::Microseconds, aim);
-    let mut new_one = new("memory, started anew", Unit::Mebibytes, memory);
+    let mut new_one = new("memory after a restart", Unit::Mebibytes, memory);
     for _ in 0..bed.size(7, 15) {
         ready.ours.push(many.start_again()?);
         ready.floor.push(few.start_again()?);
-        new_one.ours.push(proc::memory(many.house.pid()?)?.now);
-        new_one.floor.push(proc::memory(few.house.pid()?)?.now);
+        new_one.ours.push(proc::memory(many.daemon.pid()?)?.now);
+        new_one.floor.push(proc::memory(few.daemon.pid()?)?.now);
     }
     let mut all = vec![asleep, peak, new_one];
     all.extend(lines);
@@ -104,9 +104,9 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     Ok(all)
 }
 
-/// A house with so many agents in it.
+/// A daemon with so many agents in it.
 struct Agents<'a> {
-    house: House<'a>,
+    daemon: BenchDaemon<'a>,
     client: Client,
     count: usize,
     /// What has been asked so far.
@@ -115,24 +115,24 @@ struct Agents<'a> {
 
 impl<'a> Agents<'a> {
     fn make(bed: &'a Bed, count: usize) -> Result<Self> {
-        let mut house = House::new(bed)?;
-        house.start()?;
+        let mut daemon = BenchDaemon::new(bed)?;
+        daemon.start()?;
         let start = Instant::now();
-        house.create_all((0..count).map(name))?;
+        daemon.create_all((0..count).map(name))?;
         let created = start.elapsed();
         let some = (0..count).step_by(PROMPTED).map(name);
-        let failed = house.prompt_all(some, PROMPT, 8)?;
+        let failed = daemon.prompt_all(some, PROMPT, 8)?;
         ensure!(failed.is_empty(), "not all turns completed: {failed:?}");
-        house.until_asleep()?;
+        daemon.until_asleep()?;
         eprintln!(
-            "  {count} agents made in {:.1} s, {} prompted in {:.1} s",
+            "  {count} agents created in {:.1} s, {} prompted in {:.1} s",
             created.as_secs_f64(),
             count.div_ceil(PROMPTED),
             (start.elapsed() - created).as_secs_f64()
         );
         Ok(Self {
-            client: house.client(),
-            house,
+            client: daemon.client(),
+            daemon,
             count,
             asked: 0,
         })
@@ -163,27 +163,27 @@ impl<'a> Agents<'a> {
         ask: impl AsyncFnOnce(&Client) -> Result<(), agentd_client::Error>,
     ) -> Result<f64> {
         let start = Instant::now();
-        self.house.block(ask(&self.client))?;
+        self.daemon.block(ask(&self.client))?;
         Ok(micros_since(start))
     }
 
-    /// It is put away again, so that a few stay a few.
+    /// It is archived again, so that a few stay a few.
     fn create(&self, name: &str) -> Result<f64> {
-        let create = self.house.create(name);
+        let create = self.daemon.create(name);
         let took = self.timed(async |client| client.create(&create).await.map(drop))?;
         let archive = Archive::default();
-        self.house.block(self.client.archive(name, &archive))?;
+        self.daemon.block(self.client.archive(name, &archive))?;
         Ok(took)
     }
 
     fn send(&self, name: &str) -> Result<f64> {
-        let prompt = self.house.prompt(PROMPT);
+        let prompt = self.daemon.prompt(PROMPT);
         let start = Instant::now();
-        let sent = self.house.block(self.client.send(name, &prompt))?;
+        let sent = self.daemon.block(self.client.send(name, &prompt))?;
         let took = micros_since(start);
-        let answer = self.house.block(answer(&self.client, name, &sent))?;
+        let answer = self.daemon.block(answer(&self.client, name, &sent))?;
         ensure!(answer.status == Status::Completed, "{answer:?}");
-        self.house.until_asleep()?;
+        self.daemon.until_asleep()?;
         Ok(took)
     }
 
@@ -193,7 +193,7 @@ impl<'a> Agents<'a> {
             ..List::default()
         };
         let start = Instant::now();
-        let page = self.house.block(self.client.agents(&list))?;
+        let page = self.daemon.block(self.client.agents(&list))?;
         let took = micros_since(start);
         let (here, total) = (page.agents.len(), page.total);
         ensure!(
@@ -204,8 +204,8 @@ impl<'a> Agents<'a> {
     }
 
     fn start_again(&mut self) -> Result<f64> {
-        self.house.kill()?;
-        self.house.start()
+        self.daemon.kill()?;
+        self.daemon.start()
     }
 }
 

@@ -4,13 +4,13 @@
 //! The model server runs in this process; the daemons, the runtimes and the CLI in their own.
 
 mod at_once;
+mod bench_daemon;
 mod history;
-mod house;
 mod many;
 mod startup;
 mod window;
 
-pub use house::House;
+pub use bench_daemon::BenchDaemon;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -39,7 +39,7 @@ pub struct Args {
     /// The program to be measured [default: the agentd beside this program]
     #[arg(long, value_name = "PATH")]
     agentd: Option<PathBuf>,
-    /// Leave the others out
+    /// Run only this part
     #[arg(long, value_name = "PART")]
     only: Vec<Part>,
 }

@@ -5,18 +5,18 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-use super::house::House;
+use super::bench_daemon::BenchDaemon;
 use super::{Bed, line};
 use crate::report::{Line, Unit};
 
 const AGENTS: usize = 10;
 
 pub fn run(bed: &Bed) -> Result<Vec<Line>> {
-    let mut house = House::new(bed)?;
-    house.start()?;
-    house.create_all((0..AGENTS).map(|number| format!("agent-{number}")))?;
+    let mut daemon = BenchDaemon::new(bed)?;
+    daemon.start()?;
+    daemon.create_all((0..AGENTS).map(|number| format!("agent-{number}")))?;
     let agentd = |arguments: &[&str]| {
-        let mut command = house.command();
+        let mut command = daemon.command();
         command.args(arguments);
         command
     };

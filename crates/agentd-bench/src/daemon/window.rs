@@ -10,7 +10,7 @@ use agentd_testkit::model::Format;
 use anyhow::{Context as _, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::house::{House, answer};
+use super::bench_daemon::{BenchDaemon, answer};
 use super::{Bed, line};
 use crate::history;
 use crate::report::{Aim, Line, Unit};
@@ -29,20 +29,20 @@ const WARM: f64 = 30_000.0;
 const KILLED: f64 = 100_000.0;
 
 pub fn run(bed: &Bed) -> Result<Vec<Line>> {
-    let mut house = House::new(bed)?;
-    let store = SqliteStore::open(Options::new(house.home()))?;
-    let window = house.block(history::write_window(&store, NAME, MESSAGES))?;
+    let mut daemon = BenchDaemon::new(bed)?;
+    let store = SqliteStore::open(Options::new(daemon.home()))?;
+    let window = daemon.block(history::write_window(&store, NAME, MESSAGES))?;
     ensure!(window == MESSAGES, "the window has {window} messages");
     drop(store);
-    house.start()?;
+    daemon.start()?;
     let spec = AgentSpec {
         // Its window has room for all of them.
         model: Some("claude-opus-5-5".to_owned()),
         idle_ms: IDLE_MS,
-        ..house.spec()
+        ..daemon.spec()
     };
-    house.block(house.client().set_spec(NAME, &spec))?;
-    turn(&house)?;
+    daemon.block(daemon.client().set_spec(NAME, &spec))?;
+    turn(&daemon)?;
     let asks = [("warm turn", WARM), ("turn after a kill", KILLED)];
     let mut lines = asks.map(|(what, most)| {
         line(
@@ -55,46 +55,46 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     let [warm, killed] = &mut lines;
     let mut started = Instant::now();
     for round in 0..bed.size(7, 21) {
-        warm.ours.push(turn(&house)?);
-        warm.floor.push(floor(bed, &house)?);
+        warm.ours.push(turn(&daemon)?);
+        warm.floor.push(floor(bed, &daemon)?);
         if round < KILLS {
             // tidy: lets it grow old
             std::thread::sleep(LONG_LIFE.saturating_sub(started.elapsed()));
-            kill_runtime(&house)?;
+            kill_runtime(&daemon)?;
             started = Instant::now();
-            killed.ours.push(turn(&house)?);
-            killed.floor.push(floor(bed, &house)?);
+            killed.ours.push(turn(&daemon)?);
+            killed.floor.push(floor(bed, &daemon)?);
         }
     }
     Ok(lines.into())
 }
 
 /// Microseconds from the prompt to the answer.
-fn turn(house: &House<'_>) -> Result<f64> {
-    let client = house.client();
-    let prompt = house.prompt(PROMPT);
+fn turn(daemon: &BenchDaemon<'_>) -> Result<f64> {
+    let client = daemon.client();
+    let prompt = daemon.prompt(PROMPT);
     let start = Instant::now();
-    let sent = house.block(client.send(NAME, &prompt))?;
-    let answer = house.block(answer(&client, NAME, &sent))?;
+    let sent = daemon.block(client.send(NAME, &prompt))?;
+    let answer = daemon.block(answer(&client, NAME, &sent))?;
     let took = micros_since(start);
     ensure!(answer.status == Status::Completed, "{answer:?}");
     Ok(took)
 }
 
-fn kill_runtime(house: &House<'_>) -> Result<()> {
-    let agent = house.block(house.client().agent(NAME))?;
+fn kill_runtime(daemon: &BenchDaemon<'_>) -> Result<()> {
+    let agent = daemon.block(daemon.client().agent(NAME))?;
     let pid = agent.process.pid.context("the agent has no process")?;
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     Ok(kill_process(pid.context("no pid")?, Signal::KILL)?)
 }
 
 /// Microseconds of a warm bare client for the last request.
-fn floor(bed: &Bed, house: &House<'_>) -> Result<f64> {
+fn floor(bed: &Bed, daemon: &BenchDaemon<'_>) -> Result<f64> {
     let requests = bed.model.requests();
-    let last = requests.last().context("the agent has asked nothing")?;
+    let last = requests.last().context("the agent has sent no request")?;
     let ask = vec![Step::Ask(last.body.to_string())];
     let url = bed.model.base_url(Format::Anthropic);
-    let mut bare = Bare::start(&url, &house.home(), &house.home())?;
+    let mut bare = Bare::start(&url, &daemon.home(), &daemon.home())?;
     bare.load(&vec![ask; 2])?;
     bare.turn()?;
     let took = bare.turn()?;

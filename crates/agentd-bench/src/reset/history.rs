@@ -4,7 +4,7 @@ use agentd_store::{Options, SqliteStore};
 use anyhow::{Result, ensure};
 
 use super::{lines, times};
-use crate::daemon::{Bed, House};
+use crate::daemon::{Bed, BenchDaemon};
 use crate::history;
 use crate::report::Line;
 
@@ -17,16 +17,16 @@ const BACK: usize = 2;
 
 pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     let messages = bed.size(MANY_SHORT, MANY);
-    let mut house = House::new(bed)?;
+    let mut daemon = BenchDaemon::new(bed)?;
     {
-        let store = SqliteStore::open(Options::new(house.home()))?;
-        let long = house.block(history::write(&store, "long", messages))?;
-        let short = house.block(history::write(&store, "short", FEW))?;
+        let store = SqliteStore::open(Options::new(daemon.home()))?;
+        let long = daemon.block(history::write(&store, "long", messages))?;
+        let short = daemon.block(history::write(&store, "short", FEW))?;
         ensure!(long == short, "the windows differ: {long} and {short}");
     }
-    house.start()?;
+    daemon.start()?;
     for name in ["long", "short"] {
-        house.block(house.client().set_spec(name, &house.spec()))?;
+        daemon.block(daemon.client().set_spec(name, &daemon.spec()))?;
     }
     let floor = format!("{FEW} messages, same window");
     let half = lines(&format!("half way through {messages} messages"), &floor);
@@ -34,12 +34,12 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     lines.extend(half.into_iter().skip(BACK));
     for round in 0..bed.size(21, 41) {
         let last = (messages / 2).to_string();
-        let mut ours = Vec::from(times(&house, "long", &last, &format!("long-{round}"))?);
+        let mut ours = Vec::from(times(&daemon, "long", &last, &format!("long-{round}"))?);
         let half = history::half_way(messages).to_string();
-        let early = times(&house, "long", &half, &format!("half-{round}"))?;
+        let early = times(&daemon, "long", &half, &format!("half-{round}"))?;
         ours.extend(&early[BACK..]);
         let last = (FEW / 2).to_string();
-        let mut floor = Vec::from(times(&house, "short", &last, &format!("short-{round}"))?);
+        let mut floor = Vec::from(times(&daemon, "short", &last, &format!("short-{round}"))?);
         floor.extend_from_within(BACK..);
         for (line, (ours, floor)) in lines.iter_mut().zip(ours.into_iter().zip(floor)) {
             line.ours.push(ours);

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 use super::{lines, times};
-use crate::daemon::{Bed, House};
+use crate::daemon::{Bed, BenchDaemon};
 use crate::measure::Samples;
 use crate::report::Line;
 
@@ -22,8 +22,8 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
         let mut floor: [Samples; 4] = Default::default();
         for call in 0..CALLS {
             let (name, fork) = (name(call % PROMPTED), format!("fork-{round}-{call}"));
-            for (house, samples) in [(&many, &mut ours), (&few, &mut floor)] {
-                let took = times(house, &name, "1", &fork)?;
+            for (daemon, samples) in [(&many, &mut ours), (&few, &mut floor)] {
+                let took = times(daemon, &name, "1", &fork)?;
                 for (samples, took) in samples.iter_mut().zip(took) {
                     samples.push(took);
                 }
@@ -37,14 +37,14 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     Ok(lines.into())
 }
 
-fn filled(bed: &Bed, count: usize) -> Result<House<'_>> {
-    let mut house = House::new(bed)?;
-    house.start()?;
-    house.create_all((0..count).map(name))?;
-    let failed = house.prompt_all((0..PROMPTED).map(name), "do: say done", 4)?;
+fn filled(bed: &Bed, count: usize) -> Result<BenchDaemon<'_>> {
+    let mut daemon = BenchDaemon::new(bed)?;
+    daemon.start()?;
+    daemon.create_all((0..count).map(name))?;
+    let failed = daemon.prompt_all((0..PROMPTED).map(name), "do: say done", 4)?;
     ensure!(failed.is_empty(), "not all turns completed: {failed:?}");
-    house.until_asleep()?;
-    Ok(house)
+    daemon.until_asleep()?;
+    Ok(daemon)
 }
 
 fn name(number: usize) -> String {

@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use tokio::runtime::Runtime;
 
 use crate::bench_dir::BenchDir;
-use crate::daemon::{Bed, House, line};
+use crate::daemon::{Bed, BenchDaemon, line};
 use crate::report::{self, Aim, Line, Unit};
 use crate::turn::agent;
 use crate::turn::peer::micros_since;
@@ -74,18 +74,21 @@ fn lines(with: &str, beside: &str) -> [Line; 4] {
     })
 }
 
-/// One of each, to an agent that somebody has just looked at. `turn` is a turn of its first conversation.
-fn times(house: &House<'_>, name: &str, turn: &str, fork_as: &str) -> Result<[f64; 4]> {
-    let client = house.client();
-    let shown = house.block(client.agent(name))?;
-    let first = shown.conversation.context("it has a conversation")?.id;
+/// One of each, to an agent that was just loaded. `turn` is a turn of its first conversation.
+fn times(daemon: &BenchDaemon<'_>, name: &str, turn: &str, fork_as: &str) -> Result<[f64; 4]> {
+    let client = daemon.client();
+    let shown = daemon.block(client.agent(name))?;
+    let first = shown
+        .conversation
+        .context("the agent has no conversation")?
+        .id;
     let reset = |step| -> Result<f64> {
         let ask = Reset {
             step,
             ..Reset::default()
         };
         let start = Instant::now();
-        house.block(client.reset(name, &ask))?;
+        daemon.block(client.reset(name, &ask))?;
         Ok(micros_since(start))
     };
     let (fresh, undone) = (reset(None)?, reset(Some(Direction::Undo))?);
@@ -95,7 +98,7 @@ fn times(house: &House<'_>, name: &str, turn: &str, fork_as: &str) -> Result<[f6
         ..Rewind::default()
     };
     let start = Instant::now();
-    house.block(client.rewind(name, &rewind))?;
+    daemon.block(client.rewind(name, &rewind))?;
     let rewound = micros_since(start);
     reset(Some(Direction::Undo))?;
     let fork = Fork {
@@ -105,9 +108,9 @@ fn times(house: &House<'_>, name: &str, turn: &str, fork_as: &str) -> Result<[f6
         ..Fork::default()
     };
     let start = Instant::now();
-    house.block(client.fork(name, &fork))?;
+    daemon.block(client.fork(name, &fork))?;
     let forked = micros_since(start);
-    // It is put away again, so that a few stay a few.
-    house.block(client.archive(fork_as, &Archive::default()))?;
+    // It is archived again, so that a few stay a few.
+    daemon.block(client.archive(fork_as, &Archive::default()))?;
     Ok([fresh, undone, rewound, forked])
 }

@@ -28,7 +28,7 @@ pub struct Args {
     /// Write here, on the disk to be measured [default: the system's temporary directory]
     #[arg(long, value_name = "DIR")]
     bench_dir: Option<PathBuf>,
-    /// Leave the others out
+    /// Run only this part
     #[arg(long, value_name = "PART")]
     only: Vec<Part>,
 }

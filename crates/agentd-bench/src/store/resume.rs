@@ -108,7 +108,7 @@ impl History {
 
         let loaded = bed.runtime.block_on(store.load(agent))?;
         ensure!(loaded.damage.is_none(), "the journal is damaged");
-        ensure!(loaded.state.anomalies == 0, "the history makes no sense");
+        ensure!(loaded.state.anomalies == 0, "the history is inconsistent");
         Ok(Self {
             bench_dir,
             store,
@@ -124,7 +124,7 @@ impl History {
         Ok(micros)
     }
 
-    /// Lets go of the store, so that a child has it to itself.
+    /// Closes the store, so that a child has it to itself.
     fn close(self) -> (TempDir, AgentId) {
         (self.bench_dir, self.agent)
     }
@@ -157,9 +157,9 @@ pub fn child(args: &ChildArgs) -> Result<()> {
 }
 
 fn peak_of_child((bench_dir, agent): &(TempDir, AgentId)) -> Result<f64> {
-    let program = std::env::current_exe().context("cannot tell where this program is")?;
+    let program = std::env::current_exe().context("cannot get the path of this program")?;
     let output = run_child(&program, bench_dir.path(), *agent)?;
-    output.trim().parse().context("the child said no number")
+    output.trim().parse().context("the child printed no number")
 }
 
 fn run_child(program: &Path, bench_dir: &Path, agent: AgentId) -> Result<String> {
@@ -175,5 +175,5 @@ fn run_child(program: &Path, bench_dir: &Path, agent: AgentId) -> Result<String>
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    String::from_utf8(output.stdout).context("the child spoke no UTF-8")
+    String::from_utf8(output.stdout).context("the child's output is not UTF-8")
 }

@@ -1,4 +1,4 @@
-//! Ours: `agentd agent`, as whoever drives it would start it.
+//! Ours: `agentd agent`, started as a program that drives it would.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,7 @@ pub fn program(path: Option<&Path>) -> Result<PathBuf> {
     let path = match path {
         Some(path) => path.to_owned(),
         None => {
-            let here = std::env::current_exe().context("cannot tell where this program is")?;
+            let here = std::env::current_exe().context("cannot get the path of this program")?;
             here.with_file_name("agentd")
         }
     };
@@ -31,7 +31,7 @@ pub fn program(path: Option<&Path>) -> Result<PathBuf> {
 /// Where an agent runs.
 pub struct Setup<'a> {
     pub program: &'a Path,
-    /// Its home and its user's, so that nobody's settings count.
+    /// Its home and its user's, so that no existing settings apply.
     pub home: &'a Path,
     pub cwd: &'a Path,
     /// Where its model is.
@@ -110,10 +110,10 @@ fn is(line: &str, kind: &str) -> bool {
 }
 
 fn completed(line: &str) -> Result<()> {
-    let result: Value = serde_json::from_str(line).context("a line is no JSON")?;
+    let result: Value = serde_json::from_str(line).context("a line is not JSON")?;
     ensure!(
         result["status"] == "completed",
-        "a turn came to nothing: {}",
+        "a turn was not completed: {}",
         line.trim()
     );
     Ok(())

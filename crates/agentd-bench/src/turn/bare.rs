@@ -46,7 +46,7 @@ pub struct Bare {
 
 impl Bare {
     pub fn start(url: &str, bench_dir: &Path, cwd: &Path) -> Result<Self> {
-        let program = std::env::current_exe().context("cannot tell where this program is")?;
+        let program = std::env::current_exe().context("cannot get the path of this program")?;
         let mut command = Command::new(program);
         command
             .arg("bare-client")

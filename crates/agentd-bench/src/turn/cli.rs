@@ -68,7 +68,7 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
 /// The first request of a conversation, for the bare client to send again.
 fn last_body(model: &FakeModel) -> Result<String> {
     let requests = model.requests();
-    let last = requests.last().context("the agent has asked nothing")?;
+    let last = requests.last().context("the agent has sent no request")?;
     Ok(last.body.to_string())
 }
 
@@ -97,7 +97,7 @@ impl<'a> Home<'a> {
         };
         let start = Instant::now();
         while bed.runtime.block_on(home.client().daemon()).is_err() {
-            ensure!(start.elapsed() < DEADLINE, "no daemon answers");
+            ensure!(start.elapsed() < DEADLINE, "the daemon does not answer");
             // tidy: polls
             std::thread::sleep(POLL);
         }

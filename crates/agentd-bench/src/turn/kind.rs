@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// How many times the bare client's time, with as many syncs, a turn should take at the most.
+    /// The most that a turn should take, as a multiple of the bare client's time with as many syncs.
     pub const fn aim(self) -> f64 {
         match self {
             Self::Plain => 1.8,

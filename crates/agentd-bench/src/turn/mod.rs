@@ -37,7 +37,7 @@ pub struct Args {
     /// The program to be measured [default: the agentd beside this program]
     #[arg(long, value_name = "PATH")]
     agentd: Option<PathBuf>,
-    /// Leave the others out
+    /// Run only this part
     #[arg(long, value_name = "PART")]
     only: Vec<Part>,
 }

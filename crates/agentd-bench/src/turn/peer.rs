@@ -1,4 +1,4 @@
-//! A child that is told things in NUL-ended frames and answers in lines: the agent, or its floor.
+//! A child that receives NUL-terminated frames and answers in lines: the agent, or its floor.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -11,13 +11,13 @@ pub struct Peer {
     name: &'static str,
     child: Child,
     started: Instant,
-    /// None once there is nothing more to say.
+    /// None once its stdin is closed.
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
 }
 
 impl Peer {
-    /// What it says on standard error goes to ours.
+    /// Its stderr goes to ours.
     pub fn start(name: &'static str, mut command: Command) -> Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let started = Instant::now();
@@ -47,16 +47,13 @@ impl Peer {
         let mut bytes = Vec::with_capacity(frame.len() + 1);
         bytes.extend_from_slice(frame.as_bytes());
         bytes.push(0);
-        let stdin = self
-            .stdin
-            .as_mut()
-            .context("nothing more can be said to it")?;
+        let stdin = self.stdin.as_mut().context("its stdin is closed")?;
         stdin
             .write_all(&bytes)
-            .with_context(|| format!("{} does not listen", self.name))
+            .with_context(|| format!("cannot write to {}", self.name))
     }
 
-    /// The next line that is `wanted`; those before it are passed over.
+    /// The next line that is `wanted`; earlier lines are skipped.
     pub fn line(&mut self, wanted: impl Fn(&str) -> bool) -> Result<String> {
         let mut line = String::new();
         loop {
@@ -64,7 +61,7 @@ impl Peer {
             let count = self
                 .stdout
                 .read_line(&mut line)
-                .with_context(|| format!("{} cannot be heard", self.name))?;
+                .with_context(|| format!("cannot read from {}", self.name))?;
             if count == 0 {
                 let status = self.child.wait()?;
                 bail!("{} ended before it answered: {status}", self.name);

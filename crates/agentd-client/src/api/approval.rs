@@ -1,4 +1,4 @@
-//! Questions about tool calls, and their answers.
+//! Approval requests and their answers.
 
 use super::{AgentRef, time};
 use agentd_core::event::Decision;
@@ -7,20 +7,20 @@ use agentd_core::spec::{Network, Sandbox};
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A call that waits for the user's approval, as a whole: enough to judge it.
+/// A call that waits for the user's approval, with everything needed to decide.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
     pub id: ApprovalId,
     pub call: String,
     #[serde(with = "time")]
     pub asked_at: Timestamp,
-    /// The subagent whose call it is; none where it is the agent's own.
+    /// The subagent whose call it is; none if it is the agent's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRef>,
     /// Why the user is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// What would run; none where it cannot be read.
+    /// What would run; none if it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what: Option<Call>,
 }
@@ -43,13 +43,13 @@ pub struct Call {
 #[serde(deny_unknown_fields)]
 pub struct Answered {
     pub decision: Decision,
-    /// The `hash` of the call that the user saw. Another call with this id is not answered.
+    /// The `hash` of the call that the user saw. The answer is refused if the call differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// For the model, with a no.
+    /// With a refusal: the reason, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// With a yes: also allow the same call from now on, by a rule in the agent's settings.
+    /// With an approval: also allow the same call from now on, by a rule in the agent's settings.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub always: bool,
 }

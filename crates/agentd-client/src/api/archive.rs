@@ -1,4 +1,4 @@
-//! Agents that are put away, or deleted for good.
+//! Archive, restore, purge and import.
 
 use super::Agent;
 use agentd_core::id::{ConversationId, TaskId};
@@ -12,19 +12,19 @@ pub struct Archive {
     pub reason: Option<String>,
 }
 
-/// What became of an agent that was put away.
+/// An archived agent, and what was ended with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Archived {
     #[serde(flatten)]
     pub agent: Agent,
-    /// What went on in the background and was ended with it.
+    /// The background work that was ended.
     pub ended: Ended,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     pub tasks: Vec<TaskId>,
-    /// Subagents, by name; they were put away as well.
+    /// Subagents, by name; they were archived as well.
     pub subagents: Vec<String>,
 }
 
@@ -32,10 +32,10 @@ pub struct Ended {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Purge {
-    /// None for all of them.
+    /// None for all conversations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
-    /// Say what would go, and delete nothing.
+    /// Report what would be deleted, and delete nothing.
     #[serde(default)]
     pub dry_run: bool,
 }
@@ -51,7 +51,7 @@ pub struct Purged {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Restore {
-    /// Another name, where its own is taken.
+    /// Another name, if its own is taken.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -59,7 +59,7 @@ pub struct Restore {
 /// `POST /v1/import?as=NAME`
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
-    /// Another name. Where the agent is there already it also gets another id.
+    /// Another name. If the agent exists already, the copy also gets another id.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }

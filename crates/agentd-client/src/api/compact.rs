@@ -1,4 +1,4 @@
-//! A compaction that somebody asks for.
+//! A compaction on request.
 
 use super::Env;
 use agentd_core::id::{ConversationId, OpId};
@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compact {
-    /// What the summary is to heed.
+    /// Instructions for the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// Asked for twice under one op, it is made once.
+    /// A compaction that is requested twice with the same op is made once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<OpId>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -25,9 +25,9 @@ pub struct Compacted {
     pub op: OpId,
     pub conversation: ConversationId,
     pub outcome: CompactionOutcome,
-    /// About how many tokens the model sees of it now.
+    /// About how many tokens of the conversation the model sees now.
     pub tokens: u64,
-    /// Why it came to nothing.
+    /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

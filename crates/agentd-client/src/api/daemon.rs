@@ -1,4 +1,4 @@
-//! The daemon itself, as the API has it.
+//! The daemon itself.
 
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -14,9 +14,9 @@ pub struct Daemon {
     pub agents: u64,
     /// Processes that run agents.
     pub awake: u64,
-    /// Bytes of memory that it has.
+    /// Resident memory in bytes.
     pub memory: u64,
-    /// The state directory's own id; an adopted copy has another one than its original.
+    /// The id of the state directory. An adopted copy has another id than its original.
     pub home_id: String,
     /// Why nothing can be changed: the state directory seems to be a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]

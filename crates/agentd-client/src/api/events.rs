@@ -1,11 +1,11 @@
-//! What is asked of the streams of events, and what comes on them.
+//! Queries of event streams, and the items of a stream.
 
 use agentd_core::event::Event;
 use agentd_core::id::{ConversationId, TurnId};
 use serde::{Deserialize, Serialize};
 
-/// `GET /v1/agents/{name}/events`. With `follow`, as server-sent events that do not end; each has its
-/// `seq` as its id, and what streams comes as `delta`s without one.
+/// `GET /v1/agents/{name}/events`. With `follow`, as server-sent events that do not end; each has its `seq` as its id.
+/// The text of a streaming reply comes as `delta`s without an id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventQuery {
     #[serde(default)]
@@ -14,21 +14,21 @@ pub struct EventQuery {
     pub conversation: Option<ConversationId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
-    /// Before where the log was cleared, too.
+    /// Include the events before the log was cleared.
     #[serde(default)]
     pub all: bool,
     #[serde(default)]
     pub follow: bool,
 }
 
-/// One thing on a stream of events. Besides these a stream has its end: `end`, or `problem` with an RFC 9457
-/// problem. One that ends without either was cut off.
+/// One item of an event stream. A stream also has an end: `end`, or `problem` with an RFC 9457 problem. A stream that
+/// ends without either was cut off.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     Event(Box<Event>),
-    /// What a reply has grown by; it is on disk, and becomes part of a message.
+    /// New text of a reply. It is on disk and becomes part of a message.
     Delta(Delta),
-    /// Everything that there was at the beginning has come; from here on it is live.
+    /// All events that existed at the beginning have been sent; from here on the stream is live.
     CaughtUp,
 }
 
@@ -38,8 +38,8 @@ pub struct Delta {
     pub text: String,
 }
 
-/// `GET /v1/events`: all agents', in the order of their commits; ids are cursors into that. Without `follow`
-/// the stream ends where the journal does.
+/// `GET /v1/events`: the events of all agents, in the order of their commits, with cursors as ids. Without `follow` the
+/// stream ends with the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllEventsQuery {
     #[serde(default)]

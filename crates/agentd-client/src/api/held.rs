@@ -16,19 +16,19 @@ pub struct Held {
     /// When it was imported.
     #[serde(with = "time")]
     pub since: Timestamp,
-    /// The agent that it is a copy of, or a fork of.
+    /// The agent that it is a copy or a fork of.
     pub from: Option<AgentRef>,
-    /// The last event of its journal. A release that names it is refused where there is a newer one.
+    /// The last event of its journal. A release that names it is refused if there is a newer one.
     pub head: Seq,
     #[serde(with = "time")]
     pub created_at: Timestamp,
     pub conversations: u64,
     pub turns: u64,
-    /// How many prompts wait.
+    /// How many prompts are queued.
     pub queued: u64,
     /// The first of those prompts.
     pub queue: Vec<HeldPrompt>,
-    /// The turn under way; it ends as interrupted.
+    /// The turn in progress; it ends as interrupted.
     pub turn: Option<TurnId>,
     /// The calls that wait for approval; they are withdrawn.
     pub approvals: Vec<Approval>,
@@ -44,7 +44,7 @@ pub struct HeldPrompt {
     pub prompt: PromptId,
     #[serde(with = "time")]
     pub at: Timestamp,
-    /// The beginning of it; none where it was purged.
+    /// The beginning of the prompt; none if it was purged.
     pub text: Option<String>,
 }
 
@@ -77,7 +77,7 @@ pub struct HeldSettings {
 pub struct Release {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<HeldPart>,
-    /// [`Held::head`] that the user saw.
+    /// The [`Held::head`] that the user saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Seq>,
 }

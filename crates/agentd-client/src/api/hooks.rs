@@ -1,4 +1,4 @@
-//! Hooks, as the API has them.
+//! Hooks: list, check and test.
 
 use agentd_core::event::HookOutcome;
 use agentd_core::hook::{Answer, HookEvent, Layer, OnFailure, Problem, Verdict};
@@ -28,7 +28,7 @@ pub struct HookList {
 pub struct HookSource {
     pub layer: Layer,
     pub path: Option<String>,
-    /// Of its content.
+    /// The digest of its content.
     pub hash: Option<String>,
     pub trusted: bool,
     pub problems: Vec<Problem>,
@@ -47,7 +47,7 @@ pub struct HookLine {
     pub on_failure: OnFailure,
     pub state: HookState,
     pub can_block: bool,
-    /// The kinds of agents to which it can happen.
+    /// The kinds of agents for which the event can happen.
     pub runtimes: Vec<Runtime>,
 }
 
@@ -55,9 +55,9 @@ pub struct HookLine {
 #[serde(rename_all = "snake_case")]
 pub enum HookState {
     Active,
-    /// It does not run before somebody has trusted its file as it is.
+    /// It does not run before the user has trusted the present content of its file.
     Untrusted,
-    /// The same is in a layer before, and runs once.
+    /// An earlier layer has the same hook, which runs once.
     Repeated,
 }
 
@@ -77,7 +77,7 @@ pub struct CheckedHooks {
     pub ok: bool,
 }
 
-/// `POST /v1/hooks/test`: runs what would run. Nothing is written to any journal.
+/// `POST /v1/hooks/test`: runs the handlers that the event would run. Nothing is written to a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestHooks {
@@ -86,14 +86,14 @@ pub struct TestHooks {
     pub agent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Instead of those of the sample.
+    /// They replace fields of the sample input.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub fields: Map<String, Value>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TestedHooks {
-    /// What each has read, but for the name that it knows a tool by.
+    /// The input of each handler, except for the tool's name, which may differ by handler.
     pub input: Value,
     pub runs: Vec<TestedHook>,
     pub verdict: Verdict,

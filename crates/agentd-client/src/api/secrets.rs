@@ -1,4 +1,4 @@
-//! Stored secrets, as the API has them: never a value on the way out.
+//! Stored secrets. No response contains a value.
 
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub struct SetSecret {
     pub value: String,
 }
 
-/// Never the value.
+/// Does not print the value.
 impl fmt::Debug for SetSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SetSecret(…)")
@@ -21,7 +21,7 @@ impl fmt::Debug for SetSecret {
 /// `GET /v1/secrets`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredSecrets {
-    /// By name.
+    /// Sorted by name.
     pub secrets: Vec<StoredSecret>,
 }
 

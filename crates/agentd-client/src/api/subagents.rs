@@ -1,19 +1,19 @@
-//! Agents that agents started.
+//! Subagents, and references to agents.
 
 use agentd_core::event::SubagentOutcome;
 use agentd_core::id::AgentId;
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// An agent, wherever one is spoken of: `agent`, `parent`, `displaced`.
+/// A reference to an agent: `agent`, `parent`, `displaced`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentRef {
     pub id: AgentId,
-    /// None where it is not here: a subagent can be imported without its parent.
+    /// None if the agent does not exist here: a subagent can be imported without its parent.
     pub name: Option<String>,
 }
 
-/// A subagent, as its parent has it.
+/// A subagent, from its parent's journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Child {
     pub id: AgentId,
@@ -23,6 +23,6 @@ pub struct Child {
     pub background: bool,
     #[serde(with = "super::time")]
     pub started_at: Timestamp,
-    /// How it ended; none while it works.
+    /// How it ended; none while it is running.
     pub outcome: Option<SubagentOutcome>,
 }

@@ -6,24 +6,24 @@ use agentd_core::id::{ConversationId, TaskId, TurnId};
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// `GET /v1/tasks`, `GET /v1/agents/{name}/tasks`; `POST /v1/tasks/{id or name}/stop`: those that it ended.
+/// `GET /v1/tasks`, `GET /v1/agents/{name}/tasks`; `POST /v1/tasks/{id or name}/stop`: the tasks that it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tasks {
     pub tasks: Vec<Task>,
 }
 
-/// A process that a tool left running, until its conversation has been told of its end.
+/// A background task. It is listed until its end is recorded in its conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub id: TaskId,
-    /// Whose it is.
+    /// The agent that started it.
     pub agent: AgentRef,
     pub conversation: ConversationId,
     /// The conversation's number.
     pub ordinal: Option<u32>,
     pub turn: Option<TurnId>,
     pub tool: String,
-    /// None where the words of the conversation were purged.
+    /// None if the conversation was purged.
     pub command: Option<String>,
     #[serde(with = "super::time")]
     pub started_at: Timestamp,
@@ -41,14 +41,14 @@ pub enum TaskState {
     Starting,
     Running,
     Ended,
-    /// It is gone, and nobody saw how it ended.
+    /// It is gone, and how it ended is unknown.
     Unknown,
 }
 
 /// `GET /v1/agents/{name}/tasks/{id}/output`
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputQuery {
-    /// What comes after so many bytes.
+    /// Skip this many bytes.
     #[serde(default)]
     pub offset: u64,
 }
@@ -56,8 +56,8 @@ pub struct OutputQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
     pub text: String,
-    /// Where to go on.
+    /// The offset of the next read.
     pub next: u64,
-    /// All that there is has been shown, and there will be no more.
+    /// The task has ended, and this is the end of its output.
     pub is_over: bool,
 }

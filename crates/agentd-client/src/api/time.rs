@@ -5,12 +5,12 @@ use jiff::fmt::temporal::DateTimePrinter;
 use serde::de::Error as _;
 use serde::{Deserialize as _, Deserializer, Serializer};
 
-/// Always three digits behind the point, so that texts sort as times do.
+/// Always three decimal places, so that texts sort like times.
 const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
 /// `2026-01-31T09:30:00.000Z`.
 pub fn rfc3339(at: Timestamp) -> String {
-    // Past the calendar's ends a clock is wrong in any case.
+    // A time outside the calendar's range comes from a wrong clock: it is clamped.
     let within = at.as_millis().clamp(
         jiff::Timestamp::MIN.as_millisecond(),
         jiff::Timestamp::MAX.as_millisecond(),
@@ -29,7 +29,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timesta
     Ok(Timestamp::from_millis(at.as_millisecond()))
 }
 
-/// The same where there may be none.
+/// The same for an optional time.
 pub mod option {
     use super::{Deserializer, Serializer, Timestamp};
     use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The tree of conversations: what it looks like, and how another one begins from a place in it.
+//! The tree of conversations, and how a new one begins from a branch point: rewind and fork.
 
 use super::{Agent, AgentRef, Env, Reset, Usage};
 use agentd_core::event::{BeginSource, SealReason, TurnStatus};
@@ -7,13 +7,13 @@ use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// `POST /v1/agents/{name}/rewind`: what is not here is as in [`Reset`].
+/// `POST /v1/agents/{name}/rewind`: the other fields are those of [`Reset`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rewind {
-    /// A label, or a turn: its id, or its number among those that the conversation shows.
+    /// A branch point: a label, or a turn by its id or by its number among those that the conversation shows.
     pub to: String,
-    /// Whose place that is; the current one's, where none is named.
+    /// The conversation of the branch point; by default the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub struct Rewind {
 }
 
 impl Rewind {
-    /// To that place; all the rest as `how` has it.
+    /// To that branch point, with the options of `how`.
     pub fn new(to: String, conversation: Option<ConversationId>, how: Reset) -> Self {
         Self {
             to,
@@ -53,7 +53,7 @@ impl Rewind {
 }
 
 impl From<Rewind> for Reset {
-    /// All but where it goes.
+    /// Everything but the target.
     fn from(rewind: Rewind) -> Self {
         Self {
             step: None,
@@ -74,14 +74,14 @@ impl From<Rewind> for Reset {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fork {
-    /// What the new agent is called.
+    /// The name of the new agent.
     pub name: String,
-    /// A place, as in [`Rewind::to`]; where the conversation is now, if none is named.
+    /// A branch point, as in [`Rewind::to`]; by default the end of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
-    /// It becomes the new agent's id: the same fork again does nothing.
+    /// The new agent's id is derived from it: the same fork again does nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<OpId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,11 +92,11 @@ pub struct Fork {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forked {
-    /// Without `summary`, `title` and `error`, which only its words tell.
+    /// Without `summary`, `title` and `error`, which need its text.
     pub agent: Agent,
-    /// The last event that it shares.
+    /// The last event that it shares with its parent.
     pub from: Origin,
-    /// Under this op it had been made before.
+    /// It had been created with this op before.
     pub repeated: bool,
 }
 
@@ -104,7 +104,7 @@ pub struct Forked {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Conversations {
     pub current: Option<ConversationId>,
-    /// Where undo and redo would go.
+    /// The conversation that undo would return to.
     pub undo: Option<ConversationId>,
     pub redo: Option<ConversationId>,
     pub conversations: Vec<Conversation>,
@@ -113,7 +113,7 @@ pub struct Conversations {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Conversation {
     pub id: ConversationId,
-    /// 1 for the agent's first, and so on.
+    /// 1 for the agent's first conversation, and so on.
     pub ordinal: u32,
     pub parent: Option<ConversationId>,
     /// The last event that it shares with the conversation that it branched off.
@@ -127,10 +127,10 @@ pub struct Conversation {
     pub head: Seq,
     pub sealed: Option<SealReason>,
     pub current: bool,
-    /// What the user called it, or the words that it begins with.
+    /// The title that was set, or its beginning.
     pub title: Option<String>,
     pub turns: u32,
-    /// Turns that ended in it, those that only compacted included.
+    /// Turns that ended in it, including those that only compacted.
     pub ended_turns: u32,
     pub compactions: u32,
     pub context_tokens: u64,
@@ -141,7 +141,7 @@ pub struct Conversation {
     pub last_request: Option<String>,
 }
 
-/// A place in a conversation of some agent.
+/// A position in a conversation of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     pub agent: AgentRef,
@@ -149,16 +149,16 @@ pub struct Origin {
     pub seq: Seq,
 }
 
-/// `GET /v1/agents/{name}/conversations/{id}`; instead of an id, its ordinal will do.
+/// `GET /v1/agents/{name}/conversations/{id}`; the ordinal can be used instead of the id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OneConversation {
     #[serde(flatten)]
     pub conversation: Conversation,
-    /// The turns that it shows, those of what it branched off first.
+    /// The ended turns that it shows, beginning with those of the conversations that it branched off.
     pub ended: Vec<EndedTurn>,
 }
 
-/// A turn that is over, and so a place that a conversation can begin from.
+/// A turn that has ended, which is a branch point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedTurn {
     pub number: usize,
@@ -169,7 +169,7 @@ pub struct EndedTurn {
     #[serde(with = "super::time")]
     pub ended_at: Timestamp,
     pub status: TurnStatus,
-    /// It answered nobody: it was there for a compaction.
+    /// It answered no prompt: it was a compaction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compacts: bool,
 }

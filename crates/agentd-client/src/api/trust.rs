@@ -16,27 +16,27 @@ pub struct TrustQuery {
 pub struct Trust {
     /// The project's directory.
     pub dir: String,
-    /// Only if its files are still what this digest was made of.
+    /// Only if the digest of its files is still this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// False takes it back.
+    /// False withdraws the trust.
     pub trusted: bool,
 }
 
-/// What a project has for agents.
+/// The files of a project that agents use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectTrust {
     pub dir: String,
     pub files: Vec<TrustedFile>,
-    /// Of all files together.
+    /// The digest of all files together.
     pub hash: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustedFile {
     pub path: String,
-    /// Of its content.
+    /// The digest of its content.
     pub hash: String,
-    /// As it is now.
+    /// Whether its present content is trusted.
     pub trusted: bool,
 }

@@ -1,4 +1,4 @@
-//! What can be asked about hooks.
+//! Requests about hooks.
 
 use super::{Client, with_query};
 use crate::api::{CheckHooks, CheckedHooks, HookList, HooksQuery, TestHooks, TestedHooks};

@@ -1,4 +1,4 @@
-//! What can be asked about stored secrets.
+//! Requests about stored secrets.
 
 use super::Client;
 use super::transport::{Again, escaped, json, read};
@@ -11,7 +11,7 @@ impl Client {
         self.get("/v1/secrets").await
     }
 
-    /// Stores one, or replaces it. Twice comes to the same.
+    /// Stores or replaces a secret. Sending it twice has the same result.
     pub async fn set_secret(&self, name: &str, set: &SetSecret) -> Result<StoredSecret, Error> {
         let path = format!("/v1/secrets/{}", escaped(name));
         let content = Some(json(set)?);

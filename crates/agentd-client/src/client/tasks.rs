@@ -1,4 +1,4 @@
-//! Background tasks.
+//! Requests about background tasks.
 
 use super::{Client, escaped, of, with_query};
 use crate::api::{Output, OutputQuery, Tasks};
@@ -10,7 +10,7 @@ impl Client {
         self.get(&of(name, "/tasks")).await
     }
 
-    /// Those of all agents.
+    /// The tasks of all agents.
     pub async fn all_tasks(&self) -> Result<Tasks, Error> {
         self.get("/v1/tasks").await
     }
@@ -21,7 +21,7 @@ impl Client {
         self.post(&path, &()).await
     }
 
-    /// What a task has written.
+    /// The output of a task.
     pub async fn output(
         &self,
         name: &str,

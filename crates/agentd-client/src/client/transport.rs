@@ -1,4 +1,4 @@
-//! How requests travel: one connection each, sent again where that is safe.
+//! Sends requests, each on its own connection, and sends them again if that is safe.
 
 use super::Client;
 use crate::error::{Error, Problem};
@@ -19,24 +19,24 @@ use std::time::Instant;
 use tokio::net::UnixStream;
 use uuid::Uuid;
 
-/// How the journal names this program where it says who answered a question.
+/// The name of this client, which the journal records with the user's decisions.
 const CLIENT: &str = concat!("agentd/", env!("CARGO_PKG_VERSION"));
 
-/// What a request carries.
+/// The body of a request.
 #[derive(Clone)]
 pub(super) struct Content {
     pub kind: &'static str,
     pub bytes: Bytes,
 }
 
-/// How a request that was not answered may be sent again.
+/// Whether a request that was not answered may be sent again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Again {
-    /// It changes nothing, or carries a key of its own.
+    /// Yes: it changes nothing, or it has its own key.
     AsItIs,
-    /// It is a change: under an op.
+    /// Only with an op, because it is a change.
     UnderOp,
-    /// Not at all: twice would be wrong.
+    /// No: it must not be carried out twice.
     Never,
 }
 
@@ -59,7 +59,7 @@ impl Client {
         self.change(Method::POST, path, json(body)?).await
     }
 
-    /// One that changes nothing, or that carries a key of its own.
+    /// A request that changes nothing, or that has its own key.
     pub(crate) async fn post_as_it_is<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -69,7 +69,7 @@ impl Client {
         read(&answer.await?)
     }
 
-    /// One that must not be sent twice.
+    /// A request that must not be sent twice.
     pub(crate) async fn post_once<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -97,7 +97,7 @@ impl Client {
         read(&answer.await?)
     }
 
-    /// The whole answer to a request, which is sent again where that is safe and somebody says when.
+    /// The whole answer to a request. The request is sent again if that is safe and there is a [`Retry`](crate::Retry).
     pub(super) async fn whole(
         &self,
         method: Method,
@@ -141,7 +141,7 @@ impl Client {
         whole(self.ask(method, path, content).await?).await
     }
 
-    /// Sends a request; an answer that is a problem is an error.
+    /// Sends a request. An answer that is a problem becomes an error.
     async fn ask(
         &self,
         method: Method,
@@ -153,7 +153,7 @@ impl Client {
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
             .map_err(broken)?;
-        // It ends with the answer, or when nobody waits for one any more.
+        // It ends with the answer, or when the request is dropped.
         tokio::spawn(connection);
         let request = Request::builder()
             .method(method)
@@ -176,7 +176,7 @@ impl Client {
         let body = whole(response).await?;
         match serde_json::from_slice::<Problem>(&body) {
             Ok(problem) => Err(Error::Problem(Box::new(problem))),
-            Err(_) => Err(Error::Strange(format!("{status} without a reason"))),
+            Err(_) => Err(Error::Strange(format!("status {status} without a problem"))),
         }
     }
 }
@@ -200,7 +200,7 @@ impl Client {
         })
     }
 
-    /// Requests carry keys: they are for a daemon of the same user, whoever made the socket.
+    /// Requests carry keys, so they are only sent to a daemon of the same user.
     fn check_owner(&self, stream: &UnixStream) -> Result<(), Error> {
         let path = self.socket.clone();
         let owner = match stream.peer_cred() {
@@ -227,7 +227,7 @@ fn with_op(path: &str, op: OpId) -> String {
     format!("{path}{sign}op={}", escaped(op.as_str()))
 }
 
-/// What is asked about, whoever it is about.
+/// The noun of a path, for the names of failpoints.
 pub(super) fn about(path: &str) -> &str {
     let path = path.split('?').next().unwrap_or_default();
     let mut parts = path.split('/').skip(2);

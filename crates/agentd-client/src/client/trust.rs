@@ -1,4 +1,4 @@
-//! What can be asked about the files of projects.
+//! Requests about trusted files of projects.
 
 use super::{Client, with_query};
 use crate::api::{ProjectTrust, Trust, TrustQuery};

@@ -1,4 +1,4 @@
-//! What each beginning keeps, sets aside and refuses.
+//! What each way to begin a conversation keeps, sets aside and refuses.
 
 use super::*;
 use crate::event::{ApprovalRequested, PromptMode, ResetBegan, ResetSource, ResetTo, TurnStatus};
@@ -6,7 +6,7 @@ use crate::fixture::{self, Journal};
 use crate::message::Block;
 use crate::window::Entry;
 
-/// An agent that has answered one prompt; a second one waits.
+/// An agent that has answered one prompt; a second one is queued.
 fn used() -> Journal {
     let mut journal = Journal::new();
     journal.start_turn(9);
@@ -88,12 +88,12 @@ fn a_rewind_shows_what_came_before_and_nothing_after() {
     let state = journal.state();
     let answered = journal.head();
     let seen = journal.window();
-    let place = BranchPoint {
+    let point = BranchPoint {
         conversation: journal.conversation,
         at: answered,
     };
     let window = journal.window();
-    let lines = rewind(&state, &window, &seen, place, new(), Queue::SetAside, None).unwrap();
+    let lines = rewind(&state, &window, &seen, point, new(), Queue::SetAside, None).unwrap();
     append(&mut journal, lines);
     assert_eq!(says(&journal.window()), says(&seen));
     assert_eq!(journal.state().inbox.waiting().len(), 0);
@@ -112,11 +112,11 @@ fn what_cannot_be_is_refused() {
         Err(Refused::NothingToRedo)
     );
     let nowhere = Seq(journal.head().0 + 1);
-    let place = BranchPoint {
+    let point = BranchPoint {
         conversation: journal.conversation,
         at: nowhere,
     };
-    let refused = rewind(&state, &window, &window, place, new(), Queue::Keep, None);
+    let refused = rewind(&state, &window, &window, point, new(), Queue::Keep, None);
     assert_eq!(refused, Err(Refused::NotThere(nowhere)));
     let elsewhere = BranchPoint {
         conversation: new(),
@@ -149,8 +149,8 @@ fn tasks_that_go_on_are_told() {
     assert!(matches!(&item.entry, Entry::Notice(text) if text.contains("shell")));
 }
 
-/// A branch from before the end of a task believes that it runs, and is told once that it has ended; one from
-/// before its start, or after its end, has nothing to be told.
+/// A branch from before the end of a task believes that the task is running, and is told once that it has ended. A
+/// branch from before its start or after its end is told nothing.
 #[test]
 fn a_rewind_is_told_of_the_tasks_that_ended_after_the_place() {
     let task = crate::id::TaskId::from_bytes([5; 16]);
@@ -171,13 +171,13 @@ fn a_rewind_is_told_of_the_tasks_that_ended_after_the_place() {
         lines.iter().filter(|(_, body)| is_it(body)).count()
     };
     let back = |journal: &Journal, conversation, at| {
-        let place = BranchPoint { conversation, at };
+        let point = BranchPoint { conversation, at };
         let (state, window) = (journal.state(), journal.window());
         let lines = rewind(
             &state,
             &window,
             &window,
-            place,
+            point,
             new(),
             Queue::SetAside,
             None,
@@ -190,14 +190,14 @@ fn a_rewind_is_told_of_the_tasks_that_ended_after_the_place() {
     let lines = back(&journal, first, running);
     assert_eq!(told(&lines), 1);
     append(&mut journal, lines);
-    // A branch of the branch has it in its past.
+    // A branch of the branch has the notice in its history.
     let head = journal.head();
     assert_eq!(told(&back(&journal, new(), head)), 0);
     assert_eq!(told(&back(&journal, first, running)), 1);
 }
 
-/// A conversation that was left believes that its tasks run; when it is the current one again it is told
-/// once which have ended meanwhile.
+/// A sealed conversation believes that its tasks are running. When it becomes current again, it is told once which
+/// have ended in the meantime.
 #[test]
 fn tasks_that_ended_meanwhile_are_told_after_undo_and_once() {
     let task = crate::id::TaskId::from_bytes([5; 16]);
@@ -215,7 +215,7 @@ fn tasks_that_ended_meanwhile_are_told_after_undo_and_once() {
     let exit = crate::event::TaskExit::Code { code: 7 };
     journal.push(crate::event::TaskEnded::by_itself(task, exit));
     assert_eq!(journal.state().tasks.untold(first).len(), 1);
-    // Where it ended, it was told then.
+    // The conversation in which it ended was told at that time.
     assert_eq!(journal.state().tasks.untold(new()), []);
     let told = |journal: &Journal| {
         let items = journal.window().items().to_vec();
@@ -235,7 +235,7 @@ fn tasks_that_ended_meanwhile_are_told_after_undo_and_once() {
     assert_eq!(journal.state().anomalies, 0);
 }
 
-/// The queue and what was set aside, by number.
+/// The queued prompts and the prompts that were set aside, by number.
 fn prompts(journal: &Journal) -> (Vec<PromptId>, Vec<PromptId>) {
     let state = journal.state();
     let ids = |queued: &Queued| queued.prompt;
@@ -264,7 +264,7 @@ fn end_reset(journal: &mut Journal, n: u8) {
     journal.push(crate::event::ResetEnded::new(op, old, new));
 }
 
-/// DESIGN §6: from there on new prompts wait for the new conversation; what was queued before is set
+/// DESIGN §6: from there on new prompts are queued for the new conversation. Prompts that were queued before are set
 /// aside, and queued again on undo.
 #[test]
 fn what_was_accepted_after_a_reset_began_goes_along_and_what_was_before_comes_back() {
@@ -288,7 +288,7 @@ fn what_was_accepted_after_a_reset_began_goes_along_and_what_was_before_comes_ba
         (PromptMode::Steer, new())
     );
 
-    // Undo: each goes with its conversation; what is asked for meanwhile goes along again.
+    // Undo: each prompt stays with its conversation; a prompt that arrives in the meantime moves again.
     let meanwhile = fixture::prompt_id(71);
     begin_reset(&mut journal, 2);
     journal.queue(meanwhile, PromptMode::Queue, "and in the old one?");
@@ -301,7 +301,7 @@ fn what_was_accepted_after_a_reset_began_goes_along_and_what_was_before_comes_ba
     let words = [Block::text("and in the old one?")];
     assert_eq!(window.pending(meanwhile), Some(&words[..]));
 
-    // Redo: the same the other way round.
+    // Redo: the same in the other direction.
     let lines = step(&journal.state(), &journal.window(), Direction::Redo, None).unwrap();
     append(&mut journal, lines);
     assert_eq!(prompts(&journal).0, [after]);
@@ -325,7 +325,7 @@ fn a_kept_queue_takes_along_what_came_before_and_after_in_its_order() {
     assert_eq!(journal.state().anomalies, 0);
 }
 
-/// A rewind goes to any conversation of the agent's, and undo walks over it.
+/// A rewind can go to any conversation of the agent, and undo reverses it.
 #[test]
 fn a_rewind_reaches_into_another_conversation_and_is_undone() {
     let mut journal = used();
@@ -334,12 +334,12 @@ fn a_rewind_reaches_into_another_conversation_and_is_undone() {
     let lines = reset(&journal.state(), &seen, new(), Queue::SetAside, None).unwrap();
     append(&mut journal, lines);
     let third = fixture::conversation(51);
-    let place = BranchPoint {
+    let point = BranchPoint {
         conversation: first,
         at: answered,
     };
     let (state, window) = (journal.state(), journal.window());
-    let lines = rewind(&state, &window, &seen, place, third, Queue::SetAside, None).unwrap();
+    let lines = rewind(&state, &window, &seen, point, third, Queue::SetAside, None).unwrap();
     append(&mut journal, lines);
     assert_eq!(says(&journal.window()), says(&seen));
     let state = journal.state();
@@ -351,7 +351,7 @@ fn a_rewind_reaches_into_another_conversation_and_is_undone() {
     assert_eq!(journal.state().anomalies, 0);
 }
 
-/// The fork of a turn that waits for approval and has a task: it gets neither, nor the queue, and one notice.
+/// A fork of a turn that waits for approval and has a task: it gets neither of these, nor the queue, but one notice.
 #[test]
 fn a_fork_gets_the_words_and_nothing_that_is_under_way() {
     let mut journal = used();
@@ -368,12 +368,12 @@ fn a_fork_gets_the_words_and_nothing_that_is_under_way() {
     let call = crate::id::CallId::new("a");
     journal.push(ApprovalRequested::new(approval, call));
     let (parent, seen) = (journal.state(), journal.window());
-    let place = BranchPoint {
+    let point = BranchPoint {
         conversation: journal.conversation,
         at: journal.head(),
     };
     let op = Some(OpId::from_bytes([3; 16]));
-    let lines = fork(&parent, &seen, place, "other", new(), op).unwrap();
+    let lines = fork(&parent, &seen, point, "other", new(), op).unwrap();
     let mut other = Journal::empty();
     other.agent = fixture::agent(2);
     append(&mut other, lines);

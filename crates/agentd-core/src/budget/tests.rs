@@ -169,7 +169,7 @@ fn iterations_are_the_answers_of_this_turn() {
     );
 }
 
-/// All of a grant may be used, cache written for all of the input, and the budget is still kept.
+/// If all of a grant is used, with all of the input written to the cache, the budget is still not exceeded.
 #[test]
 fn whatever_a_granted_request_uses_the_money_suffices() {
     for left in [3_000, 4_321, 10_007, 50_000, 999_999] {

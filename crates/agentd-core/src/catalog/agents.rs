@@ -1,22 +1,22 @@
-//! The part of the user's file that is about new agents.
+//! The section of the user's file about new agents.
 
 use crate::spec::{AgentSpec, ApprovalMode, Network, Rule, Sandbox};
 use serde::Deserialize;
 
-/// `[agents]`: what a new agent has where neither its file nor the command line says otherwise. It is kept with the
-/// agent's settings when the agent is created, so the journal says what it ran with.
+/// `[agents]`: what a new agent gets unless its file or the command line says otherwise. It is stored with the
+/// agent's settings when the agent is created, so that the journal records what the agent ran with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentDefaults {
     pub sandbox: Option<Sandbox>,
     pub network: Option<Network>,
     pub approval: Option<ApprovalMode>,
-    /// Besides the agent's own rules.
+    /// In addition to the agent's own rules.
     pub permissions: Vec<Rule>,
 }
 
 impl AgentDefaults {
-    /// Adds them to the settings of a new agent.
+    /// Adds these defaults to the settings of a new agent.
     pub fn apply(&self, spec: &mut AgentSpec) {
         spec.sandbox = spec.sandbox.or(self.sandbox);
         if spec.sandbox != Some(Sandbox::FullAccess) {

@@ -1,17 +1,17 @@
-//! The part of the user's file that is about the daemon.
+//! The section of the user's file about the daemon.
 
 use serde::{Deserialize, Serialize};
 
-/// `[daemon]`, each key with what holds where the file says nothing.
+/// `[daemon]`: each key with its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonSettings {
-    /// How long an agent's process goes on without a daemon, in milliseconds. Default: 3600000, an hour.
+    /// How long an agent's process continues without a daemon, in milliseconds. Default: 3600000, an hour.
     pub orphan_ms: u64,
-    /// How long a reset or a stop waits for all SessionEnd hooks together, in milliseconds; they run on
-    /// to their own limit. Default: 1500.
+    /// How long a reset or a stop waits for all SessionEnd hooks together, in milliseconds. The hooks then continue
+    /// until their own timeouts. Default: 1500.
     pub session_end_wait_ms: u64,
-    /// How much the daemon's log says. Default: `info`.
+    /// The level of the daemon's log. Default: `info`.
     pub log: LogLevel,
 }
 

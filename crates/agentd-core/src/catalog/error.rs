@@ -1,8 +1,8 @@
-//! What can be wrong with a catalog's file, or with what is asked of the catalog.
+//! Errors in the configuration file, and models or providers that cannot be resolved.
 
 use crate::spec;
 
-/// The first thing that is wrong with a file. Lines count from 1.
+/// The first error in a file. Lines count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {fault}")]
 pub struct Error {
@@ -12,7 +12,7 @@ pub struct Error {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    #[error("line {line}: cannot be read as TOML: {reason}")]
+    #[error("line {line}: invalid TOML: {reason}")]
     Toml { line: usize, reason: String },
     /// An unknown key, or a value that does not fit.
     #[error(transparent)]
@@ -31,21 +31,21 @@ impl Fault {
     }
 }
 
-/// The catalog has no answer.
+/// The catalog cannot tell which provider or model is meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unresolved {
     #[error(
-        "no provider is chosen: give `--provider NAME`, NAME being one of: {known}; `demo` needs \
+        "no provider is selected: pass `--provider NAME`, where NAME is one of: {known}; `demo` needs \
          neither a key nor a network"
     )]
     NoProvider { known: String },
     #[error(
-        "there is no provider `{name}`: choose one of: {known}; or describe it under \
+        "unknown provider `{name}`: choose one of: {known}; or define it under \
          [providers.{name}] in the configuration file"
     )]
     UnknownProvider { name: String, known: String },
     #[error(
-        "`{provider}` has no default model: give `--model NAME`, or `default_model` under \
+        "`{provider}` has no default model: pass `--model NAME`, or set `default_model` under \
          [providers.{provider}] in the configuration file"
     )]
     NoModel { provider: String },

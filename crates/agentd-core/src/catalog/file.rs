@@ -1,4 +1,4 @@
-//! The user's file: TOML as a tree of nodes that know their lines, read like a spec's front matter.
+//! The user's file: TOML as a tree of nodes that know their line numbers, read like the front matter of a spec.
 
 use super::error::Fault;
 use super::{
@@ -43,7 +43,7 @@ struct Long {
 }
 
 impl Long {
-    /// In thousandths. A longer request that is cheaper is a likely slip.
+    /// In thousandths. A factor below 1 is probably a mistake.
     fn step(self) -> Result<LongContext, String> {
         let permille = |key: &str, times: f64| match (1.0..=1000.0).contains(&times) {
             true => Ok((times * 1000.0).round() as u64),
@@ -76,7 +76,7 @@ struct Model {
     cache_write_usd: Option<MicroUsd>,
 }
 
-/// The text as a tree that knows its lines.
+/// The text as a tree of nodes that know their line numbers.
 pub(super) fn tree(text: &str) -> Result<Node, Fault> {
     let lines = Lines { text };
     let table = DeTable::parse(text).map_err(|error| Fault::Toml {
@@ -89,7 +89,7 @@ pub(super) fn tree(text: &str) -> Result<Node, Fault> {
     })
 }
 
-/// The table of models that ships with the program: by provider, then by name.
+/// The table of models that ships with the program, sorted by provider and then by name.
 pub(super) fn models(text: &str) -> Result<Vec<ModelEntry>, Fault> {
     let root = tree(text)?;
     let table: BTreeMap<String, BTreeMap<String, Model>> = from_node(&root)?;
@@ -145,7 +145,7 @@ pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
 impl Provider {
     fn over(self, known: Option<ProviderEntry>, name: &str) -> Result<ProviderEntry, String> {
         if name == DEMO {
-            return Err("`demo` is built in; give your provider another name".to_owned());
+            return Err("`demo` is built in; choose another name for your provider".to_owned());
         }
         let texts = [
             ("base_url", &self.base_url),
@@ -194,7 +194,7 @@ impl Provider {
 impl Model {
     fn over(self, mut entry: ModelEntry) -> Result<ModelEntry, String> {
         if self.window == Some(0) || self.max_output == Some(0) {
-            return Err("`window` and `max_output` are 1 or more".to_owned());
+            return Err("`window` and `max_output` must be 1 or more".to_owned());
         }
         entry.window = self.window.or(entry.window);
         entry.max_output = self.max_output.or(entry.max_output);
@@ -214,10 +214,10 @@ impl Model {
         let output = self.output_usd.or(known.map(|price| price.output));
         let (Some(input), Some(output)) = (input, output) else {
             return Err(
-                "a price needs both `input_usd` and `output_usd`; add the other".to_owned(),
+                "a price needs both `input_usd` and `output_usd`; add the missing one".to_owned(),
             );
         };
-        // Who has no price for the cache of its own asks the price of input.
+        // A provider without a separate price for its cache charges the price of input.
         entry.price = Some(Price {
             input,
             output,
@@ -267,7 +267,7 @@ impl<'de> Visitor<'de> for NamesVisitor {
     }
 }
 
-/// A key itself in this place is a likely slip: it must not pass, nor be repeated.
+/// A key in place of a variable's name is a likely mistake. It must be rejected and must not appear in the error.
 fn named<E: de::Error>(name: String) -> Result<String, E> {
     let is_name = |text: &str| {
         let word = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
@@ -303,7 +303,7 @@ impl Lines<'_> {
         Kind::Map(entries.collect())
     }
 
-    /// Numbers keep their digits, so that money stays exact.
+    /// Numbers keep their digits, so that amounts of money stay exact.
     fn node(&self, line: usize, value: &DeValue<'_>) -> Node {
         let word = |text: String, plain| Kind::Word { text, plain };
         let kind = match value {
@@ -329,7 +329,7 @@ impl Lines<'_> {
     }
 }
 
-/// The tree's own words for what is no number.
+/// The spelling that the tree uses for infinity and NaN.
 fn float(text: &str) -> String {
     match text.trim_start_matches(['+', '-']) {
         "inf" => text.replace("inf", ".inf"),

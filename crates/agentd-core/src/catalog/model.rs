@@ -1,4 +1,4 @@
-//! Windows and list prices of models: those of the table that ships with the program, `models.toml`.
+//! Context windows and list prices of models, from the table that ships with the program (`models.toml`).
 
 use super::error::Fault;
 use super::file;
@@ -7,35 +7,35 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// What is known of a model.
+/// What is known about a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelEntry {
     pub name: String,
-    /// Whose model it is, and whose price. None: it is the user's entry, good for any provider.
+    /// The vendor of the model, whose price this is. `None` for an entry of the user, which applies to any provider.
     pub provider: Option<String>,
-    /// Tokens that fit into a request and its reply.
+    /// How many tokens a request and its reply may have together.
     pub window: Option<u64>,
-    /// The most tokens of one reply.
+    /// The longest reply, in tokens.
     pub max_output: Option<u64>,
     pub thinking: ThinkingForm,
     pub price: Option<Price>,
-    /// The price is the user's word, good for any provider.
+    /// The user stated the price. It applies to any provider.
     pub priced_by_user: bool,
 }
 
-/// How a model is told how much to think.
+/// How a request specifies how much the model should think.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingForm {
-    /// By a number of tokens; none is no thinking.
+    /// By a number of tokens; without one, the model does not think.
     #[default]
     Budget,
-    /// By an effort. It takes no budget, no temperature, and no word that thinking is to be off.
+    /// By an effort. Such a model accepts no token budget, no temperature, and no setting that turns thinking off.
     Adaptive,
 }
 
 impl ModelEntry {
-    /// One that its vendor's table has.
+    /// An entry of the vendor's table.
     pub(super) fn of_vendor(provider: &str, name: &str) -> Self {
         Self {
             provider: Some(provider.to_owned()),
@@ -55,7 +55,7 @@ impl ModelEntry {
         }
     }
 
-    /// Whether what this provider charges is the price given here.
+    /// Whether this provider charges the price given here.
     pub(super) fn is_priced_at(&self, provider: &str) -> bool {
         match self.provider.as_deref() {
             None => true,
@@ -63,15 +63,15 @@ impl ModelEntry {
             Some(owner) => {
                 owner == provider
                     || (owner == "openai" && provider == "openai-chat")
-                    // It passes list prices on.
+                    // It passes on list prices.
                     || provider == "openrouter"
             }
         }
     }
 }
 
-/// By the name itself; without its date; without the vendor that a router puts before it. Vendors
-/// are named as the router names them, and spelling of versions differs (`4.5` and `4-5`).
+/// Looks for the exact name, then the name without its date, then without the vendor prefix of a router. Routers have
+/// their own vendor names, and versions are spelled differently (`4.5` and `4-5`).
 pub(super) fn find<'a>(
     models: &'a BTreeMap<String, ModelEntry>,
     name: &str,
@@ -89,7 +89,7 @@ pub(super) fn find<'a>(
     })
 }
 
-/// A name without `-20250929`, `-2024-08-06` or `-latest` behind it.
+/// A name without its suffix `-20250929`, `-2024-08-06` or `-latest`.
 pub(super) fn undated(name: &str) -> &str {
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if let Some(name) = name.strip_suffix("-latest") {
@@ -115,8 +115,7 @@ pub(super) fn undated(name: &str) -> &str {
 /// The table that ships with the program.
 const SHIPPED: &str = include_str!("../../models.toml");
 
-/// The table is read once for each process. A test holds it to being readable, so that nothing is lost
-/// here.
+/// The table is parsed once per process. A test ensures that it can be parsed, so no entry is lost here.
 pub(super) fn built_in() -> &'static [ModelEntry] {
     static MODELS: OnceLock<Vec<ModelEntry>> = OnceLock::new();
     MODELS.get_or_init(|| shipped().unwrap_or_default())

@@ -1,4 +1,4 @@
-//! A project's own settings, `.agentd/config.toml`: rules that refuse calls or ask about them, and nothing else.
+//! A project's own settings, `.agentd/config.toml`: only rules that deny calls or ask about them.
 
 use super::error::{Error, Fault};
 use super::file::tree;
@@ -17,7 +17,8 @@ struct Agents {
     permissions: Vec<Rule>,
 }
 
-/// The rules of a project. A file that allows something is refused as a whole: what is allowed is the user's to say.
+/// The rules of a project. A file that contains an allow rule is rejected as a whole, because only the user may allow
+/// calls.
 pub fn project_rules(text: &str, name_of_file: &str) -> Result<Vec<Rule>, Error> {
     read(text).map_err(|fault| fault.in_file(name_of_file))
 }
@@ -31,7 +32,7 @@ fn read(text: &str) -> Result<Vec<Rule>, Fault> {
     let all = Path::key("agents").then("permissions");
     for (index, rule) in rules.iter().enumerate() {
         if rule.decision == Decision::Allow {
-            let reason = "a project may `ask` and `deny`; what is allowed is the user's to say";
+            let reason = "a project may only `ask` and `deny`; only the user may allow calls";
             return Err(wrong(&all.clone().at(index), reason));
         }
     }
@@ -65,7 +66,7 @@ mod tests {
             (
                 "[agents]\npermissions = [{ tool = \"shell\", decision = \"allow\" }]",
                 2,
-                "the user's to say",
+                "only the user may allow",
             ),
             ("[agents]\nsandbox = \"full-access\"", 2, "unknown key"),
             ("[agents]\napproval = \"never\"", 2, "unknown key"),

@@ -1,19 +1,19 @@
-//! Who serves models, and where: addresses and variables are those of the vendors' own SDKs.
+//! Providers of models. Their addresses and variables are those of the vendors' own SDKs.
 
 use crate::message::Wire;
 
-/// A provider, as far as it can be known without asking it.
+/// A provider, as far as it is known without a request to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderEntry {
     pub name: String,
     pub wire: Wire,
-    /// As the vendor's SDK takes it. None: it is built in, and asks nobody.
+    /// As the vendor's SDK expects it. `None` for the built-in provider, which sends no requests.
     pub base_url: Option<String>,
-    /// The variable that moves it elsewhere.
+    /// The variable that overrides the address.
     pub base_url_env: Option<String>,
     /// Variables that may hold the key; the first that is set wins.
     pub key_env: Vec<String>,
-    /// A file that holds the key and nothing else: an absolute path, or one that begins with `~/`.
+    /// A file that holds only the key: an absolute path, or one that begins with `~/`.
     pub key_file: Option<String>,
     /// A command for `sh` that prints the key.
     pub key_command: Option<String>,
@@ -53,12 +53,12 @@ impl ProviderEntry {
         self
     }
 
-    /// Whether it asks nobody.
+    /// Whether it is built in and sends no requests.
     pub const fn is_built_in(&self) -> bool {
         self.base_url.is_none()
     }
 
-    /// Where it is, given what its variable holds.
+    /// Its address, given the value of its variable.
     pub fn address(&self, from_env: Option<&str>) -> Option<String> {
         let base_url = self.base_url.as_ref()?;
         let from_env = from_env.map(str::trim).filter(|value| !value.is_empty());
@@ -73,8 +73,7 @@ impl ProviderEntry {
 const OLLAMA_HOST: &str = "OLLAMA_HOST";
 const OLLAMA_PORT: &str = "11434";
 
-/// The variable holds a host, perhaps with a scheme, a port or a path; the format that we speak is
-/// below `/v1`.
+/// The variable holds a host, optionally with a scheme, a port or a path. The format that agentd uses is below `/v1`.
 fn ollama(host: &str) -> String {
     let host = host.trim_end_matches('/');
     let host = host.strip_suffix("/v1").unwrap_or(host);
@@ -86,7 +85,7 @@ fn ollama(host: &str) -> String {
         None => (host, ""),
     };
     let (name, port) = match authority.rsplit_once(':') {
-        // The colons of an address of version 6 are inside its brackets.
+        // An IPv6 address has its colons inside brackets.
         Some((name, port)) if !port.contains(']') => (name, port),
         _ => (authority, OLLAMA_PORT),
     };
@@ -120,7 +119,7 @@ pub(super) fn built_in() -> Vec<ProviderEntry> {
         entry("openrouter", Wire::OpenaiChat)
             .at("https://openrouter.ai/api/v1", None)
             .key(&["OPENROUTER_API_KEY"]),
-        // Its requests are never sent; they are built like the strictest format's.
+        // Its requests are never sent. They are built in the strictest format.
         entry(super::DEMO, Wire::AnthropicMessages).model(super::DEMO),
     ]
 }

@@ -1,4 +1,4 @@
-//! The catalog: what is built in, what a file adds, and whom a name means.
+//! The catalog: what is built in, what a file adds, and how a name is resolved.
 
 use super::*;
 use crate::message::Wire;
@@ -39,7 +39,7 @@ fn what_is_built_in_is_whole() {
     }
 }
 
-/// What is built in is read from a file: a slip in it is found here, and nowhere else.
+/// The built-in entries are read from a file. Only this test finds a mistake in it.
 #[test]
 fn the_table_that_ships_can_be_read() {
     let models = model::shipped().unwrap();
@@ -93,7 +93,7 @@ fn caches_cost_what_their_vendors_ask() {
     assert_eq!(ratio("gpt-5"), 100);
 }
 
-/// Above the step all of the request costs more, not only what is above it.
+/// Above the step the whole request costs more, not only the part above it.
 #[test]
 fn a_long_request_costs_more() {
     let usage = |input_tokens, cache_read_tokens| Usage {
@@ -105,7 +105,7 @@ fn a_long_request_costs_more() {
     let haiku = |usage: &Usage| cost_of("anthropic", "claude-haiku-5-5", usage);
     assert_eq!(haiku(&usage(100_000, 0)), MicroUsd(10_500));
     assert_eq!(haiku(&usage(100_001, 0)), MicroUsd(52_501));
-    // What came from the cache counts as input.
+    // Tokens from the cache count as input.
     assert_eq!(
         haiku(&usage(50_000, 100_000)),
         MicroUsd(25_000 + 5_000 + 2_500)
@@ -163,7 +163,7 @@ fn a_model_is_found_by_name_without_its_date_and_behind_a_router() {
     assert_eq!(found("openrouter", "somebody/gpt-4o"), None);
     assert_eq!(found("openrouter", "openai/gpt-4o:free"), None);
     assert_eq!(found("openai", "gpt-99"), None);
-    // What somebody else charges for it is unknown, its window is not.
+    // What another provider charges for it is unknown, but its window is known.
     assert_eq!(found("ollama", "gpt-4o"), some("gpt-4o", false));
 }
 
@@ -261,7 +261,7 @@ fn a_file_adds_a_provider_and_its_model() {
     );
     let price = known.price.unwrap();
     assert_eq!((price.input.0, price.output.0), (100_000, 400_001));
-    // Where the cache has no price of its own it costs what input costs.
+    // A cache without its own price costs the same as input.
     assert_eq!(
         (price.cache_read, price.cache_write),
         (price.input, price.input)
@@ -301,7 +301,7 @@ fn what_is_known_is_changed_field_by_field() {
     let (new_price, old_price) = (new.price.unwrap(), old.price.unwrap());
     assert_eq!(new_price.output, MicroUsd(11_000_000));
     assert_eq!(new_price.cache_read, old_price.cache_read);
-    // Whoever serves it: the user has said what it costs.
+    // For any provider, because the user has stated the price.
     assert!(catalog.model("lab", "gpt-5").unwrap().price.is_some());
     let by_model = catalog.resolve(None, Some("gpt-5")).unwrap();
     assert_eq!(by_model.provider.name, "openai", "it is still OpenAI's");
@@ -381,7 +381,7 @@ fn an_unknown_key_is_named_with_its_line_and_the_nearest_one() {
 fn what_is_no_toml_is_told_with_its_line() {
     let error = refused("[providers.lab]\nwire = \n");
     assert!(
-        error.starts_with("config.toml: line 2: cannot be read as TOML"),
+        error.starts_with("config.toml: line 2: invalid TOML"),
         "{error}"
     );
     let error = refused("[providers.lab]\nwire = \"gemini\"\nwire = \"gemini\"\n");

@@ -1,4 +1,4 @@
-//! Tests of where a summary may end.
+//! Where a summary may end.
 
 use super::*;
 use crate::event::{Compacted, MessageStatus, Notice, NoticeCause, Summary};
@@ -68,12 +68,12 @@ fn a_call_and_its_result_stay_together() {
     journal.result("a", &long("result of a"));
     journal.result("b", &long("result of b"));
     journal.reply(vec![Block::text(long("so"))]);
-    // The last result would fit, but its call would be gone.
+    // The last result would fit, but its call would be covered.
     assert_eq!(kept(&journal, 250), Some(1));
     assert_eq!(kept(&journal, 400), Some(4), "reply and results stay whole");
 }
 
-/// What awaits an answer stays, however large it is.
+/// Items that await an answer stay, however large they are.
 #[test]
 fn what_awaits_an_answer_is_never_covered() {
     let mut journal = Journal::new();
@@ -93,7 +93,7 @@ fn what_awaits_an_answer_is_never_covered() {
     );
 }
 
-/// A prompt that is still worked on is covered and stays all the same: nothing is gained by it.
+/// A prompt that is still being worked on stays although it is covered, so covering it saves nothing.
 #[test]
 fn a_prompt_of_the_open_turn_counts_for_nothing_gained() {
     let mut journal = Journal::new();
@@ -135,7 +135,7 @@ fn a_summary_is_not_summarised_alone() {
     let text = long("summary");
     journal.push(Summary { through, text });
     assert_eq!(cut(&journal.window(), 0), None);
-    // With something new beside it there is something to gain, once it is answered.
+    // Together with newer items there is something to save, once it is answered.
     journal.prompt(2, &long("question 2"));
     assert_eq!(kept(&journal, 0), None);
     journal.reply(vec![Block::text(long("answer 2"))]);

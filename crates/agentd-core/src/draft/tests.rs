@@ -1,4 +1,4 @@
-//! Tests of what deltas add up to, how a reply ends, and how a draft is kept.
+//! What deltas add up to, how a reply ends, and how a draft is stored.
 
 use super::*;
 use crate::fixture::{request, signature, thinking};
@@ -107,7 +107,7 @@ fn arguments_that_are_no_object_are_kept_as_they_came() {
     assert_eq!(call.arguments, Arguments::Object(Default::default()));
 }
 
-/// LESSONS, goose `fix_conversation` hole (b): a re-used call id. Here it cannot come to be.
+/// LESSONS, goose `fix_conversation` hole (b): a re-used call id. It cannot occur here.
 #[test]
 fn every_call_has_an_id_of_its_own_whatever_the_provider_said() {
     let twins = reply([
@@ -181,7 +181,8 @@ fn a_cut_reply_of_thinking_alone_has_nothing_to_send() {
     assert_eq!(blocks, [thought("signed"), thought("half")]);
 }
 
-/// A call in one piece is a call like any other: cut off, it never runs; whole, its id is ours.
+/// A call that arrives in one piece is treated like any other: if it is cut off it never runs, and if it is complete
+/// it gets our id.
 #[test]
 fn a_call_that_came_in_one_piece_ends_like_one_that_came_in_many() {
     let pieces = [(0, calls("x", "shell")), (0, with(r#"{"command":"do x"}"#))];

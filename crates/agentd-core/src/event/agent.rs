@@ -1,10 +1,10 @@
-//! What happens to an agent as a whole.
+//! Events about an agent as a whole.
 
 use crate::id::{AgentId, ConversationId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use serde::{Deserialize, Serialize};
 
-/// How long an agent lives.
+/// How long an agent exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -20,7 +20,7 @@ pub struct AgentCreated {
     pub mode: Mode,
 }
 
-/// The agent's configuration, whole. It belongs to the agent, not to a conversation.
+/// The agent's complete configuration. It belongs to the agent, not to a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpecSet {
     pub spec: Box<AgentSpec>,
@@ -32,8 +32,8 @@ pub struct AgentRenamed {
     pub name: String,
 }
 
-/// The journal up to here is another agent's, imported under a new id because that agent was there. The
-/// chain is the one that the other agent's journal had behind its event `seq`.
+/// The journal up to here was imported from another agent under a new id, because the original id already existed.
+/// `chain` is the checksum chain of the other agent's journal after its event `seq`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentImported {
     pub agent: AgentId,
@@ -47,15 +47,15 @@ pub struct AgentArchived {}
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentRestored {}
 
-/// It is to run from now on, whenever there is something to do.
+/// The agent should run from now on whenever there is work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentStarted {}
 
-/// It is not to run from now on, whatever comes; the turn under way ends.
+/// The agent should not run from now on, even if there is work. The running turn ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentStopped {}
 
-/// Its process cannot be kept alive. It is not tried again before somebody starts it.
+/// The agent's process cannot be kept running. It is not started again until a user starts the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFailed {
     pub cause: FailCause,
@@ -64,16 +64,16 @@ pub struct AgentFailed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailCause {
-    /// It ended again and again, each time soon.
+    /// It exited repeatedly, each time soon after its start.
     CrashLoop,
-    /// It says that it cannot do its work: a directory or a provider is not there.
+    /// It reports that it cannot work: a directory or a provider is missing.
     CannotRun,
-    /// It ended, and the agent's `restart` says to leave it at that.
+    /// It exited, and the agent's `restart` setting says not to restart it.
     NotRestarted,
 }
 
-/// What comes before was written elsewhere. Nothing of the agent runs until the user releases it: no process, no hook,
-/// no prompt of its queue.
+/// All events before this one come from another installation. Nothing of the agent runs until the user releases it:
+/// no process, no hook, no queued prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentHeld {
     pub reason: HoldReason,
@@ -84,11 +84,11 @@ pub struct AgentHeld {
 pub enum HoldReason {
     /// It was read from an export file.
     Imported,
-    /// It is a fork of an agent that is held, and has its settings.
+    /// It is a fork of a held agent and has its settings.
     Forked,
 }
 
-/// The user has seen what a held agent contains. What was not kept is dropped by the events of the same append.
+/// The user has reviewed the contents of a held agent. The events of the same append drop what was not kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentReleased {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -101,11 +101,11 @@ pub struct AgentReleased {
 pub enum HeldPart {
     /// `hooks` of its settings.
     Hooks,
-    /// Prompts that wait, or were set aside.
+    /// Prompts that are queued or set aside.
     Queue,
     /// Rules that allow calls.
     Permissions,
-    /// A sandbox that is wider than the default, and paths outside the working directory.
+    /// A sandbox that is wider than the default, or paths outside the working directory.
     Sandbox,
     /// `env` of its settings.
     Env,
@@ -124,12 +124,12 @@ impl HeldPart {
     ];
 }
 
-/// A new process has taken the agent over.
+/// A new process has taken over the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncarnationBegan {
     pub incarnation: Incarnation,
     pub after: After,
-    /// Its tools run without a sandbox, whoever said so: the agent's settings, or the daemon's environment.
+    /// Its tools run without a sandbox, because of the agent's settings or of the daemon's environment.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full_access: bool,
 }
@@ -144,13 +144,13 @@ impl IncarnationBegan {
     }
 }
 
-/// The process has ended by itself, with nothing in hand: whatever takes over does so after no crash.
+/// The process exited by itself with no work in progress: the next process does not start after a crash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncarnationEnded {
     pub incarnation: Incarnation,
 }
 
-/// Why a new process was needed. Only a crash counts towards giving a turn up.
+/// Why a new process was needed. Only crashes count towards giving up a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum After {
@@ -159,14 +159,14 @@ pub enum After {
     Crash,
 }
 
-/// The words of a conversation were deleted for good.
+/// The content of a conversation was deleted permanently.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Purged {
     pub conversation: ConversationId,
     pub events: u64,
 }
 
-/// A damaged tail was set aside; the journal goes on from the last good event.
+/// A damaged tail was moved to quarantine. The journal continues after the last good event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quarantined {
     pub from: Seq,

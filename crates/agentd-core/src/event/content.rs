@@ -1,4 +1,4 @@
-//! What was said. Purge may take these bodies, and no others.
+//! Events that hold text. Purge may delete these bodies and no others.
 
 use super::Position;
 use crate::hook::Answer;
@@ -13,7 +13,7 @@ pub struct Prompt {
     pub blocks: Vec<Block>,
 }
 
-/// One reply of the model, however many deltas it came in.
+/// One reply of the model, in however many deltas it arrived.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MessageAdded {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,9 +28,9 @@ pub struct MessageAdded {
 #[serde(rename_all = "snake_case")]
 pub enum MessageStatus {
     Complete,
-    /// Cut off; the model is shown what there is of it.
+    /// Cut off. The model sees the part that arrived.
     Interrupted,
-    /// Of a try that was made again; kept in the history, never sent.
+    /// Part of an attempt that was repeated. Kept in the history, never sent.
     Superseded,
 }
 
@@ -51,7 +51,7 @@ pub struct ResultAdded {
     pub blocks: Vec<Block>,
 }
 
-/// Something agentd tells the model, in a role of its own.
+/// A message of agentd to the model, in its own role.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     pub cause: NoticeCause,
@@ -72,20 +72,20 @@ pub enum NoticeCause {
     Restriction,
 }
 
-/// Stands for all that the window held up to `through`.
+/// Replaces everything in the window up to `through`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     pub through: Position,
     pub text: String,
 }
 
-/// What the user wants the next summary to heed; no message of the conversation.
+/// The user's instruction for the next summary. It is not a message of the conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instruction {
     pub text: String,
 }
 
-/// What a request holds besides its messages, as sent. Written when it changes.
+/// What a request contains besides its messages, as sent. Written when it changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Context {
     pub provider: String,
@@ -98,17 +98,17 @@ pub struct Context {
     pub max_output_tokens: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Tokens the model may think with; none turns thinking off.
+    /// How many tokens the model may use for thinking; without it, thinking is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_tokens: Option<u64>,
-    /// For a model that takes an effort in the place of a budget.
+    /// For a model that accepts an effort instead of a budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
 }
 
 impl Context {
-    /// Whether a request under the other one begins differently: another model, or other words before
-    /// the first message.
+    /// Whether a request with the other context begins differently: another model, or different text before the first
+    /// message.
     pub fn differs(&self, other: &Self) -> bool {
         (self.wire, &self.model) != (other.wire, &other.model)
             || self.system != other.system
@@ -125,7 +125,7 @@ pub enum Effort {
     High,
 }
 
-/// A tool as the model is told of it.
+/// A tool as it is described to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tool {
     pub name: String,
@@ -134,16 +134,16 @@ pub struct Tool {
     pub parameters: Value,
 }
 
-/// Free text for people (a reason, an error's detail); the model never sees it.
+/// Free text for users (a reason, the detail of an error). The model never sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// The event it explains; none means the ones in the same append.
+    /// The event that it explains. `None` means the events of the same append.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<Seq>,
     pub text: String,
 }
 
-/// What a hook had to say.
+/// The output of a hook.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HookOutput {
     pub hook: HookId,
@@ -151,7 +151,7 @@ pub struct HookOutput {
     pub answer: Answer,
 }
 
-/// A hook gave a call other arguments than the model did. It runs with these.
+/// A hook replaced the arguments of a call. The call runs with these.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallRevised {
     pub call: CallId,

@@ -1,18 +1,18 @@
-//! The conversation tree and the pointer into it.
+//! The tree of conversations, and the pointer to the current one.
 
 use super::Position;
 use crate::id::{AgentId, ConversationId, OpId, Seq};
 use serde::{Deserialize, Serialize};
 
-/// The one primitive: a conversation begins, from nothing or from a point of another. The event's
-/// own `conversation` is the new one.
+/// The one primitive: a conversation begins, empty or from a point of another one. The event's own `conversation` is
+/// the new one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationBegan {
     pub source: BeginSource,
     /// The conversation that was current before, in the same agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ConversationId>,
-    /// The prefix it shares; nothing is copied.
+    /// The prefix that it shares with another conversation. Nothing is copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Origin>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,7 +29,7 @@ pub enum BeginSource {
     Import,
 }
 
-/// The last event of another conversation that a branch still sees.
+/// The last event of another conversation that a branch shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Origin {
     pub agent: AgentId,
@@ -37,11 +37,11 @@ pub struct Origin {
     pub seq: Seq,
 }
 
-/// The event's own conversation takes no more turns, until the pointer comes back to it.
+/// The event's own conversation accepts no more turns until the pointer returns to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationSealed {
     pub reason: SealReason,
-    /// The provider's id of the last request, so that support can be asked about it.
+    /// The provider's id of the last request, for support requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_request: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub enum SealReason {
     Archived,
 }
 
-/// Undo or redo: the same conversation is current again.
+/// Undo or redo: an existing conversation becomes current again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointerMoved {
     pub to: ConversationId,
@@ -74,7 +74,7 @@ pub enum Direction {
     Redo,
 }
 
-/// A label on a position of the event's own conversation: `at`, or the event itself.
+/// A label on a position in the event's own conversation: `at`, or the event itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointSet {
     pub label: String,
@@ -82,7 +82,7 @@ pub struct CheckpointSet {
     pub at: Option<Seq>,
 }
 
-/// What the model sees was shortened; the history stays.
+/// The window was compacted. The history stays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compacted {
     pub through: Position,

@@ -1,15 +1,15 @@
-//! Hooks: users' programs that hear of what happens.
+//! Hooks: users' programs that agentd runs when an event happens.
 
 use crate::hook::{Decision, HookEvent, Layer};
 use crate::id::{BootId, CallId, HookId, InvocationId, OpId, PromptId};
 use serde::{Deserialize, Serialize};
 
-/// A handler may run now.
+/// A handler may run from here on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookStarted {
     pub hook: HookId,
-    /// All handlers that hear of the same thing have the same.
-    /// In the journal it is called `fire`.
+    /// All handlers of the same invocation have the same id.
+    /// The journal calls this field `fire`.
     #[serde(rename = "fire")]
     pub invocation: InvocationId,
     pub event: HookEvent,
@@ -17,15 +17,15 @@ pub struct HookStarted {
     /// The handler's name: a digest of what it runs.
     pub handler: String,
     pub way: HookWay,
-    /// Nobody waits for it, and it decides nothing.
+    /// agentd does not wait for it, and it decides nothing.
     #[serde(default, rename = "async", skip_serializing_if = "std::ops::Not::not")]
     pub is_async: bool,
-    /// Its failure is a no.
+    /// Its failure counts as a denial.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fails_closed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<BootId>,
-    /// The operation that it is a step of.
+    /// The operation of which it is a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<OpId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,11 +39,11 @@ pub enum HookWay {
     Http,
 }
 
-/// What became of it. Its words, if any, are in the [`super::HookOutput`] right before, in the same append.
+/// How a handler ended. Its text, if any, is in the [`super::HookOutput`] immediately before, in the same append.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookEnded {
     pub hook: HookId,
-    /// In the journal it is called `fire`.
+    /// The journal calls this field `fire`.
     #[serde(rename = "fire")]
     pub invocation: InvocationId,
     pub outcome: HookOutcome,
@@ -61,13 +61,13 @@ pub struct HookEnded {
 #[serde(rename_all = "snake_case")]
 pub enum HookOutcome {
     Ran,
-    /// It has not, and never will.
+    /// It did not run and never will.
     NotRun,
-    /// It may have, or a part of it.
+    /// It may have run, completely or in part.
     Unknown,
 }
 
-/// A hook refused it: the model never sees it.
+/// A hook refused the prompt. The model never sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptBlocked {
     pub prompt: PromptId,

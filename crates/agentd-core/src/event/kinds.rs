@@ -1,9 +1,9 @@
-//! The list of kinds, written once: names, versions and classes follow from it.
+//! The list of event kinds. Names, versions and classes are derived from it.
 
 use super::*;
 use serde_json::Value;
 
-/// What a kind may hold, and so what purge may take.
+/// What a kind may contain, and therefore what purge may delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Structural,
@@ -16,7 +16,7 @@ pub enum DecodeError {
     #[error("unknown event kind `{kind}`: it was written by a newer agentd; upgrade to read it")]
     UnknownKind { kind: String },
     #[error(
-        "event kind `{kind}` has version {found}, and this agentd reads up to {known}; upgrade to read it"
+        "event kind `{kind}` has version {found}, but this agentd reads up to {known}; upgrade to read it"
     )]
     NewerVersion {
         kind: &'static str,
@@ -25,17 +25,17 @@ pub enum DecodeError {
     },
     #[error("the body of a `{kind}` event is damaged: {reason}")]
     Damaged { kind: &'static str, reason: String },
-    #[error("a `{kind}` event has no body, and its kind is never purged")]
+    #[error("a `{kind}` event has no body, although this kind is never purged")]
     MissingBody { kind: &'static str },
 }
 
 macro_rules! kinds {
     ($($class:ident { $($variant:ident = $name:literal v $version:literal),* $(,)? })*) => {
-        /// The name of what happened.
+        /// The kind of an event.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Kind { $($($variant,)*)* }
 
-        /// What happened.
+        /// The body of an event.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Body {
             $($($variant($variant),)*)*
@@ -50,7 +50,7 @@ macro_rules! kinds {
                 match self { $($(Self::$variant => $name,)*)* }
             }
 
-            /// The newest version of this kind's body; it is the one that is written.
+            /// The newest version of this kind's body. New events are written in it.
             pub const fn version(self) -> u32 {
                 match self { $($(Self::$variant => $version,)*)* }
             }
@@ -68,7 +68,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The body as JSON text; none where it was purged.
+            /// The body as JSON text; `None` if it was purged.
             pub fn to_json(&self) -> Result<Option<String>, serde_json::Error> {
                 match self {
                     $($(Self::$variant(body) => serde_json::to_string(body).map(Some),)*)*
@@ -202,7 +202,7 @@ impl Kind {
 }
 
 impl Body {
-    /// A row whose body was purged. Only content can be.
+    /// A row whose body was purged. Only content events can be purged.
     pub fn purged(kind: &str, version: u32) -> Result<Self, DecodeError> {
         let kind = Kind::known(kind, version)?;
         if kind.is_content() {
@@ -212,7 +212,7 @@ impl Body {
         }
     }
 
-    /// The words in this event that a person could search for.
+    /// The text in this event that a user could search for.
     pub fn words(&self) -> Vec<String> {
         let mut out = Vec::new();
         let blocks = match self {

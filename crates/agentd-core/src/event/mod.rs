@@ -1,8 +1,8 @@
-//! The journal's words: a closed, versioned list of what can happen to an agent.
+//! The events of a journal: a closed, versioned list of what can happen to an agent.
 //!
-//! **Structural** kinds hold no free text and are kept for ever; [`crate::state::AgentState`] folds
-//! them alone. **Content** kinds hold what was said; purge may take their bodies, and nothing else.
-//! A kind or version this build does not know is an error, never skipped.
+//! **Structural** kinds hold no free text and are kept forever; [`crate::state::AgentState`] folds only these.
+//! **Content** kinds hold text; purge may delete their bodies and nothing else. A kind or version that this build
+//! does not know is an error and is never skipped.
 
 mod agent;
 mod content;
@@ -35,7 +35,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-/// One line of an agent's journal.
+/// One entry of an agent's journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     pub agent: AgentId,
@@ -46,7 +46,7 @@ pub struct Event {
     pub body: Body,
 }
 
-/// An event that has no place in the journal yet: the store gives it its `seq`.
+/// An event that is not in the journal yet. The store assigns its `seq`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewEvent {
     pub at: Timestamp,
@@ -68,7 +68,7 @@ impl NewEvent {
     }
 }
 
-/// What was appended together, from there on.
+/// Assigns sequence numbers to the events of one append, starting at `first`.
 pub fn placed(
     events: impl IntoIterator<Item = NewEvent>,
     agent: AgentId,
@@ -92,14 +92,14 @@ impl Event {
     }
 }
 
-/// A place in some agent's journal. A fork's window reaches into its parent agent's.
+/// A position in some agent's journal. The window of a fork reaches into its parent agent's journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Position {
     pub agent: AgentId,
     pub seq: Seq,
 }
 
-/// The line that scripts see. One shape, whatever the kind.
+/// The JSON line that scripts see. It has the same shape for every kind.
 #[derive(Serialize, Deserialize)]
 struct Line {
     seq: Seq,
@@ -110,12 +110,12 @@ struct Line {
     conversation: ConversationId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     turn: Option<TurnId>,
-    /// Absent where the body was purged.
+    /// Absent if the body was purged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<Value>,
 }
 
-/// A line without its place.
+/// A line without a position.
 #[derive(Serialize, Deserialize)]
 struct NewLine {
     at: Timestamp,
@@ -130,7 +130,7 @@ struct NewLine {
 impl Serialize for NewEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let body = self.body.to_value().map_err(serde::ser::Error::custom)?;
-        let gone = || serde::ser::Error::custom("what was purged cannot be written again");
+        let gone = || serde::ser::Error::custom("a purged body cannot be serialized");
         NewLine {
             at: self.at,
             kind: self.body.kind().name().to_owned(),

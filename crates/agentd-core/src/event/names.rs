@@ -1,9 +1,9 @@
-//! The names and labels in events: text that is shown as one, wherever it comes from.
+//! The names and labels in events. They are displayed on one line, wherever they come from.
 
 use super::{Body, Kind, OpReceipt};
 
 impl Kind {
-    /// Whether [`Body::names`] of such an event can hold anything.
+    /// Whether [`Body::names`] of an event of this kind can contain anything.
     pub const fn has_names(self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! A change that a client asked for under an op. It is in the commit of the change itself, so that the change and
-//! the record of it are both there or neither is.
+//! A change that a client requested under an op. It is in the same commit as the change, so the change and its record
+//! both exist or neither does.
 
 use crate::id::{ConversationId, OpId, PromptId, Seq, TaskId, TurnId};
 use serde::{Deserialize, Serialize};
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 pub struct Operation {
     pub op: OpId,
     pub verb: OpVerb,
-    /// A digest of what was asked for, words excluded: the same op asks for the same thing.
+    /// A digest of the request without its text. A repeated op must request the same change.
     pub digest: String,
     #[serde(default, skip_serializing_if = "OpReceipt::is_none")]
     pub receipt: OpReceipt,
 }
 
-/// Which change. Resets, rewinds and compactions have events of their own with their op.
+/// The kind of change. Resets, rewinds and compactions have their own events that contain the op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OpVerb {
@@ -36,7 +36,7 @@ pub enum OpVerb {
     Import,
 }
 
-/// What a repeated request needs besides the agent's state.
+/// What the answer to a repeated request needs besides the agent's state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum OpReceipt {
@@ -50,7 +50,7 @@ pub enum OpReceipt {
         label: String,
         at: Seq,
     },
-    /// The turn that was to end, or the prompt where its turn had not begun.
+    /// The turn that was to end, or the prompt if its turn had not begun.
     Interrupt {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<TurnId>,
@@ -61,7 +61,7 @@ pub enum OpReceipt {
     Tasks {
         tasks: Vec<TaskId>,
     },
-    /// The conversations whose words were to go.
+    /// The conversations that were to be purged.
     Purge {
         conversations: Vec<ConversationId>,
     },

@@ -3,7 +3,7 @@
 use crate::id::PromptId;
 use serde::{Deserialize, Serialize};
 
-/// A prompt was accepted. Its words are in the [`super::Prompt`] of the same append.
+/// A prompt was accepted. Its text is in the [`super::Prompt`] of the same append.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptQueued {
     pub prompt: PromptId,
@@ -14,7 +14,7 @@ pub struct PromptQueued {
     pub mode: PromptMode,
 }
 
-/// What a prompt does to a turn that is under way.
+/// What a prompt does to a running turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptMode {
@@ -23,23 +23,23 @@ pub enum PromptMode {
     Queue,
     /// Joins the turn at its next boundary.
     Steer,
-    /// Ends the turn and is answered next.
+    /// Interrupts the turn and is answered next.
     Interrupt,
 }
 
-/// From here on the model sees them, in this order.
+/// From here on the model sees these prompts, in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptsTaken {
     pub prompts: Vec<PromptId>,
 }
 
-/// Sealed with the event's conversation.
+/// The prompts were set aside when the event's conversation was sealed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptsSetAside {
     pub prompts: Vec<PromptId>,
 }
 
-/// Undo brought their conversation back, and them with it.
+/// An undo returned to the prompts' conversation, and they are queued again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptsRequeued {
     pub prompts: Vec<PromptId>,

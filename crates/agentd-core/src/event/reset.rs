@@ -1,9 +1,9 @@
-//! A reset, step by step. Undo, redo and rewind go the same way.
+//! The steps of a reset. Undo, redo and rewind use the same steps.
 
 use crate::id::{ConversationId, OpId, Seq, TaskId};
 use serde::{Deserialize, Serialize};
 
-/// From here on new prompts wait for the new conversation, and the turn under way ends.
+/// From here on new prompts are queued for the new conversation, and the running turn ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResetBegan {
     pub op: OpId,
@@ -18,28 +18,28 @@ pub struct ResetBegan {
     pub clear_log: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skip_hooks: bool,
-    /// How long what runs in the foreground may take to end.
+    /// How long the foreground work may take to end.
     pub grace_ms: u64,
-    /// A process ran the agent: one is to run it afterwards.
+    /// A process was running the agent, so one should run it afterwards.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub was_awake: bool,
-    /// Who wanted it.
+    /// Who requested it.
     #[serde(default, skip_serializing_if = "ResetSource::is_user")]
     pub source: ResetSource,
 }
 
-/// Who wanted a reset. What happens is the same.
+/// Who requested a reset. The steps are the same for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResetSource {
-    /// Somebody at a client.
+    /// A user of a client.
     #[default]
     User,
-    /// The agent itself, with a tool.
+    /// The agent itself, with its tool.
     Tool,
-    /// Nothing was said for as long as the spec says.
+    /// There was no turn for the time that the spec sets.
     Idle,
-    /// The conversation got as large as the spec lets it.
+    /// The conversation reached the size that the spec sets.
     ContextSize,
 }
 
@@ -49,11 +49,11 @@ impl ResetSource {
     }
 }
 
-/// The agent itself wants a fresh conversation, at the end of its turn. Why is in a note of the same append.
+/// The agent requested a fresh conversation at the end of its turn. The reason is in a note of the same append.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResetScheduled {}
 
-/// Which conversation is current afterwards.
+/// Which conversation is current after the reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum ResetTo {
@@ -61,7 +61,7 @@ pub enum ResetTo {
     Fresh,
     Undo,
     Redo,
-    /// A new one, from this event of that conversation; of the current one where none is named.
+    /// A new one that begins at this event of the given conversation, or of the current one if none is given.
     Rewind {
         at: Seq,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,30 +69,30 @@ pub enum ResetTo {
     },
 }
 
-/// That step is done.
+/// A step of the reset is complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResetStepped {
     pub op: OpId,
     pub step: ResetStep,
 }
 
-/// The steps, in their order.
+/// The steps, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResetStep {
-    /// Hooks may refuse.
+    /// PreReset hooks run. They may refuse the reset.
     PreReset,
-    /// Nothing runs in the foreground, and no process has the agent.
+    /// Nothing runs in the foreground, and no process runs the agent.
     Stop,
-    /// Hooks hear that the conversation is over. From here on there is no way back.
+    /// SessionEnd hooks are notified that the conversation is over. From here on the reset cannot be withdrawn.
     SessionEnd,
-    /// The other conversation is current; this is in the commit that made it so.
+    /// The target conversation is current. This event is in the commit that switched to it.
     Switch,
-    /// What hooks have to say opens the new conversation.
+    /// The output of SessionStart hooks opens the new conversation.
     SessionStart,
 }
 
-/// Everything is as it was before it began, but for what was stopped.
+/// The reset was withdrawn. Everything is as before, except for what was already stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResetWithdrawn {
     pub op: OpId,
@@ -102,11 +102,11 @@ pub struct ResetWithdrawn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResetRefusal {
-    /// What runs in the foreground did not end within the grace.
+    /// The foreground work did not end within the grace period.
     StillActive,
-    /// A hook said no.
+    /// A hook refused it.
     Hook,
-    /// There is no conversation to go to.
+    /// The target conversation does not exist.
     NoTarget,
 }
 
@@ -115,19 +115,19 @@ pub struct ResetEnded {
     pub op: OpId,
     pub old: ConversationId,
     pub new: ConversationId,
-    /// What the agent is called at that time: the receipt names it.
+    /// The agent's name at that time, for the receipt.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Background tasks that go on.
+    /// Background tasks that continue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<TaskId>,
-    /// Subagents that go on in the background, by their names.
+    /// Subagents that continue in the background, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept_subagents: Vec<String>,
 }
 
 impl ResetEnded {
-    /// One that leaves nothing running.
+    /// The end of a reset that leaves nothing running.
     pub const fn new(op: OpId, old: ConversationId, new: ConversationId) -> Self {
         Self {
             op,

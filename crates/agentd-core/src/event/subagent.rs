@@ -1,39 +1,40 @@
-//! Subagents: an agent that another one started, as either of the two has it on record.
+//! Subagents: agents that another agent started, as recorded in both journals.
 
 use crate::id::{AgentId, CallId, PromptId};
 use crate::spec::Budget;
 use crate::usage::Spent;
 use serde::{Deserialize, Serialize};
 
-/// In the parent's journal, before there is anything of the subagent: it is to be.
+/// In the parent's journal, before the subagent exists: the subagent is to be created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubagentStarted {
     pub agent: AgentId,
     pub name: String,
     pub call: CallId,
-    /// Which of the kinds that the parent may start; none is the parent's own.
+    /// Which of the kinds that the parent may start; `None` is the parent's own kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The turn does not wait for it.
+    /// The parent's turn does not wait for it.
     pub background: bool,
-    /// What it and all below it may use; set aside from what the parent has left.
+    /// What it and its descendants may use, reserved from what the parent has left.
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub lease: Budget,
 }
 
-/// In the parent's journal, once: how it ended. What is left of its lease is the parent's again.
+/// In the parent's journal, exactly once: how the subagent ended. The unused rest of its lease returns to the parent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubagentEnded {
     pub agent: AgentId,
     pub outcome: SubagentOutcome,
-    /// By it and by all below it.
+    /// By the subagent and all its descendants.
     pub spent: Spent,
-    /// The prompt of the same append that brings its answer; one in the foreground has its call's result.
+    /// The prompt of the same append that delivers its answer. A foreground subagent's answer is the result of its
+    /// call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptId>,
 }
 
-/// How a subagent ended, as its parent is told.
+/// How a subagent ended, as reported to its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubagentOutcome {
@@ -42,13 +43,13 @@ pub enum SubagentOutcome {
     Failed,
     Limited,
     Lost,
-    /// It was reset, and has forgotten what it was to do.
+    /// It was reset and no longer has its task in its window.
     Reset,
     /// It was removed.
     Deleted,
 }
 
-/// In the subagent's own journal, with its first prompt: whose it is.
+/// In the subagent's own journal, with its first prompt: its parent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubagentOf {
     pub parent: AgentId,
@@ -58,6 +59,6 @@ pub struct SubagentOf {
     pub background: bool,
 }
 
-/// In the subagent's own journal: its parent knows how it ended.
+/// In the subagent's own journal: its end was reported to the parent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParentTold {}

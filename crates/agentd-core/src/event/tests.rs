@@ -1,4 +1,4 @@
-//! Tests of the journal's lines: what is read, what is refused, what purge may take.
+//! The lines of a journal: what is read, what is refused, what purge may delete.
 
 use super::*;
 use crate::fixture::{Journal, call, context, prompt_id};
@@ -79,7 +79,7 @@ fn every_kind_has_a_name_of_its_own_that_finds_it() {
     assert_eq!(names.len(), Kind::ALL.len());
 }
 
-/// DESIGN §4: structural kinds hold no free text; purge takes content alone.
+/// DESIGN §4: structural kinds hold no free text; purge deletes only content.
 #[test]
 fn what_was_said_is_content_and_nothing_else_is() {
     let content: Vec<&str> = Kind::ALL

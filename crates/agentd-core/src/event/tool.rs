@@ -1,4 +1,4 @@
-//! Tools, the processes they start, and the questions they raise.
+//! Tools, the processes that they start, and the approvals that they request.
 
 use crate::id::{ApprovalId, BootId, CallId, TaskId};
 use crate::message::CallOutcome;
@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 pub struct ToolStarted {
     pub call: CallId,
     pub tool: String,
-    /// The process, where the tool is one.
+    /// The process, if the tool runs as one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<BootId>,
-    /// What an atomic file replacement changes from and to, so that done can be told from not done.
+    /// The content before and after an atomic file replacement, so that recovery can tell whether it was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<FileChange>,
 }
 
-/// Hashes of a file's content, in hex; none where there is no file.
+/// Hashes of a file's content in hex; `None` if there is no file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,14 +27,14 @@ pub struct FileChange {
     pub after: String,
 }
 
-/// The call is over. What it said is in the [`super::ResultAdded`] of the same append.
+/// The call has ended. Its output is in the [`super::ResultAdded`] of the same append.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolEnded {
     pub call: CallId,
     pub outcome: CallOutcome,
 }
 
-/// A process that goes on after its turn.
+/// A process that continues after its turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskStarted {
     pub task: TaskId,
@@ -47,13 +47,13 @@ pub struct TaskStarted {
 pub struct TaskEnded {
     pub task: TaskId,
     pub exit: TaskExit,
-    /// The daemon ended it; otherwise it ended by itself.
+    /// The daemon ended it. Otherwise it exited by itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub killed: bool,
 }
 
 impl TaskEnded {
-    /// One that ended by itself.
+    /// The end of a task that exited by itself.
     pub const fn by_itself(task: TaskId, exit: TaskExit) -> Self {
         Self {
             task,
@@ -74,12 +74,12 @@ pub enum TaskExit {
     },
     /// It could not be started, or was stopped before it was.
     NotStarted,
-    /// It is gone, and nobody saw how.
+    /// It no longer exists, and how it ended was not recorded.
     Unknown,
 }
 
 impl TaskExit {
-    /// Of what was seen of a program's end; there is one of every program that began.
+    /// The exit as observed. Every program that started has a code or a signal.
     pub const fn seen(code: Option<i32>, signal: Option<i32>) -> Self {
         match (code, signal) {
             (Some(code), _) => Self::Code { code },
@@ -93,7 +93,7 @@ impl TaskExit {
 pub struct ApprovalRequested {
     pub approval: ApprovalId,
     pub call: CallId,
-    /// Why the user is asked. Never in the model's words: those are in the call.
+    /// Why approval is needed. Never the model's own text, which is in the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
@@ -127,13 +127,13 @@ impl ApprovalAnswered {
     }
 }
 
-/// Who answered a question, as the daemon saw the connection.
+/// Who answered an approval, as the daemon identified the connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnsweredBy {
     /// The kind of caller: `user` or `hook`.
     pub caller: String,
     pub uid: u32,
-    /// The program, by its own words.
+    /// The client program, as it identifies itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! A turn from its first prompt to its one terminal state.
+//! A turn, from its first prompt to its single terminal state.
 
 use crate::id::{OpId, TryId, TurnId};
 use crate::usage::{MicroUsd, Usage};
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnStarted {
-    /// The `limited` turn that this one goes on with.
+    /// The `limited` turn that this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumes: Option<TurnId>,
-    /// It answers nobody: it is there for the compaction that was asked for as this.
+    /// It answers no prompt: it performs the compaction that was requested under this op.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacts: Option<OpId>,
 }
 
-/// Somebody wants the conversation compacted. What the summary is to heed is in an
-/// [`super::Instruction`] of the same append, where there is something.
+/// A user requested a compaction. The instruction for the summary, if any, is in an [`super::Instruction`] of the
+/// same append.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionAsked {
     pub op: OpId,
 }
 
-/// The turn waits for somebody to say `continue`.
+/// The turn waits until the user runs `continue`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnPaused {
     pub reason: PauseReason,
@@ -30,9 +30,9 @@ pub struct TurnPaused {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseReason {
-    /// The agent's `on_crash` says to wait.
+    /// The agent's `on_crash` setting says to wait.
     Crash,
-    /// The provider's key is not there.
+    /// The provider's key is missing.
     MissingKey,
 }
 
@@ -48,7 +48,7 @@ pub struct TurnEnded {
     /// Which failure, where the status is `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureClass>,
-    /// It was there for a compaction.
+    /// The turn performed a compaction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compacts: bool,
 }
@@ -94,7 +94,7 @@ pub enum LimitKind {
     SubtreeTime,
 }
 
-/// Everything the request holds is durable; it may leave now.
+/// The whole request is durable and may be sent now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestSent {
     pub request: TryId,
@@ -111,12 +111,12 @@ pub enum Purpose {
     Compact,
 }
 
-/// What a request may spend, reserved before it leaves.
+/// What a request may spend, reserved before it is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// None where the model's price is unknown.
+    /// `None` if the model's price is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<MicroUsd>,
 }
@@ -126,7 +126,7 @@ pub struct RequestEnded {
     pub request: TryId,
     pub outcome: RequestOutcome,
     pub usage: Usage,
-    /// The provider did not say; this is what the try must have used.
+    /// The provider reported no usage; this is what the attempt must have used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,7 +153,7 @@ pub enum RequestOutcome {
 }
 
 impl RequestOutcome {
-    /// Whether the provider refused it with a status of 400 to 499: then nothing is charged for it.
+    /// Whether the provider refused it with a status from 400 to 499. Such a request costs nothing.
     pub const fn is_rejected(&self) -> bool {
         matches!(
             self,
@@ -165,7 +165,7 @@ impl RequestOutcome {
     }
 }
 
-/// What went wrong with a request, as far as the next step depends on it.
+/// What went wrong with a request, as far as it determines the next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
@@ -173,20 +173,20 @@ pub enum FailureClass {
     Unavailable,
     /// 429.
     RateLimited,
-    /// 529 and its like.
+    /// 529 and similar.
     Overloaded,
     /// The connection or the stream broke.
     Dropped,
-    /// The stream held something that is not in the format.
+    /// The stream contained data that does not follow the format.
     Malformed,
     /// The window is too small for the request.
     ContextOverflow,
-    /// The turn's own prompts and the results that the model has not seen are too large for the
-    /// window, and nothing else is left to summarize.
+    /// The turn's own prompts and the results that the model has not seen are too large for the window, and nothing
+    /// else is left to summarize.
     TurnTooLarge,
     /// 401, 403.
     Unauthorized,
-    /// 400 and its like: sending it again cannot help.
+    /// 400 and similar: a retry cannot help.
     Rejected,
     /// The model declined to answer.
     Refused,
@@ -195,7 +195,7 @@ pub enum FailureClass {
 }
 
 impl FailureClass {
-    /// Whether the very same request may succeed later.
+    /// Whether the same request may succeed later.
     pub const fn is_transient(self) -> bool {
         matches!(
             self,

@@ -1,25 +1,25 @@
-//! What one handler says: by its exit status, by what it prints, or by JSON.
+//! The answer of one handler: from its exit status, its plain output, or its JSON output.
 
 use super::event::HookEvent;
 use super::hook_input::HookInput;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What is taken of a handler's context; the rest is in a file.
+/// How much of a handler's context is used. The full text is in a file.
 pub const CONTEXT_CHARACTERS: usize = 10_000;
-/// What is taken of a reason or a warning.
+/// How much of a reason or a warning is used.
 const REASON_CHARACTERS: usize = 2_000;
 
 /// How a handler ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended<'a> {
     Code(i32),
-    /// A signal, or a place to call that was not there.
+    /// It was killed by a signal, or its URL could not be reached.
     Failed(&'a str),
     TimedOut,
 }
 
-/// In the order of what prevails.
+/// Ordered by precedence, lowest first.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -29,13 +29,13 @@ pub enum Decision {
     None,
     Allow,
     Ask,
-    /// Somebody will answer later; the call waits.
+    /// The decision comes later; the call waits.
     Defer,
-    /// The call is refused, the prompt, the end of the turn, the reset.
+    /// The call, the prompt, the end of the turn or the reset is refused.
     Deny,
 }
 
-/// What a handler says. All but the decision is somebody's words.
+/// The answer of a handler. Everything except the decision is free text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Answer {
@@ -54,19 +54,19 @@ pub struct Answer {
     pub stop: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// A prompt to begin with.
+    /// The first prompt of the new conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_prompt: Option<String>,
     /// For the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What went wrong with it, for the user.
+    /// A problem with the handler, for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
 
 impl Answer {
-    /// Whether there is anything in it that somebody said.
+    /// Whether it contains anything besides the decision.
     pub fn has_words(&self) -> bool {
         let silent = Self {
             decision: self.decision,
@@ -75,7 +75,7 @@ impl Answer {
         *self != silent
     }
 
-    /// Nobody says anything, for this reason.
+    /// No handler decided anything, for this reason.
     pub fn no_one(reason: String) -> Self {
         Self {
             reason: Some(reason),
@@ -91,7 +91,7 @@ impl Answer {
     }
 }
 
-/// Reads what a program left. `fails_closed`: its failure is a no.
+/// Reads the result of a program. With `fails_closed`, a failure counts as a denial.
 pub fn read(
     hook_input: &HookInput,
     ended: Ended<'_>,
@@ -112,7 +112,7 @@ pub fn read(
     match ended {
         Ended::Code(2) if event.can_block() => {
             let reason = match said() {
-                text if text.is_empty() => format!("a {event} hook said no"),
+                text if text.is_empty() => format!("denied by a {event} hook"),
                 text => text,
             };
             Answer {
@@ -123,7 +123,7 @@ pub fn read(
         }
         Ended::Code(0) => match object(stdout) {
             Object::Some(map) => of_json(hook_input, &map),
-            Object::Bad(why) => Answer::warn(format!("what the hook printed is no JSON: {why}")),
+            Object::Bad(why) => Answer::warn(format!("the hook's output is not valid JSON: {why}")),
             Object::None => {
                 let plain = stdout.trim();
                 let is_context = event.takes_plain_context() && !plain.is_empty();
@@ -136,16 +136,16 @@ pub fn read(
         Ended::Code(code) => match object(stdout) {
             Object::Some(map) => of_json(hook_input, &map),
             _ => failed(match said() {
-                text if text.is_empty() => format!("the hook ended with exit code {code}"),
-                text => format!("the hook ended with exit code {code}: {text}"),
+                text if text.is_empty() => format!("the hook failed with exit code {code}"),
+                text => format!("the hook failed with exit code {code}: {text}"),
             }),
         },
         Ended::Failed(why) => failed(format!("the hook failed: {why}")),
-        Ended::TimedOut => failed("the hook ran out of time".to_owned()),
+        Ended::TimedOut => failed("the hook timed out".to_owned()),
     }
 }
 
-/// Reads what a service answered.
+/// Reads the response of an HTTP service.
 pub fn read_http(hook_input: &HookInput, status: u16, body: &str, fails_closed: bool) -> Answer {
     match status {
         200..=299 => read(hook_input, Ended::Code(0), body, "", fails_closed),
@@ -156,7 +156,7 @@ pub fn read_http(hook_input: &HookInput, status: u16, body: &str, fails_closed: 
     }
 }
 
-/// The context as it is taken; `rest` says where all of it is.
+/// The context cut to its limit; `rest` is the file with the full text.
 pub fn capped(text: &str, rest: &str) -> Option<String> {
     if text.chars().count() <= CONTEXT_CHARACTERS {
         return None;
@@ -175,7 +175,7 @@ enum Object {
     Bad(String),
 }
 
-/// What begins with a brace is meant as JSON.
+/// Output that begins with a brace is read as JSON.
 fn object(stdout: &str) -> Object {
     let text = stdout.trim();
     if !text.starts_with('{') {
@@ -204,7 +204,7 @@ fn of_json(hook_input: &HookInput, map: &Map<String, Value>) -> Answer {
     }
     answer.decision = match map.get("decision").and_then(Value::as_str) {
         Some("block" | "deny") if event.can_block() => Decision::Deny,
-        Some("approve" | "allow") if event.is_about_leave() => Decision::Allow,
+        Some("approve" | "allow") if event.is_about_permission() => Decision::Allow,
         _ => Decision::None,
     };
     let specific = map.get("hookSpecificOutput").and_then(Value::as_object);
@@ -228,7 +228,7 @@ fn of_specific(
 ) {
     let event = hook_input.event;
     answer.context = text(specific, "additionalContext");
-    if event.is_about_leave() {
+    if event.is_about_permission() {
         let of_request = specific.get("decision").and_then(Value::as_object);
         let behaviour = of_request.and_then(|decision| text(decision, "behavior"));
         let decision = text(specific, "permissionDecision").or(behaviour);

@@ -1,5 +1,5 @@
-//! A hooks file: what can be used of it, and what is wrong with the rest. Nothing in it is ever fatal: a file
-//! that was written for another tool may hold what we do not know.
+//! A hooks file: its usable parts, and the problems of the rest. No problem is fatal, because a file that was written
+//! for another tool may contain keys that agentd does not know.
 
 use super::event::HookEvent;
 use super::matcher::Matcher;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// The longest that a handler may ask for.
+/// The longest timeout that a handler may set.
 const LONGEST_MS: u64 = 24 * 3_600_000;
 
 #[derive(Clone, Debug, Default)]
@@ -16,11 +16,11 @@ pub struct Config {
     pub problems: Vec<Problem>,
 }
 
-/// Handlers of one event behind one matcher.
+/// The handlers of one event with one matcher.
 #[derive(Clone, Debug)]
 pub struct Group {
     pub event: HookEvent,
-    /// As it was written.
+    /// As written in the file.
     pub pattern: String,
     pub matcher: Matcher,
     pub handlers: Vec<Handler>,
@@ -30,23 +30,23 @@ pub struct Group {
 pub struct Handler {
     #[serde(flatten)]
     pub run: Run,
-    /// None is the event's own.
+    /// `None` means the default of the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Nobody waits for it, and it decides nothing.
+    /// agentd does not wait for it, and it decides nothing.
     #[serde(default, rename = "async")]
     pub is_async: bool,
     #[serde(default)]
     pub on_failure: OnFailure,
 }
 
-/// What is run. The same in two layers is run once.
+/// What is run. If two layers contain the same, it runs once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Run {
     Command {
         command: String,
-        /// With these it is a program; without, a line for the shell.
+        /// With arguments, `command` is a program; without them, it is a line for the shell.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         args: Option<Vec<String>>,
     },
@@ -58,7 +58,7 @@ pub enum Run {
 }
 
 impl Run {
-    /// For people.
+    /// For display.
     pub fn shown(&self) -> String {
         match self {
             Self::Command { command, args } => {
@@ -71,8 +71,7 @@ impl Run {
     }
 }
 
-/// What a handler's failure means: that it ran out of time, could not be run, or ended otherwise than the
-/// contract has it.
+/// What to do if a handler fails: it timed out, could not be run, or did not follow the contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
@@ -81,11 +80,11 @@ pub enum OnFailure {
     Block,
 }
 
-/// Something in a file that is not as it should be.
+/// A problem in a hooks file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     pub severity: Severity,
-    /// Where, as in `hooks.PreToolUse[0].matcher`.
+    /// The position, such as `hooks.PreToolUse[0].matcher`.
     pub at: String,
     pub what: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,9 +94,9 @@ pub struct Problem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// It is passed over, and all works.
+    /// It is ignored, and the rest works.
     Warning,
-    /// Something does not run that was meant to.
+    /// A handler that was meant to run does not.
     Error,
 }
 
@@ -105,18 +104,18 @@ impl Config {
     pub fn parse(text: &str) -> Self {
         match serde_json::from_str(text) {
             Ok(value) => Self::of_file(&value),
-            Err(error) => Self::unusable(format!("it is no JSON: {error}")),
+            Err(error) => Self::unusable(format!("invalid JSON: {error}")),
         }
     }
 
-    /// One of which nobody knows what it says.
+    /// A file that cannot be read at all.
     pub fn unusable(why: String) -> Self {
         let mut config = Self::default();
         config.error("", why, None);
         config
     }
 
-    /// Why nothing in it can be used, if so: it is the whole of it that is wrong.
+    /// Why nothing in the file can be used, if the file as a whole is invalid.
     pub fn why_unusable(&self) -> Option<&str> {
         let is_whole =
             |problem: &&Problem| problem.severity == Severity::Error && problem.at.is_empty();
@@ -130,13 +129,13 @@ impl Config {
             Some(hooks) => config.events(hooks),
             None => {
                 let hint = r#"a hooks file is {"hooks": {"PreToolUse": [...]}}"#;
-                config.error("", "there is no `hooks`".to_owned(), Some(hint.to_owned()));
+                config.error("", "`hooks` is missing".to_owned(), Some(hint.to_owned()));
             }
         }
         config
     }
 
-    /// The events alone, as in an agent's spec; or a whole file.
+    /// The events alone, as in an agent's spec, or a whole file.
     pub fn of_spec(value: &Value) -> Self {
         let mut config = Self::default();
         match value {
@@ -171,18 +170,18 @@ impl Config {
 
     fn events(&mut self, hooks: &Value) {
         let Some(events) = hooks.as_object() else {
-            let what = "`hooks` is to be an object of events".to_owned();
+            let what = "`hooks` must be an object of events".to_owned();
             return self.error("hooks", what, None);
         };
         for (name, groups) in events {
             let at = format!("hooks.{name}");
             let Some(event) = HookEvent::parse(name) else {
                 let hint = HookEvent::nearest(name).map(|near| format!("did you mean `{near}`?"));
-                self.error(&at, format!("there is no event `{name}`"), hint);
+                self.error(&at, format!("unknown event `{name}`"), hint);
                 continue;
             };
             let Some(groups) = groups.as_array() else {
-                let what = "it is to be a list of {\"matcher\", \"hooks\"}".to_owned();
+                let what = "it must be a list of {\"matcher\", \"hooks\"}".to_owned();
                 self.error(&at, what, None);
                 continue;
             };
@@ -197,14 +196,14 @@ impl Config {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
             Some(_) => {
-                let what = "it is to be a text".to_owned();
+                let what = "it must be a string".to_owned();
                 return self.error(&format!("{at}.matcher"), what, None);
             }
         };
         let matcher = match Matcher::parse(&pattern) {
             Ok(matcher) => matcher,
             Err(why) => {
-                let what = format!("`{pattern}` is no regular expression: {why}");
+                let what = format!("`{pattern}` is not a valid regular expression: {why}");
                 return self.error(&format!("{at}.matcher"), what, None);
             }
         };
@@ -215,7 +214,7 @@ impl Config {
             );
         }
         let Some(list) = group.get("hooks").and_then(Value::as_array) else {
-            let what = "there is no list of `hooks`".to_owned();
+            let what = "the list `hooks` is missing".to_owned();
             return self.error(at, what, None);
         };
         let mut handlers = Vec::new();
@@ -223,7 +222,7 @@ impl Config {
             let at = format!("{at}.hooks[{n}]");
             match handler.as_object() {
                 Some(map) => handlers.extend(self.handler(&at, map)),
-                None => self.error(&at, "it is to be an object".to_owned(), None),
+                None => self.error(&at, "it must be an object".to_owned(), None),
             }
         }
         self.groups.push(Group {
@@ -257,10 +256,7 @@ impl Config {
             "onFailure",
         ];
         for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
-            self.warn(
-                &format!("{at}.{key}"),
-                "it is not known, and passed over".to_owned(),
-            );
+            self.warn(&format!("{at}.{key}"), "unknown key, ignored".to_owned());
         }
         Some(Handler {
             run,
@@ -278,7 +274,7 @@ impl Config {
                 Some(ms.max(1.0) as u64)
             }
             _ => {
-                let what = format!("`{given}` is no number of seconds");
+                let what = format!("`{given}` is not a positive number of seconds");
                 self.error(&format!("{at}.timeout"), what, None);
                 None
             }
@@ -290,13 +286,13 @@ impl Config {
             let text = map.get(key).and_then(Value::as_str);
             let text = text.filter(|text| !text.trim().is_empty());
             text.map(str::to_owned)
-                .ok_or_else(|| (format!("it has no `{key}`"), None))
+                .ok_or_else(|| (format!("`{key}` is missing"), None))
         };
         match map.get("type").and_then(Value::as_str) {
             Some("command") | None => Ok(Run::Command {
                 command: text("command")?,
                 args: texts(map.get("args")).ok_or_else(|| {
-                    let what = format!("`args` of {at} is to be a list of texts");
+                    let what = format!("`args` of {at} must be a list of strings");
                     (what, None)
                 })?,
             }),
@@ -311,14 +307,14 @@ impl Config {
                 })
             }
             Some(other) => {
-                let hint = "there are `command` and `http`".to_owned();
-                Err((format!("there is no type `{other}`"), Some(hint)))
+                let hint = "the types are `command` and `http`".to_owned();
+                Err((format!("unknown type `{other}`"), Some(hint)))
             }
         }
     }
 }
 
-/// None where it is something else than a list of texts; a list that is not there is fine.
+/// `None` if it is not a list of strings. A missing list is valid.
 fn texts(value: Option<&Value>) -> Option<Option<Vec<String>>> {
     match value {
         None | Some(Value::Null) => Some(None),

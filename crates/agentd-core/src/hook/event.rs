@@ -1,4 +1,4 @@
-//! What hooks can hear of.
+//! The events that hooks can run for.
 
 use crate::spec::Runtime;
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ impl HookEvent {
         Self::ALL.into_iter().find(|event| event.name() == name)
     }
 
-    /// The one that was probably meant.
+    /// The event that was probably meant.
     pub fn nearest(name: &str) -> Option<Self> {
         let lower = name.to_lowercase();
         let near = Self::ALL.into_iter().map(|event| {
@@ -92,7 +92,7 @@ impl HookEvent {
         (distance <= 2 + name.len() / 4).then_some(event)
     }
 
-    /// Whether a handler may say no.
+    /// Whether a handler may refuse it.
     pub const fn can_block(self) -> bool {
         matches!(
             self,
@@ -107,8 +107,8 @@ impl HookEvent {
         )
     }
 
-    /// Whether it is about a call, which a handler may allow, deny or have asked about.
-    pub const fn is_about_leave(self) -> bool {
+    /// Whether it is about a tool call, which a handler may allow, deny or ask about.
+    pub const fn is_about_permission(self) -> bool {
         matches!(self, Self::PreToolUse | Self::PermissionRequest)
     }
 
@@ -122,12 +122,12 @@ impl HookEvent {
         )
     }
 
-    /// Whether what a handler prints is for the model, JSON or not.
+    /// Whether plain output of a handler is context for the model.
     pub const fn takes_plain_context(self) -> bool {
         matches!(self, Self::SessionStart | Self::UserPromptSubmit)
     }
 
-    /// How long a handler may take that does not say.
+    /// The timeout of a handler that sets none.
     pub const fn time_limit_ms(self) -> u64 {
         match self {
             Self::UserPromptSubmit => 30_000,
@@ -137,7 +137,7 @@ impl HookEvent {
         }
     }
 
-    /// What a matcher is held against.
+    /// The field of the input that a matcher is compared with.
     pub const fn subject(self) -> Option<&'static str> {
         match self {
             Self::PreToolUse
@@ -152,8 +152,7 @@ impl HookEvent {
         }
     }
 
-    /// Whether it can happen to an agent that this runs. What an agent of another make does inside a turn
-    /// is not seen.
+    /// Whether it can happen to an agent with this runtime. agentd does not see what other runtimes do inside a turn.
     pub const fn can_invoke_for(self, runtime: Runtime) -> bool {
         match runtime {
             Runtime::Native => true,
@@ -171,7 +170,7 @@ impl HookEvent {
         }
     }
 
-    /// Whether it is about the daemon and no agent.
+    /// Whether it is about the daemon and not about an agent.
     pub const fn is_of_the_daemon(self) -> bool {
         matches!(self, Self::DaemonStart | Self::DaemonStop)
     }

@@ -1,4 +1,4 @@
-//! What happened, as a handler reads it.
+//! The input of a handler: what happened, as JSON.
 
 use super::event::HookEvent;
 use crate::event::{ResetSource, TurnStatus};
@@ -6,37 +6,37 @@ use crate::message::{Block, CallOutcome, ToolCall};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// The version of what handlers read.
+/// The version of the input format.
 const SCHEMA: u32 = 1;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HookInput {
     pub event: HookEvent,
-    /// What is to be said of it besides where it happened.
+    /// The fields that are specific to the event.
     pub fields: Map<String, Value>,
 }
 
-/// Where it happened.
+/// The context in which it happened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setting {
     pub session_id: Option<String>,
     pub transcript_path: Option<String>,
     pub cwd: String,
-    /// What the agent's rules come to; see [`crate::permission::mode`].
+    /// The agent's rules as a permission mode; see [`crate::permission::mode`].
     pub permission_mode: Option<String>,
     /// The agent's name and id.
     pub agent: Option<(String, String)>,
     pub generation: Option<u64>,
     pub turn: Option<String>,
     pub op: Option<String>,
-    /// What the conversation is called; told when it begins or goes on.
+    /// The conversation's title; present when it begins or continues.
     pub session_title: Option<String>,
-    /// Told where the event has a place for them.
+    /// Present if the event has a field for them.
     pub background_tasks: Vec<Value>,
 }
 
 impl HookInput {
-    /// Fields that are null are left out.
+    /// Null fields are omitted.
     pub fn new(event: HookEvent, fields: Value) -> Self {
         let mut fields = match fields {
             Value::Object(fields) => fields,
@@ -57,8 +57,8 @@ impl HookInput {
         Self::new(HookEvent::SessionEnd, fields)
     }
 
-    /// `source` is how: clear, undo, redo or rewind; `by` is who wants it, and `reason` whatever they gave for
-    /// it.
+    /// `source` is the kind of reset: clear, undo, redo or rewind. `by` is who requested it, and `reason` is the
+    /// reason that was given.
     pub fn pre_reset(source: &str, by: ResetSource, reason: Option<&str>) -> Self {
         let fields = json!({"source": source, "by": by, "reason": reason});
         Self::new(HookEvent::PreReset, fields)
@@ -69,7 +69,7 @@ impl HookInput {
         Self::new(HookEvent::UserPromptSubmit, fields)
     }
 
-    /// Before a call: PreToolUse, or PermissionRequest where somebody would be asked.
+    /// Before a call: PreToolUse, or PermissionRequest if the user would be asked.
     pub fn before_call(event: HookEvent, call: &ToolCall) -> Self {
         let fields = json!({
             "tool_name": call.name,
@@ -79,8 +79,8 @@ impl HookInput {
         Self::new(event, fields)
     }
 
-    /// After it: PostToolUse, or PostToolUseFailure where it did not work. Of one that ended while nobody was
-    /// there nobody knows how long it took.
+    /// After a call: PostToolUse, or PostToolUseFailure if it failed. The duration is unknown if the call ended while
+    /// no runtime was connected to it.
     pub fn after_call(
         call: &ToolCall,
         outcome: CallOutcome,
@@ -104,13 +104,13 @@ impl HookInput {
         hook_input
     }
 
-    /// `is_active`: a hook has kept this turn from ending before.
+    /// `is_active`: a hook has already kept this turn from ending.
     pub fn stop(is_active: bool, last_message: &str) -> Self {
         let fields = json!({"stop_hook_active": is_active, "last_assistant_message": last_message});
         Self::new(HookEvent::Stop, fields)
     }
 
-    /// A subagent begins; told to the hooks of its parent.
+    /// A subagent begins. The hooks of its parent receive this.
     pub fn subagent_start(agent: &str, kind: Option<&str>, background: bool) -> Self {
         let fields = json!({"subagent": agent, "kind": kind, "background": background});
         Self::new(HookEvent::SubagentStart, fields)
@@ -152,7 +152,7 @@ impl HookInput {
         Self::new(HookEvent::Notification, fields)
     }
 
-    /// A turn is over: its type is `turn_` and the turn's status.
+    /// A turn has ended. The type is `turn_` followed by the turn's status.
     pub fn turn_over(status: TurnStatus, message: &str) -> Self {
         let kind = match status {
             TurnStatus::Completed => "turn_completed",
@@ -164,17 +164,17 @@ impl HookInput {
         Self::notification(kind, message)
     }
 
-    /// What a matcher is held against.
+    /// The value that a matcher is compared with.
     pub fn subject(&self) -> Option<&str> {
         self.fields.get(self.event.subject()?)?.as_str()
     }
 
-    /// What it is about, where it begins a conversation.
+    /// The source, if the event begins a conversation.
     pub fn source(&self) -> Option<&str> {
         self.fields.get("source")?.as_str()
     }
 
-    /// The whole of what a handler reads. `tool_name` is the tool by the name that its matcher knows.
+    /// The complete input of a handler. `tool_name` is the tool's name as the matcher spells it.
     pub fn input(&self, setting: &Setting, tool_name: Option<&str>) -> Value {
         let mut input = Map::new();
         let mut put = |key: &str, value: Value| {
@@ -219,7 +219,7 @@ impl HookInput {
         Value::Object(input)
     }
 
-    /// One of each event to try handlers with.
+    /// One sample of each event, to try handlers with.
     pub fn sample(event: HookEvent) -> Self {
         let call = ToolCall {
             id: crate::id::CallId::new("call_test"),

@@ -1,4 +1,4 @@
-//! A question to the hooks, and the id under which it is asked once.
+//! Hook invocations. The id is derived from the subject, so that each invocation runs once.
 
 use super::HookEvent;
 use super::hook_input::HookInput;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-/// What whoever wants to know asks. Asked again under its id, after whatever crash, it has the same answer.
+/// A hook invocation. The same id always returns the same recorded result, after any crash.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HookInvocation {
     pub id: InvocationId,
@@ -15,7 +15,7 @@ pub struct HookInvocation {
     pub turn: Option<TurnId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<OpId>,
-    /// The conversation it is about; none is the current one.
+    /// The conversation that it is about; `None` means the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
     pub hook_input: HookInput,
@@ -48,7 +48,7 @@ impl HookInvocation {
         Self::new(id, hook_input)
     }
 
-    /// About the n-th time that a turn comes by here.
+    /// About the n-th time that this event happens in a turn.
     pub fn of_turn(turn: TurnId, n: u64, hook_input: HookInput) -> Self {
         let parts = [turn.as_bytes().as_slice(), &n.to_le_bytes()];
         let id = InvocationId::of(hook_input.event, &parts);
@@ -79,7 +79,7 @@ impl HookInvocation {
 }
 
 impl InvocationId {
-    /// The id of what is told of these.
+    /// The id of an invocation for this event and these parts of its subject.
     pub fn of(event: HookEvent, parts: &[&[u8]]) -> Self {
         let mut all = vec![event.name().as_bytes()];
         all.extend(parts);
@@ -96,7 +96,7 @@ fn hash(parts: &[&[u8]]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// A UUID that follows from these.
+/// A UUID that is derived from these parts.
 pub(crate) fn uuid_of(parts: &[&[u8]]) -> Uuid {
     let hash = hash(parts);
     let mut bytes = [0; 16];
@@ -104,7 +104,7 @@ pub(crate) fn uuid_of(parts: &[&[u8]]) -> Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
-/// Of these, in hex.
+/// A digest of these parts, in hex.
 pub fn digest(parts: &[&[u8]]) -> String {
     let hash = hash(parts);
     hash.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,4 +1,4 @@
-//! The files that there are, one over the other, and which of their handlers run.
+//! The layers of hooks files, and which of their handlers run.
 
 use super::config::{Config, Handler, OnFailure};
 use super::event::HookEvent;
@@ -15,14 +15,14 @@ pub enum Layer {
     Project,
 }
 
-/// A handler that runs.
+/// A handler that was selected to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
     pub layer: Layer,
     pub handler: Handler,
-    /// A name for it that says nothing of what is in it.
+    /// An identifier that reveals nothing of the handler's contents.
     pub digest: String,
-    /// The tool by the name that the matcher knows it by.
+    /// The tool's name as the matcher spells it.
     pub tool_name: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl Chosen {
     }
 }
 
-/// The handlers that an hook_input calls for, each once, in the order of the layers.
+/// The handlers that match a hook input, each once, in the order of the layers.
 pub fn chosen(layers: &[(Layer, Config)], hook_input: &HookInput) -> Vec<Chosen> {
     let mut chosen: Vec<Chosen> = Vec::new();
     for (layer, config) in layers {
@@ -66,7 +66,7 @@ pub fn chosen(layers: &[(Layer, Config)], hook_input: &HookInput) -> Vec<Chosen>
 }
 
 fn name_of(handler: &Handler) -> String {
-    // A handler is made of texts and numbers: there is always a JSON of it.
+    // A handler consists of strings and numbers, so it can always be serialized.
     let text = serde_json::to_string(&handler.run).unwrap_or_default();
     digest(&[text.as_bytes()]).chars().take(12).collect()
 }

@@ -1,17 +1,17 @@
-//! Which tools, sources, reasons a group of handlers is for.
+//! Matchers: which tools, sources or reasons a group of handlers applies to.
 
 use regex::Regex;
 
 #[derive(Clone, Debug)]
 pub enum Matcher {
     All,
-    /// One of these, letter by letter.
+    /// Equal to one of these.
     Exact(Vec<String>),
-    /// Anywhere in it.
+    /// Found anywhere in the value.
     Regex(Box<Regex>),
 }
 
-/// What others call our tools. A file that was written for them means ours.
+/// The names that other programs use for the same tools. Hooks files that were written for them work here too.
 const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("shell", &["Bash", "run_shell_command"]),
     ("read_file", &["Read"]),
@@ -24,7 +24,7 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("task_stop", &["KillShell"]),
 ];
 
-/// A tool's name, and what others call it.
+/// A tool's name, and its names in other programs.
 pub fn tool_names(tool: &str) -> impl Iterator<Item = &str> {
     let others = OTHER_NAMES.iter().find(|(name, _)| *name == tool);
     let others = others.into_iter().flat_map(|(_, others)| others.iter());
@@ -32,7 +32,7 @@ pub fn tool_names(tool: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Matcher {
-    /// The words of a regular expression that is none are returned.
+    /// For an invalid regular expression, returns the error message.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.is_empty() || text == "*" {
@@ -56,7 +56,7 @@ impl Matcher {
         }
     }
 
-    /// The name by which it knows a tool.
+    /// The name by which the matcher matches a tool.
     pub fn name_of<'a>(&self, tool: &'a str) -> Option<&'a str> {
         tool_names(tool).find(|name| self.matches(name))
     }

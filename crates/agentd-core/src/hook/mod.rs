@@ -1,10 +1,11 @@
-//! The hook contract: users' programs hear of what happens to an agent, and some may decide about it.
+//! The hook contract: users' programs that run when an event happens to an agent, and that may decide about some
+//! events.
 //!
-//! - [`HookEvent`]: what they hear of, and what they may do about it.
+//! - [`HookEvent`]: the events, and what a hook may decide about each.
 //! - [`Config`]: a hooks file; [`Layer`]: where it comes from; [`chosen`]: which handlers run.
 //! - [`HookInput`]: what happened, and the JSON that a handler reads.
-//! - [`Answer`]: what one handler says by its exit status and output; [`Verdict`]: what all of them say.
-//! - [`HookInvocation`]: the question of whoever wants to know, under an id that follows from what it is about.
+//! - [`Answer`]: the answer of one handler, from its exit status and output; [`Verdict`]: all answers combined.
+//! - [`HookInvocation`]: one invocation, with an id that is derived from its subject.
 
 mod answer;
 mod config;

@@ -1,4 +1,4 @@
-//! The contract, as users' files and programs know it.
+//! The hook contract, as users' files and programs rely on it.
 
 use super::*;
 use crate::event::{HookOutcome, ResetSource};

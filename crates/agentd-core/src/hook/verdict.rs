@@ -1,4 +1,4 @@
-//! What all handlers of an hook_input say together.
+//! The combined answers of all handlers of one invocation.
 
 use super::answer::{Answer, Decision};
 use super::event::HookEvent;
@@ -6,7 +6,7 @@ use crate::event::HookOutcome;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The strictest decision prevails; words are put together.
+/// The strictest decision wins; texts are joined.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Verdict {
@@ -25,10 +25,13 @@ pub struct Verdict {
     pub title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_prompt: Option<String>,
+    /// The agent has no hooks at all: for the rest of the turn its runtime need not ask.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hookless: bool,
 }
 
 impl Verdict {
-    /// What those say that were waited for.
+    /// Combines the answers of the handlers that were waited for.
     pub fn of(event: HookEvent, answers: impl IntoIterator<Item = (HookOutcome, Answer)>) -> Self {
         let mut verdict = Self::default();
         for (outcome, answer) in answers {
@@ -37,7 +40,7 @@ impl Verdict {
         verdict
     }
 
-    /// Nobody can be asked.
+    /// The verdict if the hooks cannot be reached.
     pub fn unheard(event: HookEvent) -> Self {
         Self::of(event, [(HookOutcome::Unknown, Answer::default())])
     }
@@ -48,9 +51,9 @@ impl Verdict {
 
     fn hear(&mut self, event: HookEvent, outcome: HookOutcome, mut answer: Answer) {
         if outcome != HookOutcome::Ran && event == HookEvent::PreToolUse {
-            // It may have been about to say no: somebody else has to.
+            // The hook might have denied the call, so the user must be asked.
             answer.decision = answer.decision.max(Decision::Ask);
-            let reason = "nobody knows what a hook would have said of this call";
+            let reason = "a hook for this call did not finish, so its decision is unknown";
             answer.reason.get_or_insert_with(|| reason.to_owned());
         }
         if answer.decision > self.decision {

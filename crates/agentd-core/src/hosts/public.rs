@@ -1,5 +1,5 @@
-//! Which addresses are on the public internet. Whatever runs on this machine, in its network or in a cloud's metadata
-//! service trusts who reaches it there; a model in a sandbox does not reach it.
+//! Which addresses are on the public internet. Services on this machine, in its network and in a cloud's metadata
+//! service trust every client that can reach them, so a model in a sandbox must not reach them.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -23,7 +23,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_documentation()
         || first == 0
         || first >= 240
-        // Shared by a provider's customers, protocol assignments, benchmarks.
+        // Carrier-grade NAT, protocol assignments, benchmarks.
         || (first == 100 && (64..128).contains(&second))
         || (first == 192 && second == 0 && third == 0)
         || (first == 198 && (18..20).contains(&second));
@@ -31,7 +31,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    // Global unicast is 2000::/3; documentation and tunnels are in it.
+    // Global unicast is 2000::/3, which includes documentation and tunnel addresses.
     let [first, second, ..] = address.segments();
     let is_documentation = (first == 0x2001 && second == 0x0db8) || first == 0x3fff;
     let is_tunnel = first == 0x2001 && second < 0x0200;

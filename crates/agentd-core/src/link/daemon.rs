@@ -1,16 +1,16 @@
-//! The daemon's side, one for each agent: who runs it, and what that one has been told.
+//! The daemon's side, one per agent: which process runs the agent, and which events it has been sent.
 
 use super::{Down, Hello, OLDEST_VERSION, Refusal, VERSION};
 use crate::event::Event;
 use crate::id::{Incarnation, RuntimeId, Seq};
 use crate::state::AgentState;
 
-/// How a hello is answered.
+/// The answer to a hello.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Greeting {
-    /// With the agent, under this incarnation.
+    /// The runtime gets the agent, under this incarnation.
     Welcome(Incarnation),
-    /// With everything after this event.
+    /// The runtime gets every event after this one.
     Resume {
         after: Seq,
     },
@@ -21,9 +21,9 @@ pub enum Greeting {
 pub struct Daemon {
     /// The process that runs the agent, as far as this daemon knows.
     current: Option<(RuntimeId, Incarnation)>,
-    /// The newest incarnation that was given out.
+    /// The newest incarnation that was assigned.
     issued: Incarnation,
-    /// The last event that was sent down on the connection that there is.
+    /// The last event that was sent on the current connection.
     told: Option<Seq>,
 }
 
@@ -38,7 +38,7 @@ impl Daemon {
         }
         let Some(seen) = hello.seen else {
             return match self.current {
-                // It has not heard its welcome: it is welcome again.
+                // It did not receive its welcome, so it gets it again.
                 Some((runtime, incarnation)) if runtime == hello.runtime => {
                     Greeting::Welcome(incarnation)
                 }
@@ -52,7 +52,7 @@ impl Daemon {
             };
         };
         let is_current = self.current == Some((hello.runtime, seen.incarnation));
-        // One that another daemon started, before this one came.
+        // A previous daemon started it.
         let is_adopted = self.current.is_none()
             && seen.incarnation >= state.incarnation
             && seen.incarnation > self.issued;
@@ -76,7 +76,7 @@ impl Daemon {
         self.told = None;
     }
 
-    /// The process is dead, for certain: another one may have the agent.
+    /// The process is certainly dead, so another one may run the agent.
     pub const fn gone(&mut self) {
         self.current = None;
         self.told = None;
@@ -86,24 +86,25 @@ impl Daemon {
         self.told.is_some()
     }
 
-    /// Who runs the agent.
+    /// The process that runs the agent.
     pub const fn current(&self) -> Option<(RuntimeId, Incarnation)> {
         self.current
     }
 
-    /// Whether this incarnation has the agent. What another one says, however late, is not written.
+    /// Whether this incarnation runs the agent. Messages from any other incarnation are refused, however late they
+    /// arrive.
     pub fn may_write(&self, incarnation: Incarnation) -> bool {
         self.current
             .is_some_and(|(_, current)| current == incarnation)
     }
 
-    /// Something was committed; what the runtime is to hear of it. `append` is the runtime's own count,
-    /// where it was the one that wrote.
+    /// Events were committed. Returns the message for the runtime. `append` is the runtime's own number if the
+    /// runtime wrote them.
     pub fn committed(&mut self, append: Option<u64>, events: &[Event]) -> Option<Down> {
         let told = self.told.as_mut()?;
         let (first, last) = (events.first()?.seq, events.last()?.seq);
         if last <= *told {
-            // The greeting had it.
+            // The greeting already contained them.
             return append.map(|n| Down::Appended { n, first });
         }
         *told = last;

@@ -1,9 +1,9 @@
-//! The link between an agent's process and the daemon that owns its journal: what is said, and what each
-//! side has to remember. Neither side does any IO here.
+//! The link between an agent's process and the daemon that owns its journal: the messages, and what each side must
+//! remember. Neither side performs IO here.
 //!
-//! The daemon is the only writer. What a runtime appends is counted (incarnation, n), so that sending
-//! it again after a cut does nothing twice. Everything that is committed comes down in the journal's
-//! order, whoever wrote it; what was missed during a cut comes first thing after it.
+//! The daemon is the only writer. A runtime numbers its appends (incarnation, n), so that one that is sent again
+//! after a disconnect is applied once. Every committed event reaches the runtime in the order of the journal, no
+//! matter who wrote it; events that were missed during a disconnect come first.
 
 mod daemon;
 mod own_kinds;
@@ -28,10 +28,10 @@ pub const VERSION: u32 = 6;
 /// The oldest version that the daemon accepts from a runtime. From version 6 on this is the previous one. The daemon
 /// refuses an older runtime and starts a new one in its place.
 pub const OLDEST_VERSION: u32 = 6;
-/// What one thing that is said may hold: an append with all of a tool's output in it, or an agent's window.
+/// The size limit of one message: an append with all of a tool's output, or an agent's window.
 pub const MAX_FRAME: usize = 256 * 1024 * 1024;
 
-/// What a runtime says.
+/// A message from a runtime.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
 pub enum Up {
@@ -39,9 +39,9 @@ pub enum Up {
     Append(Append),
     Draft(Draft),
     Ask(Asked),
-    /// Something that hooks are to hear of.
+    /// Hooks should run for this.
     InvokeHooks(Box<HookInvocation>),
-    /// The keys that it works with, wherever they came from: the daemon takes them out of what hooks say.
+    /// The keys that the runtime uses, from any source. The daemon removes them from the output of hooks.
     Keys(Keys),
 }
 
@@ -58,7 +58,7 @@ impl fmt::Debug for Keys {
 }
 
 impl Up {
-    /// What it is, in one word.
+    /// The name of the message.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Hello(_) => "hello",
@@ -71,23 +71,24 @@ impl Up {
     }
 }
 
-/// The first thing on every connection.
+/// The first message on every connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     pub v: u32,
     pub agent: AgentId,
-    /// The process, whatever its pid.
+    /// Identifies the process independently of its pid.
     pub runtime: RuntimeId,
     /// The secret that the daemon gave to this process when it started the process.
     #[serde(default)]
     pub secret: Secret,
-    /// None where it has not been given the agent yet.
+    /// `None` before it has been given the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Seen>,
-    /// What it was given in its welcome: a daemon that comes anew does not have it.
+    /// The environment from its welcome, for a new daemon that does not have it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Which of them came from the user's stored secrets: the daemon has those itself, and they may have changed.
+    /// Which of these came from the user's stored secrets. The daemon has its own copy of those, which may have
+    /// changed.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub stored: BTreeSet<String>,
 }
@@ -111,7 +112,7 @@ impl Secret {
         digest(&[self.0.as_bytes()])
     }
 
-    /// Whether this is the one with that digest. Nothing has none.
+    /// Whether this secret has that digest. An empty secret has none.
     pub fn has_digest(&self, digest: &str) -> bool {
         !self.0.is_empty() && self.digest() == digest
     }
@@ -123,16 +124,16 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How far a runtime has come.
+/// How far a runtime has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     pub incarnation: Incarnation,
-    /// The last event that it has been told of.
+    /// The last event that it has received.
     pub head: Seq,
 }
 
-/// The n-th append of an incarnation. It says whose it is: it may be read late, on a connection that is
-/// broken by then, when somebody else has the agent.
+/// The n-th append of an incarnation. It names the incarnation because it may be read late, from a broken connection,
+/// when another process already runs the agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Append {
     pub incarnation: Incarnation,
@@ -142,7 +143,7 @@ pub struct Append {
     pub ends: Option<TryId>,
 }
 
-/// A piece of a reply that still streams. Which it is says where it begins.
+/// A piece of a reply that is still streaming. Its offset identifies it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
     pub request: TryId,
@@ -150,8 +151,8 @@ pub struct Draft {
     pub text: String,
 }
 
-/// A question whose answer may take its time. It means the same however often it is asked, by whichever
-/// process of the agent.
+/// A question that may take long to answer. It can be asked any number of times, by any process of the agent, with
+/// the same effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     pub incarnation: Incarnation,
@@ -159,11 +160,11 @@ pub struct Asked {
     pub question: Question,
 }
 
-/// About the subagent of a call that is under way.
+/// About the subagent of a call in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Question {
-    /// Start it, unless this call has started one.
+    /// Start it, unless this call has already started one.
     Spawn {
         call: CallId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,9 +172,9 @@ pub enum Question {
         prompt: String,
         background: bool,
     },
-    /// How does it end?
+    /// Wait until it ends.
     Await { call: CallId },
-    /// It is to end now. How does it?
+    /// Cancel it now, and wait until it ends.
     Cancel { call: CallId },
 }
 
@@ -183,51 +184,51 @@ pub enum Answer {
     Spawned {
         name: String,
     },
-    /// In words for the model.
+    /// The text is for the model.
     Refused {
         why: String,
     },
     Ended {
         name: String,
         outcome: SubagentOutcome,
-        /// What it said last.
+        /// Its last message.
         text: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
-    /// The call has started none.
+    /// The call has not started a subagent.
     NotThere,
 }
 
-/// What the daemon says.
+/// A message from the daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
 pub enum Down {
     /// To a new runtime: the agent.
     Welcome(Box<Welcome>),
-    /// To one that was cut off: what it missed, its own appends included.
+    /// To a runtime that was disconnected: the events that it missed, including its own appends.
     Resumed {
         events: Vec<Event>,
-        /// The newest append of its incarnation that is in the journal; 0 where there is none.
+        /// The newest append of its incarnation that is in the journal; 0 if there is none.
         appended: u64,
     },
-    /// That append is durable, from here on.
+    /// The append is durable, at this position.
     Appended {
         n: u64,
         first: Seq,
     },
-    /// That piece is durable, or nobody needs it any more.
+    /// The piece is durable, or no longer needed.
     Drafted {
         request: TryId,
         offset: u64,
     },
-    /// What others have appended.
+    /// Events that others appended.
     Events {
         events: Vec<Event>,
     },
     Order {
         order: Order,
-        /// The turn that is meant: by the time it is heard, another may be under way.
+        /// The turn that is meant, because another turn may be running when the order arrives.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<TurnId>,
     },
@@ -235,7 +236,7 @@ pub enum Down {
         n: u64,
         answer: Answer,
     },
-    /// What hooks say. What they had written to the journal has come before.
+    /// The verdict of the hooks. The events that they caused were sent before it.
     HooksAnswered {
         id: InvocationId,
         verdict: Verdict,
@@ -246,8 +247,8 @@ pub enum Down {
 }
 
 impl Down {
-    /// Reads a frame. A welcome holds the agent's whole window: it is read in place, without the copy that
-    /// finding the tag first takes.
+    /// Reads a frame. A welcome contains the agent's whole window, so it is deserialized directly, without the copy
+    /// that looking for the tag first would need.
     pub fn read(frame: &[u8]) -> serde_json::Result<Self> {
         #[derive(Deserialize)]
         struct Tag<'a> {
@@ -261,7 +262,7 @@ impl Down {
         }
     }
 
-    /// What it is, in one word.
+    /// The name of the message.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Welcome(_) => "welcome",
@@ -283,29 +284,29 @@ pub enum Order {
     Interrupt,
     Continue,
     Stop,
-    /// Stop, and do not wait for the model.
+    /// Stop, and do not wait for the model's reply.
     Leave,
 }
 
-/// Why a runtime is not wanted; it ends itself.
+/// Why the daemon refuses a runtime. The runtime then exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    #[error("the daemon speaks another version of the link")]
+    #[error("the daemon uses another version of the link")]
     Version,
-    #[error("another process runs this agent")]
+    #[error("another process is running this agent")]
     Taken,
-    #[error("a newer process has taken this agent over")]
+    #[error("a newer process has taken over this agent")]
     Stale,
-    #[error("there is no such agent")]
+    #[error("no such agent")]
     NoSuchAgent,
     #[error("the daemon did not start this process")]
     Unproven,
-    #[error("the daemon cannot make sense of what was said")]
+    #[error("the daemon could not understand a message")]
     Confused,
 }
 
-/// The agent as its journal has it.
+/// The agent as recorded in its journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Welcome {
     pub incarnation: Incarnation,
@@ -313,10 +314,10 @@ pub struct Welcome {
     pub window: Window,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft: Option<(TryId, String)>,
-    /// Keys and what else of the caller's surroundings the agent works with; in memory only.
+    /// Keys and other environment variables of the caller that the agent uses; in memory only.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Which of them come from the user's stored secrets.
+    /// Which of these come from the user's stored secrets.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub stored: BTreeSet<String>,
 }

@@ -1,5 +1,5 @@
-//! The runtime's side: one append, one draft and any number of questions on the way, sent again after every
-//! cut until they are answered.
+//! The runtime's side: at most one append, one draft and any number of questions in progress. Each is sent again
+//! after a disconnect until it is answered.
 
 use super::{
     Answer, Append, Asked, Down, Draft, Hello, Keys, Order, Question, Refusal, Secret, Seen, Up,
@@ -10,26 +10,26 @@ use crate::hook::{HookInvocation, Verdict};
 use crate::id::{AgentId, Incarnation, InvocationId, RuntimeId, TryId, TurnId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What comes of something that was said.
+/// What to do after a message or a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Did {
     Send(Up),
-    /// This is the agent.
+    /// The runtime now has the agent.
     Woken(Box<Welcome>),
-    /// These are in the journal, in this order.
+    /// These events are in the journal, in this order.
     Arrived(Vec<Event>),
-    /// The append that was asked for is durable; its events have arrived before this.
+    /// The append is durable. Its events have arrived before this.
     Appended,
     Drafted,
-    /// What hooks say.
+    /// The verdict of the hooks.
     HooksAnswered(InvocationId, Verdict),
-    /// Where it is about a turn, that turn alone is meant.
+    /// An order from the daemon. If it names a turn, it applies to that turn only.
     Told(Order, Option<TurnId>),
-    /// That question is answered.
+    /// The answer to that question.
     Answered(u64, Answer),
-    /// It is over.
+    /// The daemon refused the runtime, which must exit.
     Refused(Refusal),
-    /// The other side makes no sense: let go of the connection and make a new one.
+    /// The daemon's message makes no sense: close the connection and open a new one.
     Reconnect,
 }
 
@@ -38,20 +38,20 @@ pub struct Runtime {
     agent: AgentId,
     id: RuntimeId,
     secret: Secret,
-    /// None until it has been given the agent.
+    /// `None` until it has been given the agent.
     seen: Option<Seen>,
     env: BTreeMap<String, String>,
     stored: BTreeSet<String>,
-    /// Said on every connection: another daemon does not know them.
+    /// Sent on every connection, because a new daemon does not have them.
     keys: Keys,
     appends: u64,
     appending: Option<Append>,
     drafting: Option<Draft>,
     asks: u64,
     asking: BTreeMap<u64, Question>,
-    /// What hooks have not answered yet.
+    /// Invocations without an answer so far.
     invoked: BTreeMap<InvocationId, HookInvocation>,
-    /// Hello was answered on the connection that there is.
+    /// The hello was answered on the current connection.
     is_greeted: bool,
 }
 
@@ -79,7 +79,7 @@ impl Runtime {
         self.seen.map(|seen| seen.incarnation)
     }
 
-    /// There is a new connection.
+    /// A new connection is open.
     pub fn connected(&mut self) -> Vec<Did> {
         self.is_greeted = false;
         vec![Did::Send(Up::Hello(Hello {
@@ -93,15 +93,15 @@ impl Runtime {
         }))]
     }
 
-    /// There is none any more.
+    /// The connection is closed.
     pub const fn disconnected(&mut self) {
         self.is_greeted = false;
     }
 
-    /// One at a time: the one before must have been answered.
+    /// One at a time: the previous append must have been answered.
     pub fn append(&mut self, events: Vec<NewEvent>, ends: Option<TryId>) -> Vec<Did> {
         let Some(Seen { incarnation, .. }) = self.seen else {
-            // Nobody writes an agent that was not given to them.
+            // A runtime cannot write before it has been given the agent.
             return vec![Did::Reconnect];
         };
         self.appends += 1;
@@ -115,13 +115,13 @@ impl Runtime {
         self.say(Up::Append(append))
     }
 
-    /// One at a time, too.
+    /// One at a time, like appends.
     pub fn draft(&mut self, draft: Draft) -> Vec<Did> {
         self.drafting = Some(draft.clone());
         self.say(Up::Draft(draft))
     }
 
-    /// As many as there are; the number is the answer's.
+    /// Any number at a time. The returned number identifies the answer.
     pub fn ask(&mut self, question: Question) -> (u64, Vec<Did>) {
         self.asks += 1;
         let n = self.asks;
@@ -130,7 +130,7 @@ impl Runtime {
         (n, did.unwrap_or_default())
     }
 
-    /// Nobody waits for the answer any more.
+    /// The caller no longer waits for the answer.
     pub fn forget(&mut self, n: u64) {
         self.asking.remove(&n);
     }
@@ -144,19 +144,19 @@ impl Runtime {
         }))
     }
 
-    /// As many as there are at a time.
+    /// Any number at a time.
     pub fn invoke(&mut self, invocation: HookInvocation) -> Vec<Did> {
         self.invoked.insert(invocation.id, invocation.clone());
         self.say(Up::InvokeHooks(Box::new(invocation)))
     }
 
-    /// The keys that are not to be seen in anything that hooks say.
+    /// The keys to remove from the output of hooks.
     pub fn keys(&mut self, keys: Keys) -> Vec<Did> {
         self.keys = keys.clone();
         self.say(Up::Keys(keys))
     }
 
-    /// What cannot be said now is said after the greeting.
+    /// Before the greeting nothing is sent; it is sent after it.
     fn say(&self, up: Up) -> Vec<Did> {
         match self.is_greeted {
             true => vec![Did::Send(up)],
@@ -188,7 +188,7 @@ impl Runtime {
                     did.push(Did::Appended);
                 }
                 if !self.keys.values.is_empty() {
-                    // Before anything that hooks may hear of.
+                    // Before any hook runs.
                     did.push(Did::Send(Up::Keys(self.keys.clone())));
                 }
                 let again = self.appending.clone().map(Up::Append);
@@ -213,13 +213,13 @@ impl Runtime {
             }
             Down::Appended { n, first } => {
                 let Some(append) = self.appending.take_if(|append| append.n == n) else {
-                    // Answered before: the question had been asked twice.
+                    // It was answered before: the append had been sent twice.
                     return Vec::new();
                 };
                 let events = placed(append.events.iter().cloned(), self.agent, first);
                 let mut did = self.arrived(events);
                 if did.contains(&Did::Reconnect) {
-                    // Something before it was missed; the next greeting has all of it.
+                    // An earlier event was missed. The next greeting contains all of them.
                     self.appending = Some(append);
                     return did;
                 }
@@ -242,7 +242,7 @@ impl Runtime {
             Down::Order { order, turn } => vec![Did::Told(order, turn)],
             Down::Answer { n, answer } => match self.asking.remove(&n) {
                 Some(_) => vec![Did::Answered(n, answer)],
-                // Answered before, or nobody waits for it.
+                // It was answered before, or its caller no longer waits.
                 None => Vec::new(),
             },
             Down::Refused { why } => vec![Did::Refused(why)],
@@ -250,7 +250,7 @@ impl Runtime {
         }
     }
 
-    /// Nothing is taken in twice, and nothing out of order.
+    /// No event is applied twice or out of order.
     fn arrived(&mut self, mut events: Vec<Event>) -> Vec<Did> {
         let Some(seen) = &mut self.seen else {
             return vec![Did::Reconnect];

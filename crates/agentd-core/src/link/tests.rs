@@ -1,4 +1,4 @@
-//! Each side by itself; both together are simulated by the test kit.
+//! Each side by itself; the test kit simulates both together.
 
 use super::*;
 use crate::event::{Note, PromptsTaken};
@@ -83,7 +83,7 @@ fn an_append_is_sent_again_until_it_is_answered() {
     let (n, first) = (1, placed.seq);
     let did = runtime.received(Down::Appended { n, first });
     assert_eq!(did, [Did::Arrived(vec![placed]), Did::Appended]);
-    // The same answer once more says nothing new.
+    // The same answer again has no effect.
     assert_eq!(runtime.received(Down::Appended { n, first }), []);
 }
 
@@ -137,7 +137,7 @@ fn one_process_has_the_agent_until_it_is_gone() {
 }
 
 #[test]
-fn a_new_daemon_adopts_who_is_there_and_nobody_older() {
+fn a_new_daemon_adopts_the_running_process_and_no_older_one() {
     let state = Journal::new().state();
     let mut daemon = Daemon::default();
     let adopted = daemon.hello(&hello(ID, Some((4, 1))), &state);
@@ -148,7 +148,7 @@ fn a_new_daemon_adopts_who_is_there_and_nobody_older() {
     assert_eq!(ahead, Greeting::Refuse(Refusal::Confused));
 }
 
-/// Whatever came in between, an append is answered once and for all.
+/// Whatever happens in between, an append is answered exactly once.
 #[test]
 fn an_answer_behind_a_gap_comes_again_with_what_was_missed() {
     let (mut runtime, mut journal) = woken();

@@ -32,7 +32,7 @@ pub(super) fn verdict(rules: &[&Rule], line: &str) -> Option<Verdict> {
 
 /// How a deny or ask rule matches the line, or any command in it.
 fn matched_by(rule: &Rule, line: &str, script: Option<&Script>) -> Option<Because> {
-    // To the shell, a line that ends with a backslash goes on in the next.
+    // A line that ends with a backslash continues on the next one.
     let whole = line.replace("\\\n", "");
     let pattern = rule.pattern.as_deref().unwrap_or(ANY);
     let mut texts = vec![whole.clone(), whole.trim().to_owned()];
@@ -45,8 +45,8 @@ fn matched_by(rule: &Rule, line: &str, script: Option<&Script>) -> Option<Becaus
     Some(Because::Rule { rule, matched })
 }
 
-/// The texts by which a deny or ask rule may mean the command: as it is written, by the program's name without
-/// its path, with the variables that it is given, and without what stands between `git` and its subcommand.
+/// The spellings by which a deny or ask rule may match the command: as written, with the program's name without its
+/// path, with its variables, and without the options between `git` and its subcommand.
 fn spellings(command: &Command) -> Vec<String> {
     let Some((name, arguments)) = command.words.split_first() else {
         return Vec::new();
@@ -72,8 +72,8 @@ fn spellings(command: &Command) -> Vec<String> {
     texts
 }
 
-/// A call of git without the options before its subcommand, if it has some: a rule about `git push` means
-/// `git -C . push` too.
+/// A call of git without the options before its subcommand, if there are any: a rule about `git push` also matches
+/// `git -C . push`.
 fn without_git_options(command: &Command) -> Option<Vec<Word>> {
     let (name, arguments) = command.words.split_first()?;
     let is_git = name.text.rsplit('/').next() == Some("git");
@@ -82,13 +82,13 @@ fn without_git_options(command: &Command) -> Option<Vec<Word>> {
     (is_git && options > 0).then(|| [std::slice::from_ref(name), rest].concat())
 }
 
-/// What looks like commands in a line that cannot be parsed. A deny rule that matches one means the line.
+/// The parts of an unparsable line that look like commands. A deny rule that matches one of them matches the line.
 fn pieces(line: &str) -> impl Iterator<Item = String> {
     let parts = line.split([';', '&', '|', '<', '>', '`', '\n', '(', ')', '{', '}']);
     parts.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Why rules that match nothing in the line may still be meant by it.
+/// Why a rule that matches nothing in the line might still apply to it.
 fn uncertainty<'a>(
     rules: impl Iterator<Item = &'a &'a Rule>,
     script: Option<&Script>,
@@ -131,8 +131,8 @@ fn could_start_with(start: &str, words: &[Word]) -> bool {
     known.contains(&None) && (could_be(&certain) || could_be(by_name))
 }
 
-/// The words with a space between them, up to what is only known at run time, which is `None`, and so on. A word
-/// that turns out to be empty is none, so the space after it is part of what is not known.
+/// The text of the words, separated by spaces, with `None` for each part that is only known at run time. A word that
+/// expands to nothing disappears, so the space after it is unknown too.
 fn known_text(words: &[Word]) -> Vec<Option<char>> {
     let mut text: Vec<Option<char>> = Vec::new();
     for word in words {
@@ -179,7 +179,7 @@ fn allowed_by(rules: &[&Rule], line: &str, script: Option<&Script>) -> Option<Be
     }
 }
 
-/// Whether the rules together allow the command and all that it runs. Adds the rules that do to `used`.
+/// Whether the rules together allow the command and everything that it runs. Adds these rules to `used`.
 fn is_covered<'a>(rules: &[&'a Rule], command: &Command, used: &mut Vec<&'a Rule>) -> bool {
     if command.opaque.is_some() || !command.writes.is_empty() {
         return false;
@@ -221,8 +221,8 @@ fn covers(rule: &Rule, command: &Command) -> bool {
     glob::fits_whatever(pattern, &known_text(&command.words))
 }
 
-/// What is left of the pattern after the command's assignments, each of which it must show: `A=1 make *` covers
-/// `A=1 make test`.
+/// The rest of the pattern after the command's assignments, each of which the pattern must contain: `A=1 make *`
+/// covers `A=1 make test`.
 fn without_shown_assignments<'a>(mut pattern: &'a str, command: &Command) -> Option<&'a str> {
     for assignment in &command.assignments {
         let (shown, rest) = pattern.split_once(' ')?;
@@ -235,8 +235,8 @@ fn without_shown_assignments<'a>(mut pattern: &'a str, command: &Command) -> Opt
     Some(pattern)
 }
 
-/// Whether a pattern with operators covers the whole line, such as `make * | tail *`: the line has the very same
-/// ones in the same order, so that no `*` can stand for one.
+/// Whether a pattern with operators covers the whole line, such as `make * | tail *`: the line must have the same
+/// operators in the same order, so that no `*` can match one.
 fn shows_line(pattern: &str, line: &str, script: Option<&Script>) -> bool {
     let Some(script) = script.filter(|script| script.defines.is_none()) else {
         return false;
@@ -252,7 +252,7 @@ fn shows_line(pattern: &str, line: &str, script: Option<&Script>) -> bool {
     is_plain && has_operators && operators(line).eq(operators(pattern)) && glob::fits(pattern, line)
 }
 
-/// Characters that begin another command or a redirection. Quotes are not looked at: one that the shell would not
+/// Characters that begin another command or a redirection. Quotes are ignored: an operator that the shell would not
 /// see only makes a rule cover less.
 fn operators(text: &str) -> impl Iterator<Item = char> {
     text.chars().filter(|c| {

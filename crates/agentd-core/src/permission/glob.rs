@@ -1,18 +1,17 @@
 //! Patterns with `*` and `?`.
 
-/// Whether the pattern fits all of the text. Takes at most the product of their lengths, whatever
-/// they are.
+/// Whether the pattern matches all of the text. Takes time proportional to at most the product of the two lengths.
 pub(super) fn fits(pattern: &str, text: &str) -> bool {
     let text: Vec<Option<char>> = text.chars().map(Some).collect();
     fits_whatever(pattern, &text)
 }
 
-/// Whether the pattern fits all of the text whatever stands at the places that are `None`: any run of
-/// characters, or none. So only a `*` fits there.
+/// Whether the pattern matches all of the text whatever the `None` positions turn out to be: any run of characters,
+/// or none. Only a `*` matches there.
 pub(super) fn fits_whatever(pattern: &str, text: &[Option<char>]) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let (mut at, mut from) = (0, 0);
-    // The newest `*`, and where what follows it was last tried.
+    // The newest `*`, and the position at which the rest of the pattern was last tried.
     let mut star: Option<(usize, usize)> = None;
     while from < text.len() {
         match pattern.get(at) {
@@ -37,7 +36,7 @@ pub(super) fn fits_whatever(pattern: &str, text: &[Option<char>]) -> bool {
     pattern[at..].iter().all(|c| *c == '*')
 }
 
-/// What every text begins with that the pattern fits.
+/// The prefix of every text that the pattern matches.
 pub(super) fn literal_start(pattern: &str) -> &str {
     let end = pattern.find(['*', '?']).unwrap_or(pattern.len());
     &pattern[..end]

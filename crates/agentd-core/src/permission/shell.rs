@@ -1,9 +1,9 @@
-//! Reads a shell line: which simple commands it runs, wherever they stand in it.
+//! Parses a shell line: which simple commands it runs, wherever they are in it.
 //!
-//! The grammar is the part of POSIX shell and bash in which both agree about what runs. A line outside of
-//! it is [`Unparsed`], never guessed at: a caller may rely on every command of a line that was parsed being
-//! in [`Script::commands`], whether bash or another `/bin/sh` runs it. Commands that other commands run
-//! (`env`, `xargs`, `sh -c` …) are found by [`runner`], after the line has been parsed.
+//! The grammar is the part of POSIX shell and bash in which both agree about what runs. A line outside of it is
+//! [`Unparsed`] and never guessed at. A caller may rely on every command of a parsed line being in
+//! [`Script::commands`], whether bash or another `/bin/sh` runs it. Commands that other commands run (`env`, `xargs`,
+//! `sh -c` …) are found by [`runner`] after the line has been parsed.
 
 mod cursor;
 mod evaluates;
@@ -31,7 +31,7 @@ pub(super) struct Unparsed;
 
 #[derive(Debug, Default)]
 pub(super) struct Script {
-    /// In the order in which they were found. Those of substitutions are among them.
+    /// In the order in which they were found, including those in substitutions.
     pub commands: Vec<Command>,
     /// A function that the line defines. It may have the name of a program that a rule allows.
     pub defines: Option<String>,
@@ -44,13 +44,13 @@ pub(super) struct Command {
     pub assignments: Vec<Assignment>,
     /// Its name and arguments. Empty for redirections and assignments without a command.
     pub words: Vec<Word>,
-    /// The targets of its redirections that open a file for writing, or might.
+    /// The targets of its redirections that are opened for writing, or might be.
     pub writes: Vec<String>,
-    /// The commands that it runs, as far as its arguments tell.
+    /// The commands that it runs, as far as its arguments show.
     pub runs: Vec<Command>,
     /// The word up to which a pattern must be literal to show what this command runs.
     pub last_shown: usize,
-    /// It does nothing besides running another command, so a rule for that one is enough.
+    /// It only runs another command, so a rule for that command is enough.
     pub only_runs: bool,
     /// What decides at run time what is run.
     pub opaque: Option<String>,
@@ -59,7 +59,7 @@ pub(super) struct Command {
 #[derive(Clone, Debug)]
 pub(super) struct Assignment {
     pub name: String,
-    /// With its name, as it stands before a command.
+    /// Including its name, as written before a command.
     pub text: String,
 }
 
@@ -71,7 +71,7 @@ impl Command {
         }
     }
 
-    /// This command and all that it runs.
+    /// Visits this command and all commands that it runs.
     pub fn each<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
         visit(self);
         for command in &self.runs {
@@ -99,9 +99,9 @@ pub(super) fn parse(line: &str) -> Result<Script, Unparsed> {
     parse_nested(line, 0)
 }
 
-/// Parses a script within `depth` others, such as the argument of `sh -c`.
+/// Parses a script that is nested in `depth` others, such as the argument of `sh -c`.
 fn parse_nested(line: &str, depth: usize) -> Result<Script, Unparsed> {
-    // A carriage return is a character of a word to bash and easy to overlook for a reader.
+    // To bash a carriage return is an ordinary character of a word, and a reader can easily overlook it.
     let is_control = |c: char| c.is_control() && c != '\n' && c != '\t';
     if line.len() > MAX_BYTES || line.contains(is_control) {
         return Err(Unparsed);

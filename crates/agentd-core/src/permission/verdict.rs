@@ -1,4 +1,4 @@
-//! What the rules say about a call, and why, in words for the user.
+//! The decision of the rules about a call, and its reason as shown to the user.
 
 use crate::spec::{Decision, Rule};
 use std::fmt;
@@ -16,7 +16,7 @@ pub enum Because {
     Rule { rule: Rule, matched: String },
     /// Each command of the line is allowed by one of these.
     Rules(Vec<Rule>),
-    /// What this shell text stands for when it runs could be what the rule matches.
+    /// This shell text could turn into something that the rule matches at run time.
     CouldMatch { rule: Rule, text: String },
     /// The line has a command which decides at run time what it runs, and there are rules about commands.
     Opaque(String),
@@ -74,7 +74,7 @@ impl fmt::Display for Short<'_> {
         const MAX_CHARS: usize = 100;
         let text = self.0.trim();
         for c in text.chars().take(MAX_CHARS) {
-            // Control characters of a line never reach the user's terminal.
+            // Control characters of a line must never reach the user's terminal.
             let shown = if c.is_control() { ' ' } else { c };
             write!(f, "{shown}")?;
         }

@@ -1,4 +1,4 @@
-//! What the driver found out about the world after a crash.
+//! What the driver determined about the outside world after a crash.
 
 use crate::draft::Reply;
 use crate::event::After;
@@ -7,29 +7,29 @@ use crate::turn::Finished;
 use crate::usage::Price;
 use std::collections::BTreeMap;
 
-/// What the driver found out about the world.
+/// What the driver determined about the outside world.
 #[derive(Clone, Debug)]
 pub struct Facts {
     pub incarnation: Incarnation,
     pub after: After,
-    /// What had been streamed of the request in flight.
+    /// The part of the reply in flight that had been streamed.
     pub draft: Reply,
-    /// What became of each call that was started. One that is not listed is unknown.
+    /// What happened to each call that was started. A call that is not listed is unknown.
     pub calls: BTreeMap<CallId, CallFact>,
     pub price: Option<Price>,
     /// Tools run without a sandbox.
     pub full_access: bool,
 }
 
-/// What became of a started call.
+/// What happened to a started call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallFact {
-    /// Its process still runs: wait for it.
+    /// Its process is still running: wait for it.
     Running,
-    /// It ended, and its result was kept.
+    /// It ended, and its result was recorded.
     Ended(Finished),
-    /// It never began, and now never will.
+    /// It never started, and never will.
     NotStarted,
-    /// Nobody can tell.
+    /// It cannot be determined.
     Unknown,
 }

@@ -1,4 +1,4 @@
-//! Tests of what recovery writes. How the turn then goes on is told in the turn machine's own tests.
+//! What recovery writes. The tests of the turn machine cover how the turn then continues.
 
 use super::*;
 use crate::draft::{Change, Delta};
@@ -78,7 +78,7 @@ fn outcomes(recovery: &Recovery) -> Vec<(&str, CallOutcome)> {
     ended.collect()
 }
 
-/// In a turn, with the prompt taken.
+/// In a turn whose prompt has been taken.
 fn in_turn() -> Journal {
     let mut journal = Journal::new();
     journal.start_turn(1);
@@ -223,7 +223,7 @@ fn each_open_call_is_told_as_it_is() {
         ("a", CallFact::Ended(Finished::new(outcome, blocks))),
         ("b", CallFact::NotStarted),
         ("c", CallFact::Unknown),
-        // Nobody looked for `d`; `e` never began, whatever anybody says.
+        // `d` is not listed; `e` never started, whatever its fact says.
         ("e", CallFact::Running),
     ];
     for (id, fact) in known {
@@ -257,7 +257,7 @@ fn a_call_whose_process_runs_is_left_alone() {
 }
 
 #[test]
-fn a_call_that_waits_for_the_user_is_left_alone_and_so_is_one_that_has_leave() {
+fn a_call_that_waits_for_approval_is_left_alone_and_so_is_an_approved_one() {
     let mut journal = in_turn();
     journal.reply(vec![call("a"), call("b"), call("c")]);
     for (n, id) in [(1, "a"), (2, "b")] {
@@ -304,7 +304,7 @@ fn a_restart_is_told_as_one_and_never_counts() {
     assert_eq!(journal.state().turn.unwrap().crashes, 0);
 }
 
-/// DESIGN §4: three tries in all without progress.
+/// DESIGN §4: three attempts in total without progress.
 #[test]
 fn the_third_crash_in_a_row_is_the_last() {
     let mut journal = in_turn();

@@ -1,4 +1,4 @@
-//! Held agents: what they accept, and what is left of them when they are released.
+//! Held agents: what they accept, and what remains when they are released.
 
 use super::*;
 use crate::event::*;
@@ -146,7 +146,7 @@ fn a_release_drops_what_could_act_for_a_stranger() {
     assert_eq!(spec.permissions, [rule(Decision::Deny)]);
     assert_eq!(spec.approval, Some(ApprovalMode::Never));
     assert_eq!(state.inbox.waiting().len(), 0);
-    // Nor do they come back with an undo.
+    // An undo does not bring them back either.
     assert_eq!(state.inbox.set_aside_prompts().len(), 0);
     assert_eq!(state.approvals.iter().count(), 0);
     assert!(parts(&state).is_empty());
@@ -200,13 +200,13 @@ fn a_fork_of_a_held_agent_is_held() {
     let mut journal = Journal::new();
     journal.push(held());
     let state = journal.state();
-    let place = crate::branch_point::BranchPoint {
+    let point = crate::branch_point::BranchPoint {
         conversation: state.tree.current().unwrap(),
         at: Seq(state.head.0 - 1),
     };
     let new = crate::id::ConversationId::from_bytes([5; 16]);
     let seen = crate::window::Window::default();
-    let lines = crate::begin::fork(&state, &seen, place, "copy", new, None).unwrap();
+    let lines = crate::begin::fork(&state, &seen, point, "copy", new, None).unwrap();
     let held = lines
         .iter()
         .filter(|(_, body)| body.kind() == Kind::AgentHeld);

@@ -49,7 +49,7 @@ fn fits_in_result(block: &Block) -> bool {
     matches!(block, Block::Text { .. }) || is_image(block)
 }
 
-/// One of the four types that every provider takes, with some base64 in it.
+/// One of the four types that every provider accepts, with base64 data.
 fn is_image(block: &Block) -> bool {
     let Block::Image { media_type, data } = block else {
         return false;
@@ -120,8 +120,8 @@ pub(super) fn clean_tool_names(messages: &mut [Message], repairs: &mut Vec<Repai
     }
 }
 
-/// What every provider takes as the name of a function: 1 to 64 of `[a-zA-Z0-9_-]`, and a letter or
-/// `_` in front.
+/// Turns a name into one that every provider accepts for a function: 1 to 64 characters of `[a-zA-Z0-9_-]`, starting
+/// with a letter or `_`.
 fn clean_name(name: &str) -> String {
     let clean = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
@@ -135,7 +135,7 @@ fn clean_name(name: &str) -> String {
     cleaned
 }
 
-/// Thinking is about what follows it; providers refuse it at the end of a reply.
+/// Providers refuse thinking at the end of a reply, because it must precede something.
 pub(super) fn drop_trailing_thinking(messages: &mut [Message], repairs: &mut Vec<Repair>) {
     for message in messages {
         while message.blocks.last().is_some_and(Block::is_sealed_thinking) {

@@ -1,11 +1,11 @@
-//! Repairs between messages: who speaks first, last, and in turn.
+//! Repairs between messages: the user is first and last, and the roles alternate.
 
 use super::Repair;
 use crate::message::{Block, Message, Role};
 
 const OPENING: &str = "The conversation begins with a message of yours.";
-const BRIDGE: &str = "You went on without a new message from the user.";
-const CLOSING: &str = "Go on from here.";
+const BRIDGE: &str = "You continued without a new message from the user.";
+const CLOSING: &str = "Continue from here.";
 
 fn notice(text: &str) -> Message {
     Message::user(vec![Block::Notice { text: text.into() }])

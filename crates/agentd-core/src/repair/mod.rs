@@ -1,8 +1,8 @@
-//! Makes any history one that every provider accepts, without dropping a word in silence.
+//! Turns any history into one that every provider accepts, and accounts for all text that it removes.
 //!
-//! Pure, total and idempotent; never written to the journal. An ordered list of small repairs, each
-//! with a name, so that what was done can be counted, shown and tested. For a history that our own
-//! machine wrote and [`crate::recover`] closed there is nothing to do.
+//! Pure, total and idempotent; never written to the journal. It is an ordered list of small repairs, each with a
+//! name, so that they can be counted, displayed and tested. For a history that our own machine wrote and
+//! [`crate::recover`] closed, it changes nothing.
 
 mod blocks;
 mod ends;
@@ -13,39 +13,39 @@ pub use pairs::{unique_call_id, valid_call_id};
 use crate::id::CallId;
 use crate::message::Message;
 
-/// One thing that was changed. `words` are those that are no longer in the request.
+/// One change. `words` is the text that is no longer in the request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Repair {
-    /// A block where no provider takes it (a call in a prompt, an image in a reply, …).
+    /// A block in a position where no provider accepts it (a call in a prompt, an image in a reply, …).
     DroppedUnsendable {
         what: &'static str,
         words: Vec<String>,
     },
-    /// Text with nothing in it.
+    /// Empty text.
     DroppedBlank,
-    /// Thinking that nothing follows.
+    /// Thinking at the end of a reply.
     DroppedTrailingThinking { words: Vec<String> },
-    /// A result with nothing in it says so.
+    /// An empty result was filled with a note that it is empty.
     FilledEmptyResult { call: CallId },
-    /// A tool's name that no provider takes.
+    /// A tool name that no provider accepts.
     CleanedToolName { from: String, to: String },
-    /// A call id that was used before, or that some provider refuses; its result follows suit.
+    /// A call id that was used before, or that some provider refuses. Its result is renamed too.
     RenamedCall { from: CallId, to: CallId },
-    /// A result that did not stand right behind its call.
+    /// A result that was not directly after its call.
     MovedResult { call: CallId },
     /// A call without a result.
     AnsweredCall { call: CallId },
     /// A second result of the same call.
     DroppedDuplicateResult { call: CallId, words: Vec<String> },
-    /// A result without a call: its words stay, as a notice.
+    /// A result without a call. Its text stays, as a notice.
     QuotedOrphanResult { call: CallId },
     /// A message that other repairs left empty.
     DroppedEmptyMessage,
-    /// The first word was not the user's.
+    /// The first message was not the user's.
     InsertedOpening,
     /// Two replies in a row.
     BridgedReplies,
-    /// The last word was the model's, and something awaits an answer.
+    /// The last message was the model's, and an answer is expected.
     InsertedClosing,
 }
 
@@ -86,7 +86,7 @@ impl Repair {
         }
     }
 
-    /// The words that this repair took out of the request.
+    /// The text that this repair removed from the request.
     pub fn words(&self) -> &[String] {
         match self {
             Self::DroppedUnsendable { words, .. }
@@ -97,7 +97,7 @@ impl Repair {
     }
 }
 
-/// The repaired messages, and what was done to them, in order.
+/// The repaired messages, and the repairs in order.
 pub fn repair(mut messages: Vec<Message>) -> (Vec<Message>, Vec<Repair>) {
     let mut repairs = Vec::new();
     blocks::drop_unsendable(&mut messages, &mut repairs);

@@ -1,4 +1,4 @@
-//! Every call is answered in the very next message, exactly once.
+//! Every call is answered in the next message, exactly once.
 
 use super::Repair;
 use crate::id::CallId;
@@ -8,17 +8,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const NO_RESULT: &str =
     "No result of this call was recorded. It may or may not have had an effect.";
 
-/// A call that waits for its result while the history is read from the front.
+/// A call that waits for its result while the history is read from the start.
 struct Slot {
-    /// The message that calls.
+    /// The index of the message with the call.
     message: usize,
     new_id: CallId,
 }
 
-/// Results that belong behind one calling message.
+/// The results that belong after one message with calls.
 #[derive(Default)]
 struct Answers {
-    /// Those that stand in front of the very next message already, in their order.
+    /// Results that are already at the start of the next message, in order.
     in_place: Vec<ToolResult>,
     moved: Vec<ToolResult>,
 }
@@ -40,7 +40,7 @@ pub(super) fn pair_calls_with_results(
     assemble(messages, answers, repairs)
 }
 
-/// Gives each call an id of its own, and notes that it waits.
+/// Gives each call a unique id, and records that it waits for a result.
 fn open_slots(
     index: usize,
     message: &mut Message,
@@ -48,7 +48,7 @@ fn open_slots(
     open: &mut BTreeMap<CallId, VecDeque<Slot>>,
     repairs: &mut Vec<Repair>,
 ) {
-    // An id that comes again belongs to the newer call from here on.
+    // From here on, a repeated id belongs to the newer call.
     for call in message.calls() {
         open.remove(&call.id);
     }
@@ -72,7 +72,7 @@ fn open_slots(
     }
 }
 
-/// Takes the results out of a message and puts each where its call is.
+/// Takes the results out of a message and assigns each to its call.
 fn take_results(
     index: usize,
     message: &mut Message,
@@ -101,7 +101,7 @@ fn take_results(
                     answers.moved.push(result);
                 }
             }
-            // Known, and answered already.
+            // The call is known and already has a result.
             Some(None) => {
                 let mut words = Vec::new();
                 for block in &result.blocks {
@@ -131,15 +131,15 @@ fn take_results(
     message.blocks = rest;
 }
 
-/// Puts the results right behind their calls.
+/// Puts the results directly after their calls.
 fn assemble(
     messages: Vec<Message>,
     mut answers: BTreeMap<usize, Answers>,
     repairs: &mut Vec<Repair>,
 ) -> Vec<Message> {
     let mut out: Vec<Message> = Vec::with_capacity(messages.len());
-    // Whether the results at the end of `out` may be followed, in the same message, by the blocks
-    // they shared it with.
+    // Whether the results at the end of `out` may be followed, in the same message, by the blocks that shared their
+    // message.
     let mut shared = false;
     for (index, message) in messages.into_iter().enumerate() {
         if message.role == Role::User && shared {
@@ -180,7 +180,7 @@ fn assemble(
     out
 }
 
-/// Whether every provider takes this as the id of a call.
+/// Whether every provider accepts this as the id of a call.
 pub fn valid_call_id(id: &str) -> bool {
     (1..=64).contains(&id.len())
         && id
@@ -188,7 +188,7 @@ pub fn valid_call_id(id: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// `id` itself where it is valid and free, otherwise the nearest one that is.
+/// `id` itself if it is valid and unused, otherwise the closest valid id.
 pub fn unique_call_id(id: &CallId, taken: impl Fn(&CallId) -> bool) -> CallId {
     if valid_call_id(id.as_str()) && !taken(id) {
         return id.clone();

@@ -1,4 +1,4 @@
-//! A window becomes the next model request. Pure, so the same journal always gives the same bytes.
+//! Turns a window into the next model request. Pure: the same journal always gives the same bytes.
 
 mod project;
 
@@ -9,35 +9,35 @@ use crate::message::{Block, Message, Role};
 use crate::repair::{Repair, repair};
 use crate::window::Window;
 
-/// A request in no provider's words; [`crate::wire`] says it in each one's.
+/// A request in a provider-neutral form; [`crate::wire`] translates it to each provider's format.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     pub purpose: Purpose,
     pub context: Context,
-    /// False where the tools are listed only because the history has calls.
+    /// False if the tools are listed only because the history contains calls.
     pub may_call: bool,
     pub messages: Vec<Message>,
-    /// What of the window is not sent, and why.
+    /// What part of the window is not sent, and why.
     pub omissions: Vec<Omission>,
     /// What had to be changed to make the history valid.
     pub repairs: Vec<Repair>,
 }
 
-const COMPACT_INSTRUCTION: &str = "Summarise the conversation so far for yourself: you will go on \
-    from your summary alone. Keep the user's goals and constraints, decisions and their reasons, \
+const COMPACT_INSTRUCTION: &str = "Summarise the conversation so far for yourself: you will \
+    continue from your summary alone. Keep the user's goals and constraints, decisions and their reasons, \
     what was done and found (paths, commands, names, numbers), what is still open and what comes \
     next. A message of the user that you have not finished answering will follow your summary word \
-    for word: say how far you are with it. Answer with the summary only; call no tool.";
+    for word: state how far you are with it. Answer with the summary only; call no tool.";
 
-/// The next answer to ask for, or nothing where nothing awaits one.
+/// The request for the next answer, or `None` if nothing awaits one.
 pub fn answer(window: &Window, context: &Context) -> Option<Request> {
     window
         .awaits_answer()
         .then(|| build(window, context, Purpose::Answer, None))
 }
 
-/// Asks for a summary of what the window holds up to `through`: of all that it will stand for, and of
-/// nothing that stays.
+/// Asks for a summary of the window up to `through`: of everything that the summary will replace, and of nothing
+/// else.
 pub fn summary(
     window: &Window,
     context: &Context,
@@ -45,7 +45,7 @@ pub fn summary(
     instruction: Option<&str>,
 ) -> Request {
     let ask = match instruction {
-        Some(more) => format!("{COMPACT_INSTRUCTION} The user adds: {more}"),
+        Some(more) => format!("{COMPACT_INSTRUCTION} The user's additional instruction: {more}"),
         None => COMPACT_INSTRUCTION.to_owned(),
     };
     build(&window.up_to(through), context, Purpose::Compact, Some(ask))
@@ -63,7 +63,7 @@ fn build(window: &Window, context: &Context, purpose: Purpose, ask: Option<Strin
         .iter()
         .any(|message| message.role == Role::Assistant && message.calls().next().is_some());
     if has_calls && context.tools.is_empty() {
-        // Providers refuse calls in the history without a tool list beside them.
+        // Providers refuse calls in the history if the request has no tool list.
         context.tools = known_tools(window, &messages);
         may_call = false;
     }
@@ -77,7 +77,7 @@ fn build(window: &Window, context: &Context, purpose: Purpose, ask: Option<Strin
     }
 }
 
-/// The tools the model last had, or, for an imported history, tools by the names it calls.
+/// The tools that the model last had. For an imported history, a tool for each name that it calls.
 fn known_tools(window: &Window, messages: &[Message]) -> Vec<crate::event::Tool> {
     if !window.last_tools().is_empty() {
         return window.last_tools().to_vec();
@@ -97,7 +97,7 @@ fn known_tools(window: &Window, messages: &[Message]) -> Vec<crate::event::Tool>
         .collect()
 }
 
-/// A cautious guess at how many tokens a request is: about one for every three bytes.
+/// A conservative estimate of the number of tokens of a request: about one for every three bytes.
 pub fn estimate_tokens(request: &Request) -> u64 {
     let mut bytes = request.context.system.len();
     for tool in &request.context.tools {
@@ -109,7 +109,7 @@ pub fn estimate_tokens(request: &Request) -> u64 {
     bytes.div_ceil(3) as u64
 }
 
-/// An image costs what it costs whatever its bytes; this is the order of magnitude.
+/// The cost of an image does not depend on its bytes; this is the order of magnitude.
 const IMAGE_BYTES: usize = 4800;
 
 pub(crate) fn estimate_bytes(block: &Block) -> usize {

@@ -1,23 +1,23 @@
-//! Chooses what of a window a provider is shown. What is left out is left out by rule, and named.
+//! Selects what part of a window a provider is sent. Each omission follows a rule and is reported.
 
 use crate::event::MessageStatus;
 use crate::id::CallId;
 use crate::message::{Block, CutBlock, Message, Signature, ToolResult, Wire};
 use crate::window::{Entry, Window};
 
-/// Something in the window that is not sent.
+/// A part of the window that is not sent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Omission {
-    /// The provider did not sign it, so it would not take it back.
+    /// The provider did not sign it and would not accept it back.
     UnsignedThinking { words: Vec<String> },
     /// Another provider's block or signed thinking.
     Foreign { wire: Wire, words: Vec<String> },
     /// It was still being written when the reply was cut off.
     CutOff { what: CutBlock, words: Vec<String> },
-    /// Thinking that its provider takes back only behind the messages that led to it, which have
-    /// changed: by a compaction, or because another model is asked.
+    /// Thinking that its provider accepts only after the messages that led to it, which have changed: by a
+    /// compaction, or because another model is used.
     MovedThinking { words: Vec<String> },
-    /// A provider's own block in a reply that was cut off: its counterpart may be missing.
+    /// A provider's own block in a reply that was cut off. Its counterpart may be missing.
     CutNative { words: Vec<String> },
 }
 
@@ -33,11 +33,11 @@ impl Omission {
     }
 }
 
-/// The window as messages for `wire`, in order, not yet checked by [`crate::repair`].
+/// The window as messages for `wire`, in order, before [`crate::repair`].
 ///
-/// What came while calls were under way stands behind their results. All results of one reply are one
-/// message and everything else has its own, so that nothing that comes later changes a message that
-/// was sent.
+/// Items that arrived while calls were open come after the results of the calls. All results of one reply are one
+/// message and everything else is a separate message, so that later items never change a message that was already
+/// sent.
 pub fn project(window: &Window, wire: Wire) -> (Vec<Message>, Vec<Omission>) {
     let mut projection = Projection::default();
     for item in window.items() {
@@ -61,11 +61,11 @@ pub fn project(window: &Window, wire: Wire) -> (Vec<Message>, Vec<Omission>) {
     (projection.messages, projection.omissions)
 }
 
-/// How a reply was said.
+/// The circumstances of a reply.
 #[derive(Clone, Copy)]
 struct ReplyStatus {
     status: MessageStatus,
-    /// What stands before it has changed since.
+    /// The messages before it have changed since.
     is_moved: bool,
 }
 
@@ -76,7 +76,7 @@ struct Projection {
     /// Calls of the newest reply that have no result yet.
     open: Vec<CallId>,
     results: Vec<Block>,
-    /// What came while calls were open.
+    /// Messages that arrived while calls were open.
     held_back: Vec<Message>,
 }
 
@@ -97,7 +97,7 @@ impl Projection {
         let sent = blocks
             .iter()
             .filter_map(|block| sendable(block, said, wire, omissions));
-        // A call and its result belong together: nothing may stand between them.
+        // Nothing may be between a call and its result.
         let (calls, mut sent): (Vec<Block>, Vec<Block>) =
             sent.partition(|block| block.as_call().is_some());
         let ids = calls.iter().filter_map(Block::as_call);
@@ -129,7 +129,7 @@ impl Projection {
     }
 }
 
-/// Whether a provider takes its own thinking back in this form.
+/// Whether a provider accepts its own thinking back in this form.
 fn takes_back(wire: Wire, text: &str, signature: &Signature) -> bool {
     let signed = !signature.value.trim().is_empty();
     match wire {
@@ -137,18 +137,18 @@ fn takes_back(wire: Wire, text: &str, signature: &Signature) -> bool {
         Wire::OpenaiResponses => signed && signature.id.as_ref().is_some_and(|id| !id.is_empty()),
         // An empty part is refused, signed or not.
         Wire::Gemini => signed && !text.trim().is_empty(),
-        // The format has no place for it.
+        // The format has no field for it.
         Wire::OpenaiChat => false,
     }
 }
 
-/// Whether a provider takes thinking back only where it stood. Claude does from 5.5 on; for the models
-/// before, thinking of earlier turns makes no difference.
+/// Whether a provider accepts thinking only in its original position. Claude does from 5.5 on; earlier models ignore
+/// the thinking of earlier turns.
 const fn binds_thinking(wire: Wire) -> bool {
     matches!(wire, Wire::AnthropicMessages)
 }
 
-/// The block as this provider may have it back.
+/// The block in the form that this provider accepts, if it does.
 fn sendable(
     block: &Block,
     said: ReplyStatus,

@@ -1,4 +1,4 @@
-//! Tests of what of a window is sent.
+//! Which part of a window is sent.
 
 use super::*;
 use crate::event::{MessageStatus, Notice, NoticeCause, Summary, Tool};
@@ -52,7 +52,7 @@ fn prompts_and_notices_have_messages_of_their_own_and_results_share_one() {
     assert_eq!((request.repairs, request.omissions), (vec![], vec![]));
 }
 
-/// What comes while calls are under way must not come between them and their results.
+/// Items that arrive while calls are open must not come between the calls and their results.
 #[test]
 fn a_notice_between_a_call_and_its_result_stands_behind_both() {
     let mut journal = Journal::new();
@@ -164,7 +164,7 @@ fn calls_stand_at_the_end_of_their_reply() {
     assert_eq!(sent, [Block::text("so"), call("a"), call("b")]);
 }
 
-/// Providers refuse calls in the history without a tool list beside them.
+/// Providers refuse calls in the history if the request has no tool list.
 #[test]
 fn a_history_with_calls_is_sent_with_the_tools_it_had_and_they_may_not_be_called() {
     let mut bare = context(WIRE);
@@ -235,8 +235,8 @@ fn an_estimate_grows_with_everything_that_is_sent() {
     }
 }
 
-/// Claude takes its thinking back only behind the messages that led to it. A summary changes them, and
-/// so does another model.
+/// Claude accepts its thinking only after the messages that led to it. A summary changes them, and so does another
+/// model.
 #[test]
 fn thinking_that_was_moved_is_not_sent_to_anthropic() {
     use crate::event::Compacted;
@@ -261,7 +261,7 @@ fn thinking_that_was_moved_is_not_sent_to_anthropic() {
     let text = "s".to_owned();
     compacted.push(Summary { through, text });
     assert_eq!(thinks(&compacted, wire), (0, 1));
-    // What is said from then on is sent back.
+    // Later thinking is sent back.
     compacted.reply(vec![thinking("so", wire), call("b")]);
     compacted.result("b", "done");
     assert_eq!(thinks(&compacted, wire), (1, 1));
@@ -271,7 +271,7 @@ fn thinking_that_was_moved_is_not_sent_to_anthropic() {
         ..context(wire)
     });
     assert_eq!(thinks(&other_model, wire), (0, 1));
-    // Fewer tokens for the answer change nothing.
+    // A lower limit of output tokens changes nothing.
     let mut shorter = journal.clone();
     shorter.push(Context {
         max_output_tokens: 5,

@@ -1,4 +1,4 @@
-//! Each step by itself; the whole is simulated by the test kit.
+//! Each step by itself; the test kit simulates the whole.
 
 use super::*;
 use crate::event::{Mode, PromptMode, Purged, ResetSource, TurnStatus};
@@ -42,7 +42,7 @@ fn start(journal: &mut Journal, order: ResetBegan) {
     place(journal, [line]);
 }
 
-/// Goes on as far as the machine says, or up to (and without) `until`.
+/// Performs steps until the reset is over, or until the next step is `until`.
 fn step_until(journal: &mut Journal, until: Next) {
     loop {
         let (state, window) = (journal.state(), journal.window());
@@ -80,8 +80,8 @@ fn what_cannot_be_does_not_begin() {
     let conversation = None;
     let rewind = ResetTo::Rewind { at, conversation };
     assert_eq!(refused(rewind), Refused::NotThere(at));
-    let nobody = AgentState::new(fixture::agent(1));
-    let refused = begin(&nobody, order(ResetTo::Fresh));
+    let without_conversation = AgentState::new(fixture::agent(1));
+    let refused = begin(&without_conversation, order(ResetTo::Fresh));
     assert_eq!(refused, Err(Refused::NoConversation));
     journal.push(crate::event::AgentCreated {
         name: "once".to_owned(),
@@ -115,14 +115,14 @@ fn it_can_be_withdrawn_until_the_hooks_have_heard_that_the_conversation_is_over(
             (state.tree.len(), state.anomalies),
             (2 - usize::from(may), 0)
         );
-        // Asked for again it does nothing: the answer is there.
+        // A repeated request has no effect: the outcome is recorded.
         let again = begin(&state, order(ResetTo::Fresh)).unwrap();
         let is_withdrawn = matches!(again, Begin::Over(Outcome::Withdrawn { .. }));
         assert_eq!(is_withdrawn, may);
     }
 }
 
-/// Whoever purges does not ask whether somebody is about to go there.
+/// A purge does not check whether a reset in progress needs the conversation.
 #[test]
 fn an_undo_whose_conversation_was_purged_meanwhile_is_withdrawn_and_not_stuck() {
     let mut journal = Journal::new();
@@ -174,7 +174,7 @@ fn the_receipt_names_what_was_set_aside_and_how_to_take_it_back() {
     assert_eq!((receipt.old, receipt.new), (old, NEW));
     assert_eq!(receipt.set_aside, [fixture::prompt_id(2)]);
     assert_eq!(receipt.undo, "agentd reset agent --undo");
-    // There and back again, as often as anybody likes.
+    // Undo and redo can be repeated any number of times.
     let second = OpId::from_bytes([2; 16]);
     let from = journal.events.len();
     start(&mut journal, numbered(2, ResetTo::Undo));
@@ -246,7 +246,7 @@ fn an_op_that_was_used_for_something_else_is_refused() {
     assert_eq!(state.resets.asked_for(op), Some(&ResetTo::Fresh));
     let made = state.made(op, crate::event::OpVerb::Rename, "");
     assert_eq!(made, Err(Refused::OtherOp(Box::new(op))));
-    // Nor is one of another change taken for a reset.
+    // An op of another change is not taken for a reset either.
     let renamed = OpId::from_bytes([3; 16]);
     journal.push(crate::event::Operation {
         op: renamed,

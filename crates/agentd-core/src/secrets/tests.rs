@@ -1,4 +1,4 @@
-//! No part of a secret is left.
+//! No part of a secret remains.
 
 use super::{MARK, Secrets};
 

@@ -1,4 +1,4 @@
-//! What is written can be read, and gives the model the same words.
+//! A written session can be read, and the model sees the same text.
 
 use super::*;
 use crate::fixture::{self, Journal};

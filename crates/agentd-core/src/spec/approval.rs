@@ -1,16 +1,16 @@
-//! When the user is asked about a tool call.
+//! When the user is asked to approve a tool call.
 
 use serde::{Deserialize, Serialize};
 
-/// Counts for calls that no rule of `permissions` is about.
+/// Applies to calls that no rule of `permissions` matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApprovalMode {
-    /// What stays inside the sandbox runs; a call that wants to leave it asks.
+    /// A call inside the sandbox runs; a call that asks to leave it needs approval.
     #[default]
     OnRequest,
-    /// Every call that changes something or uses the network asks.
+    /// Every call that changes something or uses the network needs approval.
     Always,
-    /// Nobody is asked: what would have to be asked is refused, and the model is told.
+    /// The user is never asked: a call that needs approval is refused, and the model is told.
     Never,
 }

@@ -1,32 +1,32 @@
-//! A bound on tokens, money and time, and dollars as people write them.
+//! A limit on tokens, money and time, and amounts of dollars as users write them.
 
 use crate::usage::MicroUsd;
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt::{self, Formatter};
 
-/// What something may use. What is absent has no bound; zero means nothing at all.
+/// A limit on usage. An absent field means no limit; zero means that nothing may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// Tokens, in and out. Default: no bound.
+    /// Tokens, input and output. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Dollars, with up to six decimals: `2.50`. Default: no bound.
+    /// Dollars, with up to six decimals: `2.50`. Default: no limit.
     #[serde(with = "dollars", skip_serializing_if = "Option::is_none")]
     pub usd: Option<MicroUsd>,
-    /// Milliseconds by the clock on the wall. Default: no bound.
+    /// Milliseconds of wall-clock time. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_ms: Option<u64>,
 }
 
 impl Budget {
-    /// Whether nothing is bounded.
+    /// Whether there is no limit.
     pub fn is_unlimited(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The amount as a file has it.
+    /// The amount in the form that a file has.
     pub(super) fn dollars(&self) -> Option<impl Serialize + use<>> {
         self.usd.map(Dollars)
     }
@@ -34,10 +34,10 @@ impl Budget {
 
 const MICROS: u64 = 1_000_000;
 const DECIMALS: usize = 6;
-/// Up to here a `f64` holds six decimals exactly: 15 digits in all.
+/// Below this amount an `f64` holds six decimals exactly: 15 digits in total.
 const EXACT_AS_FLOAT: u64 = 1_000_000_000;
 
-/// [`MicroUsd`] as a number of dollars. Beyond what a float can hold it is a decimal text.
+/// [`MicroUsd`] as a number of dollars. An amount that a float cannot hold exactly is a decimal string.
 #[derive(Clone, Copy)]
 struct Dollars(MicroUsd);
 
@@ -88,16 +88,16 @@ impl Visitor<'_> for DollarsVisitor {
         let micros = whole.checked_mul(MICROS);
         micros
             .map(|micros| Dollars(MicroUsd(micros)))
-            .ok_or_else(|| E::custom("more dollars than can be counted"))
+            .ok_or_else(|| E::custom("the amount is too large"))
     }
 
     fn visit_f64<E: de::Error>(self, amount: f64) -> Result<Dollars, E> {
         if amount >= EXACT_AS_FLOAT as f64 {
             return Err(E::custom(format_args!(
-                "{EXACT_AS_FLOAT} dollars and more need quotes, to be exact"
+                "{EXACT_AS_FLOAT} dollars and more must be quoted, to be exact"
             )));
         }
-        // Rust prints the shortest digits that mean this float, and never an exponent.
+        // Rust prints the shortest digits that identify this float, and never an exponent.
         match from_decimal(&amount.to_string()) {
             Some(micros) => Ok(Dollars(micros)),
             None => Err(E::invalid_value(Unexpected::Float(amount), &self)),
@@ -112,7 +112,7 @@ impl Visitor<'_> for DollarsVisitor {
     }
 }
 
-/// Reads digits, and after a point up to six more.
+/// Reads digits, optionally followed by a point and up to six more.
 fn from_decimal(text: &str) -> Option<MicroUsd> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());

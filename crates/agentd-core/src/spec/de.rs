@@ -1,4 +1,4 @@
-//! Serde over the tree: the structs say what is right, the tree says where the wrong thing is.
+//! Serde over the tree: the structs define what is valid, and the tree gives the position of an error.
 
 use super::Error;
 use super::fault::Fault;
@@ -24,7 +24,7 @@ impl Node {
         }
     }
 
-    /// Nothing stands where a value should.
+    /// Whether the value is missing.
     fn is_empty(&self) -> bool {
         matches!(&self.kind, Kind::Word { text, plain: true } if text.is_empty())
     }
@@ -78,8 +78,8 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        // `tools:` with each line below it commented out is more likely meant as "none" than as
-        // "the default", which an absent key is: so it has to be said.
+        // `tools:` with all lines below it commented out more likely means "none" than "the default", which an absent
+        // key means. So the user must write what is meant.
         if self.is_empty() {
             return Err(Fault::invalid(
                 "it has no value; give it one, or remove the key",
@@ -91,10 +91,10 @@ impl<'de> Deserializer<'de> for &'de Node {
         }
     }
 
-    // A field that is a text takes `8080` and `1.10` as they are spelled.
+    // A text field accepts `8080` and `1.10` as they are spelled.
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match (&self.kind, self.scalar()) {
-            (_, Some(Scalar::Null)) => Err(self.expected("text (`\"\"` if it is to be empty)")),
+            (_, Some(Scalar::Null)) => Err(self.expected("text (`\"\"` for an empty text)")),
             (Kind::Word { text, .. }, _) => visitor.visit_borrowed_str(text),
             _ => Err(self.expected("text")),
         }
@@ -206,7 +206,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
             return Ok(None);
         };
         let key = BorrowedStrDeserializer::new(&entry.key);
-        // An unknown key has named itself already.
+        // The error of an unknown key already contains the key.
         let key = seed.deserialize(key);
         key.map(Some).map_err(|fault: Fault| fault.at(entry.line))
     }

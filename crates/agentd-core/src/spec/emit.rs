@@ -1,4 +1,4 @@
-//! A spec as a file again: the keys that differ from the default, in the order of the fields.
+//! Writes a spec as a file: the keys that differ from the default, in the order of the fields.
 
 use super::yaml::{Fields, Out, leaf};
 use super::{AgentSpec, AutoReset, Budget, Command, Limits, McpServer, Rule, Subagent, file};
@@ -11,7 +11,7 @@ impl AgentSpec {
     }
 }
 
-// The structs are taken apart by name, so that a new field cannot be forgotten here.
+// The structs are destructured by name, so that a new field cannot be forgotten here.
 
 fn spec(spec: &AgentSpec) -> Fields {
     let AgentSpec {

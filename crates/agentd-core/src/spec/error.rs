@@ -1,25 +1,24 @@
-//! Why a spec could not be read. Every message says where, what, and what to do next.
+//! Errors of reading a spec. Every message states where, what, and what to do next.
 
-/// The first thing that is wrong with a spec. Lines count from 1, at the top of the file.
+/// The first error in a spec. Lines count from 1, at the top of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A key that means nothing here. `key` is its whole path, `nearest` the last word of a key
-    /// that exists at that place.
+    /// An unknown key. `key` is its full path; `nearest` is the last part of the closest valid key at that level.
     #[error("line {line}: unknown key `{key}`; {}", advice(nearest.as_deref()))]
     UnknownKey {
         key: String,
         line: usize,
         nearest: Option<String>,
     },
-    /// A known key with a value that does not fit.
+    /// A known key with an invalid value.
     #[error("line {line}: `{key}`: {reason}")]
     Invalid {
         key: String,
         line: usize,
         reason: String,
     },
-    /// `line` is that of the second one.
-    #[error("line {line}: `{key}` is here a second time; remove one of the two")]
+    /// `line` is the line of the second occurrence.
+    #[error("line {line}: duplicate key `{key}`; remove one of the two")]
     DuplicateKey { key: String, line: usize },
     #[error(
         "the front matter that `---` opens is never closed; add a line `---` after its last key"
@@ -30,14 +29,14 @@ pub enum Error {
          two `---` lines"
     )]
     NotAMapping,
-    /// The front matter is no YAML, or uses a part of YAML that has no meaning here.
+    /// The front matter is not valid YAML, or uses a feature of YAML that is not supported here.
     #[error(
         "line {line}: cannot read the front matter as YAML: {reason}; check the indentation and \
          the quotes of that line and of the one above"
     )]
     Yaml { line: usize, reason: String },
     /// `limit` is in bytes.
-    #[error("the spec is larger than {limit} bytes; move part of the prompt to a file of its own")]
+    #[error("the spec is larger than {limit} bytes; move part of the prompt to another file")]
     TooLarge { limit: usize },
 }
 

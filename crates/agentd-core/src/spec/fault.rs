@@ -1,4 +1,4 @@
-//! An error of serde's on its way up through the tree, and the guess at a misspelt key.
+//! A serde error on its way up through the tree, and the suggestion for a misspelled key.
 
 use super::Error;
 use super::model::BODY;
@@ -6,12 +6,12 @@ use super::path::{Path, Step, shown};
 use serde::de::{self, Expected, Unexpected};
 use std::fmt::{self, Display, Formatter};
 
-/// Each level adds its step, the innermost one the line.
+/// Each level adds its step; the innermost level adds the line.
 #[derive(Debug)]
 pub(crate) struct Fault {
     what: What,
     line: Option<usize>,
-    /// From the inside out.
+    /// From the innermost to the outermost.
     steps: Vec<Step>,
 }
 
@@ -70,7 +70,7 @@ impl de::Error for Fault {
         Self::invalid(reason.to_string())
     }
 
-    // Serde's own words would repeat the value, which may be a secret.
+    // Serde's own message would contain the value, which may be a secret.
     fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
         Self::invalid(format!("expected {expected}"))
     }
@@ -103,11 +103,11 @@ impl de::Error for Fault {
 
 /// The known key that `key` is most likely a misspelling of.
 fn nearest(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
-    // Two slips in a short word, one more for every three further letters.
+    // Two mistakes in a short word, one more for every three further letters.
     let allowed = 1 + key.chars().count() / 3;
     known
         .iter()
-        // The prompt has a place in the file, not a key.
+        // The prompt is the body of the file, not a key.
         .filter(|name| **name != BODY)
         .map(|name| (strsim::osa_distance(key, name), *name))
         .filter(|(distance, name)| *distance <= allowed && *distance < name.len())

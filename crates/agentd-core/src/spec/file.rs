@@ -1,4 +1,4 @@
-//! The file's three parts: the front matter between its `---` lines, and the body.
+//! The three parts of the file: the front matter between two `---` lines, and the body.
 
 use super::Error;
 
@@ -7,7 +7,7 @@ const BOM: char = '\u{feff}';
 
 /// The parts of a spec file.
 pub(super) struct Parts<'a> {
-    /// What stands between the fences; empty if there is no front matter.
+    /// The text between the fences; empty if there is no front matter.
     pub yaml: &'a str,
     /// How many lines of the file come before `yaml`.
     pub lines_before: usize,
@@ -19,8 +19,8 @@ pub(super) fn split(text: &str) -> Result<Parts<'_>, Error> {
     let mut lines_before = 0;
     let mut start = 0;
     let mut lines = text.split_inclusive('\n');
-    // Blank lines before the opening fence are passed over: to take the settings below them for
-    // a part of the prompt would drop an agent's permissions in silence.
+    // Blank lines before the opening fence are skipped. If the settings below them were read as part of the prompt,
+    // the agent would silently lose its permissions.
     let opened = lines.by_ref().find(|line| {
         lines_before += 1;
         start += line.len();
@@ -51,7 +51,7 @@ fn is_fence(line: &str) -> bool {
     line.trim_end() == FENCE
 }
 
-/// The prompt in a body: without the blank line that sets it off, and without trailing space.
+/// The prompt in a body, without the blank line before it and without trailing whitespace.
 pub(super) fn system(body: &str) -> &str {
     let body = body
         .strip_prefix("\r\n")
@@ -60,7 +60,7 @@ pub(super) fn system(body: &str) -> &str {
     body.trim_end()
 }
 
-/// The file that [`split`] takes apart into `yaml` and `system`.
+/// The file that [`split`] splits into `yaml` and `system`.
 pub(super) fn join(yaml: &str, system: &str) -> String {
     let system = system.trim_end();
     let mut out = String::new();
@@ -77,7 +77,7 @@ pub(super) fn join(yaml: &str, system: &str) -> String {
     out
 }
 
-/// Whether a prompt would be read as something else at the very top of a file.
+/// Whether a prompt at the very top of a file would be read as something else.
 fn needs_fences(system: &str) -> bool {
     system.starts_with(['\n', '\r', BOM]) || system.trim_start().starts_with(FENCE)
 }

@@ -1,53 +1,52 @@
-//! How far an agent may go.
+//! The limits of an agent.
 
 use super::Budget;
 use serde::{Deserialize, Serialize};
 
-/// The bounds of an agent. What has no bound here has none.
+/// The limits of an agent. An absent field means no limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Model requests in one turn, so that a loop that gets nowhere ends. Default: 100.
+    /// Model requests in one turn, so that an unproductive loop ends. Default: 100.
     pub max_iterations: u32,
     /// Tokens in one answer of the model. Default: 8192.
     pub max_output_tokens: u64,
-    /// What one turn may use. Default: no bound.
+    /// What one turn may use. Default: no limit.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub turn: Budget,
-    /// What one conversation may use. Default: no bound.
+    /// What one conversation may use. Default: no limit.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub conversation: Budget,
-    /// What the agent may use in one day. Default: no bound.
+    /// What the agent may use in one day. Default: no limit.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub day: Budget,
-    /// What the agent and all agents below it may use together. Default: no bound.
+    /// What the agent and all agents below it may use together. Default: no limit.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub subtree: Budget,
     /// Background tasks that run at the same time. Default: 16.
     pub max_tasks: u32,
-    /// Subagents that work at the same time. Default: 8.
+    /// Subagents that run at the same time. Default: 8.
     pub max_children: u32,
-    /// Levels of subagents below it; 0 means that it can start none. Default: 1.
+    /// Levels of subagents below it; 0 means that it cannot start any. Default: 1.
     pub max_depth: u32,
-    /// Prompts that wait for their turn. Default: 100.
+    /// Prompts in the queue. Default: 100.
     pub max_queue: u32,
-    /// What the model sees of one tool's output, in bytes. Default: 32768.
+    /// How much of one tool's output the model sees, in bytes. Default: 32768.
     pub tool_output_bytes: u64,
-    /// What is kept of the output of one command, in bytes; what comes after that is dropped. Default:
-    /// 67108864.
+    /// How much of the output of one command is kept, in bytes; the rest is dropped. Default: 67108864.
     pub task_output_bytes: u64,
-    /// What is kept of all output together, in bytes; past it the oldest goes. Default: 1073741824.
+    /// How much of all output together is kept, in bytes; when it is exceeded, the oldest is deleted. Default:
+    /// 1073741824.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_output_bytes: Option<u64>,
-    /// What one command may have in memory, in bytes: all of it together where it can have a cgroup,
-    /// otherwise each of its processes. Default: no bound.
+    /// How much memory one command may use, in bytes: all its processes together if it can have a cgroup, otherwise
+    /// each process. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_memory_bytes: Option<u64>,
-    /// Processes that one command may have at the same time, where it can have a cgroup. Default: no
-    /// bound.
+    /// How many processes one command may have at the same time, if it can have a cgroup. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_processes: Option<u64>,
-    /// Files that each process of a command may have open. Default: no bound but the system's.
+    /// How many files each process of a command may have open. Default: the system's limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_open_files: Option<u64>,
 }

@@ -1,5 +1,4 @@
-//! What an agent is made of: a Markdown file whose front matter is the configuration and whose
-//! body is the system prompt.
+//! Agent files: Markdown files whose front matter is the configuration and whose body is the system prompt.
 //!
 //! ```text
 //! ---
@@ -11,9 +10,9 @@
 //! You review pull requests.
 //! ```
 //!
-//! [`parse`] reads such a file, [`AgentSpec::to_markdown`] writes it. The front matter becomes a
-//! tree of nodes that know their lines (`tree`), and serde reads the spec out of that tree (`de`):
-//! so the structs are the only list of the keys there are, and every error has a line and a path.
+//! [`parse`] reads such a file, and [`AgentSpec::to_markdown`] writes it. The front matter becomes a tree of nodes
+//! that know their line numbers (`tree`), and serde reads the spec from that tree (`de`). So the structs are the only
+//! list of valid keys, and every error has a line and a path.
 
 mod approval;
 mod auto_reset;
@@ -47,16 +46,16 @@ pub use subagent::Subagent;
 pub use tools::TOOLS;
 pub use validate::Problem;
 
-// The catalog reads its files by the same rules, and gives the same errors.
+// The catalog reads its files by the same rules and returns the same errors.
 pub(crate) use budget::dollars;
 pub(crate) use de::from_node;
 pub(crate) use path::Path;
 pub(crate) use tree::{Entry, Kind, Node};
 
-/// The largest spec that is read, in bytes. It is a prompt and some settings, kept in a journal.
+/// The largest spec that is read, in bytes. It contains a prompt and settings, and is stored in a journal.
 pub const MAX_BYTES: usize = 256 * 1024;
 
-/// Reads a spec: Markdown, with or without YAML front matter. Lines in errors are the file's.
+/// Reads a spec: Markdown, with or without YAML front matter. Line numbers in errors are those of the file.
 pub fn parse(text: &str) -> Result<AgentSpec, Error> {
     if text.len() > MAX_BYTES {
         return Err(Error::TooLarge { limit: MAX_BYTES });
@@ -74,12 +73,12 @@ fn from_tree(root: &Node) -> Result<AgentSpec, Error> {
     let Kind::Map(entries) = &root.kind else {
         return Err(Error::NotAMapping);
     };
-    // The journal's JSON has this key, so serde would take it.
+    // The JSON in the journal has this key, so serde would accept it.
     if let Some(entry) = entries.iter().find(|entry| entry.key == model::BODY) {
         return Err(Error::Invalid {
             key: Path::key(&entry.key).to_string(),
             line: entry.line,
-            reason: "the system prompt is no key: write it below the closing `---`".to_owned(),
+            reason: "the system prompt is not a key: write it below the closing `---`".to_owned(),
         });
     }
     let spec: AgentSpec = de::from_node(root)?;

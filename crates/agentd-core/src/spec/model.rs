@@ -1,26 +1,26 @@
-//! The settings of an agent. Each field is a key of the front matter, all of them optional.
+//! The settings of an agent. Each field is a key of the front matter, and all are optional.
 
 use super::{ApprovalMode, AutoReset, Limits, Network, Sandbox, Subagent};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The field that is the file's body, and no key of the front matter.
+/// The field that is the body of the file and not a key of the front matter.
 pub(super) const BODY: &str = "system";
 
-/// What an agent is: its model, its prompt, what it may do and how far it may go.
+/// An agent's settings: its model, its prompt, its permissions and its limits.
 ///
-/// Its JSON form, in the journal, has the same keys and the prompt as `system`; numbers are
-/// written even where they are the default, so that a later default does not change old agents.
+/// The JSON form in the journal has the same keys, with the prompt as `system`. Numbers are written even if they are
+/// the default, so that a later default does not change existing agents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentSpec {
-    /// What the agent is for, in lists and for other agents that choose whom to ask. Default: none.
+    /// What the agent is for, in lists and for agents that choose a subagent. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What the agent's conversations are called, in place of the words they begin with. Default: none.
+    /// The title of the agent's conversations, instead of the text they begin with. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Who serves the model. Default: the one the daemon or the command line chooses.
+    /// The provider of the model. Default: the one that the daemon or the command line selects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// The model's name, as its provider spells it. Default: the provider's default model.
@@ -28,20 +28,19 @@ pub struct AgentSpec {
     pub model: Option<String>,
     /// What runs the agent's turns. Default: `native`.
     pub runtime: Runtime,
-    /// The program of an `acp` or `command` runtime, which need one; `native` has none. Default:
-    /// none.
+    /// The program of an `acp` or `command` runtime, which require one; `native` has none. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Command>,
-    /// The directory the agent works in. Default: the one it was created from.
+    /// The agent's working directory. Default: the one it was created from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// The names of the tools it has; an empty list means none. Default: the default set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// Which tool calls are allowed, asked about or refused. Default: no rules.
+    /// Which tool calls are allowed, need approval or are refused. Default: no rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub permissions: Vec<Rule>,
-    /// When the user is asked about a call that no rule is about. Default: `on-request`.
+    /// When the user is asked about a call that no rule matches. Default: `on-request`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalMode>,
     /// What its tools may see and write. Default: the daemon's, which is `workspace-write`.
@@ -50,46 +49,45 @@ pub struct AgentSpec {
     /// What its tools may reach. Default: `on`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
-    /// What its tools may write besides the working directory. Default: nothing.
+    /// What its tools may write in addition to the working directory. Default: nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writable: Vec<String>,
-    /// What its tools may read besides the system and its tool chains. Default: nothing.
+    /// What its tools may read in addition to the system and its toolchains. Default: nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub readable: Vec<String>,
-    /// The MCP servers whose tools it has, by a name of the user's choice. Default: none.
+    /// The MCP servers whose tools it has, by names that the user chooses. Default: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp: BTreeMap<String, McpServer>,
-    /// The kinds of subagents that it may start with the tool `agent`, by a name of the user's choice.
-    /// Default: none; with `agent` among its `tools` it may start others of its own kind.
+    /// The kinds of subagents that it may start with the tool `agent`, by names that the user chooses. Default: none;
+    /// with `agent` among its `tools` it may start subagents of its own kind.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, Subagent>,
-    /// How far it may go. Default: see [`Limits`].
+    /// Its limits. Default: see [`Limits`].
     pub limits: Limits,
-    /// The agent's own hooks, as in a hooks file: an object, kept as it is. Default: null, none.
+    /// The agent's own hooks, as in a hooks file: an object, stored unchanged. Default: null, none.
     #[serde(skip_serializing_if = "serde_json::Value::is_null")]
     pub hooks: serde_json::Value,
-    /// What becomes of a turn that a crash broke off. Default: `continue`.
+    /// What happens to a turn that a crash interrupted. Default: `continue`.
     pub on_crash: OnCrash,
     /// How long an idle agent keeps its process, in milliseconds. Default: 300000.
     pub idle_ms: u64,
-    /// When its process is started again after it has ended. Default: `on_failure`.
+    /// When its process is restarted after it has ended. Default: `on_failure`.
     pub restart: Restart,
-    /// Environment variables for its tools. Default: none. No place for secrets: it is journalled.
+    /// Environment variables for its tools. Default: none. Not for secrets: they are stored in the journal.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// How freely the model chooses its words, 0 to 2. Default: the provider's.
+    /// The sampling temperature of the model, 0 to 2. Default: the provider's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// How much the model thinks before it answers. Default: the provider's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<Thinking>,
-    /// How full the model's context may be, 0.1 to 1.0, before it is compacted. Default: 0.8.
+    /// How full the model's context may become, 0.1 to 1.0, before it is compacted. Default: 0.8.
     pub compact_at: f64,
-    /// When it gets a fresh conversation by itself. Default: never, see [`AutoReset`].
+    /// When it gets a fresh conversation automatically. Default: never, see [`AutoReset`].
     #[serde(skip_serializing_if = "AutoReset::is_off")]
     pub auto_reset: AutoReset,
-    /// The system prompt: the text below the front matter, without trailing space; the ends of its
-    /// lines stay as they are.
+    /// The system prompt: the text below the front matter, without trailing whitespace. Its line endings are kept.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub system: String,
 }
@@ -135,13 +133,13 @@ pub enum Runtime {
     /// agentd's own loop.
     #[default]
     Native,
-    /// A child that speaks the Agent Client Protocol.
+    /// A child process that speaks the Agent Client Protocol.
     Acp,
-    /// A child that reads prompts and writes text or JSON lines.
+    /// A child process that reads prompts and writes text or JSON lines.
     Command,
 }
 
-/// The program behind an `acp` or `command` runtime.
+/// The program of an `acp` or `command` runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
@@ -150,15 +148,15 @@ pub struct Command {
     /// Its arguments. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// What it understands beyond prompts; only for `runtime: command`. Default: nothing.
+    /// What it supports beyond prompts; only for `runtime: command`. Default: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<Contract>,
-    /// Arguments after those of the contract; only with one. Default: none.
+    /// Arguments after those of the contract; only with a contract. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extra_args: Vec<String>,
 }
 
-/// What a `command` runtime understands.
+/// What a `command` runtime supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contract {
@@ -185,13 +183,13 @@ pub struct Rule {
 pub enum Decision {
     /// It runs.
     Allow,
-    /// Somebody is asked.
+    /// The user is asked.
     Ask,
     /// It is refused.
     Deny,
 }
 
-/// An MCP server: a child (`command`) or a service (`url`), one of the two.
+/// An MCP server: a child process (`command`) or a service (`url`), exactly one of the two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct McpServer {
@@ -204,32 +202,32 @@ pub struct McpServer {
     /// The program's environment variables. Default: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Where the service is. Default: none.
+    /// The URL of the service. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
-/// What becomes of a turn that a crash broke off.
+/// What happens to a turn that a crash interrupted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnCrash {
-    /// It goes on by itself.
+    /// It continues automatically.
     #[default]
     Continue,
-    /// It waits for somebody.
+    /// It waits for the user.
     Wait,
 }
 
-/// When an agent's process is started again.
+/// When an agent's process is restarted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Restart {
-    /// However it ended.
+    /// Whenever it ends.
     Always,
-    /// If it did not end well.
+    /// If it failed.
     #[default]
     OnFailure,
-    /// Not at all.
+    /// Never.
     Never,
 }
 

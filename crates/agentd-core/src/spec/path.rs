@@ -1,8 +1,8 @@
-//! Where a value stands in the front matter: `permissions[0].tool`.
+//! The path of a value in the front matter: `permissions[0].tool`.
 
 use std::fmt::{self, Display, Formatter};
 
-/// A key longer than this is cut in messages: it may be a whole pasted file.
+/// A longer key is cut in messages: it may be a whole pasted file.
 const SHOWN: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-/// The steps from the top to a value.
+/// The steps from the root to a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Path(pub Vec<Step>);
 
@@ -44,7 +44,7 @@ impl Display for Path {
     }
 }
 
-/// A user's word, fit for a one-line message on a terminal.
+/// A word of the user, made safe for a one-line message on a terminal.
 pub(super) fn shown(word: &str) -> String {
     let mut chars = word.chars();
     let mut out: String = chars

@@ -13,12 +13,12 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sandbox {
-    /// They write nothing but their own temporary files.
+    /// Tools can write only their own temporary files.
     ReadOnly,
-    /// They write the working directory, and what `writable` names.
+    /// Tools can write the working directory and the paths in `writable`.
     #[default]
     WorkspaceWrite,
-    /// They do what their user may do.
+    /// Tools can do everything that their user may do.
     FullAccess,
 }
 
@@ -27,9 +27,9 @@ pub enum Sandbox {
 pub enum Network {
     #[default]
     On,
-    /// Nothing but a loopback of their own.
+    /// Nothing except their own loopback interface.
     Off,
-    /// Nothing but these, through a proxy, and a loopback of their own.
+    /// Only these, through a proxy, and their own loopback interface.
     Hosts(Hosts),
 }
 
@@ -98,13 +98,13 @@ pub(super) fn check(spec: &AgentSpec) -> Result<(), Problem> {
         }
     }
     if spec.sandbox == Some(Sandbox::ReadOnly) && !spec.writable.is_empty() {
-        let reason = "a `read-only` sandbox writes nothing; remove it, or use `workspace-write`";
+        let reason = "a `read-only` sandbox cannot write; remove it, or use `workspace-write`";
         return Err(Problem::new(Path::key("writable"), reason));
     }
     let is_limited = !matches!(spec.network, None | Some(Network::On));
     if spec.sandbox == Some(Sandbox::FullAccess) && is_limited {
         let reason =
-            "`full-access` is without a sandbox, so the network cannot be off or limited to hosts";
+            "`full-access` has no sandbox, so the network cannot be off or limited to hosts";
         return Err(Problem::new(Path::key("network"), reason));
     }
     Ok(())

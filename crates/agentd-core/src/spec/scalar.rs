@@ -1,18 +1,18 @@
-//! What a plain YAML word means: the core schema of YAML 1.2 (`yes` and `off` are words).
+//! The meaning of a plain YAML word: the core schema of YAML 1.2 (`yes` and `off` are strings).
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scalar<'a> {
     Null,
     Bool(bool),
     Unsigned(u64),
-    /// Below zero.
+    /// Negative.
     Signed(i64),
     Float(f64),
     Text(&'a str),
 }
 
 impl<'a> Scalar<'a> {
-    /// Reads a word that was written without quotes.
+    /// Reads an unquoted word.
     pub fn of_plain(text: &'a str) -> Self {
         match text {
             "" | "~" | "null" | "Null" | "NULL" => Self::Null,
@@ -27,7 +27,7 @@ impl<'a> Scalar<'a> {
 fn number<'a>(text: &str) -> Option<Scalar<'a>> {
     for (prefix, radix) in [("0x", 16), ("0o", 8)] {
         if let Some(digits) = text.strip_prefix(prefix) {
-            // `from_str_radix` would take a sign here.
+            // `from_str_radix` would accept a sign here.
             let valid = digits.chars().all(|c| c.is_digit(radix));
             return u64::from_str_radix(digits, radix)
                 .ok()
@@ -43,7 +43,7 @@ fn number<'a>(text: &str) -> Option<Scalar<'a>> {
         let sign = if negative { -1.0 } else { 1.0 };
         return Some(Scalar::Float(f64::INFINITY * sign));
     }
-    // Rust's own parser takes `inf` and `nan`, which are words in YAML, and a second sign.
+    // Rust's own parser accepts `inf` and `nan`, which are strings in YAML, and a second sign.
     let numeric = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-');
     if !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         || !unsigned.chars().all(numeric)
@@ -61,6 +61,6 @@ fn number<'a>(text: &str) -> Option<Scalar<'a>> {
             Err(_) => Scalar::Signed(value),
         });
     }
-    // An integer too large for 64 bits ends here too, as it does in JSON.
+    // An integer that does not fit in 64 bits becomes a float, as in JSON.
     text.parse().ok().map(Scalar::Float)
 }

@@ -3,14 +3,14 @@
 use super::{Budget, Thinking};
 use serde::{Deserialize, Serialize};
 
-/// A kind of subagent. What it does not say is as in the agent that starts it.
+/// A kind of subagent. Settings that are absent are taken from the agent that starts it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Subagent {
-    /// What it is for: the model that chooses whom to ask is told so. Default: none.
+    /// What it is for. The model that chooses a subagent sees it. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Who serves its model. Default: as the parent's.
+    /// The provider of its model. Default: as the parent's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// Its model. Default: as the parent's.
@@ -22,8 +22,8 @@ pub struct Subagent {
     /// How much it thinks. Default: as the parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<Thinking>,
-    /// What one of them, with all below it, may use; never more than is left of the parent's
-    /// `limits.subtree`. Default: half of what is left, no bound where the parent has none.
+    /// What one of them, with all its descendants, may use; never more than is left of the parent's `limits.subtree`.
+    /// Default: half of what is left; no limit if the parent has none.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
     /// Its system prompt. Default: as the parent's.

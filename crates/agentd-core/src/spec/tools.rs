@@ -1,10 +1,10 @@
-//! The tools of the native runtime, by name: what `tools:` and `permissions:` may speak of.
+//! The tools of the native runtime, by name: the values that `tools:` and `permissions:` accept.
 
 use super::path::{Path, shown};
 use super::validate::Problem;
 use super::{AgentSpec, Runtime};
 
-/// Every tool that the native runtime has.
+/// All tools of the native runtime.
 pub const TOOLS: [&str; 11] = [
     "shell",
     "read_file",
@@ -19,13 +19,13 @@ pub const TOOLS: [&str; 11] = [
     "agent",
 ];
 
-/// An agent has this one only with `auto_reset.by_tool`.
+/// An agent has this tool only with `auto_reset.by_tool`.
 const RESET: &str = "reset_conversation";
 
-/// In a rule: every tool.
+/// In a rule: all tools.
 const ANY: &str = "*";
 
-/// Checks every name of a tool in a spec. Another runtime's tools are its own.
+/// Checks every tool name in a spec. Other runtimes have their own tools.
 pub(super) fn check(spec: &AgentSpec) -> Result<(), Problem> {
     if spec.runtime != Runtime::Native {
         return Ok(());
@@ -63,8 +63,8 @@ fn known(name: &str, path: impl FnOnce() -> Path) -> Result<(), Problem> {
     let nearest = distances.into_iter().min();
     let hint = match nearest.filter(|(distance, _)| *distance <= 1 + name.chars().count() / 3) {
         Some((_, tool)) => format!("did you mean `{tool}`?"),
-        None => format!("there are: {}", TOOLS.join(", ")),
+        None => format!("the tools are: {}", TOOLS.join(", ")),
     };
-    let reason = format!("there is no tool `{}`; {hint}", shown(name));
+    let reason = format!("unknown tool `{}`; {hint}", shown(name));
     Err(Problem::new(path(), &reason))
 }

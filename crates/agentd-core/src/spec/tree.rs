@@ -1,6 +1,6 @@
-//! The front matter as a tree whose nodes know their lines.
+//! The front matter as a tree whose nodes know their line numbers.
 //!
-//! Words keep their spelling: whether `1.10` is a number or a text is for the field to say.
+//! Words keep their spelling: the type of the field decides whether `1.10` is a number or a text.
 
 use super::path::{Path, Step};
 use super::{Error, MAX_BYTES};
@@ -10,11 +10,11 @@ use serde_saphyr::granit_parser::{
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// How deep lists and mappings may stand in each other; reading them uses the stack.
+/// How deeply lists and mappings may be nested. Reading them uses the stack.
 const MAX_DEPTH: usize = 64;
-/// What one node costs besides its text, about its size in memory over that of its spelling.
+/// The cost of one node besides its text: about its size in memory relative to its spelling.
 const NODE_COST: usize = 8;
-/// What a whole tree may cost. A plain file can hardly reach it; aliases that multiply soon do.
+/// The maximum cost of a whole tree. A plain file can hardly reach it; aliases that multiply quickly do.
 const MAX_COST: usize = 4 * MAX_BYTES;
 
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Node {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    /// `plain` is a word without quotes, which may be a number or null.
+    /// `plain` means that the word is unquoted, so it may be a number or null.
     Word {
         text: String,
         plain: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// The line of the key that `path` ends at, or of the last one on the way that exists.
+    /// The line of the key at `path`, or of the last key on the way that exists.
     pub fn line_of(&self, path: &Path) -> usize {
         let mut node = self;
         let mut line = self.line;
@@ -67,13 +67,13 @@ impl Node {
     }
 }
 
-/// Reads one YAML document; `None` if there is nothing but space and comments.
+/// Reads one YAML document; `None` if it contains only whitespace and comments.
 pub(super) fn read(yaml: &str, lines_before: usize) -> Result<Option<Node>, Error> {
     let options = granit_parser::options! {
         disallow_directives: true,
-        // Another crate may turn the parser's comments on; they are no nodes.
+        // Another crate may enable the parser's comments; they are not nodes.
         emit_comments: false,
-        // YAML's own limit of 1024 would refuse a long name that we have written ourselves.
+        // YAML's own limit of 1024 would reject a long name that agentd itself wrote.
         simple_key_max_lookahead: MAX_BYTES,
     };
     let mut reader = Reader {
@@ -100,7 +100,7 @@ struct Reader<'a> {
     yaml: &'a str,
     parser: Parser<'a, StrInput<'a>>,
     lines_before: usize,
-    /// The finished nodes that have a name, with their cost.
+    /// The finished nodes that have an anchor, with their cost.
     anchors: HashMap<usize, (Node, usize)>,
     cost: usize,
     path: Path,
@@ -118,12 +118,12 @@ impl<'a> Reader<'a> {
     /// The next event inside a list or mapping.
     fn inner(&mut self, outer: &Span) -> Result<(Event<'a>, Span), Error> {
         let event = self.next()?;
-        event.ok_or_else(|| self.refuse(outer, "it ends too early"))
+        event.ok_or_else(|| self.refuse(outer, "it ends unexpectedly"))
     }
 
     fn node(&mut self, event: Event<'a>, span: &Span, depth: usize) -> Result<Node, Error> {
         if depth > MAX_DEPTH {
-            return Err(self.refuse(span, "lists and mappings stand too deep in each other"));
+            return Err(self.refuse(span, "lists and mappings are nested too deeply"));
         }
         let before = self.cost;
         self.spend(NODE_COST, span)?;
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
                 self.no_tag(tag.as_ref(), span)?;
                 self.spend(text.len(), span)?;
                 let plain = style == ScalarStyle::Plain;
-                // Where nothing is written, the parser says `~`.
+                // For an absent value the parser reports `~`.
                 let absent = plain && span.start.index() == span.end.index();
                 let text = if absent { "".into() } else { text.into_owned() };
                 (Kind::Word { text, plain }, anchor)
@@ -194,22 +194,22 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A copy of the named node. Its inner lines stay those of the original.
+    /// A copy of the anchored node. Its inner nodes keep their original lines.
     fn alias(&mut self, anchor: usize, span: &Span, depth: usize) -> Result<Node, Error> {
-        // A name is known only once its node is finished, so a node cannot hold itself.
+        // An anchor is known only once its node is finished, so a node cannot contain itself.
         let Some(cost) = self.anchors.get(&anchor).map(|(_, cost)| *cost) else {
-            return Err(self.refuse(span, "an alias stands inside what it names"));
+            return Err(self.refuse(span, "an alias is inside the node that it names"));
         };
         self.spend(cost, span)?;
         let node = self.anchors.get(&anchor).map(|(node, _)| node.clone());
         let Some(node) = node.filter(|node| depth + height(node) <= MAX_DEPTH) else {
-            return Err(self.refuse(span, "lists and mappings stand too deep in each other"));
+            return Err(self.refuse(span, "lists and mappings are nested too deeply"));
         };
         let line = self.line(span);
         Ok(Node { line, ..node })
     }
 
-    /// Called before the memory is used.
+    /// Called before the memory is allocated.
     fn spend(&mut self, cost: usize, span: &Span) -> Result<(), Error> {
         self.cost += cost;
         if self.cost > MAX_COST {
@@ -237,8 +237,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The parser points at the beginning of a word for a tab that indents its next line, which for
-/// the user is another key.
+/// For a tab that indents the next line, the parser points at the beginning of the previous word, which to the user
+/// is another key.
 fn error_line(yaml: &str, error: &ScanError) -> usize {
     let line = error.marker().line();
     let tabbed = |text: &str| {
@@ -256,7 +256,7 @@ fn error_line(yaml: &str, error: &ScanError) -> usize {
     }
 }
 
-/// How many lists and mappings stand in each other below a node.
+/// The nesting depth of lists and mappings below a node.
 fn height(node: &Node) -> usize {
     match &node.kind {
         Kind::Word { .. } => 0,

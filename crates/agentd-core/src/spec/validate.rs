@@ -1,10 +1,10 @@
-//! What the types cannot say: ranges, and fields that need or exclude each other.
+//! Checks that the types cannot express: ranges, and fields that require or exclude each other.
 
 use super::path::Path;
 
 use super::{AgentSpec, Command, McpServer, Runtime, sandbox, tools};
 
-/// A spec whose fields each have the right type, but do not make sense.
+/// A spec whose fields have the right types but contradict each other or are out of range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{path}`: {reason}")]
 pub struct Problem {
@@ -20,26 +20,26 @@ impl Problem {
         }
     }
 
-    /// The path of the key at fault, such as `mcp.search`.
+    /// The path of the invalid key, such as `mcp.search`.
     pub fn key(&self) -> String {
         self.path.to_string()
     }
 
-    /// What is wrong with it, and what to do.
+    /// What is wrong, and what to do.
     pub fn reason(&self) -> &str {
         &self.reason
     }
 }
 
 impl AgentSpec {
-    /// Checks what [`super::parse`] checks beyond the types. A spec that came as JSON has not been.
+    /// Performs the checks of [`super::parse`] beyond the types. A spec that was read from JSON has not been checked.
     pub fn validate(&self) -> Result<(), Problem> {
         runtime(self.runtime, self.command.as_ref())?;
         for (name, server) in &self.mcp {
             mcp(name, server)?;
         }
         if !self.mcp.is_empty() {
-            let reason = "this version starts no MCP servers; remove it";
+            let reason = "this version does not support MCP servers; remove it";
             return Err(Problem::new(Path::key("mcp"), reason));
         }
         tools::check(self)?;
@@ -48,7 +48,7 @@ impl AgentSpec {
             let reason = "expected a mapping from an event to its hooks";
             return Err(Problem::new(Path::key("hooks"), reason));
         }
-        // Written so that NaN is refused too.
+        // Written so that NaN is rejected too.
         if let Some(value) = self.temperature
             && !(0.0..=2.0).contains(&value)
         {
@@ -67,7 +67,7 @@ impl AgentSpec {
                 let path = Path::key("auto_reset").then(key);
                 return Err(Problem::new(
                     path,
-                    "expected more than 0; leave it out for never",
+                    "expected more than 0; remove the key for never",
                 ));
             }
         }
@@ -94,7 +94,7 @@ fn runtime(runtime: Runtime, command: Option<&Command>) -> Result<(), Problem> {
         (_, Some(command)) if command.contract.is_none() && !command.extra_args.is_empty() => {
             Err(Problem::new(
                 path().then("extra_args"),
-                "they go with a contract; use `args`, or add `contract: agent`",
+                "they require a contract; use `args`, or add `contract: agent`",
             ))
         }
         (_, Some(command)) if command.program.is_empty() => Err(Problem::new(
@@ -118,11 +118,11 @@ fn mcp(name: &str, server: &McpServer) -> Result<(), Problem> {
         )),
         (None, Some(_)) if !server.args.is_empty() => Err(Problem::new(
             path().then("args"),
-            "a server with a `url` is not started here; remove them",
+            "agentd does not start a server with a `url`; remove them",
         )),
         (None, Some(_)) if !server.env.is_empty() => Err(Problem::new(
             path().then("env"),
-            "a server with a `url` is not started here; remove them",
+            "agentd does not start a server with a `url`; remove them",
         )),
         _ => Ok(()),
     }

@@ -1,11 +1,11 @@
-//! Writes YAML for people: one key a line, quotes where they are needed, JSON's where they are.
+//! Writes YAML for users: one key per line, and JSON quotes where quotes are needed.
 
 use super::scalar::Scalar;
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// A list of words is written on one line up to this length.
+/// A list of words up to this length is written on one line.
 const LINE: usize = 80;
 
 /// A value to be written, with its keys in order.
@@ -24,14 +24,14 @@ impl Fields {
         self.0.push((key.to_owned(), value));
     }
 
-    /// A field, unless it is the default.
+    /// Adds a field, unless it has the default value.
     pub fn put<T: Serialize + PartialEq>(&mut self, key: &str, value: &T, default: &T) {
         if value != default {
             self.push(key, leaf(value));
         }
     }
 
-    /// A field that is a mapping, unless nothing in it differs from the default.
+    /// Adds a field that is a mapping, unless everything in it has the default value.
     pub fn put_map(&mut self, key: &str, fields: Self) {
         if !fields.0.is_empty() {
             self.push(key, Out::Map(fields));
@@ -45,9 +45,9 @@ impl Fields {
     }
 }
 
-/// A value whose own JSON has no order to keep: words, numbers, and maps that are sorted.
+/// A value whose own JSON needs no order: words, numbers, and sorted maps.
 pub(super) fn leaf<T: Serialize>(value: &T) -> Out {
-    // It fails for a map whose keys are no texts, which no field is.
+    // It fails only for a map whose keys are not strings, and no field is one.
     Out::from(serde_json::to_value(value).unwrap_or(Value::Null))
 }
 
@@ -67,7 +67,7 @@ impl From<Value> for Out {
     }
 }
 
-/// One `key: value` a line.
+/// One `key: value` per line.
 fn map(out: &mut String, fields: &Fields, indent: usize) {
     for (key, value) in &fields.0 {
         let _ = write!(out, "{:indent$}{}:", "", word(key));
@@ -87,7 +87,7 @@ fn map(out: &mut String, fields: &Fields, indent: usize) {
     }
 }
 
-/// One `- item` a line.
+/// One `- item` per line.
 fn list(out: &mut String, items: &[Out], indent: usize) {
     for item in items {
         let _ = write!(out, "{:indent$}- ", "");
@@ -95,7 +95,7 @@ fn list(out: &mut String, items: &[Out], indent: usize) {
             Out::Map(fields) if !fields.0.is_empty() => {
                 let mut inner = String::new();
                 map(&mut inner, fields, indent + 2);
-                // Its first key stands behind the dash.
+                // Its first key follows the dash.
                 out.push_str(inner.trim_start_matches(' '));
             }
             _ => {
@@ -132,7 +132,7 @@ fn flow(value: &Out) -> String {
     }
 }
 
-/// A text as it is where nothing in it can be taken for YAML, in quotes elsewhere.
+/// A text without quotes if nothing in it can be read as YAML, otherwise quoted.
 fn word(text: &str) -> String {
     let harmless = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/' | '@');
     let plain = text.starts_with(|c: char| c.is_alphabetic() || c == '/')
@@ -142,8 +142,8 @@ fn word(text: &str) -> String {
     if plain { text.to_owned() } else { quoted(text) }
 }
 
-/// JSON's quotes, which are YAML's too, with more escapes: YAML forbids some letters, and takes
-/// others for ends of lines.
+/// JSON's quotes, which are also YAML's, with more escapes: YAML forbids some characters and treats others as line
+/// breaks.
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

@@ -1,19 +1,19 @@
-//! Resets that nobody asks for: the agent's own wish, a conversation that got too large, nothing said for
-//! too long. When one is due follows from the journal, so it is so after any restart.
+//! Automatic resets: the agent requested one, the conversation got too large, or there was no turn for too long.
+//! Whether one is due is derived from the journal, so a restart does not change it.
 
 use super::AgentState;
 use crate::event::{Mode, ResetSource};
 use crate::time::Timestamp;
 
 impl AgentState {
-    /// What calls for a fresh conversation by now.
+    /// Why a fresh conversation is due now, if it is.
     pub fn auto_reset(&self, now: Timestamp) -> Option<ResetSource> {
         let idle = || self.idle_reset_at().is_some_and(|at| at <= now);
         self.reset_due()
             .or_else(|| idle().then_some(ResetSource::Idle))
     }
 
-    /// The same, as far as no clock is needed: nothing new begins before it.
+    /// The same, for the reasons that need no clock. No new turn begins before such a reset.
     pub fn reset_due(&self) -> Option<ResetSource> {
         if !self.is_between_turns() {
             return None;
@@ -24,13 +24,13 @@ impl AgentState {
         let over = self.spec.auto_reset.over_tokens?;
         let current = self.tree.current_conversation()?;
         let last = self.last_turn.as_ref()?;
-        // Where one was refused, the next turn gives another reason.
+        // If a reset was refused after this turn, only a newer turn is a new reason.
         let is_new =
             last.conversation == current.id && self.resets.refused_after() != Some(last.id);
         (is_new && current.context_tokens >= over).then_some(ResetSource::ContextSize)
     }
 
-    /// When the conversation will have been silent for long enough, if nothing is said meanwhile.
+    /// When the conversation will have been idle for long enough, if there is no turn until then.
     pub fn idle_reset_at(&self) -> Option<Timestamp> {
         let idle_ms = self.spec.auto_reset.idle_ms?;
         let is_idle = self.inbox.waiting().len() == 0 && self.compactions.asked().is_none();

@@ -1,19 +1,19 @@
-//! Compactions that somebody asked for, and how the latest ones went.
+//! Compactions that the user requested, and the outcomes of the latest ones.
 
 use crate::event::TurnStatus;
 use crate::id::OpId;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Those that are remembered: an older one that is asked for again counts as new.
+/// How many are remembered. An older one that is requested again counts as new.
 const KEPT: usize = 64;
 
-/// What became of a compaction.
+/// The outcome of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionOutcome {
     Compacted,
-    /// There was nothing to shorten.
+    /// There was nothing to compact.
     Nothing,
     Interrupted,
     Failed,
@@ -28,7 +28,7 @@ pub struct Compactions {
 }
 
 impl Compactions {
-    /// The one that waits, or is under way.
+    /// The requested compaction that is queued or in progress.
     pub const fn asked(&self) -> Option<OpId> {
         self.asked
     }
@@ -38,7 +38,7 @@ impl Compactions {
         over.find_map(|(known, outcome)| (*known == op).then_some(*outcome))
     }
 
-    /// Whether one was asked for under this op.
+    /// Whether a compaction was requested under this op.
     pub fn is_known(&self, op: OpId) -> bool {
         self.asked == Some(op) || self.outcome(op).is_some()
     }
@@ -47,7 +47,7 @@ impl Compactions {
         self.asked.replace(op).is_none()
     }
 
-    /// How its turn ended; `made` where a summary came of it.
+    /// The end of its turn; `made` if it produced a summary.
     pub(super) fn turn_ended(&mut self, op: OpId, status: TurnStatus, made: bool) {
         let outcome = match (status, made) {
             (_, true) => CompactionOutcome::Compacted,
@@ -62,7 +62,7 @@ impl Compactions {
         }
     }
 
-    /// There is nobody to carry it out, or nothing to carry it out on.
+    /// No process can perform it, or its conversation is no longer current.
     pub(super) fn drop_asked(&mut self) {
         self.close(CompactionOutcome::Interrupted);
     }

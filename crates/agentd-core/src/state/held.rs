@@ -1,5 +1,5 @@
-//! An agent that came from outside, until the user releases it. One predicate says that it is held, one what may be
-//! written meanwhile: whatever would make it act has to be written first.
+//! An imported agent, until the user releases it. One predicate says whether it is held, and another one what may be
+//! appended in the meantime: everything that makes an agent act must be appended first.
 
 use super::{AgentState, Ops};
 use crate::event::{AgentHeld, AgentReleased, Event, HeldPart, HoldReason, Kind};
@@ -13,7 +13,7 @@ pub enum Hold {
     #[default]
     No,
     Held(Held),
-    /// The user has released it. It starts once the turn that it came with has ended.
+    /// The user has released it. It starts when the turn that it came with has ended.
     Released,
 }
 
@@ -21,12 +21,12 @@ pub enum Hold {
 pub struct Held {
     pub reason: HoldReason,
     pub since: Timestamp,
-    /// The event that says so: all before it came from outside.
+    /// The event that holds it. All events before it were imported.
     pub seq: Seq,
 }
 
 impl Hold {
-    /// A stop ends what a release had begun; it releases nothing.
+    /// A stop cancels the start after a release. It does not release a held agent.
     pub(super) fn stop(&mut self) {
         if *self == Self::Released {
             *self = Self::No;
@@ -46,9 +46,9 @@ impl AgentState {
         self.held().is_some()
     }
 
-    /// Whether events of these kinds may be written together now. A held agent takes what changes nothing about its being
-    /// held, or its release; not an answer to an approval, not the start of a turn, a tool, a hook or a reset. A prompt
-    /// of the user's waits for the release.
+    /// Whether events of these kinds may be appended together now. A held agent accepts its release and events that
+    /// do not make it act. It does not accept an answer to an approval or the start of a turn, a tool, a hook or a
+    /// reset. A prompt is queued until the release.
     pub fn accepts(&self, kinds: impl IntoIterator<Item = Kind>) -> bool {
         if !self.is_held() {
             return true;
@@ -85,13 +85,13 @@ impl AgentState {
             seq: event.seq,
         });
         self.stopped = true;
-        // Agents, resets, compactions and hooks that it names are those of the place it comes from.
+        // The agents, resets, compactions and hooks that its journal names belong to the installation it comes from.
         self.parent_link = None;
         self.children.sever();
         self.resets.abandon();
         self.compactions.drop_asked();
         self.hooks.abandon();
-        // An op of the user's is not answered by what a stranger's journal says was made under it.
+        // The user's ops must not be answered by what an imported journal recorded under the same op.
         self.ops = Ops::default();
         true
     }
@@ -107,7 +107,7 @@ impl AgentState {
         true
     }
 
-    /// False for one that is held: a start does not release it.
+    /// False for a held agent: a start does not release it.
     pub(super) fn start(&mut self) -> bool {
         if self.is_held() {
             return false;

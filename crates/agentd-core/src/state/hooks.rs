@@ -1,4 +1,4 @@
-//! Hooks that have been told of something: what runs, and what became of the latest ones.
+//! Hook invocations: what is running, and the outcomes of the latest ones.
 
 use super::AgentState;
 use crate::event::{Event, HookEnded, HookOutcome, HookStarted};
@@ -7,10 +7,10 @@ use crate::id::{ConversationId, HookId, InvocationId, Seq, TurnId};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What is remembered of what is over: told of an older one again, hooks would run again.
+/// How many finished invocations are remembered. If an older one is requested again, its hooks run again.
 const KEPT: usize = 128;
 
-/// One thing that hooks were told of.
+/// One invocation of hooks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InvocationState {
     pub id: InvocationId,
@@ -31,7 +31,7 @@ pub struct Run {
 pub struct Ended {
     pub outcome: HookOutcome,
     pub decision: Decision,
-    /// Where its words are.
+    /// The event with its output.
     pub words: Option<Seq>,
 }
 
@@ -54,12 +54,12 @@ impl Hooks {
             .find(|invoked| invoked.id == invocation)
     }
 
-    /// Those of which something runs, or of which nobody knows yet.
+    /// Invocations with a run whose end is not recorded.
     pub fn open(&self) -> impl Iterator<Item = &InvocationState> {
         self.known.iter().filter(|invoked| !invoked.is_over())
     }
 
-    /// What was said of a conversation's beginnings and prompts, newest first: where the words are.
+    /// The output of the hooks for this conversation's beginnings and prompts, newest first.
     pub fn words_of(&self, conversation: ConversationId) -> impl Iterator<Item = Seq> {
         let is_told =
             |event| matches!(event, HookEvent::SessionStart | HookEvent::UserPromptSubmit);
@@ -69,7 +69,7 @@ impl Hooks {
         runs.filter_map(|run| run.ended?.words)
     }
 
-    /// The run of this id, where it has not ended.
+    /// The run with this id, if it has not ended.
     pub fn running(&self, hook: HookId) -> Option<(&InvocationState, &Run)> {
         self.open().find_map(|invoked| {
             let run = invoked.runs.iter().find(|run| run.started.hook == hook)?;
@@ -77,7 +77,7 @@ impl Hooks {
         })
     }
 
-    /// What ran elsewhere is not waited for here.
+    /// Drops runs that started in another installation. Their end will not be recorded here.
     pub(super) fn abandon(&mut self) {
         self.known.retain(InvocationState::is_over);
     }
@@ -109,8 +109,8 @@ impl Hooks {
         }
     }
 
-    /// None where it is not known, or has ended before. A turn, where it keeps that from ending and no
-    /// other one of the same invoked has.
+    /// `None` if the run is unknown or has already ended. `Kept::Turn` if it keeps the turn from ending and no other
+    /// run of the same invocation has done so.
     fn end(&mut self, event: &Event, body: &HookEnded) -> Option<Kept> {
         let mut firings = self.known.iter_mut();
         let invoked = firings.find(|invoked| invoked.id == body.invocation)?;
@@ -134,7 +134,7 @@ impl Hooks {
     }
 }
 
-/// What the end of a run has kept from ending.
+/// What the result of a run keeps from ending.
 enum Kept {
     Nothing,
     Turn(Option<TurnId>),

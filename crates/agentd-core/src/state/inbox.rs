@@ -1,4 +1,4 @@
-//! Prompts that were accepted and are not in a turn: waiting, or set aside with a conversation.
+//! Accepted prompts that are not in a turn: queued, or set aside with a conversation.
 
 use crate::event::{Event, PromptMode, PromptQueued};
 use crate::id::{ConversationId, PromptId, Seq};
@@ -6,7 +6,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Idempotency keys that are remembered; an older one counts as new.
+/// How many idempotency keys are remembered. An older one counts as new.
 const KEYS_KEPT: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Queued {
     pub at: Timestamp,
     /// The event that accepted it.
     pub seq: Seq,
-    /// The conversation in whose journal its words stand.
+    /// The conversation in which its text is recorded.
     pub conversation: ConversationId,
 }
 
@@ -28,7 +28,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// The prompts that wait, in the order they will be taken.
+    /// The queued prompts, in the order in which they will be taken.
     pub fn waiting(&self) -> impl ExactSizeIterator<Item = &Queued> {
         self.queue.iter()
     }
@@ -37,7 +37,7 @@ impl Inbox {
         self.aside.iter()
     }
 
-    /// The prompt that was accepted under this key, and where.
+    /// The prompt that was accepted under this key, and its position.
     pub fn by_key(&self, key: &str) -> Option<(PromptId, Seq)> {
         let mut keys = self.keys.iter().rev();
         keys.find_map(|(known, prompt, seq)| (known == key).then_some((*prompt, *seq)))
@@ -51,7 +51,7 @@ impl Inbox {
             seq: event.seq,
             conversation: event.conversation,
         };
-        // Carried over into a new conversation: the same prompt, its words now stand there.
+        // The same prompt, moved to a new conversation. Its text is recorded there now.
         self.aside.retain(|known| known.prompt != body.prompt);
         match self.queue.iter_mut().find(|q| q.prompt == body.prompt) {
             Some(known) => *known = queued,
@@ -94,13 +94,13 @@ impl Inbox {
         all_known
     }
 
-    /// No prompt that was accepted before that event is ever taken, not after an undo either.
+    /// No prompt that was accepted before that event is ever taken, not even after an undo.
     pub(super) fn drop_before(&mut self, seq: Seq) {
         self.queue.retain(|known| known.seq > seq);
         self.aside.retain(|known| known.seq > seq);
     }
 
-    /// The words of a conversation were purged, those of its prompts among them.
+    /// The content of a conversation was purged, including its prompts.
     pub(super) fn forget(&mut self, conversation: ConversationId) {
         self.aside
             .retain(|known| known.conversation != conversation);

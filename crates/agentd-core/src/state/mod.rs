@@ -1,8 +1,8 @@
-//! The first fold: everything about an agent but its words.
+//! The first fold: everything about an agent except its text.
 //!
-//! It reads structural events only, one at a time, and never looks back; so it can be rebuilt from
-//! any snapshot and the tail after it, and a purge leaves it as it was. It is total: an event that
-//! refers to something that is not there changes nothing but [`AgentState::anomalies`].
+//! It reads only structural events, one at a time, and never looks back. So it can be rebuilt from any snapshot and
+//! the events after it, and a purge does not change it. It is total: an event that refers to something that does not
+//! exist only increases [`AgentState::anomalies`].
 
 mod auto_reset;
 mod compactions;
@@ -38,13 +38,13 @@ use crate::spec::AgentSpec;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Goes up whenever the same events would fold to something else; older snapshots are then ignored.
+/// Raised whenever the same events would fold to a different state. Older snapshots are then ignored.
 pub const FOLD_VERSION: u32 = 8;
 
-/// What an event asks of whoever holds a window.
+/// What the holder of a window must do after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
-    /// Go on with the window at hand.
+    /// Continue with the same window.
     Same,
     /// The pointer moved: load the window of the current conversation.
     PointerMoved,
@@ -62,15 +62,15 @@ pub struct AgentState {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub archived: bool,
-    /// It is not to run, whatever comes.
+    /// It should not run, even if there is work.
     pub stopped: bool,
-    /// Why it is not tried any more, until somebody starts it.
+    /// Why its process is not restarted until a user starts the agent.
     pub failed: Option<FailCause>,
-    /// Whether the user has yet to release it.
+    /// Whether the user must release it first.
     #[serde(default)]
     pub hold: Hold,
     pub incarnation: Incarnation,
-    /// The newest incarnation has ended by itself.
+    /// The newest incarnation has exited by itself.
     pub at_rest: bool,
     pub resets: Resets,
     pub hooks: Hooks,
@@ -82,7 +82,7 @@ pub struct AgentState {
     pub approvals: Approvals,
     #[serde(default)]
     pub children: Children,
-    /// What it was started for, where it is somebody's subagent.
+    /// Its task, if it is a subagent.
     #[serde(default)]
     pub parent_link: Option<ParentLink>,
     #[serde(default)]
@@ -90,8 +90,8 @@ pub struct AgentState {
     #[serde(default)]
     pub ops: Ops,
     pub spending: Spending,
-    /// Events that referred to something that was not there. Zero for every journal we write;
-    /// `verify` reports it.
+    /// Events that referred to something that does not exist. Zero for every journal that agentd writes; `verify`
+    /// reports it.
     pub anomalies: u64,
 }
 
@@ -148,7 +148,7 @@ impl AgentState {
         }
     }
 
-    /// What the agent is doing, as far as its journal tells.
+    /// What the agent is doing, according to its journal.
     pub fn phase(&self) -> Phase {
         if self.is_held() {
             return Phase::Stopped;
@@ -156,11 +156,11 @@ impl AgentState {
         if self.resets.under_way().is_some() || self.reset_due().is_some() {
             return Phase::Resetting;
         }
-        // Its parent waits to hear of it: a daemon that comes anew looks after it.
+        // Its parent has not received its report: a new daemon must deliver it.
         if self.owes_report() && self.turn.is_none() {
             return Phase::Running;
         }
-        // Until its turn has ended it is still being stopped.
+        // It is still stopping until its turn has ended.
         if self.stopped && self.turn.is_none() {
             return Phase::Stopped;
         }
@@ -171,7 +171,7 @@ impl AgentState {
             Some(turn) if turn.paused.is_some() => Phase::Waiting,
             Some(_) if self.approvals.waiting().next().is_some() => Phase::AwaitingApproval,
             Some(_) => Phase::Running,
-            // Somebody is owed an answer.
+            // A prompt or a compaction is queued.
             None if self.has_asked() => Phase::Running,
             None => match self.last_turn_here() {
                 Some(turn) if turn.is_trouble() => Phase::Failed,
@@ -180,12 +180,12 @@ impl AgentState {
         }
     }
 
-    /// How often the pointer has moved: what compare-and-swap compares.
+    /// How often the pointer has moved. Compare-and-swap uses it.
     pub fn generation(&self) -> u64 {
         self.tree.generation()
     }
 
-    /// Returns false where the event refers to something that is not there.
+    /// Returns false if the event refers to something that does not exist.
     fn fold(&mut self, event: &Event) -> bool {
         match &event.body {
             Body::AgentCreated(body) => {
@@ -206,7 +206,7 @@ impl AgentState {
                 }
                 true
             }
-            // Where the events before come from changes nothing about them.
+            // The origin of the earlier events does not change the state.
             Body::AgentImported(_) | Body::Quarantined(_) => true,
             Body::AgentArchived(_) => {
                 self.archived = true;
@@ -244,7 +244,7 @@ impl AgentState {
             Body::IncarnationBegan(body) => {
                 self.incarnation = body.incarnation;
                 self.at_rest = false;
-                let was_tried = body.after == After::Crash && !self.waits_for_somebody();
+                let was_tried = body.after == After::Crash && !self.waits_for_user();
                 if let (true, Some(turn)) = (was_tried, &mut self.turn) {
                     turn.crashes = turn.crashes.saturating_add(1);
                 }
@@ -275,7 +275,7 @@ impl AgentState {
                 let is_known = self.resets.step(event, body);
                 if is_known && body.step == ResetStep::Switch {
                     self.compactions.drop_asked();
-                    // Like the turns that led to it, that belongs to the conversation that was left.
+                    // The failure belongs to the conversation that was sealed, like its turns.
                     self.failed = None;
                 }
                 is_known
@@ -380,7 +380,7 @@ impl AgentState {
                 true
             }
 
-            // What was said is the window's business.
+            // Only the window folds text.
             Body::Prompt(_)
             | Body::MessageAdded(_)
             | Body::ResultAdded(_)

@@ -1,4 +1,4 @@
-//! The changes that clients asked for under an op, the latest ones. One that is asked for again is not made again.
+//! The latest changes that clients requested under an op. A change that is requested again is not applied again.
 
 use super::AgentState;
 use crate::begin::Refused;
@@ -7,18 +7,18 @@ use crate::id::{ConversationId, Incarnation, OpId, Seq};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Changes that are remembered: an older one that is asked for again counts as new.
+/// How many changes are remembered. An older one that is requested again counts as new.
 const KEPT: usize = 256;
 
-/// A change that was made.
+/// A change that was applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
     pub operation: Operation,
     pub seq: Seq,
     pub conversation: ConversationId,
-    /// The agent's newest incarnation at that time: a restart is over when there is a newer one.
+    /// The agent's newest incarnation at that time. A restart is complete when there is a newer one.
     pub incarnation: Incarnation,
-    /// A turn has begun, gone on or ended since: a `continue` is over then.
+    /// A turn has begun, continued or ended since. A `continue` is complete then.
     pub has_gone_on: bool,
 }
 
@@ -55,7 +55,7 @@ impl Ops {
 }
 
 impl AgentState {
-    /// The change that was made under this op. Whoever repeats an op asks for the same thing: anything else is
+    /// The change that was applied under this op. A repeated op must request the same change; anything else is
     /// refused.
     pub fn made(&self, op: OpId, verb: OpVerb, digest: &str) -> Result<Option<&Made>, Refused> {
         let is_other = self.resets.asked_for(op).is_some() || self.compactions.is_known(op);

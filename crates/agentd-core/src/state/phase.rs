@@ -1,4 +1,4 @@
-//! What an agent is doing, in a word.
+//! What an agent is doing, as one word.
 
 use serde::{Deserialize, Serialize};
 

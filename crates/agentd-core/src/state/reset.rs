@@ -1,4 +1,4 @@
-//! The reset under way, and how the latest ones went.
+//! The reset in progress, and the outcomes of the latest ones.
 
 use super::AgentState;
 use crate::event::{
@@ -9,20 +9,20 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Resets that are remembered: an older one that is asked for again counts as new.
+/// How many resets are remembered. An older one that is requested again counts as new.
 const KEPT: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reset {
     pub order: ResetBegan,
-    /// The event that began it: prompts that were accepted before go with the old conversation.
+    /// The event that began it. Prompts that were accepted before it stay with the old conversation.
     pub began: Seq,
     pub old: ConversationId,
-    /// The last step that is done.
+    /// The last completed step.
     pub done: Option<ResetStep>,
 }
 
-/// What became of a reset.
+/// The outcome of a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -43,13 +43,12 @@ pub enum Outcome {
 pub struct Resets {
     under_way: Option<Box<Reset>>,
     over: VecDeque<(OpId, ResetTo, Outcome)>,
-    /// Where the log was cleared.
+    /// The position at which the log was cleared.
     cleared: Option<Seq>,
-    /// Where the agent itself asked for one, at the end of its turn.
+    /// The position at which the agent requested a reset at the end of its turn.
     #[serde(default)]
     scheduled: Option<Seq>,
-    /// When one that nobody had asked for was refused, or what it left was taken up again, and after which
-    /// turn.
+    /// When an automatic reset was refused or undone, and the last turn before that.
     #[serde(default)]
     refused: Option<(Timestamp, Option<TurnId>)>,
 }
@@ -64,7 +63,7 @@ impl Resets {
         over.find_map(|(known, _, outcome)| (*known == op).then_some(*outcome))
     }
 
-    /// What was asked for under this op, where it has begun, and possibly ended.
+    /// The kind of reset that was requested under this op, if it has begun or ended.
     pub fn asked_for(&self, op: OpId) -> Option<&ResetTo> {
         let over = self.over.iter().rev();
         let over = over.map(|(known, to, _)| (*known, to));
@@ -74,12 +73,12 @@ impl Resets {
         all.find_map(|(known, to)| (known == op).then_some(to))
     }
 
-    /// Where the log begins, for whoever does not ask for all of it.
+    /// Where the log begins, unless all of it is requested.
     pub const fn log_begins(&self) -> Option<Seq> {
         self.cleared
     }
 
-    /// Where the agent asked for a reset of its own, that has not begun.
+    /// The position of the agent's own request for a reset that has not begun.
     pub const fn scheduled(&self) -> Option<Seq> {
         self.scheduled
     }
@@ -92,7 +91,7 @@ impl Resets {
         self.refused.map(|(at, _)| at)
     }
 
-    /// Somebody wants the conversation as it is, after that turn: another reason is needed to leave it.
+    /// The conversation should stay as it is after that turn. Leaving it requires another reason.
     pub(super) const fn refuse(&mut self, event: &Event, after: Option<TurnId>) {
         self.refused = Some((event.at, after));
     }
@@ -101,7 +100,7 @@ impl Resets {
         self.scheduled = Some(event.seq);
     }
 
-    /// What was under way elsewhere does not go on here.
+    /// A reset that was in progress in another installation does not continue here.
     pub(super) fn abandon(&mut self) {
         self.under_way = None;
         self.scheduled = None;
@@ -133,7 +132,7 @@ impl Resets {
         true
     }
 
-    /// `after` is the last turn there was.
+    /// `after` is the last turn.
     pub(super) fn withdraw(
         &mut self,
         event: &Event,
@@ -171,12 +170,12 @@ impl Resets {
 }
 
 impl AgentState {
-    /// Nothing new begins while somebody makes another conversation the current one, or wants none at all.
+    /// Whether new turns must not begin: the agent is stopped, or a reset is in progress or due.
     pub fn is_held_back(&self) -> bool {
         self.stopped || self.resets.under_way().is_some() || self.reset_due().is_some()
     }
 
-    /// Whether a turn under way is to end. A reset asks hooks first, which may refuse it.
+    /// Whether the running turn must end. A reset first runs hooks, which may refuse it.
     pub fn ends_turn(&self) -> bool {
         let reset = self.resets.under_way();
         self.stopped || reset.is_some_and(|reset| reset.done >= Some(ResetStep::PreReset))

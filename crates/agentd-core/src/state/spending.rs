@@ -1,4 +1,4 @@
-//! What an agent has spent: for ever, and today.
+//! What an agent has spent: in total, and today.
 
 use crate::event::RequestEnded;
 use crate::time::Timestamp;
@@ -13,8 +13,8 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// What was spent on the day of `at`. A clock that was set back keeps adding to the newest day
-    /// seen, so that it cannot be used to spend a day's budget twice.
+    /// What was spent on the day of `at`. If the clock was set back, spending is added to the newest day seen, so
+    /// that a day's budget cannot be spent twice.
     pub fn on_day_of(&self, at: Timestamp) -> Spent {
         if at.day() > self.day {
             Spent::default()

@@ -1,4 +1,4 @@
-//! An agent's subagents, and what it owes the one whose subagent it is.
+//! An agent's subagents, and the report that it owes if it is a subagent itself.
 
 use super::AgentState;
 use crate::event::{
@@ -11,7 +11,7 @@ use crate::usage::Spent;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Subagents that are over and still listed; of older ones only what they spent is known.
+/// How many ended subagents are listed. Of older ones only their spending is known.
 const KEPT: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Child {
     pub background: bool,
     pub started_at: Timestamp,
     pub lease: Budget,
-    /// None while it works.
+    /// `None` while it is running.
     pub ended: Option<EndedChild>,
 }
 
@@ -38,7 +38,7 @@ pub struct EndedChild {
 pub struct Children {
     known: BTreeMap<AgentId, Child>,
     started: u64,
-    /// By those that are over.
+    /// By the subagents that have ended.
     spent: Spent,
 }
 
@@ -55,7 +55,7 @@ impl Children {
         self.known.get(&agent)
     }
 
-    /// The subagent that a call of a turn started.
+    /// The subagent that a call in a turn started.
     pub fn of_call(&self, turn: TurnId, call: &CallId) -> Option<(AgentId, &Child)> {
         let mut known = self.known.iter();
         let is_it = |child: &Child| child.turn == Some(turn) && child.call == *call;
@@ -64,12 +64,12 @@ impl Children {
             .map(|(agent, child)| (*agent, child))
     }
 
-    /// How many there have been.
+    /// How many have been started.
     pub const fn started(&self) -> u64 {
         self.started
     }
 
-    /// What they have spent, and what those that still work may spend.
+    /// What they have spent, plus what the running ones may spend.
     pub fn committed(&self) -> Spent {
         let mut committed = self.spent;
         for (_, child) in self.running() {
@@ -114,7 +114,7 @@ impl Children {
         true
     }
 
-    /// Those that it had elsewhere are not its subagents here; what they have spent stays spent.
+    /// Subagents of another installation are not its subagents here. Their spending still counts.
     pub(super) fn sever(&mut self) {
         self.known.clear();
     }
@@ -128,27 +128,27 @@ impl Children {
     }
 }
 
-/// What a subagent was started for.
+/// Why a subagent was started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParentLink {
     pub parent: AgentId,
     pub call: CallId,
     pub prompt: PromptId,
     pub background: bool,
-    /// None while it is under way.
+    /// `None` while it is in progress.
     pub outcome: Option<SubagentOutcome>,
-    /// The parent knows.
+    /// The parent's journal has the outcome.
     pub told: bool,
 }
 
 impl AgentState {
-    /// It is over, and its parent is still to be told.
+    /// Whether it has ended and the parent has not received its report.
     pub fn owes_report(&self) -> bool {
         let parent_link = self.parent_link.as_ref();
         parent_link.is_some_and(|parent_link| parent_link.outcome.is_some() && !parent_link.told)
     }
 
-    /// What it and all below it have spent, or may spend without asking again.
+    /// What it and all its descendants have spent, or have reserved.
     pub fn subtree_spent(&self) -> Spent {
         let mut spent = self.spending.lifetime;
         spent.merge(&self.children.committed());
@@ -183,14 +183,14 @@ impl AgentState {
             .is_some()
     }
 
-    /// The first end counts.
+    /// The first outcome counts.
     pub(super) fn end_parent_link(&mut self, outcome: SubagentOutcome) {
         if let Some(parent_link) = &mut self.parent_link {
             parent_link.outcome.get_or_insert(outcome);
         }
     }
 
-    /// A turn has ended in which these prompts were.
+    /// A turn that contained these prompts has ended.
     pub(super) fn parent_link_answered(&mut self, prompts: &[PromptId], status: TurnStatus) {
         let is_it = |prompt: PromptId| prompts.contains(&prompt);
         if !self.parent_link.as_ref().is_some_and(|it| is_it(it.prompt)) {
@@ -207,7 +207,7 @@ impl AgentState {
         });
     }
 
-    /// It was stopped; where its turn has not begun, none ever ends for that.
+    /// It was stopped. If its turn has not begun, no end of a turn will follow.
     pub(super) fn parent_link_stopped(&mut self) {
         let prompt = self
             .parent_link
@@ -230,7 +230,7 @@ impl AgentState {
         }
     }
 
-    /// Whether the turn under way is what a parent waits for.
+    /// Whether the running turn is the one that the parent waits for.
     pub fn is_working_for_parent(&self) -> bool {
         let turn = self.turn.as_ref();
         let is_it = |parent_link: &ParentLink| {
@@ -240,7 +240,7 @@ impl AgentState {
         self.parent_link.as_ref().is_some_and(is_it)
     }
 
-    /// Prompts were sealed with a conversation.
+    /// Prompts were set aside with a sealed conversation.
     pub(super) fn parent_link_set_aside(&mut self, prompts: &[PromptId]) {
         let parent_link = self.parent_link.as_ref();
         if parent_link.is_some_and(|parent_link| prompts.contains(&parent_link.prompt)) {

@@ -1,4 +1,4 @@
-//! Background tasks, and the questions that wait for an answer.
+//! Background tasks, and approvals that were requested.
 
 use super::Segment;
 use crate::event::{
@@ -22,15 +22,15 @@ pub struct Task {
     /// The event that started it.
     #[serde(default)]
     pub seq: Seq,
-    /// The conversations in which the model was told that it runs.
+    /// The conversations in which the model knows that the task is running.
     #[serde(default)]
     known_in: Vec<ConversationId>,
 }
 
-/// Ended tasks that are remembered: of an older one a branch is not told that it has ended.
+/// How many ended tasks are remembered. A branch is not told that an older one has ended.
 const REMEMBERED: usize = 64;
 
-/// A task that has ended, and who knows.
+/// A task that has ended, and the conversations that know it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Over {
     ended: EndedTask,
@@ -38,12 +38,12 @@ struct Over {
     conversation: ConversationId,
     seq: Seq,
     known_in: Vec<ConversationId>,
-    /// Where the model was told that it has ended.
+    /// Where the model was told that the task has ended.
     told: Vec<(ConversationId, Seq)>,
 }
 
 impl Over {
-    /// Whether the model saw that it was started, and not that it has ended, where these lead.
+    /// Whether the model has seen in these segments that the task started, but not that it ended.
     fn is_believed_to_run(&self, segments: &[Segment]) -> bool {
         let knows = segments.iter().any(|segment| {
             let is_its_own = segment.conversation == self.conversation;
@@ -70,10 +70,10 @@ pub struct EndedTask {
 pub struct Tasks {
     running: BTreeMap<TaskId, Task>,
     ended: u64,
-    /// What conversations that are not the current one have not been told.
+    /// Tasks whose end other conversations have not been told.
     #[serde(default)]
     untold: BTreeMap<ConversationId, Vec<EndedTask>>,
-    /// The newest that have ended.
+    /// The newest tasks that have ended.
     #[serde(default)]
     over: VecDeque<Over>,
 }
@@ -113,7 +113,7 @@ impl Tasks {
             tool: known.tool,
             exit: body.exit,
         };
-        // The conversation that it ended in is told there and then.
+        // The conversation in which it ended is told immediately.
         let others = known
             .known_in
             .iter()
@@ -134,14 +134,14 @@ impl Tasks {
         true
     }
 
-    /// The tasks that a branch from there believes to run, and that have ended since.
+    /// The tasks that a branch believes to be running and that have ended since.
     pub fn ended_since(&self, segments: &[Segment]) -> impl Iterator<Item = &EndedTask> {
         let over = self.over.iter();
         let believed = over.filter(|over| over.is_believed_to_run(segments));
         believed.map(|over| &over.ended)
     }
 
-    /// A branch has begun, and was told of those.
+    /// A branch has begun and was told about those tasks.
     pub(super) fn branched(&mut self, event: &Event, segments: &[Segment]) {
         for over in &mut self.over {
             if over.is_believed_to_run(segments) {
@@ -150,21 +150,21 @@ impl Tasks {
         }
     }
 
-    /// The tasks that a conversation still believes to run, and that have ended.
+    /// The tasks that a conversation believes to be running and that have ended.
     pub fn untold(&self, conversation: ConversationId) -> &[EndedTask] {
         self.untold
             .get(&conversation)
             .map_or(&[], |ended| ended.as_slice())
     }
 
-    /// A conversation has begun, and was told what goes on.
+    /// A conversation has begun and was told about the running tasks.
     pub(super) fn carried_into(&mut self, conversation: ConversationId) {
         for task in self.running.values_mut() {
             task.known_in.push(conversation);
         }
     }
 
-    /// The pointer has come back to a conversation, which was told.
+    /// The pointer has returned to a conversation, which was told about the ended tasks.
     pub(super) fn told(&mut self, event: &Event, conversation: ConversationId) {
         for ended in self.untold.remove(&conversation).unwrap_or_default() {
             let over = self.over.iter_mut();
@@ -174,29 +174,29 @@ impl Tasks {
         }
     }
 
-    /// Its words are gone: there is nothing to tell it.
+    /// Its content was purged, so there is nothing to tell it.
     pub(super) fn forget(&mut self, conversation: ConversationId) {
         self.untold.remove(&conversation);
     }
 }
 
-/// A question about one call.
+/// A requested approval of one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
     pub call: CallId,
     pub turn: Option<TurnId>,
     pub conversation: ConversationId,
     pub asked_at: Timestamp,
-    /// The event that asked: the call is before it.
+    /// The event that requested it. The call is before it.
     #[serde(default)]
     pub seq: Seq,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// None while it waits.
+    /// `None` while it waits.
     pub decision: Option<Decision>,
 }
 
-/// Questions of calls that have no result yet.
+/// Approvals of calls that have no result yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approvals {
     open: BTreeMap<ApprovalId, Approval>,
@@ -213,7 +213,7 @@ impl Approvals {
             .filter(|(_, approval)| approval.decision.is_none())
     }
 
-    /// The question about this call, answered or not.
+    /// The approval of this call, answered or not.
     pub fn of_call(&self, turn: TurnId, call: &CallId) -> Option<&Approval> {
         self.open
             .values()
@@ -249,7 +249,7 @@ impl Approvals {
         self.open.remove(&approval).is_some()
     }
 
-    /// The call has its result: there is nothing left to ask.
+    /// The call has its result, so no approval is needed.
     pub(super) fn withdraw_for(&mut self, call: &CallId) {
         self.open.retain(|_, approval| approval.call != *call);
     }

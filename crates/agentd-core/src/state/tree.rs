@@ -25,11 +25,11 @@ pub struct Conversation {
     pub head: Seq,
     pub sealed: Option<SealReason>,
     pub turns: u32,
-    /// Turns that ended in it, those that only compacted included.
+    /// Turns that ended in it, including those that only compacted.
     #[serde(default)]
     pub ended_turns: u32,
     pub compactions: u32,
-    /// What the newest answer came to, with all that it was an answer to.
+    /// The number of tokens of the newest answer, including everything that it answered.
     #[serde(default)]
     pub context_tokens: u64,
     pub spent: Spent,
@@ -43,15 +43,15 @@ pub struct Conversation {
 pub struct Segment {
     pub agent: AgentId,
     pub conversation: ConversationId,
-    /// The last event that counts.
+    /// The last event that is included.
     pub through: Seq,
 }
 
-/// What a window is folded from, oldest first, as far as this agent knows.
+/// What a window is folded from, oldest first, as far as this agent's journal shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lineage {
     pub segments: Vec<Segment>,
-    /// Where it goes on into the past in another agent's journal.
+    /// Where it continues into another agent's journal.
     pub beyond: Option<Origin>,
 }
 
@@ -60,7 +60,7 @@ pub struct Tree {
     conversations: BTreeMap<ConversationId, Conversation>,
     current: Option<ConversationId>,
     generation: u64,
-    /// The conversations that undo goes back to, newest last.
+    /// The conversations that undo returns to, newest last.
     undo: Vec<ConversationId>,
     redo: Vec<ConversationId>,
 }
@@ -95,7 +95,7 @@ impl Tree {
         self.generation
     }
 
-    /// Where an undo would go.
+    /// The conversation that an undo would return to.
     pub fn undo_target(&self) -> Option<ConversationId> {
         self.undo.last().copied()
     }
@@ -104,7 +104,7 @@ impl Tree {
         self.redo.last().copied()
     }
 
-    /// The conversations whose words `id` shows up to `through`, oldest first.
+    /// The conversations whose content `id` shows up to `through`, oldest first.
     pub fn lineage(&self, agent: AgentId, id: ConversationId, through: Seq) -> Lineage {
         let mut segments = vec![Segment {
             agent,
@@ -118,8 +118,8 @@ impl Tree {
                 beyond = Some(origin);
                 break;
             }
-            // A conversation's origin is always older than itself, so this ends; a forged journal
-            // that says otherwise must not hang us.
+            // A conversation's origin is always older than itself, so this loop ends. A forged journal that violates
+            // this must not cause an endless loop.
             if segments.len() > self.conversations.len() {
                 break;
             }
@@ -134,7 +134,7 @@ impl Tree {
         Lineage { segments, beyond }
     }
 
-    /// Conversations of this agent that show a part of `id`.
+    /// Conversations of this agent that share a part of `id`.
     pub fn branches_of(&self, id: ConversationId) -> impl Iterator<Item = &Conversation> {
         self.conversations.values().filter(move |conversation| {
             conversation
@@ -254,7 +254,7 @@ impl Tree {
         self.with(id, |conversation| conversation.context_tokens = tokens);
     }
 
-    /// Its words are gone: nothing may bring it back.
+    /// Its content was purged, so no undo may return to it.
     pub(super) fn purged(&mut self, id: ConversationId) -> bool {
         self.undo.retain(|target| *target != id);
         self.redo.retain(|target| *target != id);

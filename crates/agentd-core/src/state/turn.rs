@@ -1,4 +1,4 @@
-//! The turn under way, as far as the journal tells it.
+//! The running turn, as the journal records it.
 
 use super::AgentState;
 use crate::event::{
@@ -17,41 +17,41 @@ pub struct Turn {
     pub id: TurnId,
     pub conversation: ConversationId,
     pub resumes: Option<TurnId>,
-    /// It is there for this compaction.
+    /// It was started for this compaction.
     #[serde(default)]
     pub compacts: Option<OpId>,
-    /// A summary has come in it.
+    /// It has produced a summary.
     #[serde(default)]
     pub compacted: bool,
-    /// A summary has come in it, and the model has not been asked for an answer since: hooks may not
-    /// have been told of it.
+    /// It has produced a summary, and the model has not been asked for an answer since. Hooks may not have been
+    /// notified of it.
     #[serde(default)]
     pub compaction_is_new: bool,
     pub started_at: Timestamp,
-    /// How long it has waited for a person in all. That counts against no time limit.
+    /// How long it has waited for the user in total. This time counts towards no time limit.
     #[serde(default)]
     pub waited_ms: u64,
-    /// It waits for a person since then, and nothing else is under way.
+    /// It has been waiting for the user since then, and nothing else is in progress.
     #[serde(default)]
     pub waiting_since: Option<Timestamp>,
     pub prompts: Vec<PromptId>,
-    /// Answers of the model so far, which `max_iterations` bounds.
+    /// How many answers the model has given. `max_iterations` limits it.
     pub iterations: u32,
     pub in_flight: Option<InFlight>,
     /// Calls that were started and have no result yet.
     pub calls: BTreeMap<CallId, StartedCall>,
-    /// Failed tries since the last success.
+    /// Failed attempts since the last success.
     pub failures: u32,
     pub last_failure: Option<FailureClass>,
     /// Crashes since the last progress (a finished message or result).
     pub crashes: u32,
     pub paused: Option<PauseReason>,
-    /// How often hooks have kept it from ending, one time after the other.
+    /// How many times in a row hooks have kept it from ending.
     pub stops_refused: u32,
     pub spent: Spent,
 }
 
-/// A request that left and has not ended.
+/// A request that was sent and has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InFlight {
     pub request: TryId,
@@ -87,8 +87,7 @@ impl EndedTurn {
 }
 
 impl Turn {
-    /// How long it has been at work: since its start as journalled, less the time for which it waited
-    /// for a person.
+    /// How long it has been working: since its recorded start, minus the time it has waited for the user.
     pub fn busy_ms(&self, now: Timestamp) -> u64 {
         let waiting = self.waiting_since.map_or(0, |since| now.since(since));
         let waited = self.waited_ms.saturating_add(waiting);
@@ -97,7 +96,7 @@ impl Turn {
 
     pub(super) const fn continued(&mut self) {
         self.paused = None;
-        // Somebody looked at it and said go on: it has all its tries again.
+        // The user told it to continue, so it has all its attempts again.
         self.crashes = 0;
         self.failures = 0;
         self.last_failure = None;
@@ -151,7 +150,7 @@ impl Turn {
 
     pub(super) fn tool_ended(&mut self, body: &ToolEnded) {
         self.calls.remove(&body.call);
-        // What recovery says of a call that a crash took is no progress.
+        // A result that recovery wrote after a crash is not progress.
         if !matches!(body.outcome, CallOutcome::NotStarted | CallOutcome::Unknown) {
             self.crashes = 0;
         }
@@ -183,7 +182,7 @@ impl AgentState {
             stops_refused: 0,
             spent: Spent::default(),
         });
-        // One that answers nobody is not counted.
+        // A turn that answers no prompt is not counted.
         let is_known = match body.compacts {
             Some(_) => self.tree.get(event.conversation).is_some(),
             None => self.tree.turn_started(event.conversation),
@@ -216,15 +215,15 @@ impl AgentState {
         true
     }
 
-    /// The newest turn that has ended in the current conversation. After a reset there is none: how the
-    /// conversation before it ended says nothing about this one.
+    /// The newest ended turn of the current conversation. After a reset there is none, because the end of the
+    /// previous conversation says nothing about this one.
     pub fn last_turn_here(&self) -> Option<&EndedTurn> {
         let current = self.tree.current();
         let last = self.last_turn.as_ref();
         last.filter(|turn| Some(turn.conversation) == current)
     }
 
-    /// Whether a request that ended was an answer, and came whole.
+    /// Whether the ended request was a complete answer.
     pub(super) fn is_answer(&self, body: &RequestEnded) -> bool {
         let in_flight = self.turn.as_ref().and_then(|turn| turn.in_flight);
         let is_it = in_flight
@@ -232,18 +231,18 @@ impl AgentState {
         is_it && body.outcome == RequestOutcome::Completed
     }
 
-    /// Whether the turn can only go on once somebody has said something. Until then it is not being
-    /// tried, and a crash is no failed try.
-    pub fn waits_for_somebody(&self) -> bool {
+    /// Whether the turn can only continue after the user has acted. Until then no attempt is in progress, and a crash
+    /// is not a failed attempt.
+    pub fn waits_for_user(&self) -> bool {
         self.turn.as_ref().is_some_and(|turn| {
             let mut questions = self.approvals.waiting();
             turn.paused.is_some() || questions.any(|(_, asked)| asked.turn == Some(turn.id))
         })
     }
 
-    /// Stops the turn's clock while it waits for a person and nothing of it runs, and starts it again.
+    /// Stops the turn's clock while the turn only waits for the user, and starts it again afterwards.
     pub(super) fn keep_turn_clock(&mut self, at: Timestamp) {
-        let waits = self.waits_for_somebody();
+        let waits = self.waits_for_user();
         let Some(turn) = &mut self.turn else { return };
         let idle = turn.in_flight.is_none() && turn.calls.is_empty();
         match (waits && idle, turn.waiting_since) {
@@ -256,7 +255,7 @@ impl AgentState {
         }
     }
 
-    /// Changes the turn under way, if it is the event's.
+    /// Changes the running turn, if the event belongs to it.
     pub(super) fn in_turn(&mut self, event: &Event, change: impl FnOnce(&mut Turn)) -> bool {
         match &mut self.turn {
             Some(turn) if event.turn == Some(turn.id) => {

@@ -1,4 +1,4 @@
-//! Tests of who may start whom, with what, and of what is told.
+//! Which subagents an agent may start, with which settings, and how their end is reported.
 
 use super::*;
 use crate::event::{
@@ -20,7 +20,7 @@ fn parent(change: impl FnOnce(&mut AgentSpec)) -> Journal {
     journal
 }
 
-/// Starts one, as the daemon does.
+/// Starts a subagent, as the daemon does.
 fn start(journal: &mut Journal, n: u128, background: bool) -> Result<SpawnPlan, Refused> {
     let plan_spawn = plan_spawn(&journal.state(), None)?;
     let call = CallId::new(format!("call-{n}"));
@@ -67,7 +67,7 @@ fn depth_and_number_are_limited_and_told() {
     });
     let first = start(&mut journal, 1, true).unwrap();
     assert!(first.name.ends_with(".1"), "{}", first.name);
-    // It may start none itself, and is not offered the tool.
+    // It may not start subagents itself, and does not get the tool.
     assert_eq!(first.spec.limits.max_depth, 0);
     assert_eq!(first.spec.tools, Some(vec!["shell".to_owned()]));
     start(&mut journal, 2, false).unwrap();
@@ -111,7 +111,7 @@ fn a_kind_says_what_is_different_and_must_be_known() {
 
 /// DESIGN §7: two children cannot both spend the last dollar.
 #[test]
-fn what_is_leased_is_nobody_elses_until_it_comes_back() {
+fn a_lease_stays_reserved_until_it_is_returned() {
     let mut journal = parent(|spec| spec.limits.subtree.tokens = Some(1000));
     assert_eq!(
         start(&mut journal, 1, true).unwrap().lease.tokens,
@@ -121,11 +121,11 @@ fn what_is_leased_is_nobody_elses_until_it_comes_back() {
         start(&mut journal, 2, true).unwrap().lease.tokens,
         Some(250)
     );
-    // The parent itself has what is left.
+    // The parent itself may use what is left.
     let now = journal.at;
     let grant = crate::budget::grant(&journal.state(), now, 100, 1000, None).unwrap();
     assert_eq!(grant.output_tokens, 150);
-    // What the first one did not spend is there again.
+    // What the first one did not spend is available again.
     end(&mut journal, 1, &report(SubagentOutcome::Completed, 100)).unwrap();
     let grant = crate::budget::grant(&journal.state(), now, 100, 1000, None).unwrap();
     assert_eq!(grant.output_tokens, 1000 - 100 - 250 - 100);
@@ -133,7 +133,7 @@ fn what_is_leased_is_nobody_elses_until_it_comes_back() {
 }
 
 #[test]
-fn where_nothing_is_left_nobody_is_started() {
+fn without_budget_no_subagent_is_started() {
     let mut journal = parent(|spec| {
         spec.limits.subtree.usd = Some(MicroUsd(10));
         let greedy = Subagent {
@@ -161,7 +161,7 @@ fn the_end_is_told_once_and_in_the_background_as_a_prompt() {
     let done = report(SubagentOutcome::Completed, 5);
     assert_eq!(end(&mut journal, 1, &done), Some(3));
     assert_eq!(end(&mut journal, 1, &done), None);
-    // One in the foreground has its call's result.
+    // The answer of a foreground subagent is the result of its call.
     assert_eq!(end(&mut journal, 2, &done), Some(1));
     let state = journal.state();
     assert_eq!(state.inbox.waiting().len(), 1);
@@ -226,7 +226,7 @@ fn the_end_of_its_turn_is_its_end_and_it_is_owed_until_it_was_told() {
     assert_eq!(outcome(&journal), Some(SubagentOutcome::Completed));
     let state = journal.state();
     assert!(state.owes_report() && !state.needs_process());
-    // So that a daemon that comes anew finds it.
+    // So that a new daemon finds it.
     assert_eq!(state.phase(), Phase::Running);
     journal.push(ParentTold {});
     assert!(!journal.state().owes_report());

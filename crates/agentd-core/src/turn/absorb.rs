@@ -1,7 +1,7 @@
-//! What each input changes.
+//! How each input changes the machine.
 
 use super::hooks::Shortened;
-use super::{Backoff, Finished, Hooks, Input, LiveCall, Machine, Prepared};
+use super::{Backoff, Finished, Hooks, InTurn, Input, LiveCall, Machine, Prepared};
 use crate::budget::charge_without_usage;
 use crate::draft::Reply;
 use crate::event::{
@@ -19,7 +19,7 @@ impl Machine {
     pub(super) fn absorb(&mut self, input: Input) {
         match input {
             Input::Event(event) => self.event(&event),
-            Input::Appended => self.live.appending = false,
+            Input::Appended => self.live.outbox.appending = false,
             Input::Replied {
                 request,
                 reply,
@@ -45,12 +45,12 @@ impl Machine {
                     self.failed(request, class, partial);
                     let about = None;
                     let text = detail;
-                    self.live.backlog.push(Note { about, text }.into());
-                    self.live.backoff = Backoff::Wanted(retry_after_ms);
+                    self.live.outbox.backlog.push(Note { about, text }.into());
+                    self.live.turn.backoff = Backoff::Wanted(retry_after_ms);
                 }
             }
             Input::RequestCancelled { request, partial }
-                if self.live.leaving && !self.live.interrupting =>
+                if self.live.process.leaving && !self.live.turn.interrupting =>
             {
                 self.left_behind(request, &partial);
             }
@@ -67,9 +67,9 @@ impl Machine {
                 match prepared {
                     Prepared::Run(started) => {
                         self.live.calls.insert(call, LiveCall::Prepared);
-                        self.live.backlog.push(started.into());
+                        self.live.outbox.backlog.push(started.into());
                     }
-                    // The plan gives the question its id.
+                    // The plan assigns the id of the approval.
                     Prepared::Ask(why) => {
                         self.live.calls.remove(&call);
                         self.live.ask.push((call, why));
@@ -77,6 +77,7 @@ impl Machine {
                     Prepared::Refuse { outcome, blocks } => {
                         self.live.calls.remove(&call);
                         self.live
+                            .outbox
                             .backlog
                             .extend(recover::result(&call, outcome, blocks));
                     }
@@ -90,23 +91,23 @@ impl Machine {
                         background,
                         also,
                     } = finished;
-                    let backlog = &mut self.live.backlog;
+                    let backlog = &mut self.live.outbox.backlog;
                     backlog.extend(background.map(Body::from));
                     backlog.extend(also);
                     backlog.extend(recover::result(&call, outcome, blocks));
                 }
             }
             Input::TaskEnded { task, exit, text } => self.task_ended(task, exit, text),
-            // One that comes late, from a turn that was interrupted, ends no other wait.
-            Input::BackoffOver if self.live.backoff != Backoff::Waiting => {}
-            Input::BackoffOver => self.live.backoff = Backoff::None,
+            // A late one, from a turn that was interrupted, must not end another wait.
+            Input::BackoffOver if self.live.turn.backoff != Backoff::Waiting => {}
+            Input::BackoffOver => self.live.turn.backoff = Backoff::None,
             Input::HooksAnswered { id, verdict } => {
-                if self.live.asked.take_if(|asked| *asked == id).is_some() {
-                    self.live.heard = Some((id, verdict));
+                if self.live.turn.asked.take_if(|asked| *asked == id).is_some() {
+                    self.live.turn.heard = Some((id, verdict));
                 }
             }
             Input::Halt(reason) => {
-                self.live.halted = Some(reason);
+                self.live.turn.halted = Some(reason);
                 self.want_interrupt();
             }
             Input::TimeUp { turn, limit } => {
@@ -116,8 +117,8 @@ impl Machine {
             }
             Input::Interrupt => {
                 self.want_interrupt();
-                if !self.live.interrupting {
-                    self.live.unwanted = self.live.asked;
+                if !self.live.turn.interrupting {
+                    self.live.turn.unwanted = self.live.turn.asked;
                 }
             }
             Input::InterruptTurn(turn) => {
@@ -128,36 +129,36 @@ impl Machine {
             Input::Continue => self.live.continue_asked = true,
             Input::Stop => self.stop(),
             Input::Leave => {
-                self.live.leaving = true;
+                self.live.process.leaving = true;
                 self.stop();
             }
         }
     }
 
     fn stop(&mut self) {
-        self.live.stopping = true;
-        // Nothing of these is on record: the next process prepares them again.
+        self.live.process.stopping = true;
+        // None of these is recorded, so the next process prepares them again.
         let calls = &mut self.live.calls;
         calls.retain(|_, state| *state != LiveCall::Preparing);
     }
 
-    /// A request that this process does not wait for any more: on record as after a crash, since the turn goes on
-    /// in the same way.
+    /// A request whose reply this process no longer waits for. It is recorded as after a crash, because the turn
+    /// continues in the same way.
     fn left_behind(&mut self, request: TryId, partial: &Reply) {
         let in_flight = self.agent.turn.as_ref().and_then(|turn| turn.in_flight);
-        let Some(in_flight) = in_flight.filter(|_| self.live.sent == Some(request)) else {
+        let Some(in_flight) = in_flight.filter(|_| self.live.request.sent == Some(request)) else {
             return;
         };
-        self.live.sent = None;
-        self.live.cancelling = false;
-        self.live.ends = Some(request);
+        self.live.request.sent = None;
+        self.live.request.cancelling = false;
+        self.live.outbox.ends = Some(request);
         let left = recover::request_left(&in_flight, partial, self.policy.price);
-        self.live.backlog.extend(left);
+        self.live.outbox.backlog.extend(left);
     }
 
     fn event(&mut self, event: &Event) {
         if self.agent.apply(event) == Applied::PointerMoved {
-            self.live.reloaded = true;
+            self.live.process.reloaded = true;
         }
         if Some(event.conversation) == self.agent.tree.current() {
             self.window.apply(event);
@@ -172,28 +173,16 @@ impl Machine {
             Body::ResetStepped(_) | Body::AgentStopped(_) if self.agent.ends_turn() => {
                 self.want_interrupt();
             }
-            Body::TurnStarted(_) => self.live.starting = false,
+            Body::TurnStarted(_) => self.live.outbox.starting = false,
             Body::Summary(summary) => {
-                self.live.overflowed = false;
-                self.live.shortened = Some(Shortened {
+                self.live.turn.overflowed = false;
+                self.live.turn.shortened = Some(Shortened {
                     at: event.seq,
                     text: summary.text.clone(),
                     is_told: false,
                 });
             }
-            Body::TurnEnded(_) => {
-                self.live.interrupting = false;
-                self.live.backoff = Backoff::None;
-                self.live.overflowed = false;
-                self.live.compaction_failed = false;
-                self.live.forgiven = false;
-                self.live.asked = None;
-                self.live.heard = None;
-                self.live.unwanted = None;
-                self.live.shortened = None;
-                self.live.halted = None;
-                self.live.limited = None;
-            }
+            Body::TurnEnded(_) => self.live.turn = InTurn::default(),
             _ => {}
         }
     }
@@ -212,7 +201,7 @@ impl Machine {
     }
 
     fn want_interrupt(&mut self) {
-        self.live.interrupting = self.agent.turn.is_some() || self.live.starting;
+        self.live.turn.interrupting = self.agent.turn.is_some() || self.live.outbox.starting;
     }
 
     fn replied(
@@ -228,7 +217,7 @@ impl Machine {
             return;
         }
         if let (Some(Body::RequestEnded(ended)), Some(id)) =
-            (self.live.backlog.last_mut(), provider_request)
+            (self.live.outbox.backlog.last_mut(), provider_request)
         {
             ended.provider_request = Some(id);
         }
@@ -243,18 +232,18 @@ impl Machine {
             stop: Some(stop),
             blocks,
         };
-        self.live.backlog.push(message.into());
+        self.live.outbox.backlog.push(message.into());
         if ends {
             self.push_end(TurnEnded::with(TurnStatus::Completed));
         }
     }
 
-    /// Whether the turn ends with this reply. Where that is known before the reply is durable, the end of the turn is
-    /// in the same commit.
+    /// Whether the turn ends with this reply. If that is known before the reply is durable, the end of the turn is in
+    /// the same commit.
     fn ends_with(&self, blocks: &[Block]) -> bool {
         let turn = self.agent.turn.as_ref();
-        let is_alone = self.policy.hooks == Hooks::None
-            && !self.live.interrupting
+        let is_alone = (self.policy.hooks == Hooks::None || self.live.turn.hookless)
+            && !self.live.turn.interrupting
             && self.live.ended_tasks.is_empty()
             && turn.is_some_and(|turn| turn.paused.is_none());
         let calls = blocks.iter().any(|block| block.as_call().is_some());
@@ -264,8 +253,8 @@ impl Machine {
         is_alone && !calls && !joins
     }
 
-    /// A summary that came back empty is no summary: it is kept as what it is, and the next plan
-    /// finds that nothing was gained.
+    /// An empty summary is not a summary. It is recorded as superseded, and the next plan finds that nothing was
+    /// gained.
     fn summarised(&mut self, request: TryId, blocks: Vec<Block>) {
         let text: Vec<&str> = blocks
             .iter()
@@ -274,15 +263,18 @@ impl Machine {
                 _ => None,
             })
             .collect();
-        match self.live.cut.take() {
+        match self.live.request.cut.take() {
             Some(through) if !text.is_empty() => {
                 let text = text.join("\n");
-                self.live.backlog.push(Compacted { through }.into());
-                self.live.backlog.push(Summary { through, text }.into());
+                self.live.outbox.backlog.push(Compacted { through }.into());
+                self.live
+                    .outbox
+                    .backlog
+                    .push(Summary { through, text }.into());
             }
             _ => {
-                self.live.compaction_failed = true;
-                self.live.backlog.push(
+                self.live.turn.compaction_failed = true;
+                self.live.outbox.backlog.push(
                     MessageAdded {
                         request: Some(request),
                         status: MessageStatus::Superseded,
@@ -295,21 +287,21 @@ impl Machine {
         }
     }
 
-    /// What had arrived of a try that is made again is replaced by it; of the last one, it is all
-    /// there is.
+    /// The partial reply of an attempt that is repeated is superseded. The partial reply of the last attempt is kept
+    /// as interrupted.
     fn failed(&mut self, request: TryId, class: FailureClass, partial: Reply) {
         let overflowed = class == FailureClass::ContextOverflow;
         match self.purpose_of(request) {
             Some(Purpose::Compact) if !class.is_transient() => {
-                self.live.compaction_failed = true;
-                self.live.forgiven = true;
+                self.live.turn.compaction_failed = true;
+                self.live.turn.forgiven = true;
             }
-            Some(Purpose::Answer) if overflowed => self.live.overflowed = true,
+            Some(Purpose::Answer) if overflowed => self.live.turn.overflowed = true,
             _ => {}
         }
         let failures = self.agent.turn.as_ref().map_or(0, |turn| turn.failures) + 1;
         let again = class.is_transient() || overflowed;
-        let again = again && failures < self.policy.max_failures && !self.live.interrupting;
+        let again = again && failures < self.policy.max_failures && !self.live.turn.interrupting;
         let status = if again {
             MessageStatus::Superseded
         } else {
@@ -323,7 +315,7 @@ impl Machine {
         (in_flight.request == request).then_some(in_flight.purpose)
     }
 
-    /// Notes how a request ended. False where it is not the one that is out.
+    /// Records how a request ended. Returns false if it is not the request in flight.
     fn request_over(
         &mut self,
         request: TryId,
@@ -331,15 +323,15 @@ impl Machine {
         usage: Option<Usage>,
         reply: &Reply,
     ) -> bool {
-        if self.live.sent != Some(request) {
+        if self.live.request.sent != Some(request) {
             return false;
         }
         let Some(in_flight) = self.agent.turn.as_ref().and_then(|turn| turn.in_flight) else {
             return false;
         };
-        self.live.sent = None;
-        self.live.cancelling = false;
-        self.live.ends = Some(request);
+        self.live.request.sent = None;
+        self.live.request.cancelling = false;
+        self.live.outbox.ends = Some(request);
         let is_free = usage.is_none() && outcome.is_rejected();
         let (charged, cost) = match is_free {
             true => (Usage::default(), Some(MicroUsd::default())),
@@ -349,7 +341,7 @@ impl Machine {
                 (charged, self.policy.price.map(|price| price.of(&charged)))
             }
         };
-        self.live.backlog.push(
+        self.live.outbox.backlog.push(
             RequestEnded {
                 request,
                 outcome,
@@ -363,7 +355,7 @@ impl Machine {
         true
     }
 
-    /// What had arrived of a reply that is not to be. A summary's is never shown to the model.
+    /// Records the part of a reply that had arrived when it was cut off. The model never sees a partial summary.
     fn keep_partial(&mut self, request: TryId, partial: Reply, status: MessageStatus) {
         let blocks = partial.cut();
         if blocks.is_empty() {
@@ -373,7 +365,7 @@ impl Machine {
             Some(Purpose::Compact) => MessageStatus::Superseded,
             _ => status,
         };
-        self.live.backlog.push(
+        self.live.outbox.backlog.push(
             MessageAdded {
                 request: Some(request),
                 status,
@@ -384,7 +376,7 @@ impl Machine {
         );
     }
 
-    /// Gives the questions that calls raised their ids.
+    /// Assigns ids to the approvals that calls need.
     pub(super) fn ask(&mut self, new_id: &mut dyn FnMut() -> uuid::Uuid) {
         for (call, why) in std::mem::take(&mut self.live.ask) {
             let approval = crate::id::ApprovalId::new(new_id());
@@ -393,7 +385,7 @@ impl Machine {
                 why,
                 ..ApprovalRequested::new(approval, call)
             };
-            self.live.backlog.push(asked.into());
+            self.live.outbox.backlog.push(asked.into());
         }
     }
 }

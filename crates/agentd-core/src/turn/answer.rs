@@ -1,4 +1,4 @@
-//! Asking the model: limits, compaction, retries.
+//! Requests to the model: limits, compaction, retries.
 
 use super::plan::Move;
 use super::{Backoff, Built, Effect, Machine, Moment};
@@ -10,12 +10,12 @@ use crate::event::{
 use crate::id::TryId;
 use crate::request::{self, Request, estimate_tokens};
 
-/// A summary leaves at most one part in this many as it is. Of what there is, not of the model's
-/// window: that may be unknown, or larger than where compaction begins.
+/// A compaction keeps at most one in this many tokens unchanged, of the current window. The model's window may be
+/// unknown, or larger than where compaction begins.
 const KEEP_SHARE: u64 = 4;
 
 impl Machine {
-    /// Everything a request holds must be durable before it leaves.
+    /// The whole request must be durable before it is sent.
     pub(super) fn ask_model(&mut self, moment: &Moment<'_>) -> Move {
         if let Some(stop) = self.after_failure() {
             return stop;
@@ -23,12 +23,15 @@ impl Machine {
         if let Some(text) = &self.policy.missing_key {
             let (about, text) = (None, text.clone());
             let reason = PauseReason::MissingKey;
-            self.live.backlog.push(Note { about, text }.into());
-            self.live.backlog.push(TurnPaused { reason }.into());
+            self.live.outbox.backlog.push(Note { about, text }.into());
+            self.live.outbox.backlog.push(TurnPaused { reason }.into());
             return Move::Append;
         }
         if self.window.context() != Some(&self.policy.context) {
-            self.live.backlog.push(self.policy.context.clone().into());
+            self.live
+                .outbox
+                .backlog
+                .push(self.policy.context.clone().into());
             return Move::Append;
         }
         let (purpose, request) = match self.choose() {
@@ -41,8 +44,8 @@ impl Machine {
                 Ok(None) => {}
                 Ok(Some(reason)) if self.compacts() => return self.refuse(reason),
                 Ok(Some(_)) => {
-                    // As one that would not help: not tried again in this turn.
-                    self.live.compaction_failed = true;
+                    // Handled like a compaction that would not help: not tried again in this turn.
+                    self.live.turn.compaction_failed = true;
                     return Move::Append;
                 }
             }
@@ -58,17 +61,17 @@ impl Machine {
         match granted {
             Err(limit) => self.limit(limit),
             Ok(grant) => {
-                self.live.tries += 1;
+                self.live.request.tries += 1;
                 let request = TryId {
                     incarnation: self.agent.incarnation,
-                    n: self.live.tries,
+                    n: self.live.request.tries,
                 };
-                self.live.built = Some(Built {
+                self.live.request.built = Some(Built {
                     id: request,
                     items: self.window.items().len(),
                     request: built,
                 });
-                self.live.backlog.push(
+                self.live.outbox.backlog.push(
                     RequestSent {
                         request,
                         purpose,
@@ -81,10 +84,9 @@ impl Machine {
         }
     }
 
-    /// The request that is on record, as it was built when it was decided on. It is built again where the
-    /// window has grown since.
+    /// The recorded request as it was built when it was decided on. It is built again if the window has grown since.
     fn built(&mut self, id: TryId, purpose: Purpose) -> Option<Request> {
-        let built = self.live.built.take();
+        let built = self.live.request.built.take();
         let built =
             built.filter(|built| built.id == id && built.items == self.window.items().len());
         match built {
@@ -96,24 +98,26 @@ impl Machine {
         }
     }
 
-    /// The request that is on record leaves, once.
+    /// Sends the recorded request, once.
     pub(super) fn send(&mut self) -> Move {
         let Some(in_flight) = self.agent.turn.as_ref().and_then(|turn| turn.in_flight) else {
             return Move::Wait;
         };
-        // One that another incarnation sent is recovery's business.
-        if self.live.sent.is_some() || in_flight.request.incarnation != self.agent.incarnation {
+        // Recovery handles a request of another incarnation.
+        if self.live.request.sent.is_some()
+            || in_flight.request.incarnation != self.agent.incarnation
+        {
             return Move::Wait;
         }
         let Some(mut request) = self.built(in_flight.request, in_flight.purpose) else {
             return Move::Wait;
         };
         request.context.max_output_tokens = in_flight.grant.output_tokens;
-        self.live.sent = Some(in_flight.request);
-        self.live.forgiven = false;
+        self.live.request.sent = Some(in_flight.request);
+        self.live.turn.forgiven = false;
         if in_flight.purpose == Purpose::Compact {
-            // What comes from here on is not in the summary, and must not be replaced by it.
-            self.live.cut = self.compaction_cut();
+            // What arrives from here on is not in the summary, and the summary must not replace it.
+            self.live.request.cut = self.compaction_cut();
         }
         Move::Do(vec![Effect::Send {
             request_id: in_flight.request,
@@ -138,7 +142,7 @@ impl Machine {
         }
     }
 
-    /// An answer, or first a summary where the answer would not fit.
+    /// An answer, or first a summary if the answer would not fit.
     fn choose(&self) -> Result<(Purpose, Request), FailureClass> {
         let overflow = FailureClass::ContextOverflow;
         if self.compacts() {
@@ -147,61 +151,60 @@ impl Machine {
                 .map(|summary| (Purpose::Compact, summary))
                 .ok_or(overflow);
         }
-        let overflowed = self.live.overflowed;
+        let overflowed = self.live.turn.overflowed;
         let answer = self.request(Purpose::Answer).ok_or(overflow)?;
         let estimated = estimate_tokens(&answer);
         let due = self.policy.model_window.is_some_and(|window| {
             compaction::is_due(estimated, window, self.agent.spec.compact_at)
-                // Where a long system prompt or the turn's own prompt fills the window, a summary
-                // would gain too little.
+                // If a long system prompt or the turn's own prompt fills the window, a summary would save too little.
                 && self.compaction_gain() >= estimated / KEEP_SHARE
         });
         if !overflowed && !due {
             return Ok((Purpose::Answer, answer));
         }
         match self.request(Purpose::Compact) {
-            Some(summary) if !self.live.compaction_failed => Ok((Purpose::Compact, summary)),
-            // Near the limit is not over it: the provider has the last word.
+            Some(summary) if !self.live.turn.compaction_failed => Ok((Purpose::Compact, summary)),
+            // Close to the limit is not over it: let the provider decide.
             _ if !overflowed => Ok((Purpose::Answer, answer)),
             Some(_) => Err(overflow),
             None => Err(FailureClass::TurnTooLarge),
         }
     }
 
-    /// About how many tokens a summary would take the place of.
+    /// About how many tokens a summary would replace.
     fn compaction_gain(&self) -> u64 {
         let cut = self.compaction_cut();
         cut.map_or(0, |cut| compaction::replaced_tokens(&self.window, cut))
     }
 
-    /// No request fits. Where the reason is what this turn itself holds, says so.
+    /// No request fits. If the content of this turn is the reason, records a note about it.
     fn too_large(&mut self, class: FailureClass) -> Move {
         if class == FailureClass::TurnTooLarge {
-            let text = "the prompt, with the tool results that the model has not seen yet, is larger than \
+            let text = "the prompt and the tool results that the model has not seen yet are larger than \
                         the model's window, and they are never shortened: send less at once, put the text \
                         into a file that the agent can read in parts, or choose a model with a larger window";
             let (about, text) = (None, text.to_owned());
-            self.live.backlog.push(Note { about, text }.into());
+            self.live.outbox.backlog.push(Note { about, text }.into());
         }
         self.fail(class)
     }
 
     pub(super) fn compaction_cut(&self) -> Option<Position> {
         let keep = match self.compacts() {
-            // Whoever asks for it wants all of it short.
+            // A compaction that the user requested covers as much as possible.
             true => 0,
             false => compaction::size(&self.window) / KEEP_SHARE,
         };
         compaction::cut(&self.window, keep)
     }
 
-    /// Whether the turn is there for a compaction that was asked for.
+    /// Whether the turn performs a compaction that the user requested.
     pub(super) fn compacts(&self) -> bool {
         let turn = self.agent.turn.as_ref();
         turn.is_some_and(|turn| turn.compacts.is_some())
     }
 
-    /// Such a turn asks for one summary, and is over.
+    /// Such a turn requests one summary and then ends.
     pub(super) fn compact(&mut self, moment: &Moment<'_>) -> Move {
         let turn = self.agent.turn.as_ref();
         let is_made = turn.is_some_and(|turn| turn.compacted);
@@ -212,39 +215,39 @@ impl Machine {
         if is_made || self.compaction_cut().is_none() {
             return self.complete();
         }
-        if self.live.compaction_failed {
-            // One that came without a word is no summary either.
+        if self.live.turn.compaction_failed {
+            // An empty reply is not a summary either.
             let class = turn.and_then(|turn| turn.last_failure);
             return self.fail(class.unwrap_or(FailureClass::Refused));
         }
-        match self.live.stopping {
+        match self.live.process.stopping {
             true => Move::Wait,
             false => self.ask_model(moment),
         }
     }
 
-    /// Whether the last failure ends the turn, or is waited for, or leaves the way free.
+    /// Whether the last failure ends the turn, requires a wait, or allows the next request.
     fn after_failure(&mut self) -> Option<Move> {
         let turn = self.agent.turn.as_ref()?;
         let class = turn.last_failure?;
         let failures = turn.failures;
-        if self.live.forgiven {
+        if self.live.turn.forgiven {
             return None;
         }
-        match self.live.backoff {
+        match self.live.turn.backoff {
             Backoff::Waiting => return Some(Move::Wait),
-            // A crash came between the failure and this: the wait is over as well.
+            // There was a crash after the failure, and the wait is over as well.
             Backoff::None => {}
             Backoff::Wanted(at_least_ms) if class.is_transient() => {
                 if failures < self.policy.max_failures {
-                    self.live.backoff = Backoff::Waiting;
+                    self.live.turn.backoff = Backoff::Waiting;
                     return Some(Move::Do(vec![Effect::Backoff {
                         failures,
                         at_least_ms,
                     }]));
                 }
             }
-            Backoff::Wanted(_) => self.live.backoff = Backoff::None,
+            Backoff::Wanted(_) => self.live.turn.backoff = Backoff::None,
         }
         let gives_up = failures >= self.policy.max_failures;
         let hopeless = !class.is_transient() && class != FailureClass::ContextOverflow;

@@ -21,13 +21,13 @@ impl Machine {
     pub(super) fn push_end(&mut self, ended: TurnEnded) {
         let compacts = self.compacts();
         let ended = TurnEnded { compacts, ..ended };
-        self.live.backlog.push(ended.into());
-        self.live.backlog.push(session_latest());
+        self.live.outbox.backlog.push(ended.into());
+        self.live.outbox.backlog.push(session_latest());
     }
 
-    /// Waits until nothing runs any more, then closes the turn so that the next prompt is answered.
+    /// Waits until nothing is running, then closes the turn so that the next prompt is answered.
     pub(super) fn interrupt(&mut self) -> Move {
-        if self.live.sent.is_some() || !self.live.calls.is_empty() {
+        if self.live.request.sent.is_some() || !self.live.calls.is_empty() {
             return Move::Wait;
         }
         self.unsend();
@@ -36,19 +36,19 @@ impl Machine {
             .open_calls()
             .map(|call| call.id.clone())
             .collect();
-        let text = match self.live.limited {
+        let text = match self.live.turn.limited {
             Some(_) => "Not run: the turn reached its time limit.",
             None => "Not run: the user interrupted the turn.",
         };
         for call in open {
             let blocks = vec![Block::text(text)];
             let result = recover::result(&call, CallOutcome::Interrupted, blocks);
-            self.live.backlog.extend(result);
+            self.live.outbox.backlog.extend(result);
         }
-        if let Some(limited) = self.live.limited {
+        if let Some(limited) = self.live.turn.limited {
             return self.run_out_of_time(limited);
         }
-        let (cause, who) = match &self.live.halted {
+        let (cause, who) = match &self.live.turn.halted {
             Some(reason) => (
                 NoticeCause::Hook,
                 format!("A hook ended this turn: {reason}"),
@@ -59,22 +59,22 @@ impl Machine {
             }
         };
         if !self.compacts() {
-            let rest = "Do not go on with it unless asked to; answer the next message.";
+            let rest = "Do not continue it unless asked to; answer the next message.";
             let text = format!("{who} {rest}");
-            self.live.backlog.push(Notice { cause, text }.into());
+            self.live.outbox.backlog.push(Notice { cause, text }.into());
         }
         self.end_turn(TurnEnded::with(TurnStatus::Interrupted))
     }
 
-    /// Takes back a request that is on record and has not left. False where there is none.
+    /// Cancels a request that is recorded and has not been sent. Returns false if there is none.
     pub(super) fn unsend(&mut self) -> bool {
         let in_flight = self.agent.turn.as_ref().and_then(|turn| turn.in_flight);
-        let Some(in_flight) = in_flight.filter(|_| self.live.sent.is_none()) else {
+        let Some(in_flight) = in_flight.filter(|_| self.live.request.sent.is_none()) else {
             return false;
         };
         let usage = Usage::default();
-        self.live.ends = Some(in_flight.request);
-        self.live.backlog.push(
+        self.live.outbox.ends = Some(in_flight.request);
+        self.live.outbox.backlog.push(
             RequestEnded {
                 request: in_flight.request,
                 outcome: RequestOutcome::Interrupted,

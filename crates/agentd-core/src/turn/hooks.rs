@@ -1,5 +1,5 @@
-//! Where hooks are asked in the course of a turn, and what their answer changes. A call's own hooks are asked
-//! by whoever prepares and runs it.
+//! The hooks that run in the course of a turn, and what their verdicts change. The driver invokes the hooks of a call
+//! when it prepares and runs the call.
 
 use super::plan::Move;
 use super::{Effect, Hooks, Machine, Moment};
@@ -12,21 +12,21 @@ use crate::id::{InvocationId, PromptId, Seq, TurnId};
 use crate::state::{AgentState, Queued};
 use crate::window::{Entry, Window};
 
-/// So often hooks may keep a turn from ending, one time after the other.
+/// How many times in a row hooks may keep a turn from ending.
 const MAX_STOPS_REFUSED: u32 = 8;
 
-/// A summary that hooks have not heard of yet.
+/// A summary that hooks have not been notified of.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shortened {
     pub at: Seq,
     pub text: String,
-    /// That it is over was told; the conversation has not begun anew yet.
+    /// PostCompact hooks have run; SessionStart hooks have not.
     pub is_told: bool,
 }
 
 impl Shortened {
-    /// The one of which a process before this one may not have told: hooks that it has told have the
-    /// recorded answer.
+    /// A summary of which the previous process may not have notified the hooks. If it has, the invocation returns the
+    /// recorded verdict.
     pub fn untold(agent: &AgentState, window: &Window) -> Option<Self> {
         let turn = agent.turn.as_ref().filter(|turn| turn.compaction_is_new)?;
         let first = window.items().first()?;
@@ -42,39 +42,39 @@ impl Shortened {
 }
 
 impl Machine {
-    /// What the hooks say. Where they have not said it yet: the question, or the wait for its answer.
+    /// The verdict of the hooks. If there is none yet, returns the effect that invokes them, or waits for it.
     fn hear(&mut self, invocation: HookInvocation) -> Result<Verdict, Move> {
         if self.policy.hooks == Hooks::None {
             return Ok(Verdict::default());
         }
-        if let Some((_, verdict)) = self.live.heard.take_if(|(id, _)| *id == invocation.id) {
+        if let Some((_, verdict)) = self.live.turn.heard.take_if(|(id, _)| *id == invocation.id) {
             return Ok(verdict);
         }
-        if self.live.asked == Some(invocation.id) {
+        if self.live.turn.asked == Some(invocation.id) {
             return Err(Move::Wait);
         }
-        self.live.asked = Some(invocation.id);
+        self.live.turn.asked = Some(invocation.id);
         let invocation = Box::new(invocation);
         Err(Move::Do(vec![Effect::InvokeHooks { invocation }]))
     }
 
-    /// The prompts that this conversation may take: not those that wait for the next one.
+    /// The prompts that this conversation may take. Prompts that are meant for the next one are not included.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Queued> {
         let reset = self.agent.resets.under_way().map(|reset| reset.began);
         let waiting = self.agent.inbox.waiting();
         waiting.filter(move |queued| reset.is_none_or(|began| queued.seq < began))
     }
 
-    /// A hook does not want what the turn is for.
+    /// A hook refused the turn's prompt or compaction.
     pub(super) fn refuse(&mut self, reason: String) -> Move {
-        self.live.backlog.push(note(reason));
+        self.live.outbox.backlog.push(note(reason));
         self.end_turn(TurnEnded {
             failure: Some(FailureClass::Blocked),
             ..TurnEnded::with(TurnStatus::Failed)
         })
     }
 
-    /// One that joins the turn.
+    /// A prompt that joins the running turn.
     pub(super) fn steer(&mut self, prompt: PromptId) -> Move {
         let Some(turn) = self.agent.turn.as_ref().map(|turn| turn.id) else {
             return Move::Wait;
@@ -83,33 +83,36 @@ impl Machine {
             Err(wait) => wait,
             Ok(verdict) => {
                 let refused = self.submit(prompt, verdict);
-                self.live.backlog.extend(refused.map(note));
+                self.live.outbox.backlog.extend(refused.map(note));
                 Move::Append
             }
         }
     }
 
-    /// Whether the user has interrupted it while hooks were asked.
+    /// Whether the user interrupted the prompt while its hooks were running.
     pub(super) fn is_unwanted(&self, prompt: PromptId) -> bool {
         let asked = InvocationId::of(HookEvent::UserPromptSubmit, &[prompt.as_bytes()]);
-        self.live.unwanted == Some(asked)
+        self.live.turn.unwanted == Some(asked)
     }
 
-    /// Its turn is over before it has begun. The model never sees it: nobody has judged it.
+    /// Ends the prompt's turn before it has begun. The model never sees the prompt, because no hook has checked it.
     pub(super) fn drop_prompt(&mut self, moment: &mut Moment<'_>, prompt: PromptId) -> Move {
-        self.live.unwanted = None;
-        self.live.asked = None;
-        self.live.heard = None;
-        self.live.next_turn = Some(TurnId::new((moment.new_id)()));
-        self.live.starting = true;
+        self.live.turn.unwanted = None;
+        self.live.turn.asked = None;
+        self.live.turn.heard = None;
+        self.live.outbox.next_turn = Some(TurnId::new((moment.new_id)()));
+        self.live.outbox.starting = true;
         let (resumes, compacts) = (None, None);
         let started = TurnStarted { resumes, compacts };
-        self.live.backlog.push(started.into());
-        self.live.backlog.push(PromptBlocked { prompt }.into());
+        self.live.outbox.backlog.push(started.into());
+        self.live
+            .outbox
+            .backlog
+            .push(PromptBlocked { prompt }.into());
         self.end_turn(TurnEnded::with(TurnStatus::Interrupted))
     }
 
-    /// What hooks say of a prompt, before anybody takes it.
+    /// The verdict of the hooks about a prompt, before it is taken.
     pub(super) fn judge(
         &mut self,
         turn: Option<TurnId>,
@@ -117,7 +120,7 @@ impl Machine {
     ) -> Result<Verdict, Move> {
         let blocks = match self.window.pending(prompt) {
             Some(blocks) => blocks,
-            // Its words come with the next event.
+            // Its text arrives with the next event.
             None if self.policy.hooks == Hooks::Asked => return Err(Move::Wait),
             None => &[],
         };
@@ -128,20 +131,27 @@ impl Machine {
         })
     }
 
-    /// Takes a prompt, unless a hook refuses it: then its reason is returned.
+    /// Takes a prompt, unless a hook refuses it. Returns the reason of the refusal.
     pub(super) fn submit(&mut self, prompt: PromptId, verdict: Verdict) -> Option<String> {
         if verdict.is_no() || verdict.stop.is_some() {
-            self.live.backlog.push(PromptBlocked { prompt }.into());
+            self.live
+                .outbox
+                .backlog
+                .push(PromptBlocked { prompt }.into());
             let reason = verdict.reason.or(verdict.stop).unwrap_or_default();
             return Some(format!("a hook refused the prompt: {reason}"));
         }
+        self.live.turn.hookless = verdict.hookless;
         self.tell(verdict.context);
         let prompts = vec![prompt];
-        self.live.backlog.push(PromptsTaken { prompts }.into());
+        self.live
+            .outbox
+            .backlog
+            .push(PromptsTaken { prompts }.into());
         None
     }
 
-    /// The model has answered: the turn is over, unless a hook wants it to go on.
+    /// The model has answered: the turn ends, unless a hook asks it to continue.
     pub(super) fn wrap_up(&mut self) -> Move {
         let Some(turn) = &self.agent.turn else {
             return Move::Wait;
@@ -154,21 +164,21 @@ impl Machine {
         };
         match self.hear(HookInvocation::of_turn(id, u64::from(n), hook_input)) {
             Err(wait) => wait,
-            // What it said now is counted already.
+            // `refused` already includes this refusal.
             Ok(verdict)
                 if verdict.is_no() && verdict.stop.is_none() && refused <= MAX_STOPS_REFUSED =>
             {
                 let reason = verdict.reason.unwrap_or_default();
                 let more = verdict.context.map(|context| format!("\n{context}"));
                 let more = more.unwrap_or_default();
-                self.tell(Some(format!("A hook wants you to go on: {reason}{more}")));
+                self.tell(Some(format!("A hook asks you to continue: {reason}{more}")));
                 Move::Append
             }
             Ok(_) => self.complete(),
         }
     }
 
-    /// Why hooks do not let the conversation be shortened; none where they do.
+    /// Why hooks refuse the compaction; `None` if they allow it.
     pub(super) fn may_compact(&mut self, cut: Option<Position>) -> Result<Option<String>, Move> {
         let Some(turn) = self.agent.turn.as_ref().map(|turn| turn.id) else {
             return Ok(None);
@@ -184,7 +194,7 @@ impl Machine {
         Ok(Some(format!("a hook refused to compact: {reason}")))
     }
 
-    /// Who wants it shorter.
+    /// What caused the compaction.
     fn trigger(&self) -> &'static str {
         match self.compacts() {
             true => "manual",
@@ -192,10 +202,10 @@ impl Machine {
         }
     }
 
-    /// It was shortened: hooks hear of that, and that it goes on anew.
+    /// After a compaction: notifies the hooks of it, and then of the start of the compacted conversation.
     pub(super) fn after_compaction(&mut self) -> Option<Move> {
         let turn = self.agent.turn.as_ref()?.id;
-        let shortened = self.live.shortened.clone()?;
+        let shortened = self.live.turn.shortened.clone()?;
         let at = shortened.at.0;
         if !shortened.is_told {
             let hook_input = HookInput::post_compact(self.trigger(), &shortened.text);
@@ -203,19 +213,19 @@ impl Machine {
                 return Some(wait);
             }
             let is_told = true;
-            self.live.shortened = Some(Shortened {
+            self.live.turn.shortened = Some(Shortened {
                 is_told,
                 ..shortened
             });
         }
-        let shortened = self.live.shortened.clone()?;
+        let shortened = self.live.turn.shortened.clone()?;
         let model = self.policy.context.model.clone();
         let hook_input = HookInput::session_start("compact", Some(&model), None);
         match self.hear(HookInvocation::of_turn(turn, at, hook_input)) {
             Err(wait) => Some(wait),
             Ok(verdict) => {
-                self.live.shortened = None;
-                // A process that died right after it had said it does not say it again.
+                self.live.turn.shortened = None;
+                // If the previous process died right after it added this context, it is not added again.
                 let context = verdict
                     .context
                     .filter(|text| !self.was_told(&shortened, text));
@@ -226,7 +236,7 @@ impl Machine {
         }
     }
 
-    /// Whether the model is told this already, since the summary.
+    /// Whether the model has already been told this since the summary.
     fn was_told(&self, shortened: &Shortened, text: &str) -> bool {
         let mut items = self.window.items().iter();
         items.any(|item| {
@@ -235,11 +245,11 @@ impl Machine {
         })
     }
 
-    /// What hooks have for the model.
+    /// Adds the hooks' context for the model.
     fn tell(&mut self, context: Option<String>) {
         let cause = NoticeCause::Hook;
         let notice = context.map(|text| Notice { cause, text }.into());
-        self.live.backlog.extend(notice);
+        self.live.outbox.backlog.extend(notice);
     }
 }
 

@@ -1,20 +1,21 @@
-//! The turn machine: what should be done next, as data.
+//! The turn machine: what to do next, as data.
 //!
-//! [`Machine::step`] takes one input (a committed event, a reply, a result, …) and returns effects;
-//! the driver carries them out in order and feeds back what came of them. The machine's own appends
-//! come back to it as [`Input::Event`], in the journal's order, so everything it acts on is durable.
-//! At most one append is under way at a time; what piles up meanwhile goes into the next one.
+//! [`Machine::step`] takes one input (a committed event, a reply, a result, …) and returns effects. The driver
+//! carries them out in order and feeds the results back. The machine's own appends come back to it as
+//! [`Input::Event`], in the order of the journal, so everything it acts on is durable. At most one append is in
+//! progress at a time; what accumulates in the meantime goes into the next one.
 //!
-//! - `absorb`: what each input changes.
-//! - `plan`: what the state then calls for. It looks at the folds and at what is in the machine's
-//!   hands (`Live`), never at how it got there; a machine that is built anew from the journal after
-//!   a crash and [`crate::recover`] therefore goes on where the old one was.
+//! - `absorb`: how each input changes the machine.
+//! - `plan`: what to do next. It looks at the folds and at what is in progress (`Live`), never at how the machine got
+//!   there. A new machine that is built from the journal after a crash and [`crate::recover`] therefore continues
+//!   where the old one was.
 
 mod absorb;
 mod answer;
 mod deadline;
 mod ending;
 mod hooks;
+mod live;
 mod plan;
 mod tools;
 
@@ -23,10 +24,12 @@ mod tests;
 
 pub use deadline::Deadline;
 
+use live::{Backoff, Built, InTurn, Live, LiveCall};
+
 use crate::draft::Reply;
 use crate::event::{
-    Body, Context, Event, FailureClass, LimitKind, NewEvent, Position, StopReason, TaskExit,
-    TaskStarted, ToolStarted,
+    Body, Context, Event, FailureClass, LimitKind, NewEvent, StopReason, TaskExit, TaskStarted,
+    ToolStarted,
 };
 use crate::hook::{HookInvocation, Verdict};
 use crate::id::{CallId, ConversationId, InvocationId, Seq, TaskId, TryId, TurnId};
@@ -37,27 +40,27 @@ use crate::state::{AgentState, StartedCall};
 use crate::time::Timestamp;
 use crate::usage::{Price, Usage};
 use crate::window::Window;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
-/// What the driver knows about the world and the machine needs.
+/// What the machine must know from the driver.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// What requests hold besides their messages; journalled when it changes.
+    /// What requests contain besides their messages. Recorded in the journal when it changes.
     pub context: Context,
-    /// The model's window in tokens, where it is known.
+    /// The model's window in tokens, if it is known.
     pub model_window: Option<u64>,
     pub price: Option<Price>,
-    /// The tools that may run beside each other.
+    /// The tools that may run in parallel.
     pub parallel: BTreeSet<String>,
-    /// Failed tries in a row, after which the turn fails.
+    /// The turn fails after this many failed attempts in a row.
     pub max_failures: u32,
-    /// The model cannot be asked before somebody brings its key; what to tell them.
+    /// Set if the model's key is missing: the text for the user about it.
     pub missing_key: Option<String>,
     pub hooks: Hooks,
 }
 
-/// Whether somebody runs hooks for this agent.
+/// Whether hooks run for this agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hooks {
     #[default]
@@ -65,7 +68,7 @@ pub enum Hooks {
     Asked,
 }
 
-/// The moment, and a source of new ids: neither is to be had in this crate.
+/// The current time, and a source of new ids. This crate has neither.
 pub struct Moment<'a> {
     pub at: Timestamp,
     pub new_id: &'a mut dyn FnMut() -> Uuid,
@@ -74,12 +77,12 @@ pub struct Moment<'a> {
 /// Something that happened.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// An event was committed to this agent's journal, by whomever. All events of one append are fed in
-    /// before anything that they call for is carried out.
+    /// An event was committed to this agent's journal, by any process. All events of one append are fed in before any
+    /// of their effects is carried out.
     Event(Event),
-    /// The append that was asked for is committed; all its events have been fed in before this.
+    /// The append is committed. All its events have been fed in before this.
     Appended,
-    /// The model's reply is whole.
+    /// The model's reply is complete.
     Replied {
         request: TryId,
         reply: Reply,
@@ -92,16 +95,16 @@ pub enum Input {
         class: FailureClass,
         status: Option<u16>,
         retry_after_ms: Option<u64>,
-        /// For people.
+        /// For users.
         detail: String,
         partial: Reply,
     },
-    /// The request was let go of, as [`Effect::CancelRequest`] asked.
+    /// The request was cancelled, as [`Effect::CancelRequest`] asked.
     RequestCancelled {
         request: TryId,
         partial: Reply,
     },
-    /// What [`Effect::PrepareTool`] came to.
+    /// The result of [`Effect::PrepareTool`].
     Prepared {
         call: CallId,
         prepared: Prepared,
@@ -110,68 +113,68 @@ pub enum Input {
         call: CallId,
         finished: Finished,
     },
-    /// A background task is over; the model is told at the next boundary.
+    /// A background task has ended. The model is told at the next boundary.
     TaskEnded {
         task: TaskId,
         exit: TaskExit,
         /// What the model is told.
         text: String,
     },
-    /// The wait that [`Effect::Backoff`] asked for is over.
+    /// The wait of [`Effect::Backoff`] is over.
     BackoffOver,
-    /// What the hooks say to [`Effect::InvokeHooks`].
+    /// The verdict of the hooks for [`Effect::InvokeHooks`].
     HooksAnswered {
         id: InvocationId,
         verdict: Verdict,
     },
-    /// A hook of a call wants the turn to end now, for this reason.
+    /// A hook of a call requests that the turn end now, for this reason.
     Halt(String),
-    /// A time limit of the turn is used up, as [`Machine::deadline`] said it would be.
+    /// A time limit of the turn has been reached, as announced by [`Machine::deadline`].
     TimeUp {
         turn: TurnId,
         limit: LimitKind,
     },
-    /// The user wants the turn to end now.
+    /// The user interrupts the turn.
     Interrupt,
-    /// The same for one turn; where that is over, nothing is interrupted.
+    /// The user interrupts this turn. If it has already ended, nothing is interrupted.
     InterruptTurn(TurnId),
-    /// Take up the turn that ended as `limited`, or the one that is paused.
+    /// Continue the turn that ended as `limited`, or the one that is paused.
     Continue,
-    /// Finish what is in hand, start nothing new: the turn goes on in another process, unless it
-    /// happens to end.
+    /// Finish what is in progress and start nothing new. The turn continues in another process, unless it happens to
+    /// end.
     Stop,
-    /// The same, but the model's reply is not waited for: what has come of it is kept, and the next process asks
-    /// again.
+    /// The same, but without waiting for the model's reply. The part that has arrived is kept, and the next process
+    /// sends the request again.
     Leave,
 }
 
-/// Whether a call may begin.
+/// Whether a call may start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prepared {
     /// It may, as soon as this is durable.
     Run(ToolStarted),
-    /// The user must be asked, for this reason.
+    /// The user must approve it, for this reason.
     Ask(String),
-    /// It may not, or cannot.
+    /// It may not, or cannot, start.
     Refuse {
         outcome: CallOutcome,
         blocks: Vec<Block>,
     },
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
     pub outcome: CallOutcome,
     pub blocks: Vec<Block>,
     /// The task that it leaves running.
     pub background: Option<TaskStarted>,
-    /// What else is to be on record with its result.
+    /// Other events to append with its result.
     pub also: Vec<Body>,
 }
 
 impl Finished {
-    /// One that leaves nothing running.
+    /// A result that leaves nothing running.
     pub const fn new(outcome: CallOutcome, blocks: Vec<Block>) -> Self {
         Self {
             outcome,
@@ -182,14 +185,14 @@ impl Finished {
     }
 }
 
-/// Whether the user has said yes to a call.
+/// Whether the user has approved a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consent {
     NotAsked,
     Given,
 }
 
-/// Something to be done.
+/// An action for the driver.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Commit these together, then feed them back, then [`Input::Appended`].
@@ -205,40 +208,40 @@ pub enum Effect {
     CancelRequest {
         request: TryId,
     },
-    /// Check permission and arguments, and find out what a start must record.
+    /// Check the permission and the arguments, and determine what its start must record.
     PrepareTool {
         call: ToolCall,
         consent: Consent,
     },
     RunTool {
         call: ToolCall,
-        /// As its start is on record.
+        /// As recorded at its start.
         started: StartedCall,
     },
     CancelTool {
         call: CallId,
     },
-    /// Tell the hooks, and wait for what they say. Asked again by another process, it has the same answer.
+    /// Run the hooks and wait for their verdict. If another process repeats the invocation, it gets the same verdict.
     InvokeHooks {
         invocation: Box<HookInvocation>,
     },
-    /// Wait a little (longer with each failure, with jitter) before the next try.
+    /// Wait (longer with each failure, with jitter) before the next attempt.
     Backoff {
         failures: u32,
         at_least_ms: Option<u64>,
     },
-    /// The agent has another conversation now: this machine is done. The next one needs a fresh
-    /// incarnation, because it counts its requests from 1.
+    /// The agent has another current conversation, so this machine is done. The next machine needs a new incarnation,
+    /// because it counts its requests from 1.
     Reload {
         conversation: ConversationId,
         through: Seq,
     },
-    /// Nothing is in hand any more, after [`Input::Stop`]: this machine is done.
+    /// Nothing is in progress after [`Input::Stop`], so this machine is done.
     Stopped,
 }
 
 impl Input {
-    /// What an order of the daemon's comes to.
+    /// The input for an order of the daemon.
     pub const fn of_order(order: Order, turn: Option<TurnId>) -> Self {
         match (order, turn) {
             (Order::Interrupt, Some(turn)) => Self::InterruptTurn(turn),
@@ -248,86 +251,6 @@ impl Input {
             (Order::Leave, _) => Self::Leave,
         }
     }
-}
-
-/// What the machine has in its hands: all that a crash takes with it.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Live {
-    appending: bool,
-    /// What the next append holds.
-    backlog: Vec<Body>,
-    ends: Option<TryId>,
-    /// The next request, until it leaves.
-    built: Option<Built>,
-    /// The request that has left.
-    sent: Option<TryId>,
-    cancelling: bool,
-    calls: BTreeMap<CallId, LiveCall>,
-    /// Ends of tasks that are said at the next boundary: between a request and its reply, or a call
-    /// and its result, they would change what was sent.
-    ended_tasks: Vec<Body>,
-    /// Calls about which the user must be asked.
-    ask: Vec<(CallId, String)>,
-    /// The turn that the next append begins.
-    next_turn: Option<TurnId>,
-    /// A turn's beginning is on its way to the journal.
-    starting: bool,
-    /// What the summary that was asked for is to stand for.
-    cut: Option<Position>,
-    /// An answer did not fit, and no summary has come since.
-    overflowed: bool,
-    /// A summary did not help; it is not tried again in this turn.
-    compaction_failed: bool,
-    /// The newest failure was that of a summary, and ends nothing.
-    forgiven: bool,
-    /// Requests of this incarnation so far.
-    tries: u64,
-    backoff: Backoff,
-    /// The hooks were asked this.
-    asked: Option<InvocationId>,
-    heard: Option<(InvocationId, Verdict)>,
-    /// The user does not want the prompt any more that they were asked about.
-    unwanted: Option<InvocationId>,
-    shortened: Option<hooks::Shortened>,
-    /// Why a hook has the turn end.
-    halted: Option<String>,
-    /// The time limit that has the turn end.
-    limited: Option<deadline::Limited>,
-    interrupting: bool,
-    stopping: bool,
-    /// The request that is out is let go of.
-    leaving: bool,
-    stopped: bool,
-    /// `continue` was asked for.
-    continue_asked: bool,
-    /// The pointer has moved away.
-    reloaded: bool,
-}
-
-/// A request as it was built when it was decided on: a long conversation is not gone through twice for it.
-#[derive(Clone, Debug, PartialEq)]
-struct Built {
-    id: TryId,
-    /// How many items the window had. Others may add one before the request is on record.
-    items: usize,
-    request: Box<Request>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LiveCall {
-    Preparing,
-    /// May run once its start is durable.
-    Prepared,
-    Running,
-    Cancelling,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Backoff {
-    #[default]
-    None,
-    Wanted(Option<u64>),
-    Waiting,
 }
 
 /// The machine of one awake agent.
@@ -340,7 +263,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine on a journal that was recovered; `running` are the calls whose processes still run.
+    /// A machine for a journal that was recovered. `running` are the calls whose processes are still running.
     pub fn new(
         agent: AgentState,
         window: Window,
@@ -349,11 +272,15 @@ impl Machine {
     ) -> Self {
         let calls = running.into_iter().map(|id| (id, LiveCall::Running));
         let last_failure = agent.turn.as_ref().and_then(|turn| turn.last_failure);
-        let live = Live {
-            calls: calls.collect(),
+        let turn = InTurn {
             interrupting: agent.turn.is_some() && agent.ends_turn(),
             overflowed: last_failure == Some(FailureClass::ContextOverflow),
             shortened: hooks::Shortened::untold(&agent, &window),
+            ..InTurn::default()
+        };
+        let live = Live {
+            calls: calls.collect(),
+            turn,
             ..Live::default()
         };
         Self {
@@ -372,7 +299,7 @@ impl Machine {
         &self.window
     }
 
-    /// What the state calls for when nothing new has happened: the first effects after a start.
+    /// The first effects after a start, when there is no input yet.
     pub fn start(&mut self, moment: &mut Moment<'_>) -> Vec<Effect> {
         self.plan(moment)
     }

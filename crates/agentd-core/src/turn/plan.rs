@@ -1,15 +1,15 @@
-//! What the state calls for next.
+//! What to do next, given the state.
 
-use super::{Effect, Hooks, Live, Machine, Moment};
+use super::{Effect, Hooks, Machine, Moment};
 use crate::event::{
     Body, NewEvent, PromptMode, PromptsTaken, TurnContinued, TurnStarted, TurnStatus,
 };
 use crate::id::{CallId, TurnId};
 use crate::subagents;
 
-/// What one look at the state came to.
+/// The result of one look at the state.
 pub(super) enum Move {
-    /// Something must be durable first.
+    /// Events must become durable first.
     Append,
     Do(Vec<Effect>),
     /// Wait for the next input.
@@ -19,21 +19,21 @@ pub(super) enum Move {
 impl Machine {
     pub(super) fn plan(&mut self, moment: &mut Moment<'_>) -> Vec<Effect> {
         let mut effects = Vec::new();
-        if self.live.reloaded {
+        if self.live.process.reloaded {
             return self.reload();
         }
-        if self.live.stopped {
+        if self.live.process.stopped {
             return effects;
         }
         self.ask(moment.new_id);
         self.keep_time(moment.at);
         loop {
-            // Cancelling does not wait for the disk.
+            // Cancelling does not wait for the append.
             effects.extend(self.cancel_what_runs());
-            if self.live.appending {
+            if self.live.outbox.appending {
                 return effects;
             }
-            if !self.live.backlog.is_empty() {
+            if !self.live.outbox.backlog.is_empty() {
                 effects.push(self.append(moment));
                 return effects;
             }
@@ -50,7 +50,7 @@ impl Machine {
     }
 
     fn next_move(&mut self, moment: &mut Moment<'_>) -> Move {
-        // Said once, and good for this look at the state alone: a turn that runs needs no leave.
+        // It applies only to this look at the state: a running turn does not need it.
         let continue_asked = std::mem::take(&mut self.live.continue_asked);
         let Some(turn) = &self.agent.turn else {
             let resumes = if continue_asked {
@@ -60,18 +60,18 @@ impl Machine {
             };
             return self.between_turns(moment, resumes);
         };
-        if self.live.interrupting {
+        if self.live.turn.interrupting {
             return self.interrupt();
         }
         if turn.paused.is_some() && continue_asked {
-            self.live.backlog.push(TurnContinued {}.into());
+            self.live.outbox.backlog.push(TurnContinued {}.into());
             return Move::Append;
         }
         if turn.paused.is_some() {
             return Move::Wait;
         }
         if turn.in_flight.is_some() {
-            if self.live.stopping && self.unsend() {
+            if self.live.process.stopping && self.unsend() {
                 return Move::Append;
             }
             return self.send();
@@ -93,35 +93,36 @@ impl Machine {
             return told;
         }
         if self.window.awaits_answer() {
-            return if self.live.stopping {
+            return if self.live.process.stopping {
                 Move::Wait
             } else {
                 self.ask_model(moment)
             };
         }
         match last_failure {
-            // What there is of the last try is no answer.
+            // A partial reply of the last attempt is not an answer.
             Some(class) => self.fail(class),
-            // Nor is one that an interrupt cut off, of which a crash left the end to us.
+            // Neither is a reply that an interrupt cut off, if a crash prevented the end of the turn from being
+            // recorded.
             None if self.window.is_cut_off() => self.interrupt(),
             None => self.wrap_up(),
         }
     }
 
     fn between_turns(&mut self, moment: &mut Moment<'_>, resumes: Option<TurnId>) -> Move {
-        if self.live.stopping || self.agent.is_held_back() {
+        if self.live.process.stopping || self.agent.is_held_back() {
             return Move::Wait;
         }
         if self.tell_of_tasks() {
             return Move::Append;
         }
         if let (None, Some(op)) = (resumes, self.agent.compactions.asked()) {
-            self.live.next_turn = Some(TurnId::new((moment.new_id)()));
-            self.live.starting = true;
+            self.live.outbox.next_turn = Some(TurnId::new((moment.new_id)()));
+            self.live.outbox.starting = true;
             let compacts = Some(op);
             let resumes = None;
             let started = TurnStarted { resumes, compacts };
-            self.live.backlog.push(started.into());
+            self.live.outbox.backlog.push(started.into());
             return Move::Append;
         }
         let next = self
@@ -133,7 +134,7 @@ impl Machine {
         if resumes.is_none() && next.is_none() {
             return Move::Wait;
         }
-        // Hooks are asked about it before the turn begins.
+        // Hooks check the prompt before the turn begins.
         let taken = match next.filter(|_| resumes.is_none()) {
             Some(prompt) if self.is_unwanted(prompt) => return self.drop_prompt(moment, prompt),
             Some(prompt) => match self.judge(None, prompt) {
@@ -142,11 +143,11 @@ impl Machine {
             },
             None => None,
         };
-        self.live.next_turn = Some(TurnId::new((moment.new_id)()));
-        self.live.starting = true;
+        self.live.outbox.next_turn = Some(TurnId::new((moment.new_id)()));
+        self.live.outbox.starting = true;
         let compacts = None;
         let started = TurnStarted { resumes, compacts };
-        self.live.backlog.push(started.into());
+        self.live.outbox.backlog.push(started.into());
         if let Some((prompt, verdict)) = taken
             && let Some(reason) = self.submit(prompt, verdict)
         {
@@ -155,15 +156,15 @@ impl Machine {
         Move::Append
     }
 
-    /// Says which tasks have ended, where nothing comes between what belongs together.
+    /// Reports which tasks have ended, at a position where this does not separate a call from its result.
     fn tell_of_tasks(&mut self) -> bool {
         let ended = std::mem::take(&mut self.live.ended_tasks);
         let any = !ended.is_empty();
-        self.live.backlog.extend(ended);
+        self.live.outbox.backlog.extend(ended);
         any
     }
 
-    /// The turn that `continue` takes up again.
+    /// The turn that `continue` resumes.
     fn limited_turn(&self) -> Option<TurnId> {
         let last = self.agent.last_turn.as_ref()?;
         let here = self.agent.tree.current() == Some(last.conversation);
@@ -172,7 +173,7 @@ impl Machine {
 
     /// Prompts that join the turn at this boundary.
     fn take_steering(&mut self) -> Option<Move> {
-        if self.live.stopping {
+        if self.live.process.stopping {
             return None;
         }
         let joining = self.waiting();
@@ -182,21 +183,18 @@ impl Machine {
         if self.policy.hooks == Hooks::Asked {
             return Some(self.steer(first));
         }
-        self.live.backlog.push(PromptsTaken { prompts }.into());
+        self.live
+            .outbox
+            .backlog
+            .push(PromptsTaken { prompts }.into());
         Some(Move::Append)
     }
 
     fn append(&mut self, moment: &Moment<'_>) -> Effect {
-        let Live {
-            backlog,
-            ends,
-            next_turn,
-            appending,
-            ..
-        } = &mut self.live;
+        let outbox = &mut self.live.outbox;
         let under_way = self.agent.turn.as_ref().map(|turn| turn.id);
-        let turn = next_turn.take().or(under_way);
-        // There is a conversation wherever there is something to append: the fold has seen it begin.
+        let turn = outbox.next_turn.take().or(under_way);
+        // If there is something to append, a conversation has begun.
         let conversation = self.agent.tree.current().unwrap_or(NO_CONVERSATION);
         let event = |body: Body| NewEvent {
             at: moment.at,
@@ -204,10 +202,10 @@ impl Machine {
             turn,
             body,
         };
-        *appending = true;
+        outbox.appending = true;
         Effect::Append {
-            events: backlog.drain(..).map(event).collect(),
-            ends: ends.take(),
+            events: outbox.backlog.drain(..).map(event).collect(),
+            ends: outbox.ends.take(),
         }
     }
 
@@ -220,7 +218,7 @@ impl Machine {
         reload.into_iter().collect()
     }
 
-    /// Whether a call waits for a subagent: another process waits for it as well.
+    /// Whether a call waits for a subagent. Another process can wait for it as well.
     fn waits_for_subagent(&self, call: &CallId) -> bool {
         let turn = self.agent.turn.as_ref();
         let started = turn.and_then(|turn| turn.calls.get(call));
@@ -228,16 +226,16 @@ impl Machine {
     }
 
     fn stopped(&mut self) -> Option<Effect> {
-        let in_hand = self.live.sent.is_some()
+        let in_hand = self.live.request.sent.is_some()
             || self
                 .live
                 .calls
                 .keys()
                 .any(|it| !self.waits_for_subagent(it));
-        if !self.live.stopping || in_hand || self.live.stopped {
+        if !self.live.process.stopping || in_hand || self.live.process.stopped {
             return None;
         }
-        self.live.stopped = true;
+        self.live.process.stopped = true;
         Some(Effect::Stopped)
     }
 }

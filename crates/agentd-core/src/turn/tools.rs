@@ -1,4 +1,4 @@
-//! Running the calls of the newest reply, in order, beside each other where that is safe.
+//! Runs the calls of the newest reply in order, in parallel where that is safe.
 
 use super::plan::Move;
 use super::{Consent, Effect, LiveCall, Machine};
@@ -14,7 +14,7 @@ impl Machine {
         let (turn, started) = (turn.id, turn.calls.clone());
         let open: Vec<ToolCall> = self.window.open_calls().cloned().collect();
         let mut effects = Vec::new();
-        // Whether one more call may begin; what has begun goes on in any case.
+        // Whether one more call may start. Calls that have started continue in any case.
         let mut free = true;
         for call in open {
             let parallel = self.policy.parallel.contains(&call.name);
@@ -27,7 +27,7 @@ impl Machine {
                     }
                 }
                 Some(_) => {}
-                None if self.live.stopping => continue,
+                None if self.live.process.stopping => continue,
                 None => {
                     let Arguments::Object(_) = call.arguments else {
                         self.refuse_malformed(&call);
@@ -45,7 +45,7 @@ impl Machine {
                             self.deny(&call);
                             continue;
                         }
-                        // It waits for its answer; the calls behind it wait with it.
+                        // It waits for approval, and the calls after it wait too.
                         Some(None) => {
                             free = false;
                             continue;
@@ -58,9 +58,9 @@ impl Machine {
             free &= parallel;
         }
         if !effects.is_empty() {
-            // What was refused besides is appended right after.
+            // Refusals in the backlog are appended right after this.
             Move::Do(effects)
-        } else if self.live.backlog.is_empty() {
+        } else if self.live.outbox.backlog.is_empty() {
             Move::Wait
         } else {
             Move::Append
@@ -71,31 +71,31 @@ impl Machine {
         let text = "The arguments were not a JSON object; nothing was run. Send them again.";
         let blocks = vec![Block::text(text)];
         let result = recover::result(&call.id, CallOutcome::Error, blocks);
-        self.live.backlog.extend(result);
+        self.live.outbox.backlog.extend(result);
     }
 
     fn deny(&mut self, call: &ToolCall) {
-        let text = "The user did not allow this call; nothing was run.";
+        let text = "The user denied this call; nothing was run.";
         let blocks = vec![Block::text(text)];
         let result = recover::result(&call.id, CallOutcome::Denied, blocks);
-        self.live.backlog.extend(result);
+        self.live.outbox.backlog.extend(result);
     }
 
-    /// After an interrupt: what runs is told to end, at once and once.
+    /// After an interrupt: ends everything that is running, immediately and once.
     pub(super) fn cancel_what_runs(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
-        if !self.live.interrupting && !self.live.leaving {
+        if !self.live.turn.interrupting && !self.live.process.leaving {
             return effects;
         }
-        if let Some(request) = self.live.sent
-            && !std::mem::replace(&mut self.live.cancelling, true)
+        if let Some(request) = self.live.request.sent
+            && !std::mem::replace(&mut self.live.request.cancelling, true)
         {
             effects.push(Effect::CancelRequest { request });
         }
-        if !self.live.interrupting {
+        if !self.live.turn.interrupting {
             return effects;
         }
-        // What was not started yet is simply let go of.
+        // Calls that have not started are dropped.
         self.live
             .calls
             .retain(|_, state| matches!(state, LiveCall::Running | LiveCall::Cancelling));

@@ -1,7 +1,7 @@
 //! The second fold: what the model sees of one conversation's lineage.
 //!
-//! Fed with the events of the lineage's segments in order ([`crate::state::Tree::lineage`]). Like the
-//! first fold it is total and never looks back.
+//! It is fed with the events of the lineage's segments in order ([`crate::state::Tree::lineage`]). Like the first
+//! fold, it is total and never looks back.
 
 mod skeleton;
 mod unanswered;
@@ -14,16 +14,16 @@ use crate::message::{Arguments, Block, ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One thing in the window, at its place.
+/// One item of the window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Item {
-    /// The event that put it there.
+    /// The event that placed it there.
     pub placed: Position,
-    /// The event that holds its words; for a prompt that is an earlier one.
+    /// The event that contains its text; for a prompt, an earlier event.
     pub source: Position,
     pub turn: Option<TurnId>,
-    /// What stands before it has changed since it was said, or another model is asked by now. Some
-    /// providers take thinking back only behind the very messages that led to it.
+    /// The items before it have changed since it was written, or another model is used now. Some providers accept
+    /// thinking only after the same messages that led to it.
     #[serde(default)]
     pub is_moved: bool,
     pub entry: Entry,
@@ -42,7 +42,7 @@ pub enum Entry {
     Summary(String),
 }
 
-/// Something with the event it came from, so that a skeleton can name it.
+/// A value with the event it came from, so that a skeleton can name that event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Located<T> {
     source: Position,
@@ -55,18 +55,18 @@ pub struct Window {
     /// Prompts that were accepted and are not in the window yet.
     pending: BTreeMap<PromptId, Located<Vec<Block>>>,
     context: Option<Located<Context>>,
-    /// The newest tools the model had, for a history with calls when there are none any more.
+    /// The newest tools that the model had, for a history with calls when there are no tools any more.
     tools: Option<Located<Vec<Tool>>>,
-    /// What the user wants the next summary to heed.
+    /// The user's instruction for the next summary.
     #[serde(default)]
     instruction: Option<Located<String>>,
     awaits: bool,
     /// Calls of the newest reply that have no result yet.
     open: Vec<CallId>,
-    /// Those of them that run with other arguments than the model gave.
+    /// The open calls that run with other arguments than the model gave.
     revised: BTreeMap<CallId, Located<ToolCall>>,
-    /// The turn under way and those that it resumes: a summary leaves their prompts as they are. A
-    /// limited turn stays here, because it can be continued.
+    /// The running turn and the turns that it resumes. A summary does not replace their prompts. A limited turn stays
+    /// here, because it can be continued.
     #[serde(default)]
     open_turns: Vec<TurnId>,
 }
@@ -80,12 +80,12 @@ impl Window {
         &self.items
     }
 
-    /// Whether a prompt, a result or a notice has come since the model last spoke.
+    /// Whether a prompt, a result or a notice has arrived since the model's last reply.
     pub const fn awaits_answer(&self) -> bool {
         self.awaits
     }
 
-    /// Whether the last thing in it is a reply that did not come whole.
+    /// Whether the last item is an incomplete reply.
     pub fn is_cut_off(&self) -> bool {
         let last = self.items.last().map(|item| &item.entry);
         matches!(last, Some(Entry::Reply { status, .. }) if *status == MessageStatus::Interrupted)
@@ -100,7 +100,7 @@ impl Window {
         self.tools.as_ref().map_or(&[], |tools| &tools.value)
     }
 
-    /// The calls of the newest reply that still have no result, in order, as they are to run.
+    /// The calls of the newest reply that have no result yet, in order, with the arguments that they run with.
     pub fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
         let open = self.said_calls();
         open.map(|call| match self.revised.get(&call.id) {
@@ -109,7 +109,7 @@ impl Window {
         })
     }
 
-    /// The same as the model has them.
+    /// The same calls with the model's own arguments.
     fn said_calls(&self) -> impl Iterator<Item = &ToolCall> {
         let reply = self.newest_reply().into_iter().flatten();
         let calls = reply.filter_map(Block::as_call);
@@ -156,13 +156,13 @@ impl Window {
             .map(|call| &call.id)
     }
 
-    /// The words of a prompt that was accepted and not taken yet.
+    /// The text of a prompt that was accepted and not taken yet.
     pub fn pending(&self, prompt: PromptId) -> Option<&[Block]> {
         let pending = self.pending.get(&prompt)?;
         Some(&pending.value)
     }
 
-    /// What the compaction that was asked for last is to heed.
+    /// The instruction for the compaction that was requested last.
     pub fn instruction(&self) -> Option<&str> {
         let instruction = self.instruction.as_ref()?;
         Some(&instruction.value)
@@ -178,7 +178,7 @@ impl Window {
     /// Folds one more event of the lineage.
     pub fn apply(&mut self, event: &Event) {
         match &event.body {
-            // A branch sees what its parent's model saw, not what its inbox held.
+            // A branch shares what its parent's model saw, but not its parent's queue.
             Body::ConversationBegan(_) => {
                 self.pending.clear();
                 self.instruction = None;
@@ -280,7 +280,7 @@ impl Window {
         });
     }
 
-    /// What a summary up to `through` stands for.
+    /// The part of the window that a summary up to `through` replaces.
     pub fn up_to(&self, through: Position) -> Self {
         Self {
             items: self.covered_items(through).to_vec(),
@@ -294,7 +294,7 @@ impl Window {
         self.items.get(..self.covered(through)).unwrap_or_default()
     }
 
-    /// How many items stand at `through` or before it.
+    /// How many items are at or before `through`.
     fn covered(&self, through: Position) -> usize {
         self.items
             .iter()
@@ -302,8 +302,8 @@ impl Window {
             .map_or(0, |last| last + 1)
     }
 
-    /// The summary takes the place of everything up to `through` that the model has answered. What it
-    /// has not finished answering stays, word for word, whatever `through` says.
+    /// The summary replaces everything up to `through` that the model has answered. What it has not finished
+    /// answering stays unchanged, whatever `through` is.
     fn compact(&mut self, event: &Event, through: Position, text: &str) {
         let covered = self.covered(through).min(self.coverable());
         let kept = self.items.split_off(covered);

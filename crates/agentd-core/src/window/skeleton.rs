@@ -1,4 +1,4 @@
-//! A window without its words: what a snapshot keeps. The words stay in the events, once.
+//! A window without its text, as stored in a snapshot. The text stays in the events.
 
 use super::{Entry, Item, Located, Window};
 use crate::event::{Body, Event, Position};
@@ -30,7 +30,7 @@ struct Bone {
     is_moved: bool,
 }
 
-/// An event that a window needs is not there, or holds something else than it did.
+/// An event that a window needs is missing, or has different content than before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("event {} of agent {}, which the window needs, is not readable", .0.seq, .0.agent)]
 pub struct MissingEvent(pub Position);
@@ -63,7 +63,7 @@ impl Window {
         }
     }
 
-    /// Puts the words back. `find` gives the events that [`Skeleton::sources`] names.
+    /// Restores the text. `find` returns the events that [`Skeleton::sources`] names.
     pub fn restore<'a>(
         skeleton: &Skeleton,
         find: impl Fn(Position) -> Option<&'a Event>,
@@ -132,7 +132,7 @@ impl Window {
 }
 
 impl Skeleton {
-    /// The events whose words are needed, in the order of the window.
+    /// The events whose text is needed, in the order of the window.
     pub fn sources(&self) -> impl Iterator<Item = Position> {
         let items = self.items.iter().map(|bone| bone.source);
         let pending = self.pending.iter().map(|(_, source)| *source);

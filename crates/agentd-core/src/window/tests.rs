@@ -1,4 +1,4 @@
-//! Tests of what the model sees, and of a window without its words.
+//! What the model sees, and a window without its text.
 
 use super::*;
 use crate::event::{Compacted, Notice, NoticeCause, Purged, Summary};
@@ -135,8 +135,8 @@ fn what_a_summary_will_cover_is_what_it_covers() {
     }
 }
 
-/// Whatever a summary says that it stands for: a prompt, a result and a notice that the model has not
-/// answered stay, with the reply whose call the result answers.
+/// Whatever a summary claims to cover: a prompt, a result and a notice that the model has not answered stay, with the
+/// reply whose call the result answers.
 #[test]
 fn a_summary_never_replaces_what_awaits_an_answer() {
     let mut journal = Journal::new();
@@ -175,7 +175,7 @@ fn a_summary_leaves_the_prompts_of_the_open_turn_as_they_are() {
     let through = ask(&mut journal, 2).position();
     summarise(&mut journal, through, "s");
     assert_eq!(texts(&journal.window()), ["summary s", "question 2"]);
-    // One that reached a limit can be continued, also after a compaction that the user asks for.
+    // A turn that reached a limit can be continued, also after a compaction that the user requests.
     journal.end_turn(crate::event::TurnStatus::Limited);
     journal.turn = Some(fixture::turn(3));
     journal.push(crate::event::TurnStarted {
@@ -185,7 +185,7 @@ fn a_summary_leaves_the_prompts_of_the_open_turn_as_they_are() {
     let through = journal.reply(vec![Block::text("more")]).position();
     summarise(&mut journal, through, "t");
     assert_eq!(texts(&journal.window()), ["summary t", "question 2"]);
-    // Answered, it is like any other.
+    // Once it is answered, it is like any other.
     journal.end_turn(crate::event::TurnStatus::Completed);
     let through = ask(&mut journal, 4).position();
     summarise(&mut journal, through, "u");
@@ -216,7 +216,7 @@ fn compaction_marks_survive_an_interrupt() {
     assert_eq!(texts(&journal.window()), expected);
 }
 
-/// A fork's items come from two journals, whose numbers say nothing about each other.
+/// The items of a fork come from two journals, whose sequence numbers are unrelated.
 #[test]
 fn a_summary_in_a_fork_covers_by_place_and_not_by_number() {
     let mut parent = Journal::new();
@@ -267,7 +267,7 @@ fn a_branch_sees_what_its_parent_s_model_saw_and_not_what_its_inbox_held() {
     assert_eq!(texts(&journal.window()), ["seen"]);
 }
 
-/// Everything a window can hold.
+/// Everything that a window can contain.
 fn full() -> Journal {
     let mut journal = Journal::new();
     let mut bare = context(Wire::Gemini);

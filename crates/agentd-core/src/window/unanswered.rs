@@ -1,16 +1,16 @@
-//! What the model has not finished answering. A summary never takes its place.
+//! What the model has not finished answering. A summary never replaces it.
 
 use super::{Entry, Item, Window};
 use crate::event::{TurnEnded, TurnStarted, TurnStatus};
 use crate::id::TurnId;
 
 impl Window {
-    /// How many items, from the beginning, a summary may cover. Behind them is what has come since
-    /// the model last spoke, and the reply whose calls those results answer.
+    /// How many items from the start a summary may cover. It excludes the items since the model's last reply, and
+    /// that reply itself if the model has not seen the results of its calls.
     pub fn coverable(&self) -> usize {
         let is_reply = |item: &Item| matches!(item.entry, Entry::Reply { .. });
         let Some(last_reply) = self.items.iter().rposition(is_reply) else {
-            // A summary alone has been seen by the model.
+            // The model has seen a summary that has no reply after it.
             let is_summary = |item: &&Item| matches!(item.entry, Entry::Summary(_));
             return self.items.iter().take_while(is_summary).count();
         };
@@ -22,7 +22,7 @@ impl Window {
         }
     }
 
-    /// Whether it is a prompt that the turn under way, or one that may be continued, is there for.
+    /// Whether it is a prompt of the running turn, or of a turn that may be continued.
     pub fn is_open_prompt(&self, item: &Item) -> bool {
         let in_open_turn = item
             .turn

@@ -44,7 +44,7 @@ pub fn encode(request: &Request) -> Value {
         Some(budget) if budget < context.max_output_tokens && may_think(&request.messages) => {
             body["thinking"] = json!({"type": "enabled", "budget_tokens": budget});
         }
-        // Temperature is refused beside thinking.
+        // The provider refuses a temperature together with thinking.
         _ => {
             if let Some(temperature) = context.temperature {
                 body["temperature"] = json!(temperature);
@@ -54,7 +54,7 @@ pub fn encode(request: &Request) -> Value {
     body
 }
 
-/// In the middle of a tool loop thinking can only be on if the reply that called began with it.
+/// In the middle of a tool loop, thinking can only be on if the reply with the calls began with it.
 fn may_think(messages: &[Message]) -> bool {
     let last_reply = messages.iter().rev().find(|m| m.role == Role::Assistant);
     last_reply.is_none_or(|reply| {
@@ -63,7 +63,7 @@ fn may_think(messages: &[Message]) -> bool {
     })
 }
 
-/// The provider keeps everything up to this mark; the next request begins with it.
+/// The provider caches everything up to this mark; the next request begins with it.
 fn mark_for_cache(last: Option<&mut Value>) {
     let block = last
         .and_then(|message| message["content"].as_array_mut())
@@ -101,7 +101,7 @@ fn block(block: &Block) -> Option<Value> {
             let content: Vec<Value> = result.blocks.iter().filter_map(self::block).collect();
             let value = json!({"type": "tool_result", "tool_use_id": result.call});
             let mut value = with(value, "content", content);
-            // A result that is marked as an error may hold text only.
+            // A result that is marked as an error may contain only text.
             let is_text = |block: &Block| matches!(block, Block::Text { .. });
             if !result.outcome.is_ok() && result.blocks.iter().all(is_text) {
                 value["is_error"] = json!(true);

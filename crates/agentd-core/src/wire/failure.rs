@@ -1,21 +1,21 @@
-//! What a provider's refusal means for the next step.
+//! What a provider's error response means for the next step.
 
 use crate::event::FailureClass;
 use crate::message::Wire;
 use serde_json::Value;
 
-/// A reply that is not a stream.
+/// A response that is not a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub class: FailureClass,
     pub status: u16,
-    /// The provider's own words, shortened, for people.
+    /// The provider's own message, shortened, for users.
     pub detail: String,
 }
 
 const MAX_DETAIL: usize = 2000;
 
-/// Reads a reply with an error status.
+/// Reads a response with an error status.
 pub fn classify(wire: Wire, status: u16, body: &str) -> Refusal {
     let value: Value = serde_json::from_str(body).unwrap_or(Value::Null);
     // Gemini wraps its errors in a list when it streams.
@@ -44,7 +44,7 @@ pub fn classify(wire: Wire, status: u16, body: &str) -> Refusal {
     }
 }
 
-/// No provider but OpenAI has a code for it.
+/// Only OpenAI has a code for it.
 fn is_overflow(wire: Wire, code: &str, detail: &str) -> bool {
     let detail = detail.to_ascii_lowercase();
     let says = |words: &str| detail.contains(words);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 pub fn encode(request: &Request) -> Value {
     let context = &request.context;
-    // A result must name its function, which only the call knows.
+    // A result must name its function, which only the call contains.
     let names: BTreeMap<&CallId, &str> = request
         .messages
         .iter()

@@ -1,7 +1,7 @@
-//! A request in the words of each provider: the JSON body, exactly as it is sent.
+//! A request in each provider's format: the JSON body, exactly as it is sent.
 //!
-//! One file per format. Nothing is decided here: [`crate::request`] has chosen and
-//! [`crate::repair`] has put in order what is only spelled out.
+//! One file per format. Nothing is decided here: [`crate::request`] has selected the content and [`crate::repair`]
+//! has put it in order.
 
 pub mod anthropic;
 pub mod failure;
@@ -14,10 +14,10 @@ use crate::message::{Block, Wire};
 use crate::request::Request;
 use serde_json::Value;
 
-/// The body to send, as it travels.
+/// The body as the bytes to send.
 pub fn body(request: &Request) -> Vec<u8> {
     let value = encode(request);
-    // What is a value already always has a text.
+    // A JSON value can always be serialized.
     serde_json::to_vec(&value).unwrap_or_else(|_| value.to_string().into_bytes())
 }
 
@@ -31,7 +31,7 @@ pub fn encode(request: &Request) -> Value {
     }
 }
 
-/// Where a format's messages stand in its body: what prefix stability is about.
+/// Where a format has its messages in the body. Prefix stability is about these.
 pub fn messages(wire: Wire, body: &Value) -> Option<&Vec<Value>> {
     let key = match wire {
         Wire::AnthropicMessages | Wire::OpenaiChat => "messages",
@@ -41,7 +41,7 @@ pub fn messages(wire: Wire, body: &Value) -> Option<&Vec<Value>> {
     body.get(key).and_then(Value::as_array)
 }
 
-/// Puts a value into an object without copying it, as `json!` would: a window can have thousands of messages.
+/// Puts a value into an object without the copy that `json!` makes: a window can have thousands of messages.
 fn with(mut object: Value, key: &str, value: impl Into<Value>) -> Value {
     if let Some(object) = object.as_object_mut() {
         object.insert(key.to_owned(), value.into());
@@ -49,12 +49,12 @@ fn with(mut object: Value, key: &str, value: impl Into<Value>) -> Value {
     object
 }
 
-/// A notice travels as text of the user's, in a mark of its own.
+/// A notice is sent as the user's text, in its own tag.
 fn notice_text(text: &str) -> String {
     format!("<notice>\n{text}\n</notice>")
 }
 
-/// The words of a result, for formats that take one string.
+/// The text of a result, for formats that accept one string.
 fn result_text(blocks: &[Block]) -> String {
     let texts = blocks.iter().filter_map(|block| match block {
         Block::Text { text } => Some(text.as_str()),
@@ -68,7 +68,7 @@ fn result_text(blocks: &[Block]) -> String {
     }
 }
 
-/// The images in results, for formats that take none inside a result.
+/// The images in results, for formats that do not accept them inside a result.
 fn result_images(blocks: &[Block]) -> impl Iterator<Item = (&str, &str)> {
     blocks
         .iter()

@@ -45,7 +45,7 @@ pub fn encode(request: &Request) -> Value {
     body
 }
 
-/// Results are messages of their own; what else the user says follows them.
+/// Results are separate messages; the rest of the user's message follows them.
 fn user(message: &Message, out: &mut Vec<Value>) {
     for result in message.blocks.iter().filter_map(Block::as_result) {
         out.push(json!({
@@ -67,7 +67,7 @@ fn user(message: &Message, out: &mut Vec<Value>) {
     }
 }
 
-/// Servers that are merely compatible understand a string, not always parts.
+/// Servers that are merely compatible accept a string, but not always parts.
 fn content(mut parts: Vec<Value>) -> Option<Value> {
     match parts.as_mut_slice() {
         [] => None,

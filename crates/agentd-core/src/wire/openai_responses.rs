@@ -1,4 +1,4 @@
-//! OpenAI Responses, stateless: the provider keeps nothing, so everything is sent.
+//! OpenAI Responses, stateless: the provider stores nothing, so everything is sent.
 
 use super::{notice_text, with};
 use crate::message::{Block, Message, Role, ToolResult};

@@ -1,4 +1,4 @@
-//! An agent that is locked: its state can be read and its journal written.
+//! A locked agent: its state can be read and its journal written.
 
 use super::{AgentHandle, Inner};
 use crate::clock;
@@ -19,7 +19,7 @@ pub struct AgentGuard<'a> {
 }
 
 impl Drop for AgentGuard<'_> {
-    /// A task that panics while it has the agent may have left half of a change in memory.
+    /// A task that panics while it holds the lock may have left a partial change in memory: the state is reloaded.
     fn drop(&mut self) {
         self.inner.stale |= crate::spawn::is_dying();
     }
@@ -40,7 +40,7 @@ impl std::ops::DerefMut for AgentGuard<'_> {
 }
 
 impl AgentGuard<'_> {
-    /// The right to write the agent.
+    /// The agent's fence, which every append needs.
     pub async fn fence(&mut self) -> agentd_store::Result<Fence> {
         let head = self.state.head;
         let fence = self.handle.claims.fence(self.handle.id, head).await;
@@ -48,7 +48,7 @@ impl AgentGuard<'_> {
         fence
     }
 
-    /// After an append that failed: nobody knows, or somebody else knows better.
+    /// After a failed append: its outcome is unknown, or the fence was lost. Then the state is reloaded from the store.
     fn mark_stale(&mut self, error: &agentd_store::Error) {
         use agentd_store::Error as Store;
         if matches!(error, Store::StaleFence { .. }) {
@@ -57,12 +57,12 @@ impl AgentGuard<'_> {
         self.stale |= matches!(error, Store::Uncertain(_) | Store::StaleFence { .. });
     }
 
-    /// Appends in one go.
+    /// Appends in one transaction.
     pub async fn append(&mut self, lines: Vec<Line>) -> Result<Vec<Event>> {
         self.append_in(None, lines).await
     }
 
-    /// The same for what belongs to a turn.
+    /// The same for events that belong to a turn.
     pub async fn append_in(
         &mut self,
         turn: Option<TurnId>,
@@ -87,7 +87,7 @@ impl AgentGuard<'_> {
         committed.map_err(|error| of_store(&error))
     }
 
-    /// Something about the current conversation.
+    /// Appends to the current conversation.
     pub async fn note(
         &mut self,
         bodies: impl IntoIterator<Item = agentd_core::event::Body>,
@@ -103,8 +103,8 @@ impl AgentGuard<'_> {
         self.append(lines.collect()).await
     }
 
-    /// Commits what a runtime or the daemon itself has to say, takes it in, and passes it on. Events that
-    /// had been committed before come back as none.
+    /// Commits the daemon's own events, folds them, and sends them to the runtime. Returns no events if the append was
+    /// committed before.
     pub async fn commit(&mut self, append: Append) -> agentd_store::Result<Vec<Event>> {
         let events = append.events.clone();
         let ack = match self.handle.store.append(append).await {
@@ -124,7 +124,7 @@ impl AgentGuard<'_> {
         Ok(placed)
     }
 
-    /// The same for what the runtime itself appends: it hears where its events are, and not the events.
+    /// The same for a runtime's append. The runtime is told the position of its events; it has the events.
     pub async fn commit_own(&mut self, append: link::Append) -> agentd_store::Result<Option<Down>> {
         let n = append.n;
         let source = agentd_store::Source {
@@ -152,7 +152,7 @@ impl AgentGuard<'_> {
         Ok(self.link.committed(Some(n), &placed))
     }
 
-    /// They are on disk, from there on.
+    /// Folds events that are on disk, from `first` on.
     fn take_in(&mut self, events: Vec<NewEvent>, first: Seq) -> Vec<Event> {
         let placed = placed(events, self.handle.id, first);
         for event in &placed {
@@ -170,7 +170,7 @@ impl AgentGuard<'_> {
 
     pub fn tell(&self, down: Down) {
         if let Some(connection) = &self.inner.down {
-            // A connection that is breaking says so itself.
+            // If the connection is broken, the task that reads it notices.
             let _broken = connection.down.send(down);
         }
     }
@@ -179,7 +179,7 @@ impl AgentGuard<'_> {
         self.tell(Down::Order { order, turn: None });
     }
 
-    /// One that is about this turn, and no other.
+    /// An order for this turn only.
     pub fn order_turn(&self, order: Order, turn: TurnId) {
         let turn = Some(turn);
         self.tell(Down::Order { order, turn });
@@ -189,7 +189,7 @@ impl AgentGuard<'_> {
         self.handle.changed();
     }
 
-    /// The store writes to the agent's journal by itself: whoever has the agent next reads it again.
+    /// The store itself appends to the agent's journal (purge, import): the next lock reloads the state.
     pub fn written_elsewhere(&mut self) {
         self.stale = true;
     }
@@ -201,11 +201,11 @@ impl AgentGuard<'_> {
                 let source = loaded.source.map(|source| (source.incarnation, source.n));
                 self.appended = source.unwrap_or_default();
                 self.stale = false;
-                // Whoever was told less hears the rest after the next greeting.
+                // The runtime gets the events that it missed when it reconnects.
                 self.inner.down = None;
                 self.link.disconnected();
             }
-            Err(error) => tracing::warn!(agent = %self.handle.id, %error, "cannot be read again"),
+            Err(error) => tracing::warn!(agent = %self.handle.id, %error, "agent not reloaded"),
         }
     }
 }

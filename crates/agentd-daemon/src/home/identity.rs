@@ -1,6 +1,6 @@
-//! What a home knows itself by. A copy of a home holds the same agents with the same open turns and the same running
-//! commands: whoever ran them there would do everything a second time. So a home has an identity, in `home.json`,
-//! with the location where it was made; in another location it is a suspected copy.
+//! The identity of a home. A copy of a home contains the same agents with the same open turns and running commands: a
+//! daemon that ran them would do everything a second time. So a home has an identity, in `home.json`, with the location
+//! where it was created. In another location it is a suspected copy.
 
 use crate::clock;
 use crate::layout::Layout;
@@ -19,24 +19,25 @@ use uuid::Uuid;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HomeIdentity {
     pub id: Uuid,
-    /// Of the directory: a copy is another directory.
+    /// The inode of the directory: a copy is another directory.
     inode: u64,
-    /// None where the machine does not say; then it is not compared.
+    /// None if the machine has no id; then it is not compared.
     machine: Option<String>,
-    /// The home that this one is an adopted copy of. Calls that were open there are nobody's here: see [`boot_of`].
+    /// The home that this one is an adopted copy of. The outcome of calls that were open there is unknown here: see
+    /// [`boot_of`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied_from: Option<Uuid>,
 }
 
-/// The file `run/device.json`. Devices are numbered anew with each start of the machine, so the number counts only
-/// under the boot that it was seen under. It may be lost: then the device is not compared.
+/// The file `run/device.json`. Device numbers can change with each boot, so a number is compared only during the boot
+/// in which it was recorded. If the file is lost, the device is not compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct SeenDevice {
     boot: String,
     device: u64,
 }
 
-/// Where a directory is.
+/// The location of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Location {
     inode: u64,
@@ -45,7 +46,7 @@ struct Location {
     boot: String,
 }
 
-/// Why a home is taken for a copy.
+/// Why a home is suspected to be a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Suspicion {
     OtherDirectory {
@@ -54,7 +55,7 @@ pub enum Suspicion {
     },
     OtherMachine,
     OtherDevice,
-    /// What it knows itself by is damaged.
+    /// Its `home.json` is damaged.
     Unreadable,
 }
 
@@ -63,10 +64,10 @@ impl fmt::Display for Suspicion {
         match self {
             Self::OtherDirectory { known, found } => write!(
                 f,
-                "it was made in a directory with inode {known}, and is in one with inode {found}"
+                "it was created in a directory with inode {known}, and now has inode {found}"
             ),
-            Self::OtherMachine => write!(f, "it was made on another machine"),
-            Self::OtherDevice => write!(f, "it was made on another file system"),
+            Self::OtherMachine => write!(f, "it was created on another machine"),
+            Self::OtherDevice => write!(f, "it was created on another file system"),
             Self::Unreadable => write!(f, "its home.json cannot be read"),
         }
     }
@@ -100,8 +101,8 @@ fn suspicion(known: &HomeIdentity, seen: Option<&SeenDevice>, now: &Location) ->
     seen.filter(is_elsewhere).map(|_| Suspicion::OtherDevice)
 }
 
-/// What the home is, and whether it is a copy. One without an identity gets one. Costs no sync: an identity that a
-/// power cut takes away is made again, and nothing else refers to it.
+/// The identity of the home, and whether it is a suspected copy. A home without an identity gets one. Needs no sync: an
+/// identity that is lost in a power cut is created again, and nothing else refers to it.
 pub fn look(layout: &Layout) -> io::Result<(HomeIdentity, Option<Suspicion>)> {
     let now = Location::of(layout.home())?;
     let seen: Option<SeenDevice> = match read(&device_file(layout))? {
@@ -128,7 +129,7 @@ pub fn look(layout: &Layout) -> io::Result<(HomeIdentity, Option<Suspicion>)> {
     Ok((identity, suspicion))
 }
 
-/// Makes a suspected copy a home of its own. Nobody may have it open meanwhile.
+/// Makes a suspected copy an independent home. No daemon may have it open meanwhile.
 pub fn adopt(layout: &Layout) -> io::Result<HomeIdentity> {
     let now = Location::of(layout.home())?;
     let before = match read::<HomeIdentity>(&identity_file(layout))? {
@@ -142,15 +143,14 @@ pub fn adopt(layout: &Layout) -> io::Result<HomeIdentity> {
     };
     write(&device_file(layout), &here)?;
     write(&identity_file(layout), &adopted)?;
-    // Before anything runs here: otherwise, after a power cut, it would be taken for the original's again.
+    // Before anything runs here: after a power cut the copy must not have the original's identity again.
     File::open(identity_file(layout))?.sync_all()?;
     File::open(layout.home())?.sync_all()?;
     Ok(adopted)
 }
 
-/// The start of the machine, as this home names it in what it records of calls. An adopted copy has other names for
-/// it than its original: so whatever was started there is known not to have been started here, and its outcome
-/// counts as unknown.
+/// The boot id that this home records with calls. An adopted copy derives a different one than its original, so calls
+/// that the original started count as started in another boot, and their outcome as unknown.
 pub fn boot_of(identity: &HomeIdentity) -> io::Result<BootId> {
     let boot = agentd_process::boot_id().map_err(io::Error::other)?;
     let boot: BootId = boot.trim().parse().map_err(io::Error::other)?;
@@ -183,7 +183,7 @@ fn device_file(layout: &Layout) -> PathBuf {
 
 enum Read<T> {
     There(T),
-    /// Or empty: the machine went down before it was kept.
+    /// Missing or empty: a power cut happened before it was on disk.
     Missing,
     Damaged,
 }
@@ -200,7 +200,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Read<T>> {
     Ok(serde_json::from_slice(&text).map_or(Read::Damaged, Read::There))
 }
 
-/// Whoever reads it sees all of it, or what was there before.
+/// Replaces a file atomically: a reader sees all of the new content or the old content.
 fn write<T: Serialize>(path: &Path, what: &T) -> io::Result<()> {
     let unready = path.with_extension("tmp");
     let mut file = File::options()

@@ -1,5 +1,5 @@
-//! Whether a state directory is still the one that was opened. A daemon whose directory was deleted has the files
-//! open still, and could go on writing what nobody will ever read.
+//! Whether a state directory is still the one that was opened. A daemon whose directory was deleted still has the files
+//! open, and would write to files that no other process can open.
 
 use crate::layout::Layout;
 use rustix::fs::stat;
@@ -7,17 +7,17 @@ use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file by device and inode: a path may lead to another one later.
+/// A file by device and inode, because a path may name another file later.
 type FileId = (u64, u64);
 
 #[derive(Debug)]
 pub struct Presence {
-    /// The directory itself, and the journal in it: whoever deletes everything may begin with either.
+    /// The directory itself, and the journal in it: a deletion may begin with either.
     files: [(PathBuf, FileId); 2],
 }
 
 impl Presence {
-    /// As it is now: both have to be there.
+    /// The present files. Both must exist.
     pub fn of(layout: &Layout) -> io::Result<Self> {
         let known = |path: PathBuf| -> io::Result<(PathBuf, FileId)> {
             let id = id_of(&path)?;
@@ -30,7 +30,7 @@ impl Presence {
         })
     }
 
-    /// An error other than that a file is gone says nothing about whether it is.
+    /// Only "not found" counts as missing: another error does not show whether the file exists.
     pub fn holds(&self) -> bool {
         self.files.iter().all(|(path, known)| match id_of(path) {
             Ok(now) => now == *known,

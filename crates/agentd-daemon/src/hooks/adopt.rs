@@ -1,4 +1,4 @@
-//! Hooks that an earlier daemon started: whatever became of them is found out, and never guessed.
+//! Hooks that an earlier daemon started: their results come from what is on disk and are never guessed.
 
 use super::{Done, record, run, session};
 use crate::agent_handle::AgentHandle;
@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// All that were told of one thing, and are not known to have ended.
+/// Adopts all hooks of one invocation that have no recorded end.
 pub async fn adopt(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
@@ -28,7 +28,7 @@ pub async fn adopt(
         let is_async = run.started.is_async;
         let (daemon, handle) = (Arc::clone(daemon), Arc::clone(handle));
         let hook_input = hook_input.clone();
-        let running = spawn("an earlier hook", async move {
+        let running = spawn("adopted hook", async move {
             find_out(&daemon, &handle, &run, &hook_input).await;
         });
         if !is_async {
@@ -37,7 +37,7 @@ pub async fn adopt(
     }
     for running in waited {
         if let Err(error) = running.await {
-            tracing::error!(agent = %handle.id, %error, "a hook is not looked for");
+            tracing::error!(agent = %handle.id, %error, "hook not adopted: task aborted");
         }
     }
 }
@@ -51,7 +51,7 @@ async fn find_out(
     let started = &run.started;
     let dir = daemon.layout.hook_dir(started.hook);
     let done = match started.way {
-        // The one who called is gone, and so is the answer.
+        // The daemon that sent the request has died, so the response is lost.
         HookWay::Http => Done::unknown(),
         HookWay::Command => {
             let is_of_now = started.boot.is_none_or(|boot| boot == daemon.boot);
@@ -73,8 +73,8 @@ async fn find_out(
     run::remove(&dir);
 }
 
-/// What is left of an earlier daemon's hooks, by what is left on disk. Agents that were about to begin do not
-/// before their hooks have spoken.
+/// Adopts an earlier daemon's hooks by their directories. Agents whose SessionStart hooks were running get no process
+/// before those have ended.
 pub async fn adopt_all(daemon: &Arc<Daemon>) {
     let Ok(entries) = std::fs::read_dir(daemon.layout.hooks()) else {
         return;
@@ -97,12 +97,12 @@ pub async fn adopt_all(daemon: &Arc<Daemon>) {
         let known = guard.state.hooks.running(hook);
         let Some((invoked, run)) = known.map(|(invoked, run)| (invoked.clone(), run.clone()))
         else {
-            // Nothing of it is on record: it never began, or is over.
+            // The journal has no running hook with this id: it never started, or its end is recorded.
             leave_if_running(&dir);
             continue;
         };
         let is_of_reset = run.started.op.is_some();
-        // As far as what it said depends on it.
+        // The only field of the input that the reading of the result depends on.
         let source = match (invoked.turn, is_of_reset) {
             (Some(_), _) => Some("compact"),
             (None, true) => Some("clear"),
@@ -122,7 +122,7 @@ pub async fn adopt_all(daemon: &Arc<Daemon>) {
         }
         drop(guard);
         let daemon = Arc::clone(daemon);
-        spawn("an earlier hook", async move {
+        spawn("adopted hook", async move {
             find_out(&daemon, &handle, &run, &hook_input).await;
         });
     }

@@ -1,4 +1,4 @@
-//! What hooks hear of without anybody waiting for them: it has happened, and nothing they say changes it.
+//! Hooks for events that have already happened: no caller waits for them, and their verdict changes nothing.
 
 use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::daemon::Daemon;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::run::{self, Job};
 use super::sources;
 
-/// Whether an event is one that hooks hear of.
+/// Whether an event of this kind invokes hooks.
 pub const fn is_of_interest(kind: Kind) -> bool {
     matches!(
         kind,
@@ -22,7 +22,7 @@ pub const fn is_of_interest(kind: Kind) -> bool {
     )
 }
 
-/// Tells of what was written, with the notes that came with it.
+/// Invokes hooks for events that were committed, with the notes of the same commit.
 pub fn written(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
@@ -34,10 +34,10 @@ pub fn written(
         if let Body::Note(Note { text, .. }) = &event.body {
             note = Some(text.clone());
         }
-        let needs_somebody = matches!(event.kind(), Kind::ApprovalRequested | Kind::TurnPaused);
-        if needs_somebody && guard.state.parent_link.is_some() {
+        let needs_user = matches!(event.kind(), Kind::ApprovalRequested | Kind::TurnPaused);
+        if needs_user && guard.state.parent_link.is_some() {
             let stirring = subagents::stir(Arc::clone(daemon), Arc::clone(handle));
-            spawn("news for a parent", stirring);
+            spawn("notify parent", stirring);
         }
         if let Body::TurnEnded(ended) = &event.body {
             if ended.status == TurnStatus::Limited {
@@ -54,8 +54,8 @@ pub fn written(
     }
 }
 
-/// A turn that a time limit ended has let go of the hooks that it waited for: they end with it. What is
-/// told of its end, and of calls that were cut off, runs on.
+/// Ends the hooks that a turn was waiting for when its time limit ended it. Hooks for the end of the turn and for calls
+/// that were cut off continue.
 fn end_hooks_of_turn(daemon: &Arc<Daemon>, guard: &AgentGuard<'_>, event: &Event) {
     let is_waited_for = |event| {
         matches!(
@@ -76,12 +76,12 @@ fn end_hooks_of_turn(daemon: &Arc<Daemon>, guard: &AgentGuard<'_>, event: &Event
     let runs = of_turn.flat_map(|invoked| &invoked.runs);
     for run in runs.filter(|run| run.ended.is_none() && !run.started.is_async) {
         let ending = run::end(daemon.layout.hook_dir(run.started.hook));
-        spawn("the end of a hook", ending);
+        spawn("end of a hook", ending);
     }
 }
 
-/// What hooks hear of a turn that is over, besides the Stop hooks that a completed one waited for: how
-/// it ended, and a notification.
+/// The hooks of a turn that has ended, besides the Stop hooks that a completed turn waited for: one for how it ended,
+/// and a notification.
 fn of_turn_ended(
     guard: &AgentGuard<'_>,
     event: &Event,
@@ -99,7 +99,7 @@ fn of_turn_ended(
         TurnStatus::Interrupted => Some(HookInput::new(HookEvent::Interrupt, json!({}))),
         TurnStatus::Failed | TurnStatus::Limited | TurnStatus::Lost => Some(failure()),
     };
-    // A compaction that was asked for answers no prompt: the user who asked hears how it went.
+    // A requested compaction answers no prompt, and its requester gets the result: no notification.
     let told = (!ended.compacts).then(|| {
         let name = &guard.state.name;
         let text = match ended.status {
@@ -160,11 +160,14 @@ fn of_event(guard: &AgentGuard<'_>, event: &Event, note: Option<&str>) -> Option
     let name = &guard.state.name;
     let hook_input = match &event.body {
         Body::ApprovalRequested(asked) => {
-            let text = format!("{name}: the call {} waits for your approval", asked.call);
+            let text = format!(
+                "{name}: the call {} is waiting for your approval",
+                asked.call
+            );
             HookInput::notification("permission_prompt", &text)
         }
         Body::TurnPaused(_) => {
-            let text = note.map_or_else(|| format!("{name} waits"), str::to_owned);
+            let text = note.map_or_else(|| format!("{name} is waiting"), str::to_owned);
             HookInput::notification("waiting", &text)
         }
         Body::AgentFailed(_) => {
@@ -176,8 +179,8 @@ fn of_event(guard: &AgentGuard<'_>, event: &Event, note: Option<&str>) -> Option
     Some(of_this(event, hook_input))
 }
 
-/// A one-shot agent has done what it was for, and its conversation is over with it. One that reached a limit may
-/// go on; one that is being stopped has heard why.
+/// SessionEnd for a one-shot agent whose turn has ended. After a limit the agent may still continue, and a stop invokes
+/// SessionEnd itself.
 fn of_end(guard: &AgentGuard<'_>, event: &Event) -> Option<HookInvocation> {
     let Body::TurnEnded(ended) = &event.body else {
         return None;
@@ -198,7 +201,7 @@ fn of_end(guard: &AgentGuard<'_>, event: &Event) -> Option<HookInvocation> {
     })
 }
 
-/// A process that ran the agent is gone.
+/// The agent's process has exited.
 pub fn exited(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, reason: &str, exit: Option<Exit>) {
     let (code, signal) = match exit {
         Some(Exit::Code(code)) => (Some(code), None),
@@ -213,7 +216,7 @@ pub fn exited(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, reason: &str, exi
     );
 }
 
-/// Another one takes its place.
+/// The agent's process is started again.
 pub fn restarts(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, reason: &str, n: u32) {
     let fields = json!({"reason": reason, "attempt": n});
     let id = InvocationId::new(crate::clock::new_id());
@@ -221,8 +224,8 @@ pub fn restarts(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, reason: &str, n
     daemon.tell(handle, HookInvocation::new(id, hook_input));
 }
 
-/// The daemon itself: only the user's own hooks hear of it, and the log says how they went, for no agent's
-/// journal can. Waits a little for them; they may run on.
+/// Events of the daemon itself. Only the user's own hooks run, and the log has their results, because they belong to no
+/// agent's journal. Waits for them with a timeout; they continue after it.
 pub async fn of_daemon(daemon: &Arc<Daemon>, event: HookEvent, fields: Value) {
     let hook_input = HookInput::new(event, fields);
     let sources = sources::of_user(daemon).into_iter();
@@ -252,15 +255,15 @@ pub async fn of_daemon(daemon: &Arc<Daemon>, event: HookEvent, fields: Value) {
             ),
             secrets: daemon.own_secrets(),
             cwd: cwd.clone(),
-            // Those of the daemon are all the user's own.
+            // Only the user's own hooks run for the daemon.
             confined: Ok(None),
             chosen,
         };
         job.make_dir(&daemon.layout);
         let daemon = Arc::clone(daemon);
-        running.push(spawn("a hook", async move {
+        running.push(spawn("daemon hook", async move {
             let done = run::run(&daemon, &job).await;
-            tracing::info!(%event, outcome = ?done.outcome, exit = ?done.exit, "a hook has run");
+            tracing::info!(%event, outcome = ?done.outcome, exit = ?done.exit, "hook completed");
             job.remove_dir();
         }));
     }

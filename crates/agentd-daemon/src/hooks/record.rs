@@ -1,4 +1,4 @@
-//! What is written of a hook, and read again.
+//! Writes the results of hooks to the journal and reads them.
 
 use super::{Done, session};
 use crate::agent_handle::AgentHandle;
@@ -8,12 +8,12 @@ use agentd_core::event::{Body, HookEnded, HookOutcome, HookOutput};
 use agentd_core::hook::{Answer, Decision, Layer, Verdict, capped};
 use agentd_core::id::{HookId, InvocationId, Seq};
 use agentd_core::state::{InvocationState, Run};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use agentd_store::ReadQuery;
 use std::sync::Arc;
 
-/// Says how one ended, unless that is on record. The last one of those that open a conversation brings with it
-/// what they all had to say: there is no moment at which they have spoken and it is not there.
+/// Records how a hook ended, unless the journal has it. The commit of the last SessionStart hook of a conversation also
+/// contains the context and the prompt from all of them: the journal never has their ends without their output.
 pub async fn end(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, hook: HookId, mut done: Done) {
     shorten(daemon, handle, hook, &mut done.answer);
     let mut guard = handle.lock().await;
@@ -24,7 +24,7 @@ pub async fn end(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, hook: HookId, 
     let (conversation, turn, event) = (invoked.conversation, invoked.turn, invoked.event);
     let invocation = run.started.invocation;
     if let Some(warning) = &done.answer.warning {
-        tracing::warn!(agent = %handle.id, %event, %hook, warning, "a hook went wrong");
+        tracing::warn!(agent = %handle.id, %event, %hook, warning, "hook failed");
     }
     let has_words = done.answer.has_words();
     let decision = done.answer.decision;
@@ -54,12 +54,12 @@ pub async fn end(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, hook: HookId, 
     let written = guard.append_in(turn, lines).await;
     failpoint::hit("after", "hook_ended");
     if let Err(problem) = written {
-        tracing::error!(agent = %handle.id, %hook, %problem, "how a hook ended is not written");
+        tracing::error!(agent = %handle.id, %hook, %problem, "hook result not recorded");
     }
     daemon.transcripts.touched(handle.id);
 }
 
-/// What is too long for the model is in a file.
+/// Moves context that is too long for the model to a file.
 fn shorten(daemon: &Daemon, handle: &AgentHandle, hook: HookId, answer: &mut Answer) {
     let Some(context) = &answer.context else {
         return;
@@ -71,12 +71,12 @@ fn shorten(daemon: &Daemon, handle: &AgentHandle, hook: HookId, answer: &mut Ans
     };
     let made = daemon.layout.make_below(&dir);
     if let Err(error) = made.and_then(|()| std::fs::write(&path, context)) {
-        tracing::warn!(path = %path.display(), %error, "the rest of a hook's context is lost");
+        tracing::warn!(path = %path.display(), %error, "full hook context not saved");
     }
     answer.context = Some(short);
 }
 
-/// What those said that were waited for, in the order in which they were told.
+/// The answers of an invocation's hooks that are not async, in the order of their start.
 pub async fn answers(
     daemon: &Daemon,
     handle: &AgentHandle,
@@ -106,13 +106,13 @@ async fn answer(daemon: &Daemon, handle: &AgentHandle, run: &Run) -> Result<(Hoo
     let may_approve =
         run.started.layer != Layer::Project || failpoint::injected_bug("project_approves");
     if !may_approve && answer.decision == Decision::Allow {
-        // A project may refuse calls and have the user asked; what the user is asked about is not the project's to allow.
+        // A project's hook may refuse a call or have the user asked. It may not allow a call.
         answer.decision = Decision::None;
     }
     Ok((ended.outcome, answer))
 }
 
-/// What all of them have to say to the conversation that begins, the one that ends now with them.
+/// What all hooks of the invocation add to the new conversation, including the hook that ends now.
 async fn opening(
     daemon: &Daemon,
     handle: &AgentHandle,
@@ -128,14 +128,14 @@ async fn opening(
         match answer(daemon, handle, run).await {
             Ok(answer) => answers.push(answer),
             Err(problem) => {
-                tracing::error!(agent = %handle.id, %problem, "what a hook said is not read");
+                tracing::error!(agent = %handle.id, %problem, "hook output cannot be read");
             }
         }
     }
     session::words(handle.id, Verdict::of(invoked.event, answers))
 }
 
-/// None where they were purged.
+/// None if the output was purged.
 async fn words(daemon: &Daemon, handle: &AgentHandle, at: Seq) -> Result<Option<Answer>> {
     let query = ReadQuery::all(handle.id, Seq(at.0.saturating_sub(1)), 1);
     let page = daemon.store.read(query).await;
@@ -146,7 +146,7 @@ async fn words(daemon: &Daemon, handle: &AgentHandle, at: Seq) -> Result<Option<
     }))
 }
 
-/// The reasons that hooks gave for a no, between two events.
+/// The reasons of the hooks that refused, between two events.
 pub async fn reason(daemon: &Daemon, handle: &AgentHandle, from: Seq, to: Seq) -> Option<String> {
     let count = usize::try_from(to.0.saturating_sub(from.0) + 1).unwrap_or(usize::MAX);
     let query = ReadQuery::all(handle.id, Seq(from.0.saturating_sub(1)), count.min(1_000));

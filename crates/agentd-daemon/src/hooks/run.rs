@@ -1,4 +1,4 @@
-//! One handler: a command under a shim, or a service over HTTP.
+//! Runs one handler: a command under a shim, or a request to an HTTP service.
 
 mod http;
 
@@ -17,32 +17,32 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a handler may take to end once its time is over, before it is killed with all that it started.
+/// After its time limit, a handler has this long to end before it is killed with all its descendants.
 const GRACE_MS: u64 = 500;
-/// What is kept of each of its streams.
+/// Bytes that are kept of each of its output streams.
 const KEPT_BYTES: u64 = 1024 * 1024;
-/// In its directory: whose it is.
+/// The file in its directory with the id of its agent.
 const OWNER: &str = "agent";
 
-/// One handler that is to run.
+/// One handler to run.
 pub struct Job {
     pub hook: HookId,
-    /// None where it is about the daemon.
+    /// None for an event of the daemon, and for a test.
     pub agent: Option<AgentId>,
     pub dir: PathBuf,
     pub hook_input: HookInput,
     pub chosen: Chosen,
     pub input: String,
     pub env: BTreeMap<String, String>,
-    /// Taken out of all that it prints and answers.
+    /// Redacted in its output and its answer.
     pub secrets: Secrets,
     pub cwd: PathBuf,
-    /// An error is why it cannot be confined as it must be: it is not run.
+    /// If its sandbox cannot be created, this is the reason, and the handler is not run.
     pub confined: Result<Option<Confined>, String>,
 }
 
 impl Job {
-    /// Whoever comes next finds it there.
+    /// Creates the directory, by which the next daemon finds the hook.
     pub fn make_dir(&self, layout: &Layout) {
         let owner = self
             .agent
@@ -52,7 +52,7 @@ impl Job {
             .make_below(&self.dir)
             .and_then(|()| std::fs::write(self.dir.join(OWNER), owner));
         if let Err(error) = made {
-            tracing::warn!(dir = %self.dir.display(), %error, "a hook has no directory");
+            tracing::warn!(dir = %self.dir.display(), %error, "hook directory not created");
         }
     }
 
@@ -64,13 +64,13 @@ impl Job {
 pub fn remove(dir: &Path) {
     match std::fs::remove_dir_all(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(dir = %dir.display(), %error, "what a hook left stays");
+            tracing::warn!(dir = %dir.display(), %error, "hook directory not removed");
         }
         _ => {}
     }
 }
 
-/// Whose hook has this directory.
+/// The agent of the hook with this directory.
 pub fn owner(dir: &Path) -> Option<AgentId> {
     let text = std::fs::read_to_string(dir.join(OWNER)).ok()?;
     text.trim().parse().ok()
@@ -90,14 +90,14 @@ pub async fn run(daemon: &Daemon, job: &Job) -> Done {
     }
 }
 
-/// The answer without secrets. What a program prints has lost them before it is on disk; a service's answer has not, nor
-/// what JSON had escaped.
+/// The answer without secrets. A program's output is redacted before it is on disk; a service's response is not, and
+/// neither are secrets that were escaped in JSON.
 fn redacted(answer: Answer, secrets: &Secrets) -> Answer {
     let clean = serde_json::to_value(answer).map(|answer| secrets.redact_json(answer));
     clean
         .and_then(serde_json::from_value)
         .unwrap_or_else(|_| Answer {
-            warning: Some("its answer cannot be kept without a secret in it".to_owned()),
+            warning: Some("its answer was dropped: it may contain a secret".to_owned()),
             ..Answer::default()
         })
 }
@@ -107,7 +107,7 @@ async fn command_run(job: &Job, command: &str, args: Option<&[String]>) -> Done 
     let confined = match &job.confined {
         Ok(confined) => confined.clone().map(Box::new),
         Err(why) => {
-            let why = format!("it cannot have its sandbox: {why}");
+            let why = format!("its sandbox cannot be created: {why}");
             return not_run(&job.hook_input, job.chosen.blocks_on_failure(), &why);
         }
     };
@@ -149,7 +149,7 @@ fn order(
         errors_apart: true,
         stdin: Some(job.input.clone()),
         redact: job.secrets.values(),
-        lab: agentd_process::failpoint::dir().map(Path::to_owned),
+        lab: agentd_failpoint::dir().map(Path::to_owned),
         confined,
         limits: Limits::default(),
     }
@@ -174,7 +174,7 @@ fn find_program(name: &str, job: &Job) -> PathBuf {
     found.unwrap_or_else(|| Path::new("/").join(name))
 }
 
-/// Ends one that runs, with all that it started: asked first. Whoever waits for it sees how it ended.
+/// Ends a running hook with all its descendants: it is asked to stop first, then killed. Its task records how it ended.
 pub async fn end(dir: PathBuf) {
     let found = tokio::task::spawn_blocking(move || task::find(&dir, None)).await;
     let Ok(Ok(Found::Running(running))) = found else {
@@ -187,7 +187,7 @@ pub async fn end(dir: PathBuf) {
     }
 }
 
-/// What is known of one that was started, here or by an earlier daemon.
+/// The result of a hook that this or an earlier daemon started.
 pub fn of_found(hook_input: &HookInput, fails_closed: bool, dir: &Path, found: Found) -> Done {
     match found {
         Found::Ended(exit) => of_exit(hook_input, fails_closed, dir, &exit),
@@ -197,7 +197,7 @@ pub fn of_found(hook_input: &HookInput, fails_closed: bool, dir: &Path, found: F
             exit: None,
             timed_out: false,
             answer: Answer {
-                warning: Some("nobody knows what became of the hook".to_owned()),
+                warning: Some("the outcome of the hook is unknown".to_owned()),
                 ..Answer::default()
             },
             duration_ms: 0,
@@ -225,7 +225,7 @@ fn of_exit(hook_input: &HookInput, fails_closed: bool, dir: &Path, exit: &Exit) 
     };
     let signal = exit
         .signal
-        .map(|signal| format!("signal {signal} ended it"));
+        .map(|signal| format!("it was terminated by signal {signal}"));
     let ended = match (exit.timed_out, exit.code) {
         (true, _) => Ended::TimedOut,
         (false, Some(code)) => Ended::Code(code),
@@ -241,13 +241,13 @@ fn of_exit(hook_input: &HookInput, fails_closed: bool, dir: &Path, exit: &Exit) 
     }
 }
 
-/// Where it runs: where the agent works, or at home where there is no such directory.
+/// The working directory of a hook: the agent's, or the state directory if that does not exist.
 pub fn work_dir(cwd: Option<&str>, home: &Path) -> PathBuf {
     let cwd = cwd.map(PathBuf::from).filter(|cwd| cwd.is_dir());
     cwd.unwrap_or_else(|| home.to_owned())
 }
 
-/// The whole environment of a handler: never a key.
+/// The whole environment of a handler. It never contains a key.
 pub fn environment(
     event: HookEvent,
     callers: &Env,
@@ -288,7 +288,7 @@ pub fn environment(
         if let Some(dir) = file.parent()
             && let Err(error) = Layout::new(home).make_below(dir)
         {
-            tracing::warn!(%error, "hooks cannot leave variables");
+            tracing::warn!(%error, "directory of the hooks' env file not created");
         }
         put(
             &["AGENTD_ENV_FILE", "CLAUDE_ENV_FILE"],

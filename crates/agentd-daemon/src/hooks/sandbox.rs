@@ -1,4 +1,4 @@
-//! The sandbox of hooks that are not the user's own: that of the agent's tools, with the transcript to read.
+//! The sandbox of hooks that are not the user's own: the sandbox of the agent's tools, with the transcript readable.
 
 use crate::confine::{AgentDirs, confined};
 use crate::daemon::Daemon;
@@ -10,10 +10,10 @@ use agentd_process::task::Confined;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The names of the variable with the file that SessionStart hooks leave variables in.
+/// The names of the variable with the path of the file to which SessionStart hooks write variables.
 const ENV_FILE: [&str; 2] = ["AGENTD_ENV_FILE", "CLAUDE_ENV_FILE"];
 
-/// None where the agent's tools have no sandbox either. An error is why there can be none: then such a hook is not run.
+/// None if the agent's tools have no sandbox either. If the sandbox cannot be created, the hook is not run.
 pub fn of_agent(
     daemon: &Daemon,
     agent: AgentId,
@@ -26,7 +26,7 @@ pub fn of_agent(
     in_dir(daemon, &dir, Some(&socket_dir), spec, env, cwd)
 }
 
-/// The same, with its own files in this directory: for a hook that is tried.
+/// The same with its files in this directory: for a hook that is tested.
 pub fn in_dir(
     daemon: &Daemon,
     dir: &Path,
@@ -53,7 +53,7 @@ pub fn in_dir(
     }))
 }
 
-/// Paths that a hook finds in its environment, as its sandbox shows them.
+/// Replaces paths in a hook's environment by those that are valid in its sandbox.
 pub fn adapt(env: &mut BTreeMap<String, String>, conversation: ConversationId, socket: &Path) {
     for name in ENV_FILE {
         if let Some(file) = env.get_mut(name) {

@@ -1,4 +1,4 @@
-//! The agent as its hooks see it.
+//! The state of an agent from which the input and environment of its hooks are built.
 
 use super::{run, sandbox, sources};
 use crate::agent_handle::AgentHandle;
@@ -13,7 +13,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// An agent as hooks see it.
+/// Copied under the agent's lock, so that hooks run without it.
 pub(super) struct Scene {
     pub sources: Vec<sources::Source>,
     pub conversation: ConversationId,
@@ -21,7 +21,7 @@ pub(super) struct Scene {
     pub env: BTreeMap<String, String>,
     pub secrets: Secrets,
     pub cwd: PathBuf,
-    /// What confines the hooks that are not the user's own.
+    /// The sandbox of the hooks that are not the user's own.
     pub confined: std::result::Result<Option<Confined>, String>,
 }
 

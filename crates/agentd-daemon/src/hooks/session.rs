@@ -1,4 +1,4 @@
-//! Conversations begin and end: what SessionStart hooks say opens one, SessionEnd hooks hear that it is over.
+//! SessionStart and SessionEnd hooks. The context from SessionStart hooks is at the beginning of a conversation.
 
 use super::has_any;
 use crate::agent_handle::{AgentGuard, AgentHandle};
@@ -12,7 +12,7 @@ use agentd_core::id::{AgentId, ConversationId, Incarnation, InvocationId, Prompt
 use agentd_core::state::{InvocationState, Run};
 use std::sync::Arc;
 
-/// The first conversation of an agent, its own or a fork's: no process before the hooks have spoken.
+/// The first conversation of a new agent or fork: no process is started before the hooks have ended.
 pub fn begins(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
@@ -33,8 +33,8 @@ pub fn begins(
     );
 }
 
-/// The same for an agent that another daemon made, and died before it had written down that hooks were
-/// told. Once a process has run the agent, they were.
+/// The same for an agent that an earlier daemon created before it died without recording that the hooks started. If a
+/// process has ever run the agent, they had run.
 pub fn begins_late(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, guard: &mut AgentGuard<'_>) {
     if guard.is_opened || guard.state.incarnation != Incarnation::default() {
         return;
@@ -50,7 +50,7 @@ pub fn begins_late(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, guard: &mut 
     };
     let told = InvocationId::of(HookEvent::SessionStart, &[id.as_bytes()]);
     if guard.state.hooks.get(told).is_some() {
-        // What became of them is being found out.
+        // They are being adopted.
         guard.is_opened = true;
         return;
     }
@@ -63,8 +63,8 @@ pub fn begins_late(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, guard: &mut 
     );
 }
 
-/// An agent that was stopped, or is to have a new process, goes on. `at` is the event that says so.
-pub fn goes_on(
+/// The agent is started or restarted and continues its conversation. `at` is the event that started it.
+pub fn resumes(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
     guard: &mut AgentGuard<'_>,
@@ -86,7 +86,7 @@ fn start(guard: &AgentGuard<'_>, source: &str, parent: Option<ConversationId>) -
     HookInput::session_start(source, model, parent.map(|parent| parent.to_string()))
 }
 
-/// Holds the agent until the hooks have spoken. Where there are none, that is now.
+/// Holds the agent until the hooks have ended, if there are any.
 fn open(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
@@ -98,7 +98,7 @@ fn open(
     }
 }
 
-/// No process before these have spoken; what they say is the first thing that it sees.
+/// Starts no process before these hooks have ended, so that their context comes before the first request.
 pub fn hold(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
@@ -107,8 +107,8 @@ pub fn hold(
 ) {
     guard.awaiting_hooks += 1;
     let (daemon, handle) = (Arc::clone(daemon), Arc::clone(handle));
-    spawn("a session's first hooks", async move {
-        // What they said is in the commit that says how the last of them ended.
+    spawn("SessionStart hooks", async move {
+        // Their output is in the commit with the end of the last of them.
         drop(daemon.invoke(&handle, invocation).await);
         let mut guard = handle.lock().await;
         guard.awaiting_hooks -= 1;
@@ -117,8 +117,8 @@ pub fn hold(
     });
 }
 
-/// Whether what these say opens their conversation once this one has ended. A reset, and a turn that went on
-/// after a compaction, have a commit of their own for that.
+/// Whether the end of this run completes the SessionStart hooks of a conversation, so that their output is committed
+/// with it. A reset, and a turn that continues after a compaction, commit the output themselves.
 pub fn is_opened_by(invoked: &InvocationState, last: &Run) -> bool {
     let is_own = invoked.event == HookEvent::SessionStart && invoked.turn.is_none();
     let hook = last.started.hook;
@@ -127,7 +127,7 @@ pub fn is_opened_by(invoked: &InvocationState, last: &Run) -> bool {
     is_own && last.started.op.is_none() && !last.started.is_async && all_spoke
 }
 
-/// What hooks have to say to a conversation that a reset begins.
+/// Invokes the SessionStart hooks of a reset and returns what they add to the new conversation.
 pub async fn opening(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
@@ -137,7 +137,7 @@ pub async fn opening(
     words(handle.id, verdict)
 }
 
-/// The same, as it is written.
+/// A verdict as the events that are appended: its context and its initial prompt.
 pub fn words(agent: AgentId, verdict: Verdict) -> Vec<Body> {
     let mut bodies = Vec::new();
     let cause = NoticeCause::Hook;
@@ -147,14 +147,14 @@ pub fn words(agent: AgentId, verdict: Verdict) -> Vec<Body> {
         match send::bodies(prompt, &text, None, PromptMode::Queue) {
             Ok(prompt) => bodies.extend(prompt),
             Err(problem) => {
-                tracing::warn!(%agent, %problem, "a hook's first prompt is no prompt");
+                tracing::warn!(%agent, %problem, "initial prompt of a hook rejected");
             }
         }
     }
     bodies
 }
 
-/// A conversation is over for now: waits a little for those that hear of it.
+/// Invokes SessionEnd hooks and waits for them with a timeout.
 pub async fn ends(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, reason: &str, at: Seq) {
     let parts = [handle.id.as_bytes().as_slice(), &at.0.to_le_bytes()];
     let id = InvocationId::of(HookEvent::SessionEnd, &parts);

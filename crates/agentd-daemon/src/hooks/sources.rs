@@ -5,7 +5,7 @@ use crate::project;
 use crate::trust;
 use agentd_core::hook::{Config, Layer, digest};
 use agentd_core::spec::AgentSpec;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use std::sync::PoisonError;
 /// A project's hooks file, in its directory.
 const BELOW: &str = ".agentd/hooks.json";
 
-/// One layer, as it was read.
+/// One layer of hooks, as it was read.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub layer: Layer,
     /// None for an agent's own settings.
     pub path: Option<PathBuf>,
-    /// Of its content.
+    /// The digest of its content.
     pub hash: Option<String>,
     pub is_trusted: bool,
     pub config: Config,
@@ -32,12 +32,12 @@ impl Source {
     }
 }
 
-/// Where a project has its hooks.
+/// The hooks file of a project.
 pub fn project_file(cwd: &Path) -> PathBuf {
     cwd.join(BELOW)
 }
 
-/// All layers of an agent, in their order. What is passed over for want of trust is told once.
+/// All layers of an agent, in their order. A file that is ignored is logged once.
 pub fn of_agent(daemon: &Daemon, spec: &AgentSpec, cwd: &Path) -> Vec<Source> {
     let mut sources = of_user(daemon);
     if !spec.hooks.is_null() {
@@ -52,7 +52,7 @@ pub fn of_agent(daemon: &Daemon, spec: &AgentSpec, cwd: &Path) -> Vec<Source> {
     sources.extend(of_project(daemon, cwd));
     for source in &sources {
         if !source.is_trusted {
-            let what = "nobody has trusted this file as it is (agentd trust)";
+            let what = "the user has not trusted its present content (agentd trust)";
             tell_once(daemon, source, what);
         } else if let Some(why) = source.config.why_unusable() {
             tell_once(daemon, source, why);
@@ -61,7 +61,7 @@ pub fn of_agent(daemon: &Daemon, spec: &AgentSpec, cwd: &Path) -> Vec<Source> {
     sources
 }
 
-/// What is wrong with the first of those that would be used and cannot be: nobody knows what its hooks would say.
+/// What is wrong with the first trusted source that cannot be used. It is unknown what its hooks would decide.
 pub fn broken(sources: &[Source]) -> Option<String> {
     let trusted = sources.iter().filter(|source| source.is_trusted);
     let mut broken = trusted.filter_map(|source| {
@@ -75,7 +75,7 @@ pub fn broken(sources: &[Source]) -> Option<String> {
     broken.next()
 }
 
-/// The first of those that nobody has trusted as they are.
+/// The first source whose present content the user has not trusted.
 pub fn untrusted(sources: &[Source]) -> Option<String> {
     let source = sources.iter().find(|source| !source.is_trusted)?;
     Some(source.path.as_ref()?.display().to_string())
@@ -94,17 +94,17 @@ pub fn of_user(daemon: &Daemon) -> Vec<Source> {
     source.into_iter().collect()
 }
 
-/// The project's file, where there is one.
+/// The project's file, if it exists.
 pub fn of_project(daemon: &Daemon, cwd: &Path) -> Option<Source> {
     let path = project_file(cwd);
     let text = read(|| project::read(cwd, Path::new(BELOW)))?;
-    // One file has one name, whichever way leads to its project.
+    // The canonical path: one file has one name, even if its project is reached through a symbolic link.
     let path = std::fs::canonicalize(cwd).map_or(path, |cwd| project_file(&cwd));
     let hash = text.as_ref().ok().map(|text| digest(&[text.as_bytes()]));
     let is_trusted = |hash: &String| trust::is_trusted(&daemon.layout, &path, hash);
     Some(Source {
         layer: Layer::Project,
-        // What nobody can read is not what somebody has trusted.
+        // A file that cannot be read has no digest, and is not trusted.
         is_trusted: hash.as_ref().is_some_and(is_trusted)
             || failpoint::injected_bug("hooks_untrusted"),
         path: Some(path),
@@ -113,16 +113,16 @@ pub fn of_project(daemon: &Daemon, cwd: &Path) -> Option<Source> {
     })
 }
 
-/// The user's own file may be a link to where the user keeps such files.
+/// The user's own file may be a symbolic link.
 fn of_users_own(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     project::bounded(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
-/// None where there is no file; an error is why it cannot be read.
+/// None if there is no file; an error if it cannot be read.
 fn read(read: impl FnOnce() -> io::Result<Vec<u8>>) -> Option<Result<String, String>> {
     let text = read().and_then(|bytes| {
-        String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text (UTF-8)"))
+        String::from_utf8(bytes).map_err(|_| io::Error::other("it is not valid UTF-8"))
     });
     match text {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -139,6 +139,6 @@ fn tell_once(daemon: &Daemon, source: &Source, why: &str) {
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
     if told.insert(format!("{} {hash}", path.display())) {
-        tracing::warn!(path = %path.display(), why, "hooks are passed over");
+        tracing::warn!(path = %path.display(), why, "hooks file ignored");
     }
 }

@@ -1,4 +1,4 @@
-//! What would run, what is wrong with it, and a try.
+//! Lists, checks and tests hooks.
 
 use super::run::{self, Job};
 use super::sandbox;
@@ -21,7 +21,7 @@ use agentd_core::spec::{AgentSpec, Runtime};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Whose hooks are meant.
+/// Whose hooks are listed or tested: an agent's, or those of a directory.
 struct Whose {
     spec: AgentSpec,
     cwd: PathBuf,
@@ -113,7 +113,7 @@ pub fn check(text: &str) -> CheckedHooks {
     }
 }
 
-/// Runs what would run, and writes nothing.
+/// Runs the handlers that an event would run, and writes nothing to a journal.
 pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
     if let Some(name) = &ask.agent {
         let handle = daemon.any(name).await?;
@@ -124,7 +124,7 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
     hook_input.fields.extend(ask.fields);
     let sources = sources::of_agent(daemon, &whose.spec, &whose.cwd);
     if let Some(broken) = sources::broken(&sources) {
-        return Err(Problem::new(Kind::Invalid, broken).next("`agentd hooks check` says where"));
+        return Err(Problem::new(Kind::Invalid, broken).next("`agentd hooks check` shows where"));
     }
     let sources = sources.into_iter();
     let layers: Vec<(Layer, Config)> = sources.filter_map(Source::usable).collect();
@@ -163,7 +163,7 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
         };
         job.make_dir(&daemon.layout);
         let daemon = Arc::clone(daemon);
-        running.push(spawn("a hook that is tried", async move {
+        running.push(spawn("hook test", async move {
             let done = run::run(&daemon, &job).await;
             job.remove_dir();
             TestedHook {
@@ -180,7 +180,7 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
     let mut runs = Vec::new();
     for one in running {
         let Ok(Ok(run)) = one.await else {
-            return Err(Problem::new(Kind::Internal, "a hook could not be tried"));
+            return Err(Problem::new(Kind::Internal, "a hook could not be tested"));
         };
         runs.push(run);
     }

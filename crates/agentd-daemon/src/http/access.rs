@@ -1,11 +1,12 @@
-//! Who may ask for what. Every route says it where it is made: see [`routes`](super::routes).
+//! Which callers may use which routes. Every route declares it: see [`routes`](super::routes).
 
 use super::respond::Fault;
 use crate::caller::Caller;
 use crate::daemon::Daemon;
 use agentd_client::{Kind, Problem};
 use agentd_core::id::AgentId;
-use agentd_process::{Peer, failpoint};
+use agentd_failpoint as failpoint;
+use agentd_process::Peer;
 use axum::extract::{ConnectInfo, RawPathParams, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -13,17 +14,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 
-/// Until a connection is accepted again after one could not be.
+/// Delay before the next attempt after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Who may use a route. The user may use all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Every caller: the route tells nothing about any agent.
+    /// Every caller: the route reveals nothing about any agent.
     Everybody,
     /// Hooks; and tools, about their own agent.
     Look,
-    /// Hooks; and tools, where they write to a subagent of their own agent, or ask for its answer.
+    /// Hooks; and tools, if they send a prompt to a subagent of their own agent or read its answer.
     Message,
     /// Hooks.
     Order,
@@ -33,8 +34,7 @@ pub enum Access {
     User,
 }
 
-/// The next connection of one of the user's own processes. With `tools_of` every caller is a tool of that agent, whatever
-/// it is otherwise.
+/// The next connection from a process of the same user. With `tools_of` every caller counts as a tool of that agent.
 pub async fn accept(
     daemon: &Daemon,
     listener: &UnixListener,
@@ -44,7 +44,7 @@ pub async fn accept(
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(%error, "a client cannot be let in");
+                tracing::warn!(%error, "API connection not accepted");
                 // tidy: polls until there are descriptors again
                 tokio::time::sleep(PAUSE).await;
                 continue;
@@ -65,7 +65,7 @@ pub async fn accept(
     }
 }
 
-/// Lets those pass that may use a route.
+/// Refuses callers that may not use the route.
 pub async fn check(
     State((daemon, access)): State<(Arc<Daemon>, Access)>,
     ConnectInfo(caller): ConnectInfo<Caller>,
@@ -90,7 +90,7 @@ async fn allow(
         (Caller::Hook { .. }, Access::Look | Access::Message | Access::Order) => Ok(()),
         (Caller::Hook { agent }, Access::Change) => match about {
             Some(name) if daemon.find_any(name).await? == agent => {
-                let what = format!("a hook of `{name}` runs, and asks this of `{name}` itself");
+                let what = format!("a hook of `{name}` may not change `{name}` while it runs");
                 Err(Problem::new(Kind::Conflict, what).next("do it when the hook has ended"))
             }
             Some(_) => Ok(()),
@@ -106,13 +106,17 @@ async fn allow(
         },
         (Caller::Hook { .. }, Access::User) => {
             let problem = Problem::new(Kind::Refused, "a hook may not do that");
-            Err(problem.next("do it from a terminal of your own"))
+            Err(problem.next("do it from your own terminal"))
         }
         (Caller::Tool { .. }, _) => Err(refused()),
+        (Caller::Unidentified, _) => {
+            let what = "the daemon has too many open files to identify the caller";
+            Err(Problem::new(Kind::Unavailable, what).next("try again in a moment"))
+        }
     }
 }
 
-/// A name that nobody has is refused like one of another agent: a tool does not learn which names there are.
+/// An unknown name is refused like another agent's name, so that a tool does not learn which names exist.
 async fn is(daemon: &Daemon, name: &str, own: AgentId) -> bool {
     daemon.find_any(name).await.is_ok_and(|agent| agent == own)
 }
@@ -132,6 +136,6 @@ async fn works_for(daemon: &Daemon, name: &str, own: AgentId) -> bool {
 
 fn refused() -> Problem {
     Problem::new(Kind::Refused, "an agent's tools may not do that")
-        .because("the request comes from a process that an agent started, or that is gone")
-        .next("do it from a terminal of your own")
+        .because("the request came from a process that an agent started, or that has exited")
+        .next("do it from your own terminal")
 }

@@ -1,4 +1,4 @@
-//! Agents: made, listed, shown, carried in and out.
+//! Agents: create, list, show, export and import.
 
 use super::respond::{Answer, Body, Fault, JsonBody, Path, Query, Under, to_its_end};
 use crate::daemon::Daemon;
@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Lines of a page, where nobody says.
+/// Lines of a page, if the request names no limit.
 const PAGE: usize = 100;
 const LONGEST_PAGE: usize = 1000;
 
@@ -44,7 +44,7 @@ pub async fn create(
 pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -> Answer<Agents> {
     let after: Option<AgentCursor> = match &list.after {
         Some(text) => Some(serde_json::from_str(text).map_err(|error| {
-            Problem::new(Kind::Invalid, "`after` is no place in this list").because(error)
+            Problem::new(Kind::Invalid, "`after` is not a cursor of this list").because(error)
         })?),
         None => None,
     };
@@ -92,7 +92,7 @@ pub async fn spec(
     Ok(JsonBody(spec))
 }
 
-/// What an imported agent contains that is held.
+/// What a held agent contains.
 pub async fn held(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Held> {
     let handle = daemon.any(&name).await?;
     Ok(JsonBody(lifecycle::held::contents(&daemon, &handle).await?))
@@ -113,7 +113,7 @@ pub async fn set_spec(
     Ok(JsonBody(done.await?))
 }
 
-/// What an export is written into.
+/// The buffer of an export. Shared, because the store takes ownership of the writer.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! Conversations: the tree of them, one, and all that was said in it.
+//! Conversations: the tree, a single one, and its transcript.
 
 use super::respond::{Answer, Fault, JsonBody, Path};
 use crate::daemon::Daemon;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 const PAGE: usize = 1000;
 /// Conversations whose titles are looked up, the newest first.
 const TITLES: usize = 200;
-/// Other agents that a fork of a fork goes back to, at most.
+/// The longest chain of forks that a transcript follows.
 const FORKS: usize = 1000;
 
 pub async fn list(
@@ -55,7 +55,10 @@ fn which<'a>(state: &'a AgentState, which: &str) -> Result<&'a Conversation> {
         |known: &&Conversation| known.id.to_string() == which || known.ordinal.to_string() == which;
     all.find(is_it).ok_or_else(|| {
         let what = format!("`{}` has no conversation {which}", state.name);
-        let next = format!("`agentd conversations {}` shows those it has", state.name);
+        let next = format!(
+            "`agentd conversations {}` lists its conversations",
+            state.name
+        );
         Problem::new(Kind::NotFound, what).next(next)
     })
 }
@@ -68,7 +71,7 @@ pub async fn show(
     let state = handle.lock().await.state.clone();
     let known = which(&state, &asked)?;
     let mut conversation = conversation(&daemon, &state, known, Title::LookUp).await;
-    // Those of what it branched off, too.
+    // Including the labels of the conversations that it branched off.
     conversation.labels = agentd_core::branch_point::labels(&state, conversation.id);
     let ended = branch_point::ended_turns(&daemon, &state, conversation.id).await?;
     Ok(JsonBody(OneConversation {
@@ -77,8 +80,8 @@ pub async fn show(
     }))
 }
 
-/// Every event that a conversation shows, oldest first: its own, and before them those of what it branched
-/// off, in whichever agent's journal they are.
+/// Every event that a conversation shows, oldest first: its own, and before them those of the conversations that it
+/// branched off, which may be in another agent's journal.
 pub async fn transcript(
     State(daemon): State<Arc<Daemon>>,
     Path((name, asked)): Path<(String, String)>,

@@ -16,10 +16,10 @@ pub async fn show(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
 pub async fn stop(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
     let view = view(&daemon).await?;
     if daemon.choose_end(Ending::Stops) != Ending::Stops {
-        let what = "the daemon is ending already, and the agents' processes go on without it";
+        let what = "the daemon is already ending and leaves the agents' processes running";
         let problem = Problem::new(Kind::Unavailable, what);
         return Err(problem
-            .next("stop it again: another one is started for that")
+            .next("stop it again: that starts a new daemon, which ends the processes")
             .into());
     }
     daemon.mark_stopped(Stopped::Accepted);

@@ -1,8 +1,8 @@
-//! Events: a page of them, or a stream that goes on. Each comes once, in order; whoever comes back with the
-//! last id goes on from there.
+//! Events: one page, or a live stream. Each event is sent once, in order. A client that reconnects with the last id
+//! gets the events after it.
 //!
-//! A stream says how it ends: `end` when everything that was asked for has been sent, `problem` when the journal
-//! cannot be read. A stream that ends without either was cut off, and the client asks for the rest.
+//! A stream ends with `end` when everything that was requested has been sent, or with `problem` when the journal
+//! cannot be read. A stream that ends without either was cut off, and the client requests the rest.
 
 use super::respond::{Fault, Path, Query};
 use crate::agent_handle::AgentHandle;
@@ -12,7 +12,7 @@ use agentd_client::api::{AllEventsQuery, EventQuery};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::Event;
 use agentd_core::id::Seq;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use agentd_store::{Cursor, ReadQuery};
 use axum::Json;
 use axum::extract::State;
@@ -34,7 +34,7 @@ fn named(name: &str, data: String) -> Item {
     Ok(item.event(name).data(data))
 }
 
-/// An event as the stream has it; a problem where it has no JSON.
+/// An event as an item of the stream; a problem if it cannot be written as JSON.
 fn item(id: impl ToString, event: &Event) -> Result<Item, Problem> {
     let data = serde_json::to_string(event).map_err(|error| {
         let what = format!("event {} cannot be written as JSON", event.seq);
@@ -48,12 +48,12 @@ fn caught_up() -> Item {
     named("caught_up", "{}".to_owned())
 }
 
-/// Everything that was asked for has been sent.
+/// Everything that was requested has been sent.
 fn end() -> Item {
     named("end", "{}".to_owned())
 }
 
-/// What there is cannot be read: the last thing on its stream.
+/// The journal cannot be read: the last item of the stream.
 fn problem(problem: &Problem) -> Item {
     named(
         "problem",
@@ -61,7 +61,7 @@ fn problem(problem: &Problem) -> Item {
     )
 }
 
-/// Where a client that comes back wants to go on.
+/// The last event that a reconnecting client has received.
 fn last_id(headers: &HeaderMap) -> Option<u64> {
     headers.get("last-event-id")?.to_str().ok()?.parse().ok()
 }
@@ -89,15 +89,15 @@ pub async fn of_agent(
         return Ok(stream_of(daemon, handle, read));
     }
     let is_whole = query.conversation.is_none() && query.turn.is_none();
-    // Before it is read: what is in memory has been committed.
+    // Taken before the read: everything up to it is committed, so the read must return it.
     let head = handle.lock().await.state.head;
     let page = daemon.store.read(read).await;
     let page = page.map_err(|error| of_store(&error))?;
     let last = page.events.last().map_or(after, |event| event.seq);
     if is_whole && page.next.is_none() && last < head {
-        let what = format!("the journal ends with event {last}, and {head} are known");
+        let what = format!("the journal ends with event {last}, but event {head} was committed");
         let problem = Problem::new(Kind::Internal, what);
-        return Err(problem.next("`agentd verify` says what is damaged").into());
+        return Err(problem.next("`agentd verify` shows what is damaged").into());
     }
     Ok(Json((page.events, page.next)).into_response())
 }
@@ -116,7 +116,7 @@ impl Ready {
         self.is_over = true;
     }
 
-    /// An event, or the problem that ends the stream; false where it has ended.
+    /// Adds an event, or the problem that ends the stream. False if the stream has ended.
     fn event(&mut self, id: impl ToString, event: &Event) -> bool {
         match item(id, event) {
             Ok(item) => self.items.push_back(item),
@@ -129,7 +129,7 @@ impl Ready {
 /// One reader of one agent's events.
 struct Reader {
     daemon: Arc<Daemon>,
-    /// Held, so that it stays at hand.
+    /// Keeps the handle in memory while the stream is open.
     _handle: Arc<AgentHandle>,
     query: ReadQuery,
     changes: watch::Receiver<u64>,
@@ -195,7 +195,7 @@ impl Reader {
                 changed = self.changes.changed() => changed.ok()?,
                 delta = self.deltas.recv() => match delta {
                     Ok(delta) => return Some(say(&delta)),
-                    // It was too slow; the message has all of it.
+                    // The reader was too slow and missed deltas; the message contains the full text.
                     Err(broadcast::error::RecvError::Lagged(_)) => {}
                     Err(broadcast::error::RecvError::Closed) => return None,
                 },
@@ -213,7 +213,7 @@ fn say(delta: &agentd_client::api::Delta) -> Item {
 struct AllReader {
     daemon: Arc<Daemon>,
     after: Cursor,
-    /// Goes on when everything that there was has been sent.
+    /// Whether the stream continues with new events after the existing ones.
     follows: bool,
     ready: Ready,
     is_live: bool,
@@ -262,7 +262,7 @@ impl AllReader {
                 }
             }
             if failpoint::injected_bug("short_stream") && !page.events.is_empty() {
-                // A mistake of the lab's: a part of the journal is passed off as all of it.
+                // An injected bug: a part of the journal is sent as if it were all of it.
                 self.ready.end_with(end());
             }
             if !self.ready.items.is_empty() {

@@ -1,4 +1,4 @@
-//! What is refused because of the home: everything where it is gone, and every change where it is a suspected copy.
+//! Refuses every request if the home is lost, and every change if it is a suspected copy.
 
 use super::respond::Fault;
 use crate::daemon::{Daemon, HomeLost};
@@ -9,7 +9,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use std::sync::Arc;
 
-/// Changes nothing of an agent, though it is no GET.
+/// Routes that change no agent although they are not GET.
 const HARMLESS: [&str; 2] = ["/v1/daemon/stop", "/v1/hooks/check"];
 
 pub async fn kept(
@@ -20,15 +20,15 @@ pub async fn kept(
     daemon.check_home().map_err(|HomeLost| lost(&daemon))?;
     let changes = request.method() != Method::GET && !HARMLESS.contains(&request.uri().path());
     if let (true, Some(why)) = (changes, &daemon.home.suspicion) {
-        let what = "this state directory seems to be a copy of another one, and is open read-only";
+        let what = "this state directory seems to be a copy of another one and is open read-only";
         let problem = Problem::new(Kind::Refused, what).because(why);
         return Err(problem
-            .next("`agentd adopt-copy` makes it a home of its own; commands that were running become unknown")
+            .next("`agentd adopt-copy` makes it independent; its running commands become unknown")
             .into());
     }
     let response = next.run(request).await;
     if changes {
-        // It may have been deleted meanwhile: what is acknowledged has to be somewhere.
+        // Checked again: a change is not acknowledged if the home was deleted meanwhile.
         daemon.check_home().map_err(|HomeLost| lost(&daemon))?;
     }
     Ok(response)

@@ -1,4 +1,4 @@
-//! Hooks: which there are, what is wrong with them, and a try.
+//! Hooks: list, check and test.
 
 use super::respond::{Answer, Body, JsonBody, Query, to_its_end};
 use crate::daemon::Daemon;

@@ -1,4 +1,4 @@
-//! Prompts, and what became of them.
+//! Prompts and their answers.
 
 use super::respond::{Answer, Body, JsonBody, Path, Query, to_its_end};
 use crate::caller::Caller;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// As long as anybody may be kept waiting.
+/// The longest time that a request may wait for an answer.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 pub async fn send(
@@ -22,8 +22,8 @@ pub async fn send(
     Body(body): Body<Send>,
 ) -> Answer<Sent> {
     if matches!(caller, Caller::Tool { .. }) && !body.env.is_empty() {
-        // With variables it could send an agent, and its keys, to an address of its own.
-        let problem = Problem::new(Kind::Refused, "an agent's tools may not bring variables");
+        // A base URL among the variables could redirect the agent's requests, with its keys, to another server.
+        let problem = Problem::new(Kind::Refused, "an agent's tools may not set variables");
         return Err(problem.next("send the prompt without `env`").into());
     }
     let done = to_its_end(async move {

@@ -1,4 +1,4 @@
-//! Answers and problems.
+//! Extractors, responses and problems.
 
 use crate::problem;
 use crate::spawn::{Died, spawn};
@@ -14,10 +14,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How long the body of a request may take.
+/// Time limit for receiving the body of a request.
 const BODY: Duration = Duration::from_secs(30);
 
-/// A problem on its way out.
+/// A problem as a response.
 pub struct Fault(pub Problem);
 
 pub type Answer<T> = Result<JsonBody<T>, Fault>;
@@ -54,7 +54,7 @@ macro_rules! invalid {
 
 invalid!(JsonRejection, QueryRejection, PathRejection);
 
-/// JSON in.
+/// The JSON body of a request.
 pub struct Body<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
@@ -83,7 +83,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// The op that a change is asked for under: asked for again, it is made once.
+/// The op of a change. If the request is sent again with the same op, the change is made once.
 #[derive(Deserialize)]
 pub struct Under {
     #[serde(default)]
@@ -101,7 +101,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     }
 }
 
-/// JSON out.
+/// The JSON body of a response.
 pub struct JsonBody<T>(pub T);
 
 impl<T: Serialize> IntoResponse for JsonBody<T> {
@@ -110,31 +110,28 @@ impl<T: Serialize> IntoResponse for JsonBody<T> {
     }
 }
 
-/// Does something to its end, whether or not anybody still waits for the answer.
+/// Completes the work even if the client disconnects.
 pub async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = problem::Result<T>> + Send + 'static,
 ) -> problem::Result<T> {
-    match spawn("a request", work).await {
+    match spawn("request", work).await {
         Ok(Ok(done)) => done,
         Ok(Err(Died)) | Err(_) => Err(died().0),
     }
 }
 
-/// Whatever carried the request out panicked.
+/// The handler of the request panicked.
 pub fn died() -> Fault {
     let problem = Problem::new(Kind::Internal, "the request could not be carried out");
-    Fault(problem.next("look whether it was done before you ask again; the daemon's log says why"))
+    Fault(problem.next("check whether it was done before you retry; see the daemon's log"))
 }
 
 pub async fn no_such_path() -> Fault {
-    Fault(Problem::new(
-        Kind::NotFound,
-        "there is nothing at this path",
-    ))
+    Fault(Problem::new(Kind::NotFound, "this path does not exist"))
 }
 
 pub async fn no_such_method() -> Fault {
-    let mut problem = Problem::new(Kind::Invalid, "this path does not take that method");
+    let mut problem = Problem::new(Kind::Invalid, "this path does not support that method");
     problem.status = 405;
     Fault(problem)
 }

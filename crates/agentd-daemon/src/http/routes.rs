@@ -1,4 +1,4 @@
-//! Every route, with who may use it. There is no other way to make one, so none is without.
+//! Every route, with the callers that may use it. `Routes::route` requires an [`Access`], so no route is without one.
 
 use super::access::{self, Access};
 use super::{
@@ -6,9 +6,11 @@ use super::{
     verbs,
 };
 use crate::daemon::Daemon;
+use agentd_failpoint as failpoint;
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn_with_state;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::{MethodRouter, get, post, put};
 use std::sync::Arc;
 
@@ -20,9 +22,32 @@ struct Routes {
 impl Routes {
     fn route(mut self, access: Access, path: &str, handler: MethodRouter<Arc<Daemon>>) -> Self {
         let state = (Arc::clone(&self.daemon), access);
-        let checked = handler.route_layer(from_fn_with_state(state, access::check));
-        self.router = self.router.route(path, checked);
+        let name: Arc<str> = failpoint_name(path).into();
+        let handler = handler
+            .route_layer(from_fn_with_state(state, access::check))
+            .route_layer(from_fn_with_state(name, failpoints));
+        self.router = self.router.route(path, handler);
         self
+    }
+}
+
+/// Failpoints: before a request is handled and before it is answered.
+async fn failpoints(State(name): State<Arc<str>>, request: Request, next: Next) -> Response {
+    failpoint::hit_of("on", "request", &name);
+    let response = next.run(request).await;
+    failpoint::hit_of("before", "answer", &name);
+    response
+}
+
+/// The name of a route in failpoints: the segments of its path after the version and the agent.
+fn failpoint_name(path: &str) -> String {
+    let path = path.trim_start_matches("/v1/");
+    let path = path.strip_prefix("agents/{name}/").unwrap_or(path);
+    let segments = path.split('/').map(|part| part.trim_matches(['{', '}']));
+    let segments: Vec<&str> = segments.collect();
+    match segments.as_slice() {
+        ["agents", _] => "agents".to_owned(),
+        segments => segments.join("_"),
     }
 }
 
@@ -88,4 +113,24 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Change, &one("/purge"), post(verbs::purge))
         .route(Change, &one("/approvals/{approval}"), post(verbs::decide));
     routes.router
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_names_its_failpoints() {
+        for (path, name) in [
+            ("/v1/daemon", "daemon"),
+            ("/v1/daemon/stop", "daemon_stop"),
+            ("/v1/agents", "agents"),
+            ("/v1/agents/{name}", "agents"),
+            ("/v1/agents/{name}/prompts", "prompts"),
+            ("/v1/agents/{name}/prompts/{prompt}", "prompts_prompt"),
+            ("/v1/tasks/{which}/stop", "tasks_which_stop"),
+        ] {
+            assert_eq!(failpoint_name(path), name);
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Stored secrets. No answer holds a value.
+//! Stored secrets. No response contains a value.
 
 use super::respond::{Answer, Body, JsonBody, Path, to_its_end};
 use crate::daemon::Daemon;

@@ -1,4 +1,4 @@
-//! The connections of a socket: how many there may be, and how long a request may take to arrive.
+//! Serves the connections of a socket, with limits on their number and on the time for a request to arrive.
 
 use super::{access, router};
 use crate::caller::Caller;
@@ -20,16 +20,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Connections to the daemon's own socket.
 const CONNECTIONS: u32 = 512;
-/// Those among them that are not the user's: tools without a sandbox, and hooks. They never take all of them.
+/// Connections among them from tools without a sandbox and from hooks, so that the user can always connect.
 const FROM_PROGRAMS: usize = 128;
 /// Connections to the socket of one agent's tools.
 const FROM_TOOLS: u32 = 16;
-/// How long the head of a request may take, from its connection on.
+/// Time limit for the head of a request, from the start of its connection.
 const HEAD: Duration = Duration::from_secs(10);
-/// How long open streams may take to end with the daemon.
+/// Time limit for open streams to end when the daemon ends.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How many may be served at once by one socket. Kept beside the socket: another server takes over from one that dies.
+/// The connection limits of one socket. Kept outside the server, so that a restarted server continues with the same
+/// counts.
 #[derive(Clone)]
 pub struct Room {
     all: Arc<Semaphore>,
@@ -61,7 +62,7 @@ impl Room {
         }
         tracing::warn!(
             limit = self.limit,
-            "no more API connections are accepted until one ends"
+            "API connection limit reached: new connections wait"
         );
         Arc::clone(&self.all).acquire_owned().await.ok()
     }
@@ -89,11 +90,11 @@ pub async fn serve(
         let of_programs = match caller {
             Caller::User => None,
             _ if tools_of.is_some() => None,
-            Caller::Tool { .. } | Caller::Hook { .. } => {
+            Caller::Tool { .. } | Caller::Hook { .. } | Caller::Unidentified => {
                 let Ok(permit) = Arc::clone(&room.programs).try_acquire_owned() else {
                     tracing::warn!(
                         limit = FROM_PROGRAMS,
-                        "API connection of a tool or hook closed: too many"
+                        "API connection of a tool or hook closed: limit reached"
                     );
                     continue;
                 };
@@ -101,12 +102,12 @@ pub async fn serve(
             }
         };
         let (daemon, app) = (Arc::clone(&daemon), app.clone());
-        spawn("a connection", async move {
+        spawn("API connection", async move {
             converse(&daemon, app, stream, caller).await;
             drop((permit, of_programs));
         });
     }
-    // Those that are left have been told, and get a moment.
+    // The open connections are shutting down: wait for them for a moment.
     let all = room.all.acquire_many(room.limit);
     let _late = tokio::time::timeout(LAST_WORDS, all).await;
 }

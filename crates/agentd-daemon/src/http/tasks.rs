@@ -1,4 +1,4 @@
-//! Background tasks: listed, looked into, ended.
+//! Background tasks: list, output and stop.
 
 use super::respond::{Answer, JsonBody, Path, Query, Under, to_its_end};
 use crate::daemon::Daemon;

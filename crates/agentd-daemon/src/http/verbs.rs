@@ -1,4 +1,4 @@
-//! What is done to an agent: each with its own file under `lifecycle`.
+//! The verbs of an agent, each of which has its own file in `lifecycle`.
 
 use super::respond::{Answer, Body, JsonBody, Path, Query, Under, to_its_end};
 use crate::caller::Caller;
@@ -14,14 +14,14 @@ use axum::http::HeaderMap;
 use axum::http::header::USER_AGENT;
 use std::sync::Arc;
 
-/// What of a request has to be the same when it is sent again: all but what the caller works with.
+/// The part of a request that must be the same when it is sent again under its op: everything but the variables.
 trait About {
     fn about(&self) -> impl serde::Serialize;
 }
 
 impl About for Start {
     fn about(&self) -> impl serde::Serialize {
-        // To release an agent and keep nothing is what a start of one that is not held asks for, too.
+        // A release that keeps nothing equals a start without a release.
         let keep = self.release.as_ref().map(|release| &release.keep);
         keep.filter(|keep| !keep.is_empty())
     }
@@ -37,7 +37,7 @@ impl About for Restart {
     fn about(&self) -> impl serde::Serialize {}
 }
 
-/// A verb whose answer is the agent as it is then.
+/// A verb whose response is the agent after the change.
 macro_rules! verb {
     ($name:ident, $body:ty, $run:path, $verb:expr) => {
         pub async fn $name(
@@ -80,10 +80,10 @@ pub async fn archive(
 ) -> Answer<Archived> {
     let done = to_its_end(async move {
         let asked = Asked::new(op, OpVerb::Archive, &())?;
-        // One that this op has put away is not found by its name any more.
+        // An agent that this op has archived is no longer found by its name.
         let handle = match daemon.named(&name).await {
             Err(problem) if problem.kind == Kind::NotFound && op.is_some() => {
-                let removed = daemon.put_away(&name).await?;
+                let removed = daemon.archived(&name).await?;
                 match asked.is_made(&removed.lock().await.state) {
                     Ok(true) => {}
                     _ => return Err(problem),
@@ -121,7 +121,7 @@ pub async fn restore(
 ) -> Answer<Agent> {
     let done = to_its_end(async move {
         let asked = Asked::new(op, OpVerb::Restore, &body)?;
-        // One that this op has restored comes before another that was removed under the same name.
+        // An agent that this op has restored takes precedence over another archived agent with the same name.
         let called = body.name.as_ref().unwrap_or(&name);
         let restored = match daemon.named(called).await {
             Ok(handle) if asked.is_made(&handle.lock().await.state)? => Some(handle),
@@ -129,7 +129,7 @@ pub async fn restore(
         };
         let handle = match restored {
             Some(handle) => handle,
-            None => daemon.put_away(&name).await?,
+            None => daemon.archived(&name).await?,
         };
         let name = match &body.name {
             Some(name) => name.clone(),
@@ -188,7 +188,7 @@ pub async fn rewind(
     Ok(JsonBody(done.await?))
 }
 
-/// Of one that was removed, too: nothing of it changes.
+/// The parent may be archived: it does not change.
 pub async fn fork(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
@@ -276,7 +276,7 @@ pub async fn decide(
     Ok(JsonBody(done.await?))
 }
 
-/// What a caller works with, for an agent that may wait for it.
+/// Adds the caller's variables to an agent that may wait for one of them.
 pub async fn merge_env(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,

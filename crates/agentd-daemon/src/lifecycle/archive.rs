@@ -1,4 +1,4 @@
-//! Puts an agent away. Nothing of it is lost.
+//! Archives an agent: stops it and hides it, without deleting anything.
 
 use super::ops::Asked;
 use super::{stop, stretch, subagents};
@@ -20,7 +20,7 @@ pub async fn archive(
     if handle.lock().await.state.is_held() {
         return held(handle, ask, asked).await;
     }
-    // It takes several steps: the op is on record before the first, and whoever asks again has the rest made.
+    // It takes several steps: the op is recorded before the first, and a repeated request completes the rest.
     let began = {
         let mut guard = handle.lock().await;
         let made = asked.made(&guard.state)?.map(|made| made.seq);
@@ -37,7 +37,7 @@ pub async fn archive(
             }
         }
     };
-    // Whoever waits for it is told that it is gone, and not how its turn ends for that.
+    // Its parent is told that it was deleted, not that its turn was interrupted.
     subagents::deleted(daemon, handle).await?;
     let everything = Stop {
         kill_background: true,
@@ -58,7 +58,7 @@ pub async fn archive(
     }
 }
 
-/// Nothing of one that is held runs, and what its journal says of tasks and subagents is a stranger's word: one step.
+/// A held agent needs one step: nothing of it runs, and the tasks and subagents in its journal are not trusted.
 async fn held(handle: &AgentHandle, ask: Archive, asked: &Asked) -> Result<Ended> {
     let mut guard = handle.lock().await;
     if !guard.state.archived {
@@ -71,7 +71,7 @@ async fn held(handle: &AgentHandle, ask: Archive, asked: &Asked) -> Result<Ended
     Ok(Ended::default())
 }
 
-/// What was ended since then for the agent to be put away, as its journal has it.
+/// The tasks and subagents that were ended for the archive that began at this event, from the journal.
 async fn ended(daemon: &Daemon, handle: &AgentHandle, began: Seq) -> Result<Ended> {
     let head = handle.lock().await.state.head;
     let mut events = stretch(daemon, handle.id, (began, head)).await?;

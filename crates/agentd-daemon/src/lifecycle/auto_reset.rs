@@ -1,5 +1,5 @@
-//! Resets that nobody asks for. Core says from the journal when one is due; here it is noticed, at its time and
-//! after any restart, and goes the way of every reset.
+//! Automatic resets. Core decides from the journal when one is due; this module runs it at that time, also after a
+//! restart of the daemon, like any other reset.
 
 use super::reset;
 use crate::agent_handle::{AgentGuard, AgentHandle};
@@ -14,14 +14,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Silences that are looked at together.
+/// Idle resets that are read at a time.
 const LOOK: usize = 64;
-/// A clock may be set, and a machine may sleep: it is looked at again at least so often.
+/// The longest wait between two checks, because the clock may be set and the machine may sleep.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Before one that could not be made is tried again.
+/// Delay before a failed reset is tried again.
 const TROUBLE: Duration = Duration::from_secs(30);
 
-/// Makes the reset that is due, if one still is.
+/// Runs the reset that is due, if one still is.
 pub async fn make(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) {
     let guard = handle.lock().await;
     let Some(source) = guard.state.auto_reset(clock::now()) else {
@@ -29,23 +29,23 @@ pub async fn make(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) {
     };
     let ask = Reset {
         reason: Some(reason(daemon, &guard, source).await),
-        // What somebody sent meanwhile is answered, in the new conversation.
+        // Prompts that were sent meanwhile are answered in the new conversation.
         keep_queue: true,
         ..Reset::default()
     };
     let made = reset::ordered(daemon, handle, guard, (ResetTo::Fresh, source), ask);
     if let Err(problem) = made.await {
-        tracing::warn!(agent = %handle.id, %problem, "a reset that was due is not made");
+        tracing::warn!(agent = %handle.id, %problem, "automatic reset failed");
     }
 }
 
-/// Why, for whoever reads the log.
+/// The reason that the journal records.
 async fn reason(daemon: &Daemon, guard: &AgentGuard<'_>, source: ResetSource) -> String {
     let auto = &guard.state.spec.auto_reset;
     match source {
         ResetSource::Idle => {
             let idle = Duration::from_millis(auto.idle_ms.unwrap_or_default());
-            format!("nothing was said for {idle:?} (auto_reset.idle_ms)")
+            format!("the conversation was idle for {idle:?} (auto_reset.idle_ms)")
         }
         ResetSource::ContextSize => {
             let over = auto.over_tokens.unwrap_or_default();
@@ -53,32 +53,32 @@ async fn reason(daemon: &Daemon, guard: &AgentGuard<'_>, source: ResetSource) ->
         }
         ResetSource::Tool | ResetSource::User => {
             let said = own_words(daemon, guard).await;
-            said.unwrap_or_else(|| "the agent asked for it".to_owned())
+            said.unwrap_or_else(|| "the agent requested it".to_owned())
         }
     }
 }
 
-/// What the agent gave as its reason: the note of the same append.
+/// The reason that the agent gave: the note of the same append.
 async fn own_words(daemon: &Daemon, guard: &AgentGuard<'_>) -> Option<String> {
     let at = guard.state.resets.scheduled()?;
     let query = ReadQuery::all(guard.state.id, at, 1);
     let events = daemon.store.read(query).await.ok()?.events;
     match events.into_iter().next()?.body {
-        Body::Note(note) => Some(format!("the agent asked for it: {}", note.text)),
+        Body::Note(note) => Some(format!("the agent requested it: {}", note.text)),
         _ => None,
     }
 }
 
-/// Waits for the end of each silence there is, for as long as the daemon runs.
+/// Waits for the time of each idle reset, for as long as the daemon runs.
 pub async fn watch(daemon: Arc<Daemon>) {
     let mut ending = daemon.ending();
-    // Each by its end: the next silence of the same agent is another one.
+    // By agent and due time: a later idle reset of the same agent is another entry.
     let mut tried: HashMap<(AgentId, Timestamp), Instant> = HashMap::new();
     loop {
         tried.retain(|_, since| since.elapsed() < TROUBLE);
         let silences = daemon.store.idle_resets(LOOK).await;
         let silences = silences.unwrap_or_else(|error| {
-            tracing::warn!(%error, "nobody can tell which resets are due");
+            tracing::warn!(%error, "due resets cannot be listed");
             Vec::new()
         });
         let mut silences = silences.into_iter();
@@ -87,7 +87,7 @@ pub async fn watch(daemon: Arc<Daemon>) {
         let wait = match next {
             Some((agent, at)) if at <= now => {
                 fire(&daemon, agent).await;
-                // Where it was made, it is not among them any more.
+                // If the reset was made, the store no longer lists it.
                 tried.insert((agent, at), Instant::now());
                 continue;
             }
@@ -95,7 +95,7 @@ pub async fn watch(daemon: Arc<Daemon>) {
             None => LONGEST,
         };
         tokio::select! {
-            // tidy: polls nothing; this is the time that was asked for
+            // tidy: polls nothing; this is the idle time from the settings
             () = tokio::time::sleep(wait) => {}
             () = daemon.silences.notified() => {}
             () = left(&mut ending) => return,
@@ -106,6 +106,6 @@ pub async fn watch(daemon: Arc<Daemon>) {
 async fn fire(daemon: &Arc<Daemon>, agent: AgentId) {
     match daemon.handle(agent).await {
         Ok(handle) => make(daemon, &handle).await,
-        Err(problem) => tracing::warn!(%agent, %problem, "a reset that was due is not made"),
+        Err(problem) => tracing::warn!(%agent, %problem, "automatic reset failed"),
     }
 }

@@ -1,4 +1,4 @@
-//! Places that a conversation can begin from: found by what people call them.
+//! Branch points, found by their label or turn.
 
 use crate::daemon::Daemon;
 use crate::problem::{Result, of_store};
@@ -11,12 +11,12 @@ use agentd_core::state::{AgentState, Conversation, Segment};
 use agentd_core::window::Window;
 use agentd_store::{ReadQuery, TurnQuery, Turns};
 
-/// Events behind a place that are looked at before the whole window is.
+/// Events after a branch point that are read before the whole window is loaded.
 const LOOK: usize = 32;
 /// Turns of one conversation that are listed.
 const SHOWN: usize = 500;
 
-/// The place that is called so in a conversation: by a label, or by a turn that has ended.
+/// The branch point of a conversation with this name: a label, or a turn that has ended.
 pub async fn find(
     daemon: &Daemon,
     state: &AgentState,
@@ -31,10 +31,10 @@ pub async fn find(
         return Err(nowhere(state, conversation, "no label", called));
     };
     let found = turn(daemon, state, conversation.id, name).await?;
-    found.ok_or_else(|| nowhere(state, conversation, "no turn that ended", called))
+    found.ok_or_else(|| nowhere(state, conversation, "no ended turn", called))
 }
 
-/// Where a turn that the conversation shows ended.
+/// The end of a turn that the conversation shows.
 async fn turn(
     daemon: &Daemon,
     state: &AgentState,
@@ -66,7 +66,7 @@ async fn turn(
     Ok(None)
 }
 
-/// From whichever end is nearer; none where it is in another part.
+/// Counts from the nearer end. None if the turn is in another segment.
 fn nth(number: usize, before: usize, total: usize) -> Option<Turns> {
     let n = number.checked_sub(before + 1).filter(|n| *n < total)?;
     let from_last = total - 1 - n;
@@ -76,7 +76,7 @@ fn nth(number: usize, before: usize, total: usize) -> Option<Turns> {
     })
 }
 
-/// How many turns ended in a part of a lineage. Of a whole conversation that is known.
+/// How many turns ended in a segment of a lineage. For a whole conversation the state has the number.
 async fn total(daemon: &Daemon, state: &AgentState, segment: Segment) -> Result<usize> {
     let known = state.tree.get(segment.conversation);
     if let Some(known) = known.filter(|known| known.head <= segment.through) {
@@ -103,7 +103,10 @@ async fn ends(daemon: &Daemon, segment: Segment, which: Turns) -> Result<Vec<Eve
 fn known(state: &AgentState, conversation: ConversationId) -> Result<&Conversation> {
     state.tree.get(conversation).ok_or_else(|| {
         let what = format!("`{}` has no conversation {conversation}", state.name);
-        let next = format!("`agentd conversations {}` shows those it has", state.name);
+        let next = format!(
+            "`agentd conversations {}` lists its conversations",
+            state.name
+        );
         Problem::new(Kind::NotFound, what).next(next)
     })
 }
@@ -115,8 +118,8 @@ fn nowhere(state: &AgentState, conversation: &Conversation, what: &str, called: 
     Problem::new(Kind::NotFound, what).next(next)
 }
 
-/// The turns that a conversation shows and that are over, oldest first, of each of its branches the newest;
-/// those of another agent, which it was forked from, are not among them.
+/// The ended turns that a conversation shows, oldest first; of each segment the newest ones. Turns of another agent
+/// from which it was forked are not included.
 pub async fn ended_turns(
     daemon: &Daemon,
     state: &AgentState,
@@ -147,8 +150,8 @@ pub async fn ended_turns(
     Ok(turns)
 }
 
-/// What the model saw up to a place, as far as a branch needs it: nothing, where no call is open. The whole
-/// of it costs what the conversation has grown to.
+/// The window at a branch point, as far as a branch needs it: empty if no call is open there. Loading the whole window
+/// costs time in proportion to the conversation.
 pub async fn seen(daemon: &Daemon, state: &AgentState, place: BranchPoint) -> Result<Window> {
     let query = ReadQuery {
         conversation: Some(place.conversation),

@@ -1,4 +1,4 @@
-//! A label on where the conversation is, and a transcript of it up to there and beyond.
+//! Sets a label on the current position of the conversation, and writes its transcript.
 
 use super::ops::Asked;
 use crate::agent_handle::AgentHandle;
@@ -12,7 +12,7 @@ use agentd_core::event::{Body, CheckpointSet, OpReceipt};
 use agentd_core::id::{ConversationId, Seq};
 use agentd_core::plain::is_plain_line;
 use agentd_core::recover::SESSION_LATEST;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 
 const LONGEST: usize = 64;
 
@@ -40,20 +40,20 @@ pub async fn checkpoint(
     let (conversation, at) = (current.id, current.head);
     let label = ask.label.unwrap_or_else(|| format!("at-{at}"));
     if label.trim().is_empty() || label.len() > LONGEST {
-        let what = format!("a label has 1 to {LONGEST} bytes");
+        let what = format!("a label must have 1 to {LONGEST} bytes");
         return Err(Problem::new(Kind::Invalid, what));
     }
     if !is_plain_line(&label) && !failpoint::injected_bug("terminal_raw") {
-        let what = "a label has no control characters and is one line";
+        let what = "a label must be one line without control characters";
         return Err(Problem::new(Kind::Invalid, what));
     }
     if label == INIT || label == SESSION_LATEST {
-        let what = format!("`{label}` is set by itself");
-        return Err(Problem::new(Kind::Invalid, what).next("choose another word"));
+        let what = format!("`{label}` is a label that agentd sets");
+        return Err(Problem::new(Kind::Invalid, what).next("choose another label"));
     }
     if TurnName::parse(&label).is_some() {
-        let what = format!("`{label}` is how a turn is called");
-        return Err(Problem::new(Kind::Invalid, what).next("choose another word"));
+        let what = format!("`{label}` cannot be a label: it names a turn");
+        return Err(Problem::new(Kind::Invalid, what).next("choose another label"));
     }
     let label_set = CheckpointSet {
         label: label.clone(),
@@ -69,7 +69,7 @@ pub async fn checkpoint(
     set(daemon, handle, conversation, label, at).await
 }
 
-/// The label is set; the transcript is there when this returns.
+/// The label is set; this writes the transcript.
 async fn set(
     daemon: &Daemon,
     handle: &AgentHandle,
@@ -79,7 +79,7 @@ async fn set(
 ) -> Result<Checkpointed> {
     let transcript = daemon.transcripts.need(handle.id, conversation).await;
     let transcript = transcript.map_err(|error| {
-        let what = "the label is set, and the transcript cannot be written";
+        let what = "the label is set, but the transcript cannot be written";
         Problem::new(Kind::Unavailable, what).because(error)
     })?;
     Ok(Checkpointed {

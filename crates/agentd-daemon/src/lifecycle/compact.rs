@@ -1,5 +1,5 @@
-//! A compaction that somebody asks for: on record first, made by the agent's process between two turns, waited
-//! for here.
+//! A compaction on request. The request is appended first, the agent's process compacts between two turns, and this
+//! waits for the outcome.
 
 use super::held;
 use crate::agent_handle::{AgentGuard, AgentHandle};
@@ -16,7 +16,7 @@ use agentd_core::id::OpId;
 use agentd_core::state::CompactionOutcome;
 use std::sync::Arc;
 
-/// What the summary may be told.
+/// The longest instructions for the summary, in bytes.
 const LONGEST: usize = 16 * 1024;
 
 pub async fn compact(
@@ -51,8 +51,8 @@ pub async fn compact(
         }
     });
     let outcome = outcome.await.map_err(|()| {
-        let what = "the compaction waits: the provider's key is not there";
-        Problem::new(Kind::Unavailable, what).next("`agentd continue` from a shell that has it")
+        let what = "the compaction is waiting: the provider's key is missing";
+        Problem::new(Kind::Unavailable, what).next("`agentd continue` from a shell with the key")
     })?;
     let loaded = daemon.store.load(handle.id).await;
     let loaded = loaded.map_err(|error| of_store(&error))?;
@@ -64,7 +64,7 @@ pub async fn compact(
     Ok(Compacted {
         op,
         conversation: current.ok_or_else(|| {
-            Problem::new(Kind::Conflict, "the agent has no conversation any more")
+            Problem::new(Kind::Conflict, "the agent no longer has a conversation")
         })?,
         outcome,
         tokens: compaction::size(&loaded.window),
@@ -72,12 +72,12 @@ pub async fn compact(
     })
 }
 
-/// Whether there is somebody to make it.
+/// Checks that the agent can compact now.
 fn check(guard: &AgentGuard<'_>) -> Result<()> {
     let (state, name) = (&guard.state, &guard.state.name);
     let conflict = |what: String| Problem::new(Kind::Conflict, what);
     if state.stopped || state.failed.is_some() {
-        let problem = conflict(format!("`{name}` does not run"));
+        let problem = conflict(format!("`{name}` is stopped or has failed"));
         return Err(problem.next(format!("agentd start {name}")));
     }
     if state.resets.under_way().is_some() {
@@ -85,7 +85,7 @@ fn check(guard: &AgentGuard<'_>) -> Result<()> {
     }
     if let Some(other) = state.compactions.asked() {
         return Err(conflict(format!(
-            "another compaction is under way: {other}"
+            "another compaction is in progress: {other}"
         )));
     }
     Ok(())
@@ -95,7 +95,7 @@ fn bodies(op: OpId, instructions: Option<String>) -> Result<Vec<Body>> {
     let mut bodies: Vec<Body> = vec![CompactionAsked { op }.into()];
     if let Some(text) = instructions.filter(|text| !text.trim().is_empty()) {
         if text.len() > LONGEST {
-            let what = format!("instructions may have {LONGEST} bytes");
+            let what = format!("instructions may have at most {LONGEST} bytes");
             return Err(Problem::new(Kind::TooLarge, what));
         }
         bodies.push(Instruction { text }.into());

@@ -1,5 +1,5 @@
-//! Takes up a turn that a limit ended, or one that waits after a crash or for a key. Where a turn waits for a
-//! subagent that waits, that one is meant.
+//! Continues a turn that a limit ended, or that waits after a crash or for a key. If the turn waits for a subagent
+//! whose turn waits, the subagent's turn is continued.
 
 use super::ops::Asked;
 use super::{GRACE, held};
@@ -21,7 +21,7 @@ pub async fn continue_turn(
     start: Start,
     asked: &Asked,
 ) -> Result<()> {
-    // Its own turn comes first, where it is the one that waits.
+    // Its own turn comes first, if that is the one that waits.
     let is_running = handle.lock().await.state.phase() == Phase::Running;
     let held_up = match is_running {
         true => subagents::held_up(daemon, handle).await,
@@ -60,7 +60,7 @@ async fn this(
             return Ok(());
         }
         if !is_waiting {
-            let what = format!("`{}` has nothing to go on with", guard.state.name);
+            let what = format!("`{}` has no turn to continue", guard.state.name);
             return Err(Problem::new(Kind::Conflict, what));
         }
         if guard.state.stopped {
@@ -73,7 +73,7 @@ async fn this(
         }
         daemon.merge_env(&mut guard, &start.env);
         if paused == Some(PauseReason::MissingKey) && guard.down.is_some() {
-            // It gets its key at the start; one that has only been started gets it now.
+            // A process gets keys only when it connects: one that is already connected is replaced.
             end_process(&mut guard);
         }
         guard.wanted = true;
@@ -82,17 +82,17 @@ async fn this(
     let mut told = None;
     let over = handle.within(GRACE, |guard| {
         let paused = guard.state.turn.as_ref().map(|turn| turn.paused);
-        let goes_on = matches!(paused, Some(None));
+        let continues = matches!(paused, Some(None));
         let is_stopping = guard.process.as_ref().is_some_and(|it| it.is_stopping);
         let connection = guard.down.as_ref().map(|it| it.number);
-        if !goes_on && !is_stopping && connection.is_some() && told != connection {
+        if !continues && !is_stopping && connection.is_some() && told != connection {
             guard.order(Order::Continue);
             told = connection;
         }
-        goes_on.then_some(())
+        continues.then_some(())
     });
     over.await.ok_or_else(|| {
-        let what = "the turn has not gone on";
-        Problem::new(Kind::Unavailable, what).next("`agentd status` says what it waits for")
+        let what = "the turn has not continued";
+        Problem::new(Kind::Unavailable, what).next("`agentd status` shows what it is waiting for")
     })
 }

@@ -1,4 +1,4 @@
-//! A new agent, and its first prompt with it.
+//! Creates an agent, with its first prompt in the same append.
 
 use super::ops::Asked;
 use crate::agent_handle::AgentHandle;
@@ -15,7 +15,7 @@ use agentd_core::id::{AgentId, ConversationId, OpId, PromptId};
 use agentd_core::spec::{AgentSpec, Runtime};
 use std::sync::Arc;
 
-/// What a name may be long.
+/// The longest name, in bytes.
 const LONGEST: usize = 64;
 
 pub async fn create(
@@ -30,7 +30,7 @@ pub async fn create(
         create.prompt.is_some(),
     );
     let asked = Asked::new(op, OpVerb::Create, &about)?;
-    // The op says which agent it makes: asked for again, it is there.
+    // The agent's id is derived from the op: a repeated request finds the agent.
     let id = op.map_or_else(|| AgentId::new(clock::new_id()), AgentId::of_op);
     if op.is_some()
         && let Ok(handle) = daemon.handle(id).await
@@ -89,7 +89,7 @@ pub async fn create(
     Ok((id, prompt))
 }
 
-/// The agent that this op has made, and its first prompt.
+/// The agent that this op has created, and its first prompt.
 async fn made_before(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
@@ -115,7 +115,7 @@ async fn made_before(
     Ok((handle.id, prompt))
 }
 
-/// A one-shot agent is called after the end of its id.
+/// The name of a one-shot agent: `run-` and the end of its id.
 fn own_name(id: AgentId) -> String {
     let id = id.to_string();
     let end = id.rsplit('-').next().unwrap_or_default();
@@ -133,12 +133,12 @@ pub fn checked_name(given: &str) -> Result<String> {
     let is_good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
     let begins_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
     if name.len() <= LONGEST && begins_well && name.chars().all(is_good) {
-        // An id is always an id.
+        // A name must not look like an id.
         if name.parse::<AgentId>().is_err() {
             return Ok(name);
         }
     }
-    let what = format!("`{given}` cannot be a name");
+    let what = format!("`{given}` is not a valid name");
     Err(Problem::new(Kind::Invalid, what).because(format_args!(
         "a name has up to {LONGEST} of a–z, 0–9, `-`, `_` and `.`, and begins with a letter or a digit"
     )))
@@ -147,9 +147,9 @@ pub fn checked_name(given: &str) -> Result<String> {
 pub fn check_spec(spec: &AgentSpec) -> Result<()> {
     let bad = |what: String| Problem::new(Kind::Invalid, what);
     spec.validate()
-        .map_err(|problem| bad("the spec cannot be used".to_owned()).because(problem))?;
+        .map_err(|problem| bad("the spec is not valid".to_owned()).because(problem))?;
     if spec.runtime != Runtime::Native {
-        return Err(bad("only agents of `runtime: native` can be run".to_owned()));
+        return Err(bad("only agents with `runtime: native` can run".to_owned()));
     }
     Ok(())
 }

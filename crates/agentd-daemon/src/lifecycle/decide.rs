@@ -1,5 +1,5 @@
-//! An answer to a question about a call, of the agent or of one that works for it. The first one counts, from
-//! whichever client, and only for the call that the user saw.
+//! The user's decision about a call of the agent or of one of its subagents. The first decision counts, from any
+//! client, and only for the call that the user saw.
 
 use super::create::check_spec;
 use super::held;
@@ -19,10 +19,10 @@ use agentd_core::id::{ApprovalId, PromptId};
 use agentd_core::permission::{Subject, verdict};
 use agentd_core::plain::is_plain_line;
 use agentd_core::spec::{self, AgentSpec, Rule};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use std::sync::Arc;
 
-/// What is kept of a client's own name.
+/// Characters of a client's name that are recorded.
 const CLIENT_CHARACTERS: usize = 64;
 
 pub fn answered_by(caller: Caller, client: Option<&str>) -> AnsweredBy {
@@ -43,7 +43,7 @@ pub async fn decide(
 ) -> Result<()> {
     let mut asker = Arc::clone(handle);
     if !is_asked(&asker.lock().await, approval) {
-        // Whoever works for the agent asks the same user.
+        // The call may belong to a subagent, whose approvals the same user decides.
         let below = view::subagents::below(daemon, handle).await;
         for answered in below.iter().chain([handle]) {
             if asked.is_made(&answered.lock().await.state)? {
@@ -61,9 +61,9 @@ pub async fn decide(
     let mut guard = handle.lock().await;
     held::check_released(&guard.state)?;
     if !is_asked(&guard, approval) {
-        let what = format!("no call waits for approval as {approval}");
+        let what = format!("no call is waiting for approval {approval}");
         return Err(Problem::new(Kind::Conflict, what)
-            .because("it was answered or withdrawn, or never asked"));
+            .because("it was answered or withdrawn, or never existed"));
     }
     let call = view::approvals::call(daemon, &guard, approval).await;
     check_hash(&answer, call.as_ref())?;
@@ -75,7 +75,7 @@ pub async fn decide(
         (false, _) => None,
         (true, Decision::Allow) => Some(with_rule(&guard.state.spec, call.as_ref())?),
         (true, Decision::Deny) => {
-            let what = "only an approval can be for always";
+            let what = "`always` is for approvals only";
             return Err(Problem::new(Kind::Invalid, what));
         }
     };
@@ -85,7 +85,7 @@ pub async fn decide(
         Body::from(SpecSet { spec })
     }));
     if let Some(reason) = &answer.reason {
-        // As a prompt that joins the turn: the model reads it together with the refusal.
+        // As a prompt that steers the turn: the model reads it together with the refusal.
         let prompt = PromptId::new(clock::new_id());
         bodies.extend(send::bodies(prompt, reason, None, PromptMode::Steer)?);
     }
@@ -104,7 +104,7 @@ fn is_asked(guard: &AgentGuard<'_>, approval: ApprovalId) -> bool {
     waiting.any(|(id, _)| *id == approval)
 }
 
-/// What the user saw is what would run.
+/// Checks that the call that would run is the one that the user saw.
 fn check_hash(answer: &Answered, call: Option<&Call>) -> Result<()> {
     let Some(seen) = &answer.hash else {
         return Ok(());
@@ -112,7 +112,7 @@ fn check_hash(answer: &Answered, call: Option<&Call>) -> Result<()> {
     if call.is_some_and(|call| call.hash == *seen) {
         return Ok(());
     }
-    let what = "the call is another one than the answer is for";
+    let what = "the call is not the one that the answer is for";
     Err(Problem::new(Kind::Conflict, what).next("look at it again: `agentd show`"))
 }
 
@@ -122,7 +122,7 @@ fn with_rule(spec: &AgentSpec, call: Option<&Call>) -> Result<AgentSpec> {
     let call = call.ok_or_else(|| invalid("the call cannot be read, so no rule can name it"))?;
     if call.input.get("escalate").is_some() {
         let what = "a rule cannot let a call leave the sandbox";
-        let next = "approve this call alone, or give the directory with `writable:`";
+        let next = "approve this call only, or add the directory to `writable:`";
         return Err(invalid(what).next(next));
     }
     let text = |key: &str| call.input.get(key).and_then(|text| text.as_str());
@@ -133,7 +133,7 @@ fn with_rule(spec: &AgentSpec, call: Option<&Call>) -> Result<AgentSpec> {
         _ => None,
     };
     if pattern.is_some_and(|pattern| pattern.contains(['*', '?'])) {
-        let what = "the call has `*` or `?` in it, which a rule would read as a pattern";
+        let what = "the call contains `*` or `?`, which a rule would read as a pattern";
         return Err(invalid(what).next("write the rule yourself: `agentd edit`"));
     }
     let mut spec = spec.clone();
@@ -148,7 +148,7 @@ fn with_rule(spec: &AgentSpec, call: Option<&Call>) -> Result<AgentSpec> {
     };
     let said = verdict(&spec.permissions, &call.tool, &subject);
     if said.is_none_or(|said| said.decision != spec::Decision::Allow) {
-        let what = "another rule asks about this call, and ask beats allow";
+        let what = "another rule says ask for this call, and ask takes precedence over allow";
         return Err(invalid(what).next("change that rule: `agentd edit`"));
     }
     check_spec(&spec)?;

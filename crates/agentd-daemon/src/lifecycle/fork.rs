@@ -1,5 +1,5 @@
-//! A new agent that goes on from a branch_point of another one's, which does not notice. One append to the new one's
-//! journal: it is there whole, or not at all.
+//! Creates an agent that continues from a branch point of another one, which does not change. It is one append to the
+//! new agent's journal, so the fork exists completely or not at all.
 
 use super::ops::Asked;
 use super::{branch_point, create};
@@ -17,7 +17,7 @@ use agentd_core::id::{AgentId, ConversationId, OpId};
 use agentd_core::state::AgentState;
 use std::sync::Arc;
 
-/// What a fork came to.
+/// The result of a fork.
 pub struct Made {
     pub agent: AgentId,
     pub from: Origin,
@@ -25,7 +25,7 @@ pub struct Made {
 }
 
 pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<AgentHandle>, ask: Fork) -> Result<Made> {
-    // Whoever asks again under the same op asks for the same agent: the op is its id.
+    // The agent's id is derived from the op: a repeated request finds the agent.
     let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
     let id = AgentId::of_op(op);
     let about = (parent.id, &ask.name, &ask.at, ask.conversation);
@@ -53,7 +53,7 @@ pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<AgentHandle>, ask: Fork) ->
         true => daemon.envs.merge(id, &daemon.envs.brought(guard.state.id)),
         false => daemon.envs.merge(id, &ask.env),
     };
-    // From here on the parent may do what it likes: events do not change.
+    // The parent can be unlocked: its events never change.
     drop(guard);
     let handle = daemon.new_handle(id).await;
     let mut guard = handle.lock().await;
@@ -101,7 +101,7 @@ fn made_before(state: &AgentState, asked: &Asked, op: OpId) -> Result<Made> {
             repeated: true,
         }),
         None => {
-            let what = format!("{op} is the id of an agent that is no fork");
+            let what = format!("{op} is the id of an agent that is not a fork");
             Err(Problem::new(Kind::Conflict, what).next("use another op"))
         }
     }

@@ -17,12 +17,12 @@ use agentd_store::ReadQuery;
 /// Prompts that are shown, and how much of each.
 const PROMPTS: usize = 20;
 const WORDS: usize = 200;
-/// How far from the event that accepted a prompt its words are, at most.
+/// Events after the one that accepted a prompt in which its text is searched for.
 const NEAR: usize = 8;
-/// What is appended behind an imported journal, at most: the origin is among it.
+/// The most events that an import appends to a journal. One of them has the origin.
 const ADDED: u64 = 8;
 
-/// That a held agent accepts these events. Every change of the daemon's comes by here.
+/// Refuses events that a held agent does not accept. Every append of the daemon passes this check.
 pub fn check(state: &AgentState, events: &[NewEvent]) -> Result<()> {
     match state.accepts(events.iter().map(|event| event.body.kind())) {
         true => Ok(()),
@@ -30,7 +30,7 @@ pub fn check(state: &AgentState, events: &[NewEvent]) -> Result<()> {
     }
 }
 
-/// The same for a verb that would wait for what a held agent never does.
+/// Refuses a verb that would wait for something that a held agent never does.
 pub fn check_released(state: &AgentState) -> Result<()> {
     match state.is_held() {
         true => Err(is_held(state)),
@@ -40,18 +40,18 @@ pub fn check_released(state: &AgentState) -> Result<()> {
 
 fn is_held(state: &AgentState) -> Problem {
     let name = &state.name;
-    let problem = Problem::new(Kind::Waiting, format!("`{name}` was imported, and is held"));
-    let problem = problem.because("nothing of it runs before you have seen what it contains");
+    let problem = Problem::new(Kind::Waiting, format!("`{name}` was imported and is held"));
+    let problem = problem.because("it does not run before you have seen what it contains");
     problem.next(format!("agentd start {name}"))
 }
 
-/// What releases it, in one append; refused where the user has seen something else than what is there.
+/// The events of a release, for one append. Refused if the agent has changed since the user saw it.
 pub fn release(guard: &AgentGuard<'_>, ask: Option<&Release>) -> Result<Vec<Body>> {
     let ask = ask.ok_or_else(|| is_held(&guard.state))?;
     let head = guard.state.head;
     if ask.head.is_some_and(|seen| seen != head) {
         let what = "the agent has changed since you looked at it";
-        return Err(Problem::new(Kind::Conflict, what).next("look at it again, and start it then"));
+        return Err(Problem::new(Kind::Conflict, what).next("review it again, then start it"));
     }
     Ok(release::release(&guard.state, &ask.keep))
 }
@@ -136,12 +136,12 @@ fn hooks(spec: &AgentSpec) -> Vec<String> {
     });
     let mut lines: Vec<String> = lines.collect();
     if lines.is_empty() && !spec.hooks.is_null() {
-        lines.push("none that can be read".to_owned());
+        lines.push("hooks that cannot be read".to_owned());
     }
     lines
 }
 
-/// The beginning of a prompt; none where it was purged.
+/// The beginning of a prompt; none if it was purged.
 async fn words(
     daemon: &Daemon,
     agent: AgentId,
@@ -157,7 +157,7 @@ async fn words(
     Ok(text.map(|text| text.chars().take(WORDS).collect()))
 }
 
-/// The agent whose journal it is a copy of, or that it was forked from.
+/// The agent that it is a copy or a fork of.
 async fn origin(
     daemon: &Daemon,
     state: &AgentState,

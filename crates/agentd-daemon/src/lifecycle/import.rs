@@ -1,4 +1,4 @@
-//! Takes an agent from a portable file, under its own name or another one. It is held until the user starts it.
+//! Imports an agent from an export file, under its own name or another one. It is held until the user starts it.
 
 use super::ops::Asked;
 use super::start::start;
@@ -10,14 +10,14 @@ use agentd_client::api;
 use agentd_core::event::{HeldPart, OpVerb};
 use agentd_core::hook::digest;
 use agentd_core::id::{AgentId, OpId};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use agentd_store::{Import, ImportAs, Imported};
 use bytes::Bytes;
 use std::io::Cursor;
 use std::sync::Arc;
 
-/// The op is in the commit of the import: sent again, it is found there, under the agent's own id or the copy's, which
-/// follows from the op.
+/// The op is in the commit of the import. A repeated request finds it under the agent's own id, or under the id of the
+/// copy, which is derived from the op.
 pub async fn import(
     daemon: &Arc<Daemon>,
     ask: api::Import,
@@ -41,7 +41,7 @@ pub async fn import(
     let imported = daemon.store.import(input, order).await;
     failpoint::hit("after", "import");
     let imported = imported.map_err(|error| of_store(&error))?;
-    // It may be at hand as another agent's ancestor, from before it was held.
+    // Its handle may exist already, because another agent's history refers to it; the import changed its journal.
     let handle = daemon.handle(imported.agent).await?;
     handle.lock().await.written_elsewhere();
     if failpoint::injected_bug("imports_released") {

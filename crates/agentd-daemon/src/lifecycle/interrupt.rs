@@ -1,5 +1,5 @@
-//! The turn under way ends now; the next prompt is answered. A prompt that hooks are being asked about has no turn
-//! yet: it gets one that ends at once, and its hooks are ended with it.
+//! Ends the turn in progress; the next prompt is answered. A prompt whose UserPromptSubmit hooks are running has no
+//! turn yet: it gets one that ends at once, and its hooks are ended too.
 
 use super::ops::Asked;
 use super::{GRACE, held};
@@ -14,10 +14,10 @@ use agentd_core::id::{HookId, InvocationId, PromptId, TurnId};
 use agentd_core::link::Order;
 use std::sync::Arc;
 
-/// What is to end.
+/// What is interrupted.
 enum Target {
     Turn(TurnId),
-    /// Hooks are asked about it.
+    /// A prompt whose hooks are running.
     Prompt(PromptId, Vec<HookId>),
 }
 
@@ -33,7 +33,7 @@ pub async fn interrupt(
             .made(&guard.state)?
             .map(|made| made.operation.receipt.clone());
         let target = match (made, target(&guard)) {
-            // The same turn as before, and no later one.
+            // A repeated request: the same turn as before, not a later one.
             (Some(receipt), now) => match of_receipt(&receipt, now) {
                 Some(target) => target,
                 None => return Ok(()),
@@ -43,11 +43,11 @@ pub async fn interrupt(
                 target
             }
             (None, None) => {
-                let what = format!("`{}` has no turn under way", guard.state.name);
+                let what = format!("`{}` has no turn in progress", guard.state.name);
                 return Err(Problem::new(Kind::Conflict, what));
             }
         };
-        // A turn that waits may have no process; only one can end it as it should.
+        // A turn that waits may have no process, and only a process can end a turn.
         guard.wanted = true;
         daemon.reconcile(handle, &mut guard);
         target
@@ -59,8 +59,8 @@ pub async fn interrupt(
         let connection = guard.down.as_ref().map(|it| it.number);
         if (turn.is_some() || is_queued) && connection.is_some() && told != Some((connection, turn))
         {
-            // Once on each connection: an order that was on its way may have been lost with it.
-            // And for this turn alone: it may end by itself before it hears it.
+            // Once on each connection: an order may be lost when a connection breaks.
+            // For this turn only: it may end by itself before the order arrives.
             match turn {
                 Some(turn) => guard.order_turn(Order::Interrupt, turn),
                 None => guard.order(Order::Interrupt),
@@ -89,7 +89,7 @@ const fn receipt(target: &Target) -> OpReceipt {
     OpReceipt::Interrupt { turn, prompt }
 }
 
-/// What is left to do of an interrupt that was asked for before.
+/// What is left to do of an interrupt that was requested before.
 fn of_receipt(receipt: &OpReceipt, now: Option<Target>) -> Option<Target> {
     let OpReceipt::Interrupt { turn, prompt } = receipt else {
         return None;
@@ -125,7 +125,7 @@ fn target(guard: &AgentGuard<'_>) -> Option<Target> {
     })
 }
 
-/// The turn that is to end, where there is one: a prompt's may have begun meanwhile.
+/// The turn to end, if there is one. The turn of a prompt may have begun meanwhile.
 fn turn_of(guard: &AgentGuard<'_>, target: &Target) -> Option<TurnId> {
     let turn = guard.state.turn.as_ref()?;
     let is_it = match target {

@@ -1,4 +1,4 @@
-//! What a caller works with (a key, above all), for an agent whose turn may wait for it.
+//! Adds a caller's variables (above all, keys) to an agent whose turn may wait for one of them.
 
 use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
@@ -6,7 +6,7 @@ use crate::view::subagents;
 use agentd_client::api::Env;
 use std::sync::Arc;
 
-/// A turn that waits for its key goes on by itself when it is there; so does that of a subagent.
+/// A turn that waits for its key continues when the key arrives; so does the turn of a subagent.
 pub async fn merge_env(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, env: &Env) {
     let below = subagents::below(daemon, handle).await;
     for handle in below.iter().chain([handle]) {

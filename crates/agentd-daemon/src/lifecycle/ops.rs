@@ -1,5 +1,5 @@
-//! A change that is asked for under an op is made once. The op is in the commit of the change, or, where a change takes
-//! several steps, in the commit before the first one: whoever asks again has the steps made that are left.
+//! A change with an op is made once. The op is in the commit of the change or, if a change takes several steps, in the
+//! commit before the first step: a repeated request completes the remaining steps.
 
 use crate::problem::{Result, of_refusal};
 use agentd_client::{Kind, Problem};
@@ -7,10 +7,10 @@ use agentd_core::event::{Body, OpReceipt, OpVerb, Operation};
 use agentd_core::hook::digest;
 use agentd_core::id::OpId;
 use agentd_core::state::{AgentState, Made};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use serde::Serialize;
 
-/// What is asked for, and under which op.
+/// A requested change and its op.
 #[derive(Clone, Debug)]
 pub struct Asked {
     op: Option<OpId>,
@@ -19,7 +19,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// `about` is what is asked for, but for words and keys: a digest of it stays in the journal.
+    /// `about` is the request without texts and keys: a digest of it is recorded in the journal.
     pub fn new(op: Option<OpId>, verb: OpVerb, about: &impl Serialize) -> Result<Self> {
         let about = serde_json::to_vec(about).map_err(|error| {
             Problem::new(Kind::Internal, "the request cannot be digested").because(error)
@@ -28,7 +28,7 @@ impl Asked {
         Ok(Self { op, verb, digest })
     }
 
-    /// What the daemon itself wants.
+    /// A change by the daemon itself, without an op.
     pub const fn by_daemon(verb: OpVerb) -> Self {
         Self {
             op: None,
@@ -41,11 +41,11 @@ impl Asked {
         self.op
     }
 
-    /// What was made under this op before; a conflict where that was something else.
+    /// The change that was made with this op before; a conflict if that was a different change.
     pub fn made<'a>(&self, state: &'a AgentState) -> Result<Option<&'a Made>> {
         let Some(op) = self.op else { return Ok(None) };
         if failpoint::injected_bug("op_forgotten") {
-            // A mistake of the lab's: what was made is made again.
+            // An injected bug: a change is made again.
             return Ok(None);
         }
         let made = state.made(op, self.verb, &self.digest);
@@ -56,12 +56,12 @@ impl Asked {
         Ok(self.made(state)?.is_some())
     }
 
-    /// To be appended with the change.
+    /// The record of the op, to be appended with the change.
     pub fn line(&self) -> Option<Body> {
         self.with(OpReceipt::None)
     }
 
-    /// The same, with what a repeated request needs.
+    /// The same with a receipt, from which a repeated request is answered.
     pub fn with(&self, receipt: OpReceipt) -> Option<Body> {
         let operation = self.operation()?;
         Some(
@@ -73,7 +73,7 @@ impl Asked {
         )
     }
 
-    /// The record itself, for a change that the store makes.
+    /// The record for a change that the store makes.
     pub fn operation(&self) -> Option<Operation> {
         Some(Operation {
             op: self.op?,

@@ -1,4 +1,4 @@
-//! Deletes words for good: of one conversation, or of all of a removed agent's.
+//! Deletes the content of one conversation, or of all conversations of an archived agent, permanently.
 
 mod files;
 
@@ -20,7 +20,7 @@ pub async fn purge(
     ask: Purge,
     asked: &Asked,
 ) -> Result<Purged> {
-    // Held to the end: nobody decides anything by what is being taken away.
+    // Held to the end, so that no decision is made from text that is being deleted.
     let mut guard = handle.lock().await;
     let made = asked.made(&guard.state)?.cloned();
     let (fence, running, conversations) = {
@@ -36,7 +36,7 @@ pub async fn purge(
         };
         for id in &conversations {
             if tree.get(*id).is_none() {
-                let what = format!("no conversation {id} of `{}`", guard.state.name);
+                let what = format!("`{}` has no conversation {id}", guard.state.name);
                 return Err(Problem::new(Kind::NotFound, what));
             }
         }
@@ -63,7 +63,7 @@ pub async fn purge(
         (purged.events, purged.blobs) = (would_go.events, would_go.blobs);
         return Ok(purged);
     }
-    // The op is on record before the first words go: whoever asks again has the rest of them purged.
+    // The op is recorded before the first deletion: a repeated request purges the rest.
     let began = match &made {
         Some(made) => Some(made.seq),
         None => {
@@ -78,9 +78,9 @@ pub async fn purge(
     let gone: Vec<ConversationId> = tree.filter(|it| it.purged).map(|it| it.id).collect();
     let gone = if made.is_some() { gone } else { Vec::new() };
     guard.written_elsewhere();
-    // The newest first: an older one may be needed by those that branched off it.
+    // The newest first: conversations that branched off an older one need it.
     for id in conversations.into_iter().rev() {
-        // Of one that was asked for before, some may be gone already.
+        // A repeated request may find some of them purged already.
         if !gone.contains(&id) {
             let done = daemon.store.purge(fence, id, clock::now()).await;
             let done = done.map_err(|error| of_store(&error))?;
@@ -115,8 +115,8 @@ pub async fn purge(
 }
 
 fn left(error: &std::io::Error) -> Problem {
-    let what = "the journal's words are purged, and a file with some of them cannot be removed";
+    let what = "the journal's text is purged, but a file with some of it cannot be removed";
     Problem::new(Kind::Unavailable, what)
         .because(error)
-        .next("purge it again when that is mended")
+        .next("purge it again when that is fixed")
 }

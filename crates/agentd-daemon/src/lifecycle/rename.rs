@@ -1,4 +1,4 @@
-//! Another name; the old one stays as an alias.
+//! Renames an agent; the old name stays as an alias.
 
 use super::create::checked_name;
 use super::ops::Asked;

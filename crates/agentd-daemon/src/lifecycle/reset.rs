@@ -1,5 +1,5 @@
-//! Another conversation becomes the current one: reset, undo, redo. Core says what comes next; whatever is
-//! done is on record before the next thing, so this goes on after any crash where it was.
+//! Switches to another conversation: reset, undo, redo. Core decides the next step, and each step is recorded before
+//! the next one, so a reset continues after a crash where it was.
 
 mod hooks;
 
@@ -20,11 +20,11 @@ use agentd_core::id::{ConversationId, OpId, Seq};
 use agentd_core::reset::{self, Begin, Next};
 use agentd_core::state::Outcome;
 use agentd_core::window::Window;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a forced reset waits for what was killed to be found out.
+/// How long a forced reset waits until the killed turn is recovered and ended.
 const FORCED: Duration = Duration::from_secs(60);
 
 pub async fn reset(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, ask: Reset) -> Result<Receipt> {
@@ -37,8 +37,8 @@ pub async fn reset(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, ask: Reset) 
     ordered(daemon, handle, guard, (to, ResetSource::User), ask).await
 }
 
-/// Begins it, unless this very one has begun before, and waits for its end. The one way in: whoever wants
-/// another conversation to be the current one comes here.
+/// Begins a reset, unless a reset with this op has begun before, and waits for its end. Every switch of the current
+/// conversation goes through here.
 pub async fn ordered(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
@@ -79,7 +79,7 @@ pub async fn ordered(
     over(daemon, handle, op).await
 }
 
-/// Waits for the end of one that has begun.
+/// Waits for the end of a reset that has begun.
 pub async fn over(daemon: &Daemon, handle: &AgentHandle, op: OpId) -> Result<Receipt> {
     let outcome = handle.until(|guard| guard.state.resets.outcome(op)).await;
     match outcome {
@@ -97,18 +97,18 @@ async fn withdrawn(handle: &AgentHandle, why: ResetRefusal, reason: Option<Strin
         ResetRefusal::StillActive => {
             let what = format!("{name} is still active");
             let problem = Problem::new(Kind::Unavailable, what);
-            problem.next("try again in a moment, or --force")
+            problem.next("try again in a moment, or use --force")
         }
         ResetRefusal::Hook => {
             let problem = Problem::new(Kind::Refused, "a hook refused the reset");
-            let problem = problem.next("--skip-hooks passes it by");
+            let problem = problem.next("use --skip-hooks to reset without asking it");
             match reason {
                 Some(reason) => problem.because(reason),
                 None => problem,
             }
         }
         ResetRefusal::NoTarget => {
-            Problem::new(Kind::Conflict, "there is no conversation to go to any more")
+            Problem::new(Kind::Conflict, "the target conversation no longer exists")
         }
     }
 }
@@ -125,16 +125,16 @@ async fn receipt(
     reset::receipt(&guard.state, op, &events).ok_or_else(|| {
         Problem::new(
             Kind::Internal,
-            "the reset is over, and its receipt is not there",
+            "the reset has ended, but its receipt is missing",
         )
     })
 }
 
-/// Does what is left of the reset under way.
+/// Carries out the remaining steps of the reset in progress.
 pub async fn carry_on(daemon: Arc<Daemon>, handle: Arc<AgentHandle>) {
     if let Err(problem) = carry_out(&daemon, &handle).await {
-        // It stays on record, and is taken up again in a moment: a disk may be full for a while.
-        tracing::error!(agent = %handle.id, %problem, "a reset cannot go on");
+        // The reset stays recorded and is tried again after a delay: the disk may be full for a while.
+        tracing::error!(agent = %handle.id, %problem, "reset step failed: retrying");
         daemon.look_again(&handle);
     }
     let mut guard = handle.lock().await;
@@ -183,7 +183,7 @@ pub async fn withdraw(handle: &AgentHandle, why: ResetRefusal) -> Result<()> {
     guard.append(line.into_iter().collect()).await.map(drop)
 }
 
-/// Step 2: nothing runs in the foreground, and no process has the agent.
+/// Step 2: ends the turn and the process, and with `kill_background` the tasks and subagents.
 async fn stop(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
     let order = {
         let guard = handle.lock().await;
@@ -210,7 +210,7 @@ async fn stop(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
 /// Step 4: one transaction.
 async fn switch(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
     let mut guard = handle.lock().await;
-    // Its words are needed for prompts that go along, and cost what the conversation has grown to.
+    // Only needed for queued prompts: loading it costs time in proportion to the conversation.
     let window = match guard.state.inbox.waiting().len() {
         0 => Window::default(),
         _ => {
@@ -230,7 +230,7 @@ async fn switch(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
     let new = new.unwrap_or_else(|| ConversationId::new(clock::new_id()));
     match reset::switch(&guard.state, &window, &seen, new) {
         Ok(lines) if failpoint::injected_bug("reset_in_two") => {
-            // A mistake of the lab's: what should be one transaction is one for each event.
+            // An injected bug: one transaction for each event instead of one for all.
             for line in lines {
                 guard.append(vec![line]).await?;
             }
@@ -238,7 +238,7 @@ async fn switch(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
         }
         Ok(lines) => guard.append(lines).await.map(drop),
         Err(refused) => {
-            tracing::error!(agent = %handle.id, %refused, "a reset has nowhere to go");
+            tracing::error!(agent = %handle.id, %refused, "reset withdrawn: no target");
             drop(guard);
             withdraw(handle, ResetRefusal::NoTarget).await
         }

@@ -1,4 +1,4 @@
-//! A new process. The turn is left unfinished, and goes on in it.
+//! Replaces the agent's process. A turn in progress continues in the new process.
 
 use super::ops::Asked;
 use super::{GRACE, held, kill};
@@ -24,7 +24,7 @@ pub async fn restart(
         held::check_released(&guard.state)?;
         let made = asked.made(&guard.state)?.map(|made| made.incarnation);
         match made {
-            // Its new process has come.
+            // The new process has connected already.
             Some(before) if guard.state.incarnation > before => return Ok(()),
             Some(_) => {}
             None => {
@@ -35,11 +35,11 @@ pub async fn restart(
         }
         guard.starts.forgive();
         daemon.merge_env(&mut guard, &ask.env);
-        // They are told when the process is gone.
+        // SessionStart hooks are invoked below, when the old process has ended: no process may start before.
         guard.awaiting_hooks += 1;
         end_process(&mut guard);
         let before = guard.process.as_ref().and_then(|process| process.identity);
-        // Before it is gone: whoever sees it go starts the next one.
+        // Before the process ends, because the task that sees its end starts the next one.
         guard.wanted = true;
         daemon.reconcile(handle, &mut guard);
         before
@@ -55,7 +55,7 @@ pub async fn restart(
     }
     let mut guard = handle.lock().await;
     observe::restarts(daemon, handle, "restart", 0);
-    session::goes_on(daemon, handle, &mut guard, None);
+    session::resumes(daemon, handle, &mut guard, None);
     guard.awaiting_hooks -= 1;
     daemon.reconcile(handle, &mut guard);
     Ok(())

@@ -24,17 +24,17 @@ pub async fn restore(
     }
     let current = guard.state.tree.current_conversation();
     if current.is_some_and(|current| current.purged) {
-        let what = format!("nothing is left of `{}` to go on with", guard.state.name);
-        return Err(Problem::new(Kind::Conflict, what).because("its words were purged"));
+        let what = format!("`{}` cannot be restored", guard.state.name);
+        return Err(Problem::new(Kind::Conflict, what).because("its conversation was purged"));
     }
     let renamed = name.filter(|name| *name != guard.state.name);
     let renamed = renamed.map(|name| Body::from(AgentRenamed { name }));
-    // One that is held stays so.
+    // A held agent stays held.
     let started = (!guard.state.is_held()).then(|| Body::from(AgentStarted {}));
     let restored = [Body::from(AgentRestored {})].into_iter().chain(started);
     let bodies = renamed.into_iter().chain(restored).chain(asked.line());
     let events = guard.note(bodies).await?;
     let at = events.first().map(|event| event.seq);
-    session::goes_on(daemon, handle, &mut guard, at);
+    session::resumes(daemon, handle, &mut guard, at);
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! A new daemon: what lives is taken over as it comes, what should run and does not is started.
+//! At the start of the daemon: starts the agents that have work. Runtimes that are still alive are adopted as they
+//! connect.
 
 use crate::daemon::Daemon;
 use crate::problem::{Result, of_store};
@@ -12,7 +13,7 @@ const PAGE: usize = 500;
 pub async fn revive(daemon: &Arc<Daemon>) -> Result<()> {
     let mut phases = vec![Phase::Running, Phase::Resetting];
     if !daemon.envs.secret_values().is_empty() {
-        // One may wait for a key that was stored just before an earlier daemon ended.
+        // An agent may wait for a key that was stored just before an earlier daemon ended.
         phases.push(Phase::Waiting);
     }
     for phase in phases {
@@ -20,7 +21,7 @@ pub async fn revive(daemon: &Arc<Daemon>) -> Result<()> {
             reconcile(daemon, agent).await;
         }
     }
-    // Somebody has to see how they end.
+    // A process must record how their tasks end.
     let with_tasks = daemon.store.with_tasks().await;
     for agent in with_tasks.map_err(|error| of_store(&error))? {
         if let Ok(handle) = daemon.handle(agent).await {
@@ -35,7 +36,7 @@ pub async fn revive(daemon: &Arc<Daemon>) -> Result<()> {
 async fn reconcile(daemon: &Arc<Daemon>, agent: AgentId) {
     match daemon.handle(agent).await {
         Ok(handle) => daemon.reconcile(&handle, &mut handle.lock().await),
-        Err(problem) => tracing::error!(%agent, %problem, "cannot be taken over"),
+        Err(problem) => tracing::error!(%agent, %problem, "agent not resumed"),
     }
 }
 

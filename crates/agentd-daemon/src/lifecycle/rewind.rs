@@ -1,5 +1,5 @@
-//! A new conversation from a branch_point of an earlier one. It is a reset that goes somewhere else: the same steps,
-//! the same receipt, and undo takes it back.
+//! Begins a conversation from a branch point. It is a reset with another target: the same steps, the same receipt, and
+//! undo reverses it.
 
 use super::{branch_point, reset};
 use crate::agent_handle::AgentHandle;
@@ -16,7 +16,7 @@ pub async fn rewind(
     ask: Rewind,
 ) -> Result<Receipt> {
     let guard = handle.lock().await;
-    // The place may not be there any more, as this conversation calls it, when one is asked for again.
+    // For a repeated request: the current conversation may no longer have a branch point of this name.
     let known = ask
         .op
         .and_then(|op| Some((op, guard.state.resets.asked_for(op)?)));

@@ -1,4 +1,4 @@
-//! Stored secrets: set, listed and removed. Agents that wait for one go on.
+//! Stored secrets: set, list and remove. Agents that wait for one continue.
 
 use super::revive::all_that_are;
 use crate::clock;
@@ -45,7 +45,7 @@ pub async fn remove(daemon: &Arc<Daemon>, name: &str) -> Result<StoredSecret> {
     let Some(removed) = removed else {
         let what = format!("no secret `{name}` is stored");
         let problem = Problem::new(Kind::NotFound, what);
-        return Err(problem.next("`agentd secret list` shows those that are"));
+        return Err(problem.next("`agentd secret list` shows all stored secrets"));
     };
     tracing::info!(name, "secret removed");
     Ok(StoredSecret {
@@ -63,7 +63,7 @@ async fn change(
     let mut stored = before.clone();
     make(&mut stored).map_err(|error| problem(&error))?;
     if stored != before {
-        // First on disk: what an agent has gone on with is there after a reboot.
+        // On disk first: a key that an agent continues with still exists after a reboot.
         secrets::write(&daemon.layout, stored.clone()).map_err(|error| problem(&error))?;
     }
     daemon.envs.set_secrets(values(&stored));
@@ -71,7 +71,7 @@ async fn change(
     give_to_all(daemon).await
 }
 
-/// What the secrets come to as variables.
+/// The secrets as environment variables.
 pub fn values(stored: &Stored) -> Env {
     let pairs = stored.iter();
     pairs
@@ -79,7 +79,7 @@ pub fn values(stored: &Stored) -> Env {
         .collect()
 }
 
-/// Every agent that is at hand gets them with its next process; one that waits for its key goes on with it.
+/// Every agent in use gets them with its next process; an agent that waits for its key continues.
 async fn give_to_all(daemon: &Arc<Daemon>) -> Result<()> {
     let at_hand = daemon.handles().await.into_iter().map(|handle| handle.id);
     let mut agents: BTreeSet<AgentId> = at_hand.collect();
@@ -96,23 +96,23 @@ async fn give_to_all(daemon: &Arc<Daemon>) -> Result<()> {
 }
 
 fn problem(error: &Error) -> Problem {
-    let not_stored = "that cannot be stored as a secret";
+    let not_stored = "the secret cannot be stored";
     match error {
         Error::BadName(_) | Error::HandedOn(_) | Error::Empty | Error::NotOneLine => {
             Problem::new(Kind::Invalid, not_stored).because(error)
         }
         Error::TooLong | Error::TooMany => Problem::new(Kind::TooLarge, not_stored).because(error),
         Error::Foreign(_) | Error::Open { .. } | Error::NoFile(_) | Error::Malformed(_) => {
-            let what = "the stored secrets are not used";
-            Problem::new(Kind::Refused, what).because(error).next(
-                "look who changed that; then close it, or delete secrets.json and set them again",
-            )
+            let what = "the stored secrets cannot be used";
+            Problem::new(Kind::Refused, what)
+                .because(error)
+                .next("find out what changed it; fix it, or delete secrets.json and set them again")
         }
-        Error::Newer(_) => Problem::new(Kind::Refused, "the stored secrets are not used")
+        Error::Newer(_) => Problem::new(Kind::Refused, "the stored secrets cannot be used")
             .because(error)
             .next("use the newer version"),
         Error::Io { .. } => {
-            Problem::new(Kind::Unavailable, "the stored secrets cannot be reached").because(error)
+            Problem::new(Kind::Unavailable, "the stored secrets cannot be accessed").because(error)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The inbox: a prompt is on disk before whoever sent it hears so; sent twice, it is delivered once.
+//! Accepts prompts. A prompt is on disk before it is acknowledged, and a prompt with a key is accepted once.
 
 use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::clock;
@@ -9,14 +9,14 @@ use agentd_client::{Kind, Problem};
 use agentd_core::event::{Body, Mode, Prompt, PromptMode, PromptQueued};
 use agentd_core::id::{AgentId, PromptId, Seq};
 use agentd_core::message::Block;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use agentd_store::ReadQuery;
 use std::sync::Arc;
 
-/// What one prompt may hold.
+/// The longest prompt, in bytes.
 const LONGEST: usize = 1024 * 1024;
 const LONGEST_KEY: usize = 256;
-/// How far from the event that accepted a prompt its words are, at most.
+/// Events after the one that accepted a prompt in which its text is searched for.
 const NEAR: usize = 8;
 
 pub async fn send(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, send: Send) -> Result<Sent> {
@@ -39,17 +39,17 @@ pub async fn send(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, send: Send) -
         });
     }
     if guard.state.archived {
-        let what = format!("`{}` was removed", guard.state.name);
+        let what = format!("`{}` is archived", guard.state.name);
         let next = format!("agentd restore {}", guard.state.id);
         return Err(Problem::new(Kind::Refused, what).next(next));
     }
     if guard.state.mode == Mode::Oneshot {
         let what = "a one-shot agent takes one prompt";
-        return Err(Problem::new(Kind::Refused, what).next("create a persistent one"));
+        return Err(Problem::new(Kind::Refused, what).next("create a persistent agent"));
     }
     let most = guard.state.spec.limits.max_queue as usize;
     if guard.state.inbox.waiting().len() >= most {
-        let what = format!("{most} prompts wait already (limits.max_queue)");
+        let what = format!("{most} prompts are queued already (limits.max_queue)");
         let problem = Problem::new(Kind::TooLarge, what);
         return Err(problem.next("send it again when some are answered, or raise the limit"));
     }
@@ -57,7 +57,7 @@ pub async fn send(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, send: Send) -
     let bodies = bodies(prompt, &send.text, send.key, send.mode)?;
     daemon.merge_env(&mut guard, &send.env);
     let events = guard.note(bodies).await?;
-    // It is durable before whoever sent it hears so.
+    // It is durable before it is acknowledged.
     failpoint::hit("at", "barrier.1");
     let seq = events.first().map(|event| event.seq).unwrap_or_default();
     daemon.remember(prompt, seq);
@@ -78,8 +78,8 @@ fn of(handle: &AgentHandle, guard: &AgentGuard<'_>) -> AgentRef {
     }
 }
 
-/// That a prompt which is sent again under its key, or with its op, is the one that was accepted. One whose words were
-/// purged cannot be compared.
+/// Checks that a prompt that is sent again with its key or op has the text that was accepted. A purged prompt is not
+/// compared.
 pub async fn check_text(
     daemon: &Daemon,
     agent: AgentId,
@@ -98,12 +98,11 @@ pub async fn check_text(
         return Ok(());
     }
     let problem = format!("this {what} was used with another prompt, {prompt}");
-    Err(Problem::new(Kind::Conflict, problem).next(format!(
-        "leave it out, or give each prompt a {what} of its own"
-    )))
+    Err(Problem::new(Kind::Conflict, problem)
+        .next(format!("omit it, or use another {what} for each prompt")))
 }
 
-/// What is appended for a prompt.
+/// The events of a prompt.
 pub fn bodies(
     prompt: PromptId,
     text: &str,
@@ -111,14 +110,17 @@ pub fn bodies(
     mode: PromptMode,
 ) -> Result<impl Iterator<Item = Body>> {
     if text.trim().is_empty() {
-        return Err(Problem::new(Kind::Invalid, "a prompt without a word in it"));
+        return Err(Problem::new(Kind::Invalid, "the prompt is empty"));
     }
     if text.len() > LONGEST {
-        let what = format!("a prompt of {} bytes; the most is {LONGEST}", text.len());
-        return Err(Problem::new(Kind::TooLarge, what).next("put it into a file, and name that"));
+        let what = format!(
+            "the prompt has {} bytes; the limit is {LONGEST}",
+            text.len()
+        );
+        return Err(Problem::new(Kind::TooLarge, what).next("put it in a file and name the file"));
     }
     if key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
-        let what = format!("an idempotency key may have {LONGEST_KEY} bytes");
+        let what = format!("an idempotency key may have at most {LONGEST_KEY} bytes");
         return Err(Problem::new(Kind::TooLarge, what));
     }
     let queued = PromptQueued { prompt, key, mode };

@@ -1,4 +1,4 @@
-//! Other settings; they hold from the next request on, which is a new process's.
+//! Changes the settings. A new process is started, so they apply from the next request on.
 
 use super::create::check_spec;
 use super::ops::Asked;
@@ -24,7 +24,7 @@ pub async fn set_spec(
     let spec = Box::new(spec);
     let bodies = [Body::from(SpecSet { spec })].into_iter();
     guard.note(bodies.chain(asked.line())).await?;
-    // A turn that runs goes on in the new process.
+    // A turn in progress continues in the new process.
     end_process(&mut guard);
     daemon.reconcile(handle, &mut guard);
     Ok(())

@@ -1,4 +1,4 @@
-//! From now on the agent runs whenever there is something to do. One that is held is released first.
+//! Starts an agent: from now on it runs whenever there is work. A held agent is released first.
 
 use super::ops::Asked;
 use super::{GRACE, held, wait_idle};
@@ -10,7 +10,7 @@ use agentd_client::api::{Release, Start};
 use agentd_client::{Kind, Problem};
 use agentd_core::event::{AgentStarted, Body};
 use agentd_core::state::Hold;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use std::sync::Arc;
 
 pub async fn start(
@@ -24,15 +24,15 @@ pub async fn start(
         let guard = handle.lock().await;
         let is_made = asked.is_made(&guard.state)?;
         if is_made && guard.state.stopped && guard.state.hold == Hold::No {
-            // It was started, and stopped again since.
+            // A repeated request: the agent was started, and has been stopped since.
             return Ok(());
         }
         guard.state.stopped && guard.state.turn.is_some()
     };
     if is_stopping {
-        // The turn that was to end does so first.
+        // The turn that the stop interrupts must end first.
         wait_idle(daemon, handle, GRACE).await.map_err(|_| {
-            let what = "the agent is still being stopped";
+            let what = "the agent is still stopping";
             Problem::new(Kind::Unavailable, what).next("try again in a moment")
         })?;
     }
@@ -46,14 +46,14 @@ pub async fn start(
         let bodies = [Body::from(AgentStarted {})].into_iter();
         let events = guard.note(bodies.chain(op)).await?;
         let at = events.first().map(|event| event.seq);
-        session::goes_on(daemon, handle, &mut guard, at);
+        session::resumes(daemon, handle, &mut guard, at);
     }
     guard.wanted = true;
     daemon.reconcile(handle, &mut guard);
     Ok(())
 }
 
-/// Releases an agent that is held: the op, what is dropped and the release are one append.
+/// Releases a held agent: the op, the dropped parts and the release are one append.
 async fn release(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
@@ -69,7 +69,7 @@ async fn release(
     failpoint::hit("after", "agent_released");
     if !guard.state.stopped {
         let at = events.first().map(|event| event.seq);
-        session::goes_on(daemon, handle, &mut guard, at);
+        session::resumes(daemon, handle, &mut guard, at);
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! From now on the agent does not run, whatever comes. Its turn ends as interrupted; what it left running
-//! in the background goes on, unless that is to end too.
+//! Stops an agent: it does not run until it is started again. Its turn ends as interrupted; its background tasks and
+//! subagents continue, unless `kill_background` is set.
 
 use super::ops::Asked;
 use super::{GRACE, end_background, kill, wait_idle};
@@ -23,11 +23,11 @@ pub async fn stop(
     let stopped = {
         let mut guard = handle.lock().await;
         if guard.state.is_held() {
-            // It does not run.
+            // A held agent does not run.
             return Ok(Ended::default());
         }
         if asked.is_made(&guard.state)? && !guard.state.stopped {
-            // It was stopped, and started again since.
+            // A repeated request: the agent was stopped, and has been started since.
             return Ok(Ended::default());
         }
         guard.wanted = false;
@@ -41,7 +41,7 @@ pub async fn stop(
             }
         };
         daemon.reconcile(handle, &mut guard);
-        // That its conversation is over was told when it was.
+        // For a one-shot agent, SessionEnd hooks ran when its turn ended.
         let at = events.first().map(|event| event.seq);
         at.filter(|_| !is_over)
     };
@@ -49,7 +49,7 @@ pub async fn stop(
     if wait_idle(daemon, handle, grace).await.is_err() {
         kill(handle).await;
         wait_idle(daemon, handle, GRACE).await.map_err(|_| {
-            let what = "the agent does not run any more, but its turn has not ended";
+            let what = "the agent is stopped, but its turn has not ended yet";
             Problem::new(Kind::Unavailable, what).next("try again in a moment")
         })?;
     }
@@ -62,7 +62,7 @@ pub async fn stop(
     }
 }
 
-/// Whether it was there for one turn, which has ended.
+/// Whether it is a one-shot agent whose turn has ended.
 fn is_over(guard: &AgentGuard<'_>) -> bool {
     let last = guard.state.last_turn.as_ref().map(|turn| turn.status);
     let has_ended = last.is_some_and(|last| last != TurnStatus::Limited);

@@ -1,8 +1,8 @@
 //! Subagents: spawned for a call, waited for, cancelled, and reported to their parent.
 //!
-//! Each step is on record before the next: the parent's journal has the subagent before there is anything of
-//! it, and how it ended before its own journal says that the parent knows. So whoever is killed in between,
-//! the step is made again and finds what was done.
+//! Each step is recorded before the next: the parent's journal has the subagent before the subagent exists, and its end
+//! before the subagent's own journal says that the parent knows. So if a process is killed in between, the step is
+//! repeated and finds what was done.
 //!
 //! Locks are taken from the parent to the child, never the other way.
 
@@ -28,8 +28,8 @@ use agentd_core::usage::Spent;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
-/// Answers what a process asks about the subagent of one of its calls. None where it cannot be answered now:
-/// the process asks again on its next connection.
+/// Answers a runtime's question about the subagent of one of its calls. None if it cannot be answered now: the runtime
+/// asks again on its next connection.
 pub async fn answer(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
@@ -60,7 +60,7 @@ pub async fn answer(
         },
     };
     answered
-        .inspect_err(|problem| tracing::error!(agent = %handle.id, %problem, "a subagent"))
+        .inspect_err(|problem| tracing::error!(agent = %handle.id, %problem, "question unanswered"))
         .ok()
 }
 
@@ -78,13 +78,13 @@ async fn of_call(handle: &AgentHandle, call: &CallId) -> Option<AgentId> {
     Some(child)
 }
 
-/// The subagent of a call: the one that is on record, or a new one.
+/// The subagent of a call: the recorded one, or a new one.
 async fn spawn_subagent(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
     order: Order,
 ) -> Result<Answer> {
-    // Held to the end: asked twice at the same time, there is still one.
+    // Held to the end, so that concurrent requests for one call spawn one subagent.
     let mut guard = handle.lock().await;
     let Some(turn) = guard.state.turn.as_ref().map(|turn| turn.id) else {
         return Ok(Answer::NotThere);
@@ -147,7 +147,7 @@ fn current(guard: &AgentGuard<'_>) -> Result<ConversationId> {
     current.ok_or_else(|| Problem::new(Kind::Conflict, "the agent has no conversation"))
 }
 
-/// Somebody else has the name already.
+/// Another name, because the planned one is taken.
 fn another_name(name: &str, agent: AgentId) -> String {
     let id = agent.to_string();
     let end = id.rsplit('-').next().unwrap_or_default();
@@ -155,7 +155,7 @@ fn another_name(name: &str, agent: AgentId) -> String {
     format!("{short}-{end}")
 }
 
-/// Its own journal, unless it has one.
+/// Creates the subagent's journal, unless it exists.
 async fn make(
     daemon: &Arc<Daemon>,
     parent: &AgentGuard<'_>,
@@ -175,7 +175,7 @@ async fn make(
     };
     let conversation = ConversationId::new(clock::new_id());
     let lines = subagents::create(plan, of, &order.prompt, conversation);
-    // Without stored secrets: what the parent has of those, it has as long as they are stored.
+    // Without the stored secrets: the subagent gets those itself, for as long as they are stored.
     let brought = daemon.envs.brought(parent.state.id);
     daemon.envs.merge(child, &brought);
     let handle = daemon.new_handle(child).await;
@@ -191,7 +191,7 @@ async fn make(
     Ok(())
 }
 
-/// Waits until the parent knows how it ended.
+/// Waits until the parent's journal has the end of the subagent.
 async fn ended(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, child: AgentId) -> Result<Answer> {
     let (name, outcome) = handle
         .until(|guard| {
@@ -199,7 +199,7 @@ async fn ended(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, child: AgentId) 
             Some((known.name.clone(), known.ended?.outcome))
         })
         .await;
-    // What it said is in its own journal, and stays there.
+    // Its answer is in its own journal.
     let (text, error) = match daemon.handle(child).await {
         Ok(child) => report::last_words(daemon, &child).await,
         Err(_) => (String::new(), None),
@@ -212,13 +212,13 @@ async fn ended(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, child: AgentId) 
     })
 }
 
-/// Ends a subagent in the foreground, and says how it ended.
+/// Ends a subagent in the foreground and returns how it ended.
 async fn cancel(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, child: AgentId) -> Result<Answer> {
     end(daemon, handle, child, Stop::default()).await?;
     ended(daemon, handle, child).await
 }
 
-/// Ends a subagent, so that its parent knows. A box: who ends a subagent ends its subagents.
+/// Ends a subagent and waits until its parent knows. Boxed, because ending a subagent ends its own subagents.
 fn end<'a>(
     daemon: &'a Arc<Daemon>,
     handle: &'a Arc<AgentHandle>,
@@ -234,7 +234,7 @@ fn end<'a>(
             return Ok(());
         }
         let Ok(child_handle) = daemon.handle(child).await else {
-            // It was on record, and there is nothing of it: nor will there be.
+            // The parent's journal has it, but it was never created, and will not be.
             let report = Report {
                 outcome: SubagentOutcome::Interrupted,
                 spent: Spent::default(),
@@ -250,7 +250,7 @@ fn end<'a>(
     })
 }
 
-/// Ends all that work, with all that they have left running; their names.
+/// Ends all running subagents with their background work, and returns their names.
 pub async fn end_all(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<Vec<String>> {
     let working: Vec<(AgentId, String)> = {
         let guard = handle.lock().await;
@@ -271,7 +271,7 @@ pub async fn end_all(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<
     Ok(names)
 }
 
-/// Puts an agent's subagents away with it, and theirs with them.
+/// Archives an agent's subagents, and their subagents.
 pub fn archive_all<'a>(
     daemon: &'a Arc<Daemon>,
     handle: &'a Arc<AgentHandle>,
@@ -292,8 +292,8 @@ pub fn archive_all<'a>(
     })
 }
 
-/// Those that work for an agent get what it was given, where they have nothing: their process and the daemon
-/// may have died, and its own may not.
+/// Gives the parent's variables to its running subagents that have none. That happens if the daemon and the subagent's
+/// process have died but the parent's process has not.
 pub async fn merge_env(daemon: &Arc<Daemon>, parent: &AgentGuard<'_>, env: &Env) {
     let working: Vec<AgentId> = {
         let running = parent.state.children.running();

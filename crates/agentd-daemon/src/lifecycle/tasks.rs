@@ -1,4 +1,4 @@
-//! Background tasks: what runs, and its end.
+//! Background tasks: list them and stop them.
 
 mod end;
 pub mod output;
@@ -17,7 +17,7 @@ use agentd_store::ReadQuery;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How far back, event by event, the call is looked for that started a task.
+/// How many events back the call that started a task is searched for.
 const BACK: u64 = 500;
 
 pub async fn list(daemon: &Daemon, handle: &AgentHandle) -> Tasks {
@@ -70,7 +70,8 @@ pub async fn list_all(daemon: &Daemon) -> Result<Tasks> {
     Ok(all)
 }
 
-/// What is known of a task. Where it has not begun it is not looked for: that would keep it from it.
+/// The state of a task. `find` is not called for a task that has not started: it would take the claim, and the task
+/// could never start.
 async fn state(dir: &Path) -> (TaskState, Option<TaskExit>) {
     if !dir.join("claim").exists() && !dir.join("exit").exists() {
         return (TaskState::Starting, None);
@@ -90,7 +91,7 @@ async fn find(dir: PathBuf) -> Option<Found> {
     tokio::task::spawn_blocking(find).await.ok()?.ok()
 }
 
-/// The command line, from the message that called for it.
+/// The command line, from the message with the call.
 async fn command(daemon: &Daemon, agent: AgentId, call: &CallId, seq: Seq) -> Option<String> {
     let after = Seq(seq.0.saturating_sub(BACK));
     let query = ReadQuery::all(agent, after, BACK as usize);

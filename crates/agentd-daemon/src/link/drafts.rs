@@ -1,15 +1,15 @@
-//! Pieces of a reply that still streams.
+//! The draft: pieces of a reply that is still streaming.
 
 use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
 use agentd_client::api;
 use agentd_core::draft::Change;
 use agentd_core::link::{Down, Draft};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use agentd_store::{DraftAck, DraftChunk};
 use tokio::sync::mpsc;
 
-/// Keeps a piece. False where the connection is to end: the runtime comes again, and says it again.
+/// Writes a piece. False if the connection is to be closed: the runtime reconnects and sends the piece again.
 pub async fn keep(
     daemon: &Daemon,
     handle: &AgentHandle,
@@ -32,7 +32,7 @@ pub async fn keep(
     };
     match kept {
         Ok(ack) => {
-            // It is durable before anybody sees it.
+            // It is durable before a client sees it.
             failpoint::hit("at", "barrier.4");
             if ack == DraftAck::Kept {
                 show(handle, &draft);
@@ -42,13 +42,13 @@ pub async fn keep(
             true
         }
         Err(error) => {
-            tracing::warn!(agent = %handle.id, %error, "a piece of a reply is not kept");
+            tracing::warn!(agent = %handle.id, %error, "draft not written");
             false
         }
     }
 }
 
-/// What is on disk may be seen.
+/// Sends the text of a durable piece to the clients that watch.
 fn show(handle: &AgentHandle, draft: &Draft) {
     let mut text = String::new();
     for line in draft.text.lines() {

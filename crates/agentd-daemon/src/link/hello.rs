@@ -1,5 +1,5 @@
-//! The first thing on a link, from a process that has not shown yet who it is: limits for what it may say, how long it
-//! may take, and how many such processes there may be.
+//! The hello, the first frame on a link, from a process that has not authenticated yet: limits on its size, its time,
+//! and on the number of such connections.
 
 use super::{Reader, codec, next};
 use agentd_core::link::{Hello, Up};
@@ -11,21 +11,21 @@ use tokio_util::codec::{AnyDelimiterCodec, FramedRead};
 
 /// Links at once: one for each agent's process.
 const LINKS: usize = 4096;
-/// Those among them that have said nothing yet.
+/// Links among them that have not sent a hello yet.
 const UNGREETED: usize = 32;
-/// How long the hello may take.
+/// Time limit for the hello.
 const WITHIN: Duration = Duration::from_secs(10);
-/// What it may hold: an agent's variables, above all.
+/// The largest hello. Most of it are the agent's variables.
 const MAX_HELLO: usize = 1024 * 1024;
 
-/// How many links there may be. Kept beside the socket: another server takes over from one that dies.
+/// The limits of links. Kept outside the server, so that a restarted server continues with the same counts.
 #[derive(Clone)]
 pub struct Room {
     links: Arc<Semaphore>,
     ungreeted: Arc<Semaphore>,
 }
 
-/// What one link takes of it.
+/// The permits of one link.
 pub struct Places {
     link: Option<OwnedSemaphorePermit>,
     ungreeted: Option<OwnedSemaphorePermit>,
@@ -41,7 +41,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// A runtime that comes when there is no room waits in the socket's own queue.
+    /// Waits for permits. Meanwhile a runtime that connects waits in the socket's queue.
     pub async fn next(&self) -> Places {
         Places {
             link: place(&self.links, LINKS, "links").await,
@@ -54,11 +54,11 @@ async fn place(room: &Arc<Semaphore>, limit: usize, of: &str) -> Option<OwnedSem
     if let Ok(place) = Arc::clone(room).try_acquire_owned() {
         return Some(place);
     }
-    tracing::warn!(limit, of, "no more runtimes are accepted until one ends");
+    tracing::warn!(limit, of, "link limit reached: new runtimes wait");
     Arc::clone(room).acquire_owned().await.ok()
 }
 
-/// The hello, what follows it, and the link's place. None where the connection is to end.
+/// The hello, the reader for the frames after it, and the link's permit. None if the connection is to be closed.
 pub async fn read(
     stream: OwnedReadHalf,
     pid: Option<u32>,

@@ -1,4 +1,4 @@
-//! What a runtime asks of the daemon: about its subagents, and of hooks.
+//! A runtime's questions to the daemon: about its subagents, and to hooks.
 
 use super::Side;
 use crate::agent_handle::AgentHandle;
@@ -22,13 +22,13 @@ pub(super) async fn answer(
         return false;
     }
     let (daemon, handle, down) = (Arc::clone(daemon), Arc::clone(handle), side.down.clone());
-    side.spawn("a runtime's question", async move {
+    side.spawn("runtime question", async move {
         let n = asked.n;
         let only_waits = matches!(asked.question, Question::Await { .. });
         let answer = lifecycle::subagents::answer(&daemon, &handle, asked.question);
         let answer = tokio::select! {
             answer = answer => answer,
-            // What does something is done to its end, whoever hangs up.
+            // A question that changes something is completed even if the connection closes.
             () = down.closed(), if only_waits => None,
         };
         if let Some(answer) = answer {
@@ -53,7 +53,7 @@ pub(super) async fn invoke_hooks(
         return false;
     }
     let (daemon, handle, down) = (Arc::clone(daemon), Arc::clone(handle), side.down.clone());
-    side.spawn("a runtime's hooks", tell(daemon, handle, invocation, down));
+    side.spawn("runtime hooks", tell(daemon, handle, invocation, down));
     true
 }
 
@@ -66,7 +66,7 @@ async fn tell(
 ) {
     let id = invocation.id;
     let verdict = daemon.invoke(&handle, invocation).await;
-    // Under the lock: what was written before has been said before.
+    // Under the lock: events that were committed before are sent before the verdict.
     let _guard = handle.lock().await;
     let _broken = down.send(Down::HooksAnswered { id, verdict });
 }

@@ -1,4 +1,4 @@
-//! The rules that a project adds to those of agents that work in it, once the user has trusted them.
+//! The permission rules that a project adds to those of the agents that work in it, if the user has trusted them.
 
 use crate::layout::Layout;
 use crate::trust;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 pub const BELOW: &str = ".agentd/config.toml";
 
-/// None where there is no file, or none that is trusted as it is.
+/// Empty if there is no file, or if its present content is not trusted.
 pub fn of(layout: &Layout, cwd: &Path) -> Vec<Rule> {
     let Ok(cwd) = std::fs::canonicalize(cwd) else {
         return Vec::new();
@@ -20,22 +20,22 @@ pub fn of(layout: &Layout, cwd: &Path) -> Vec<Rule> {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => {
-            tracing::warn!(path = %path.display(), %error, "rules of a project not used");
+            tracing::warn!(path = %path.display(), %error, "project rules ignored: not readable");
             return Vec::new();
         }
     };
     if !trust::is_trusted(layout, &path, &digest(&[&bytes])) {
-        tracing::info!(path = %path.display(), "rules of a project not used: not trusted");
+        tracing::info!(path = %path.display(), "project rules ignored: not trusted");
         return Vec::new();
     }
     parse(&bytes).unwrap_or_else(|error| {
-        // It was looked at before it was trusted.
-        tracing::error!(path = %path.display(), %error, "rules of a project not used");
+        // Unexpected: only a file that can be parsed can be trusted.
+        tracing::error!(path = %path.display(), %error, "project rules ignored: not valid");
         Vec::new()
     })
 }
 
-/// What such a file says, or what is wrong with it.
+/// The rules in such a file, or what is wrong with it.
 pub fn parse(bytes: &[u8]) -> Result<Vec<Rule>, catalog::Error> {
     project_rules(&String::from_utf8_lossy(bytes), BELOW)
 }

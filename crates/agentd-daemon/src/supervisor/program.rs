@@ -10,16 +10,18 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
-/// In the environment of a process, and so of whatever it leaves behind: whose it is.
+/// A variable with the agent's id, in the environment of its process and of all descendants: it identifies leftovers.
 pub const MARK: &str = "AGENTD_RUNTIME_OF";
 
-/// What is kept of what a process had to say, when it could not go on.
+/// Bytes of a failed process's log that are kept as the reason.
 const LAST_WORDS: u64 = 2048;
 
-/// A new process; or the one that still lives. `proof` is set to what a new one will have to show.
+/// Starts a process, or returns the one that is still alive. `proof` is set to the digest of the secret that a new
+/// process must show.
 pub fn spawn(
     daemon: &Daemon,
     handle: &AgentHandle,
+    name: &str,
     proof: &mut Option<String>,
 ) -> io::Result<(Identity, Option<Child>)> {
     if let Some(identity) = daemon.layout.holder(handle.id)? {
@@ -27,8 +29,10 @@ pub fn spawn(
     }
     let orphan = daemon.orphan.as_millis().to_string();
     let mut start = Start::new(&daemon.program);
+    start.name = Some("agentd");
     start.args = vec![
         "runtime".into(),
+        name.into(),
         "--agent".into(),
         handle.id.to_string().into(),
         "--orphan-ms".into(),
@@ -45,8 +49,8 @@ pub fn spawn(
     let secret = new_secret()?;
     let digest = secret.digest();
     if let Err(error) = daemon.layout.write_proof(handle.id, &digest) {
-        // This daemon knows it; the next one would refuse the process, and start another one.
-        tracing::warn!(agent = %handle.id, %error, "the proof of a process is not written");
+        // This daemon knows the digest. The next daemon would refuse the process and start another one.
+        tracing::warn!(agent = %handle.id, %error, "proof of the runtime not written");
     }
     *proof = Some(digest);
     start.stdin = given(&secret)?;
@@ -62,15 +66,15 @@ fn new_secret() -> io::Result<Secret> {
     ))
 }
 
-/// A pipe with the secret in it, which nobody but the process can read.
+/// A pipe with the secret in it, which only the process can read.
 fn given(secret: &Secret) -> io::Result<Stdio> {
     let (reader, mut writer) = io::pipe()?;
     writer.write_all(secret.as_str().as_bytes())?;
     Ok(reader.into())
 }
 
-/// A new log. The one before is kept as `.1`, where it says anything. An agent runs without a log, too: a disk that
-/// is full is no reason for it not to.
+/// A new log. The previous one is kept as `.1` if it is not empty. If the log cannot be created (for example on a full
+/// disk), the agent runs without one.
 fn log(daemon: &Daemon, handle: &AgentHandle) -> Stdio {
     let open = || -> io::Result<File> {
         daemon.layout.make_agent_dir(handle.id)?;
@@ -83,7 +87,7 @@ fn log(daemon: &Daemon, handle: &AgentHandle) -> Stdio {
     match open() {
         Ok(file) => Stdio::from(file),
         Err(error) => {
-            tracing::warn!(agent = %handle.id, %error, "a process has no log");
+            tracing::warn!(agent = %handle.id, %error, "runtime log not opened: output discarded");
             Stdio::null()
         }
     }
@@ -97,7 +101,7 @@ fn create(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// The end of what the process had to say.
+/// The end of the process's log.
 pub fn last_words(daemon: &Daemon, handle: &AgentHandle) -> String {
     let read = || -> io::Result<String> {
         let mut log = File::open(daemon.layout.runtime_log(handle.id))?;

@@ -6,7 +6,8 @@ use crate::daemon::Daemon;
 use crate::hooks::observe;
 use agentd_core::event::{AgentFailed, Body, FailCause, Note};
 use agentd_core::spec::Restart;
-use agentd_process::{Child, Exit, Identity, failpoint};
+use agentd_failpoint as failpoint;
+use agentd_process::{Child, Exit, Identity};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,7 @@ const CANNOT: [i32; 4] = [2, 3, 7, 64];
 
 pub(super) async fn start(daemon: Arc<Daemon>, handle: Arc<AgentHandle>) {
     let pause = handle.lock().await.starts.pause();
-    // One that dies again and again is started more and more rarely.
+    // Back-off: a process that dies repeatedly is started less and less often.
     tokio::time::sleep(pause).await;
     let mut guard = handle.lock().await;
     if guard
@@ -30,7 +31,7 @@ pub(super) async fn start(daemon: Arc<Daemon>, handle: Arc<AgentHandle>) {
         .as_ref()
         .is_some_and(|it| it.identity.is_some())
     {
-        // One of an earlier daemon's has come meanwhile.
+        // A runtime of an earlier daemon has connected meanwhile.
         return;
     }
     let is_still_needed = guard.state.needs_process() || !guard.state.stopped;
@@ -45,7 +46,7 @@ pub(super) async fn start(daemon: Arc<Daemon>, handle: Arc<AgentHandle>) {
     }
     failpoint::hit("before", "spawn");
     let mut proof = None;
-    let spawned = program::spawn(&daemon, &handle, &mut proof);
+    let spawned = program::spawn(&daemon, &handle, &guard.state.name, &mut proof);
     if proof.is_some() {
         guard.proof = proof;
     }
@@ -64,7 +65,7 @@ pub(super) async fn start(daemon: Arc<Daemon>, handle: Arc<AgentHandle>) {
             watch_on(&daemon, &handle, identity, child);
         }
         Err(error) => {
-            tracing::error!(agent = %handle.id, %error, "no process can be started");
+            tracing::error!(agent = %handle.id, %error, "runtime cannot be started");
             guard.process = None;
             guard.starts.deaths += 1;
             guard.changed();
@@ -82,7 +83,7 @@ pub(super) fn watch_on(
 ) {
     let watched = watch(Arc::clone(daemon), Arc::clone(handle), identity, child);
     let (again, agent) = (Arc::clone(daemon), Arc::clone(handle));
-    daemon.work_on(handle, "a watch", watched, move |guard| {
+    daemon.work_on(handle, "runtime watch", watched, move |guard| {
         let process = guard.process.as_ref();
         if process.is_some_and(|it| it.identity == Some(identity)) {
             watch_on(&again, &agent, identity, None);
@@ -90,7 +91,7 @@ pub(super) fn watch_on(
     });
 }
 
-/// Waits for the end of a process, whoever started it, and sees to what comes then.
+/// Waits for the end of a process that this or an earlier daemon started, and handles it.
 async fn watch(
     daemon: Arc<Daemon>,
     handle: Arc<AgentHandle>,
@@ -98,7 +99,7 @@ async fn watch(
     child: Option<Child>,
 ) {
     while let Err(error) = agentd_process::ended(identity).await {
-        tracing::error!(agent = %handle.id, %error, "a process cannot be watched");
+        tracing::error!(agent = %handle.id, pid = identity.pid, %error, "runtime is not watched");
         // tidy: polls until there are descriptors again
         tokio::time::sleep(BREATH).await;
     }
@@ -107,7 +108,7 @@ async fn watch(
     let killed =
         tokio::task::spawn_blocking(move || agentd_process::kill_orphans(program::MARK, &mark));
     if let Ok(Err(error)) = killed.await {
-        tracing::error!(agent = %handle.id, %error, "what a process left behind cannot be killed");
+        tracing::error!(agent = %handle.id, %error, "leftover processes of the runtime not killed");
     }
     let mut guard = handle.lock().await;
     let process = guard
@@ -132,7 +133,7 @@ async fn watch(
     }
     if !ended_well {
         guard.starts.deaths += 1;
-        tracing::warn!(agent = %handle.id, ?exit, "a process died");
+        tracing::warn!(agent = %handle.id, pid = identity.pid, ?exit, "runtime process died");
         let words = program::last_words(&daemon, &handle);
         let words = daemon.secrets_of(&guard).redact(&words);
         if matches!(exit, Some(Exit::Code(code)) if CANNOT.contains(&code)) {
@@ -145,7 +146,7 @@ async fn watch(
     daemon.reconcile(&handle, &mut guard);
 }
 
-/// After a death: whether there is another try.
+/// After a death: starts the process again, or marks the agent as failed.
 async fn on_exit(
     daemon: &Arc<Daemon>,
     handle: &Arc<AgentHandle>,
@@ -174,14 +175,14 @@ async fn give_up(
     words: &str,
 ) {
     let text = match words.trim() {
-        "" => "its process ended again and again, and did not say why".to_owned(),
+        "" => "its process ended repeatedly without an error message".to_owned(),
         words => words.to_owned(),
     };
     let about = None;
     let bodies: [Body; 2] = [Note { about, text }.into(), AgentFailed { cause }.into()];
     if let Err(error) = guard.note(bodies).await {
-        tracing::error!(agent = %handle.id, %error, "that it failed cannot be written");
-        // Nothing says that it failed: it is tried again once the journal can be written.
+        tracing::error!(agent = %handle.id, %error, "failure of the agent not recorded");
+        // The journal does not say that it failed: reconcile tries again once the journal can be written.
         daemon.look_again(handle);
     }
 }

@@ -1,4 +1,4 @@
-//! The calls that wait for the user's approval, as a whole: what would run, where, and with which rights.
+//! The calls that wait for the user's approval, in full: what would run, where, and with which rights.
 
 use crate::agent_handle::AgentGuard;
 use crate::confine;
@@ -13,13 +13,13 @@ use agentd_core::state;
 use agentd_store::ReadQuery;
 use serde_json::{Value, json};
 
-/// Events that are read at a time, back from the question. The call is right before it, but for other calls of the same
-/// message.
+/// Events that are read at a time, backwards from the approval request. Only other calls of the same message can be
+/// between the call and the request.
 const PAGE: u64 = 64;
-/// How far back the call is looked for.
+/// How many such pages are searched for the call.
 const PAGES: u64 = 64;
 
-/// Those of one agent; `of` names it where it is a subagent of the one that is shown.
+/// The waiting calls of one agent; `of` names it if it is a subagent of the agent that is shown.
 pub async fn waiting(
     daemon: &Daemon,
     guard: &AgentGuard<'_>,
@@ -39,7 +39,7 @@ pub async fn waiting(
     approvals
 }
 
-/// The call that a question is about; none where it was purged, or cannot be read.
+/// The call of an approval request; none if it was purged or cannot be read.
 pub async fn call(daemon: &Daemon, guard: &AgentGuard<'_>, approval: ApprovalId) -> Option<Call> {
     let mut waiting = guard.state.approvals.waiting();
     let (_, asked) = waiting.find(|(id, _)| **id == approval)?;
@@ -61,7 +61,7 @@ async fn whole(daemon: &Daemon, guard: &AgentGuard<'_>, asked: &state::Approval)
     Some(call)
 }
 
-/// What the runtime takes where the settings name no level.
+/// The sandbox level of the call; the default if the settings name none.
 fn level(daemon: &Daemon, spec: &AgentSpec) -> Sandbox {
     let default = daemon.default_level();
     confine::level(spec, default.as_deref()).unwrap_or_default()
@@ -113,7 +113,7 @@ enum Found {
     Call(String, Value),
 }
 
-/// None where the call cannot be shown.
+/// None if the call cannot be shown.
 fn found(event: &Event, wanted: &CallId) -> Option<Found> {
     match &event.body {
         Body::CallRevised(revised) if revised.call == *wanted => {

@@ -15,7 +15,7 @@ pub enum Title {
     LeaveOut,
 }
 
-/// `state` is a copy: no agent is locked while another one's name is looked up.
+/// `state` is a copy, so that no agent is locked while another agent's name is looked up.
 pub async fn conversation(
     daemon: &Daemon,
     state: &AgentState,
@@ -53,7 +53,7 @@ pub async fn conversation(
     }
 }
 
-/// A place, with the name of its agent; `own` is the agent that is shown, if any.
+/// A branch point, with the name of its agent; `own` is the agent that is shown, if any.
 pub async fn origin(daemon: &Daemon, from: event::Origin, own: Option<&AgentState>) -> Origin {
     let own_name = |id: AgentId| own.filter(|own| own.id == id).map(|own| own.name.clone());
     let agent = match own_name(from.agent) {

@@ -1,4 +1,4 @@
-//! An agent's parent and subagents, and the questions of theirs that wait.
+//! An agent's parent and subagents, and the approvals that its subagents wait for.
 
 use super::last_note;
 use crate::agent_handle::AgentHandle;
@@ -33,7 +33,7 @@ pub async fn parent(daemon: &Daemon, handle: &AgentHandle) -> Option<AgentRef> {
     Some(daemon.reference(id).await)
 }
 
-/// All that work for an agent, and for those, and so on.
+/// All running descendants of an agent: its subagents, their subagents, and so on.
 pub async fn below(daemon: &Daemon, handle: &AgentHandle) -> Vec<Arc<AgentHandle>> {
     let mut open: Vec<AgentId> = working(handle).await;
     let mut found: Vec<Arc<AgentHandle>> = Vec::new();
@@ -55,7 +55,7 @@ async fn working(handle: &AgentHandle) -> Vec<AgentId> {
     running.map(|(agent, _)| *agent).collect()
 }
 
-/// The questions of those that work for an agent. The user answers them, as its own.
+/// The waiting approvals of an agent's descendants. The user answers them like the agent's own.
 pub async fn approvals(daemon: &Daemon, handle: &AgentHandle) -> Vec<Approval> {
     let mut approvals = Vec::new();
     for child in below(daemon, handle).await {
@@ -69,16 +69,16 @@ pub async fn approvals(daemon: &Daemon, handle: &AgentHandle) -> Vec<Approval> {
     approvals
 }
 
-/// An agent that another one's turn waits for, or that those wait for, and that waits for the user itself.
+/// A descendant that blocks a turn because it waits for the user.
 pub struct HeldUp {
     pub handle: Arc<AgentHandle>,
     pub name: String,
     pub head: Seq,
-    /// For leave, or to be told to go on.
+    /// Waiting for an approval, or to be continued.
     pub phase: Phase,
 }
 
-/// The first of them.
+/// The first descendant that blocks this agent's turn while it waits for the user.
 pub async fn held_up(daemon: &Daemon, handle: &AgentHandle) -> Option<HeldUp> {
     let mut open = waited_for(handle).await;
     while let Some(id) = open.pop() {
@@ -104,15 +104,15 @@ pub async fn held_up(daemon: &Daemon, handle: &AgentHandle) -> Option<HeldUp> {
     None
 }
 
-/// Why, for whoever waits for the one above.
+/// The reason, as it is shown for the blocked agent.
 pub async fn reason(daemon: &Daemon, held: &HeldUp) -> String {
     let name = &held.name;
     if held.phase == Phase::AwaitingApproval {
-        return format!("a call of its subagent {name} waits for approval");
+        return format!("a call of its subagent {name} is waiting for approval");
     }
     match last_note(daemon, held.handle.id, held.head).await {
-        Some(note) => format!("its subagent {name} waits: {note}"),
-        None => format!("its subagent {name} waits"),
+        Some(note) => format!("its subagent {name} is waiting: {note}"),
+        None => format!("its subagent {name} is waiting"),
     }
 }
 
@@ -123,7 +123,7 @@ async fn waited_for(handle: &AgentHandle) -> Vec<AgentId> {
     waited.map(|(agent, _)| *agent).collect()
 }
 
-/// Whoever waits for an agent that waits for the user, or for those that wait for it, looks again.
+/// Wakes the clients that watch an ancestor of this agent: the phase that the ancestor shows may have changed.
 pub async fn stir(daemon: Arc<Daemon>, handle: Arc<AgentHandle>) {
     let mut at = handle;
     loop {

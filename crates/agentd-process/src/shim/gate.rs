@@ -1,7 +1,8 @@
-//! The process that serves the one way out of a sandbox whose network is a list of hosts.
+//! The process that serves the gate: the only exit of a sandbox whose network is a list of hosts.
 //!
-//! It is this program once more, so that nothing a hostile client says is read by the shim, which knows secrets. The listener
-//! is its standard input; its standard output is a pipe that closes when the shim ends, in whatever way, and with it the gate.
+//! It is a separate process of this program, so that the shim, which knows secrets, never parses input of a hostile
+//! client. The listener is its stdin. Its stdout is a pipe that closes when the shim ends in any way; then the gate
+//! ends too.
 
 use agentd_sandbox::{Network, Policy};
 use std::collections::BTreeMap;
@@ -10,20 +11,21 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
-/// What makes a program a gate, as its first argument; the others are the hosts.
+/// The first argument that makes this program a gate; the other arguments are the hosts.
 pub const ARGUMENT: &str = "--agentd-gate";
 
-/// A gate that is open. It closes when this is dropped.
+/// A running gate. It closes when this is dropped.
 pub struct Gate {
     _until: PipeWriter,
 }
 
 impl Gate {
-    /// The shim's child: it is reaped with the rest.
+    /// A child of the shim, reaped with the others.
     pub fn open(listener: OwnedFd, hosts: &[String]) -> io::Result<Self> {
         let (until, closed) = io::pipe()?;
         let program = std::env::current_exe()?;
         let started = Command::new(program)
+            .arg0("agentd gate")
             .arg(ARGUMENT)
             .args(hosts)
             .env_clear()
@@ -31,7 +33,7 @@ impl Gate {
             .stdin(Stdio::from(listener))
             .stdout(Stdio::from(until))
             .stderr(Stdio::null())
-            // What is left of a task is killed by groups.
+            // The remaining processes of a task are killed by group.
             .process_group(0)
             .spawn()?;
         drop(started);
@@ -39,8 +41,8 @@ impl Gate {
     }
 }
 
-/// The variables by which programs find the gate. What is on the sandbox's own loopback is reached without it, unless the
-/// list names that of the host.
+/// The environment variables by which programs find the gate. The sandbox's own loopback is reached directly, unless the
+/// list names the loopback of the host.
 pub fn variables(policy: &Policy, hosts: &[String], env: &mut BTreeMap<String, String>) {
     let Network::Gate { port } = policy.network else {
         return;

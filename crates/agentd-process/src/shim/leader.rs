@@ -1,12 +1,12 @@
-//! The program of a task: started in a group of its own, in the task's cgroup, within its limits, and in its sandbox.
+//! The program of a task: started in its own process group, in the task's cgroup, with its limits and its sandbox.
 
 use super::gate::{self, Gate};
 use super::pump::Pump;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
-use crate::failpoint;
 use crate::identity::Identity;
 use crate::task::{Confined, Order, TaskDir};
+use agentd_failpoint as failpoint;
 use agentd_sandbox::{Network, Program, Started};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -16,15 +16,15 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-/// A program that runs.
+/// A running program.
 pub struct Leader {
-    /// The program itself, or the first process of its sandbox, which ends when that does.
+    /// The program itself, or the first process of its sandbox, which ends with the program.
     pub identity: Identity,
-    /// What it writes: the output first.
+    /// The pipes of its output: stdout first.
     pub pumps: Vec<Pump>,
-    /// None where it runs without one.
+    /// `None` without a sandbox.
     pub sandbox: Option<Started>,
-    /// Closed when the program has ended: nobody is left who could use it.
+    /// Closed when the program has ended: no process can use it any more.
     pub gate: Option<Gate>,
 }
 
@@ -34,8 +34,8 @@ struct Streams {
     stderr: OwnedFd,
 }
 
-/// Starts it. Its two streams are one pipe, so that what they hold stays in order, unless they are to be
-/// kept apart.
+/// Starts the program. stdout and stderr share one pipe, so that the output stays in order, unless the order asks for
+/// separate files.
 pub fn start(order: &Order, task_dir: &TaskDir, cgroup: Option<&Cgroup>) -> Result<Leader> {
     let (reader, writer) = io::pipe().map_err(no_streams)?;
     let mut pumps = vec![Pump::new(reader, &task_dir.output(), order)?];
@@ -68,7 +68,7 @@ pub fn start(order: &Order, task_dir: &TaskDir, cgroup: Option<&Cgroup>) -> Resu
         identity,
         pumps,
         sandbox,
-        // Where it cannot be opened, the program reaches nothing.
+        // If the gate cannot be opened, the program has no network.
         gate: listener.and_then(|listener| Gate::open(listener, hosts).ok()),
     })
 }
@@ -103,7 +103,7 @@ fn plain(order: &Order, streams: Streams, bounds: Bounds) -> Result<Identity> {
     })?;
     match Identity::of(child.id()) {
         Ok(identity) => Ok(identity),
-        // It was not started, then: nobody may say so of one that runs.
+        // The error means "not started", so a process that may be running must be killed first.
         Err(error) => {
             child
                 .kill()
@@ -142,7 +142,7 @@ fn sandboxed(
     };
     let is_list = matches!(policy.network, Network::Gate { .. });
     let has_namespaces = || agentd_sandbox::support().namespaces.is_ok();
-    // A list of hosts cannot be had without namespaces.
+    // A list of hosts needs namespaces.
     let started = match *is_read_only && !is_list && !has_namespaces() {
         true => agentd_sandbox::start_without_namespaces(&policy, program, || {
             bounds.enter()?;
@@ -154,7 +154,7 @@ fn sandboxed(
         missing: missing(),
         source: Box::new(source),
     })?;
-    // Nobody but us can reap it, so its pid is its own.
+    // Only this process can reap it, so its pid cannot have been reused.
     Ok((Identity::of(started.pid())?, started))
 }
 
@@ -165,7 +165,7 @@ fn missing() -> String {
     }
 }
 
-/// A file in memory: whoever reads slowly or not at all holds nobody up.
+/// A file in memory: a program that reads slowly or not at all does not block the shim.
 fn stdin(order: &Order) -> io::Result<OwnedFd> {
     let Some(text) = &order.stdin else {
         return Ok(File::open("/dev/null")?.into());
@@ -176,7 +176,7 @@ fn stdin(order: &Order) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// What the program must have before it runs: it cannot be given to it later without a gap.
+/// What must be set before the program runs: setting it later would leave a gap.
 struct Bounds {
     door: Option<OwnedFd>,
     limits: [(Resource, Option<Rlimit>); 2],
@@ -205,7 +205,7 @@ impl Bounds {
         }
     }
 
-    /// Into the cgroup. Out of it the program can be ended as well, with more work.
+    /// Joins the cgroup. A program that is not in it can be ended too, with more work.
     fn enter(&self) -> io::Result<()> {
         if let Some(door) = &self.door {
             let _ = rustix::io::write(door, b"0");
@@ -223,7 +223,7 @@ impl Bounds {
     }
 }
 
-/// As much as we may have ourselves at most.
+/// At most our own hard limit.
 fn within(resource: Resource, most: u64) -> Rlimit {
     let most = getrlimit(resource)
         .maximum
@@ -236,7 +236,7 @@ fn within(resource: Resource, most: u64) -> Rlimit {
 
 fn no_streams(source: io::Error) -> Error {
     Error::CannotSetUp {
-        what: "cannot make the streams of the program",
+        what: "cannot create the streams of the program",
         source,
     }
 }

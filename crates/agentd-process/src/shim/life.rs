@@ -1,4 +1,4 @@
-//! A shim's life, from the first step to the last.
+//! The life cycle of a shim.
 
 use super::leader::{self, Leader};
 use super::signals::Signals;
@@ -6,9 +6,9 @@ use super::watch::{Watch, millis};
 use crate::boot::boot_id;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
-use crate::failpoint::{self, plan::Role};
 use crate::identity::Identity;
 use crate::task::{By, Exit, Order, Running, TaskDir, take, write, write_for_good};
+use agentd_failpoint::{self as failpoint, plan::Role};
 use rustix::io::Errno;
 use rustix::process::{
     DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior, setsid,
@@ -17,29 +17,29 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Between two tries to write to a full disk.
+/// The pause between two attempts to write to a full disk.
 const FULL: Duration = Duration::from_millis(100);
 
-/// What the shim returns. Nobody needs to know: the task's directory tells it all.
+/// The exit code of the shim. It is not needed: the task's directory contains everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The task has ended, or somebody else had the claim.
+    /// The task has ended, or another process had the claim.
     Done = 0,
-    /// Something was in the way; how far it came shows in the directory.
+    /// An error; the directory shows how far it got.
     Failed = 1,
-    /// It was not told what to do.
+    /// It got no complete order.
     Nothing = 2,
 }
 
 pub fn live(dir: &Path) -> Outcome {
-    // Nobody listens to a shim: an error shows in what is not in the directory.
+    // A shim has no way to report an error: it shows in the files that are missing from the directory.
     run(dir).unwrap_or(Outcome::Failed)
 }
 
 fn run(dir: &Path) -> Result<Outcome> {
     let mut signals = Signals::listen()?;
     stand_alone().map_err(|errno| Error::CannotSetUp {
-        what: "cannot stand alone",
+        what: "cannot detach from the parent",
         source: errno.into(),
     })?;
     let Some(order) = order() else {
@@ -59,7 +59,7 @@ fn run(dir: &Path) -> Result<Outcome> {
     if heard.stops + heard.kills > 0 {
         return Ok(Outcome::Done);
     }
-    // Held for as long as this process lives: it is never dropped before.
+    // Held for the life of this process: it is never dropped earlier.
     let Some(_claim) = take(&task_dir, By::Shim)? else {
         return Ok(Outcome::Done);
     };
@@ -73,8 +73,8 @@ fn run(dir: &Path) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Writes down how the task ended. On a full disk it waits for room: until then the task counts as one that runs, and
-/// afterwards it is known how it ended.
+/// Records how the task ended. On a full disk it waits for space: until then the task counts as running, and afterwards
+/// its exit is known.
 fn write_exit(task_dir: &TaskDir, exit: &Exit) -> Result<()> {
     loop {
         match write_for_good(&task_dir.exit(), exit) {
@@ -92,19 +92,19 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), QuotaExceeded | StorageFull)
 }
 
-/// Away from the terminal and the group of whoever started us, unreadable to others, and the one to
-/// whom all orphans of the task go.
+/// Detaches from the terminal and the group of the process that started us, makes our memory unreadable to other
+/// processes, and makes us the process that adopts all orphans of the task.
 fn stand_alone() -> Result<(), Errno> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     match setsid() {
-        // We lead a group, or a session already.
+        // We already lead a group or a session.
         Ok(_) | Err(Errno::PERM) => {}
         Err(errno) => return Err(errno),
     }
     set_child_subreaper(Some(getpid()))
 }
 
-/// None where it is not whole: whoever wanted to hand it to us is gone.
+/// `None` if it is incomplete: the process that was sending it is gone.
 fn order() -> Option<Order> {
     let mut text = Vec::new();
     io::stdin().lock().read_to_end(&mut text).ok()?;
@@ -160,11 +160,11 @@ fn start(
         boot: boot_id()?,
         cgroup: cgroup.map(|cgroup| cgroup.path().to_owned()),
     };
-    // Before the program runs: should we be killed right after, the cgroup is known.
+    // Before the program runs, so that the cgroup is known even if we are killed right after.
     write(&task_dir.running(), &running)?;
     let leader = leader::start(order, task_dir, cgroup)?;
     running.leader = Some(leader.identity);
-    // It runs, so there is no way back: without this it is found by our session.
+    // The program runs, so an error here is ignored: without this record it is found by our session.
     drop(write(&task_dir.running(), &running));
     Ok(leader)
 }

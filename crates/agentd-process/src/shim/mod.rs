@@ -1,8 +1,8 @@
-//! The shim: a process between a task and everybody else, which stays when they go.
+//! The shim: the process that runs one task and outlives the runtime and the daemon.
 //!
-//! It is this very program, started again with a hidden argument. It wins the claim on its task or
-//! does nothing, starts the program, takes its output, reaps what the task leaves behind, ends all of
-//! it when that is due, and writes down how it ended. It knows nothing but the order it was given.
+//! It is this program, started again with a hidden argument. It wins the claim on its task or does nothing. It starts
+//! the program, stores its output, reaps the task's processes, ends them when that is due, and records how the task
+//! ended. It knows only the order that it was given.
 
 mod gate;
 mod leader;
@@ -20,16 +20,16 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-/// What makes a program a shim, as its first argument; the second one is the task's directory.
+/// The first argument that makes this program a shim; the second one is the task's directory.
 pub const ARGUMENT: &str = "--agentd-shim";
 
-/// Asks a shim to end its task; a second one, to do so without grace.
+/// Asks a shim to end its task; a second one, to do so without a grace period.
 pub(crate) const STOP: Signal = Signal::TERM;
-/// Asks a shim to end its task without grace. One of its own, for two equal ones may arrive as one.
+/// Asks a shim to end its task without a grace period. A separate signal, because two equal ones may arrive as one.
 pub(crate) const KILL: Signal = Signal::QUIT;
 
-/// If this process was started as a shim: is one, and never comes back. To be called with the
-/// process's own arguments, the name of the program first, before anything else is done.
+/// If this process was started as a shim: runs it and never returns. Call it with the process's own arguments, program
+/// name first, before anything else.
 pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
     let mut args = args.into_iter().skip(1);
     if args.next().is_some_and(|first| first == ARGUMENT) {
@@ -41,12 +41,12 @@ pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
     }
 }
 
-/// Whether the process is a shim, as its arguments tell.
+/// Whether the process is a shim, according to its arguments.
 pub(crate) fn is_shim(pid: u32) -> bool {
     dir_of(pid).is_some()
 }
 
-/// The directory of its task, where the process is a shim.
+/// The directory of its task, if the process is a shim.
 pub(crate) fn dir_of(pid: u32) -> Option<PathBuf> {
     let args = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let mut args = args.split(|byte| *byte == 0);

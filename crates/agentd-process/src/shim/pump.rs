@@ -1,4 +1,4 @@
-//! From the pipe that all of the task writes to, into its file: redacted and capped, never blocking.
+//! Copies the task's output from its pipe to its file: redacted, capped, and without blocking.
 
 use super::redact::Redactor;
 use crate::error::{Error, Result};
@@ -10,11 +10,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 const CHUNK: usize = 64 * 1024;
-/// How many chunks at once: a flood must not keep the shim from its other duties.
+/// How many chunks are read at once: a flood of output must not keep the shim from its other work.
 const AT_ONCE: usize = 16;
 
 pub struct Pump {
-    /// None once everybody has closed the other end.
+    /// `None` after all processes have closed the other end.
     pipe: Option<PipeReader>,
     file: File,
     redactor: Redactor,
@@ -28,7 +28,7 @@ pub struct Pump {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     More,
-    /// Nothing is there: not yet, or never again.
+    /// No data at the moment, or the end of the output.
     Dry,
 }
 
@@ -52,12 +52,12 @@ impl Pump {
         })
     }
 
-    /// What to wait for.
+    /// The descriptor to poll.
     pub fn source(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Takes what is there, or a part of it if that is much.
+    /// Reads what is available, or a part of it if there is much.
     pub fn some(&mut self) {
         for _ in 0..AT_ONCE {
             if self.next() == Flow::Dry {
@@ -66,13 +66,13 @@ impl Pump {
         }
     }
 
-    /// Takes all that is left, once nobody writes any more, and keeps it for good. Says how much was
-    /// kept and how much was not.
+    /// Reads the rest after all writers have ended, and makes the file durable. Returns how many bytes were kept and how
+    /// many were dropped.
     pub fn finish(mut self) -> (u64, u64) {
         while self.next() == Flow::More {}
         self.redactor.finish(&mut self.ready);
         self.keep();
-        // As with a write that fails there is nobody to tell: the exit says what was meant.
+        // As with a failed write, an error cannot be reported here.
         drop(self.file.sync_data());
         (self.kept, self.dropped)
     }
@@ -100,7 +100,7 @@ impl Pump {
         }
     }
 
-    /// What cannot be written, since the disk is full say, is dropped as well: the task goes on.
+    /// Output that cannot be written, for example because the disk is full, is dropped too: the task continues.
     fn keep(&mut self) {
         let room = usize::try_from(self.limit - self.kept).unwrap_or(usize::MAX);
         let mut rest = &self.ready[..self.ready.len().min(room)];
@@ -117,7 +117,7 @@ impl Pump {
         }
         let over = self.ready.len().saturating_sub(room);
         self.dropped += (over + rest.len()) as u64;
-        // Nothing may follow a gap.
+        // No output may follow a gap.
         if !rest.is_empty() {
             self.limit = self.kept;
         }

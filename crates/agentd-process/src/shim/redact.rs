@@ -1,18 +1,18 @@
-//! Secrets are taken out of the output before it is written, wherever the chunks begin and end.
+//! Redacts secrets in the output before it is written, independent of chunk boundaries.
 
-/// What is written in the place of a secret.
+/// The text that replaces a secret.
 pub const MARK: &[u8] = b"[redacted by agentd]";
-/// A shorter one would hit too much else.
+/// A shorter secret would match too much other text.
 const SHORTEST: usize = 8;
 
-/// Where secrets overlap in the output, all that any of them covers is replaced by one mark.
+/// If secrets overlap in the output, everything that they cover is replaced by one mark.
 pub struct Redactor {
     secrets: Vec<Vec<u8>>,
     /// Whether a secret begins with the byte.
     begins: [bool; 256],
-    /// Held back: more could make it the beginning of a secret. Shorter than the longest one.
+    /// Held back: it could be the beginning of a secret. Shorter than the longest secret.
     held: Vec<u8>,
-    /// How many of the next bytes are part of a secret for which the mark was written.
+    /// How many of the next bytes belong to a secret whose mark was already written.
     covered: usize,
 }
 
@@ -35,7 +35,7 @@ impl Redactor {
         }
     }
 
-    /// Adds to `out` what may be written now.
+    /// Appends to `out` what can be written now.
     pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
         if self.secrets.is_empty() {
             out.extend_from_slice(chunk);
@@ -45,7 +45,7 @@ impl Redactor {
         self.advance(out, |redactor, rest| redactor.is_open(rest));
     }
 
-    /// Adds to `out` what was held back: nothing comes after it.
+    /// Appends to `out` what was held back: the output has ended.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.advance(out, |_, _| false);
     }
@@ -75,13 +75,13 @@ impl Redactor {
         self.held.extend_from_slice(&text[at..]);
     }
 
-    /// Whether this could be the beginning of a secret, of which more is to come.
+    /// Whether this could be the beginning of a secret that continues.
     fn is_open(&self, rest: &[u8]) -> bool {
         let mut secrets = self.secrets.iter();
         secrets.any(|secret| secret.len() > rest.len() && secret.starts_with(rest))
     }
 
-    /// How long the longest secret is that begins here, 0 where none does.
+    /// The length of the longest secret that begins here, or 0.
     fn longest_at(&self, rest: &[u8]) -> usize {
         let here = self.secrets.iter().filter(|it| rest.starts_with(it));
         here.map(Vec::len).max().unwrap_or_default()

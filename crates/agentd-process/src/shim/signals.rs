@@ -1,4 +1,4 @@
-//! Signals that a shim hears, as bytes that it can wait for.
+//! The signals of a shim, as bytes in a pipe that it can poll.
 
 use crate::error::{Error, Result};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM};
@@ -14,7 +14,7 @@ pub struct Signals {
     child: UnixStream,
 }
 
-/// What was heard since the last time.
+/// The signals since the last read.
 #[derive(Clone, Copy, Default)]
 pub struct Heard {
     pub stops: usize,
@@ -24,7 +24,7 @@ pub struct Heard {
 impl Signals {
     pub fn listen() -> Result<Self> {
         let listen = || -> io::Result<Self> {
-            // Not ignored but caught: what is ignored the task would inherit.
+            // Caught, not ignored: the task would inherit an ignored signal.
             for unheard in [SIGHUP, SIGINT, SIGPIPE] {
                 signal_hook::flag::register(unheard, Arc::new(AtomicBool::new(false)))?;
             }
@@ -35,12 +35,12 @@ impl Signals {
             })
         };
         listen().map_err(|source| Error::CannotSetUp {
-            what: "cannot listen to signals",
+            what: "cannot handle signals",
             source,
         })
     }
 
-    /// What to wait for.
+    /// The descriptor to poll.
     pub fn sources(&self) -> [BorrowedFd<'_>; 3] {
         [&self.stop, &self.kill, &self.child].map(|it| it.as_fd())
     }

@@ -1,4 +1,4 @@
-//! Ending everything below a shim: asked to at first, then killed, over and over until nobody is left.
+//! Ending all descendants of a shim: SIGTERM first, then SIGKILL, repeated until none is left.
 
 use crate::cgroup::Cgroup;
 use crate::error::Result;
@@ -9,24 +9,24 @@ use crate::tree::{ask, kill};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// How long to wait before the next look for somebody new, while they are asked and while they are
-/// killed. It grows for those that cannot be killed just now.
+/// The pause before the next search for new processes, during SIGTERM and during SIGKILL. It grows for processes that
+/// cannot be killed at the moment.
 const ASKING: Duration = Duration::from_millis(20);
 const KILLING: Duration = Duration::from_millis(1);
 const MOST: Duration = Duration::from_millis(100);
 
-/// Who is asked to end. All are killed.
+/// Which processes get SIGTERM. All get SIGKILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     All,
-    /// The shim's own children, which hand it on.
+    /// The shim's own children, which pass it on.
     Children,
 }
 
 pub struct Ending<'a> {
     who: Asked,
     cgroup: Option<&'a Cgroup>,
-    /// From when on they are killed; none is never, as far as a clock goes.
+    /// When SIGKILL begins; `None` if that is later than the clock can represent.
     kill_from: Option<Instant>,
     next: Instant,
     pause: Duration,
@@ -34,10 +34,10 @@ pub struct Ending<'a> {
     killed: HashSet<Identity>,
 }
 
-/// Whether somebody was there who had not been killed yet.
+/// Whether there was a process that had not been killed yet.
 enum News {
-    Somebody,
-    Nobody,
+    New,
+    None,
 }
 
 impl<'a> Ending<'a> {
@@ -53,19 +53,19 @@ impl<'a> Ending<'a> {
         }
     }
 
-    /// No more grace.
+    /// Ends the grace period.
     pub fn hurry(&mut self) {
         let now = Instant::now();
         self.kill_from = Some(self.kill_from.map_or(now, |from| from.min(now)));
         self.next = self.next.min(now);
     }
 
-    /// Does what is due, and says when to come again.
+    /// Does what is due, and returns when to call again.
     pub fn step(&mut self, now: Instant) -> Instant {
         if now < self.next {
             return self.next;
         }
-        // Where they cannot be looked for just now, they are the next time.
+        // If the search fails, the next call repeats it.
         let below = Below::look().unwrap_or_default();
         if self.kill_from.is_none_or(|from| now < from) {
             self.ask(&below);
@@ -74,15 +74,15 @@ impl<'a> Ending<'a> {
         } else {
             let news = self.kill(&below);
             self.pause = match news {
-                News::Somebody => KILLING,
-                News::Nobody => (self.pause * 2).min(MOST),
+                News::New => KILLING,
+                News::None => (self.pause * 2).min(MOST),
             };
             self.next = Instant::now() + self.pause;
         }
         self.next
     }
 
-    /// Each of them once.
+    /// Signals each process once.
     fn ask(&mut self, below: &Below) {
         let asked = match self.who {
             Asked::All => &below.all,
@@ -95,31 +95,31 @@ impl<'a> Ending<'a> {
         }
     }
 
-    /// All of them every time: one that could not be killed may be by now.
+    /// Signals all processes every time: one that could not be killed before may be killed now.
     fn kill(&mut self, below: &Below) -> News {
         if let Some(cgroup) = self.cgroup {
             cgroup.kill();
         }
-        // Whole groups at once, so that none of them is quick enough to start another one.
+        // Whole groups at once, so that no member can fork in between.
         for child in &below.children {
             drop(kill_group_of(*child));
         }
-        let mut news = News::Nobody;
+        let mut news = News::None;
         for one in &below.all {
             kill(*one);
             if self.killed.insert(*one) {
-                news = News::Somebody;
+                news = News::New;
             }
         }
         news
     }
 }
 
-/// Everybody below this process who has not ended.
+/// All living descendants of this process.
 #[derive(Default)]
 struct Below {
     all: Vec<Identity>,
-    /// Its own children among them, one for each of their groups.
+    /// Its own children among them, one per process group.
     children: Vec<Identity>,
 }
 

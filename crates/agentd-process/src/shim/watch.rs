@@ -1,4 +1,4 @@
-//! A task that runs: its output is taken and its dead are reaped, until nobody is left of it.
+//! Watching a running task: reading its output and reaping its processes, until none is left.
 
 use super::leader::Leader;
 use super::pump::Pump;
@@ -6,8 +6,8 @@ use super::signals::Signals;
 use super::tree::{Asked, Ending};
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
-use crate::failpoint;
 use crate::task::{Exit, Order};
+use agentd_failpoint as failpoint;
 use agentd_sandbox::{Ended, Started};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -22,16 +22,16 @@ pub struct Watch<'a> {
     pub begin: Instant,
 }
 
-/// Whether the shim has any child. Since it is the one to whom orphans go, whoever is left of a task
-/// is one or is below one.
+/// Whether the shim has any child. It adopts orphans, so every process that is left of a task is a child or a descendant
+/// of one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Left {
     Some,
-    Nobody,
+    None,
 }
 
 impl Watch<'_> {
-    /// Comes back when everything that the task started is gone.
+    /// Returns when all processes of the task have ended.
     pub fn until_the_end(mut self) -> Result<Exit> {
         let mut exit = Exit::default();
         let mut status = None;
@@ -42,9 +42,9 @@ impl Watch<'_> {
             .time_limit()
             .and_then(|limit| self.begin.checked_add(limit));
         loop {
-            // Before the look for the dead: one who dies after that is heard of in the next wait.
+            // Before reaping: the end of a process after this line is reported by the next poll.
             let heard = self.signals.take();
-            if self.reap(&mut status)? == Left::Nobody {
+            if self.reap(&mut status)? == Left::None {
                 break;
             }
             if status.is_some() {
@@ -62,7 +62,7 @@ impl Watch<'_> {
                 exit.timed_out = !leftovers && late;
                 exit.stopped = !leftovers && !late;
                 let asked = match self.leader.sandbox {
-                    // It hands on what it is asked.
+                    // The init of the sandbox passes the signal on.
                     Some(_) => Asked::Children,
                     None => Asked::All,
                 };
@@ -109,7 +109,7 @@ impl Watch<'_> {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
-                    // Its pid was not free before this, and may be somebody else's after.
+                    // Its pid could not be reused before this; from here on it can be.
                     let is_leader =
                         pid.as_raw_nonzero().get().unsigned_abs() == self.leader.identity.pid;
                     if is_leader && leader.is_none() {
@@ -117,14 +117,14 @@ impl Watch<'_> {
                     }
                 }
                 Ok(None) => return Ok(Left::Some),
-                Err(Errno::CHILD) => return Ok(Left::Nobody),
+                Err(Errno::CHILD) => return Ok(Left::None),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(cannot_watch(errno)),
             }
         }
     }
 
-    /// Until something happens, or the time comes.
+    /// Waits for the next event or the deadline.
     fn wait(&self, until: Option<Instant>) -> Result<()> {
         let outputs = self.leader.pumps.iter().filter_map(Pump::source);
         let sources = self.signals.sources().into_iter().chain(outputs);

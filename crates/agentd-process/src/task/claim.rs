@@ -1,10 +1,10 @@
-//! The claim on a task: whoever wins it decides whether the task runs.
+//! The claim on a task: the process that wins it decides whether the task runs.
 
 use super::task_dir::{self, TaskDir, cannot};
 use crate::boot::boot_id;
 use crate::error::Result;
-use crate::failpoint;
 use crate::identity::Identity;
+use agentd_failpoint as failpoint;
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, fstat, linkat, open};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
-    /// It runs.
+    /// The task runs.
     Shim,
-    /// It never will: it was looked for and had not been started.
+    /// The task never runs: recovery looked for it before it was started.
     Recovery,
-    /// It never will: it was taken back.
+    /// The task never runs: it was withdrawn.
     Interrupt,
 }
 
@@ -35,19 +35,19 @@ impl By {
     }
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     pub by: By,
     #[serde(flatten)]
     pub process: Identity,
     pub boot: String,
-    /// When the first process started, in clock ticks; none where that is hidden. A container that
-    /// is started again has the same boot, but other processes with the same pids.
+    /// The start time of PID 1, in clock ticks; `None` if that is hidden. A restarted container has the same boot id,
+    /// but other processes with the same pids.
     #[serde(default)]
     pub first_ticks: Option<u64>,
-    /// The device and inode of this very file. In a copy of it they are others, and the processes that it names are
-    /// not the copy's. None in the claims of earlier versions.
+    /// The device and inode of this file. In a copy of the file they differ: the processes that it names do not belong
+    /// to the copy. `None` in claims of earlier versions.
     #[serde(default)]
     pub file: Option<FileId>,
 }
@@ -80,7 +80,7 @@ impl Record {
         })
     }
 
-    /// Whether its pids are those of now.
+    /// Whether its pids are from the current boot and container.
     pub fn is_of_now(&self) -> Result<bool> {
         Ok(self.boot == boot_id()? && self.first_ticks == first_ticks())
     }
@@ -90,15 +90,15 @@ fn first_ticks() -> Option<u64> {
     Identity::of(1).ok().map(|first| first.start_ticks)
 }
 
-/// The claim, won. The lock on it is let go of with this.
+/// A claim that this process has won. Dropping it releases the lock.
 #[derive(Debug)]
 pub struct Held {
     _file: File,
 }
 
-/// None where somebody else has it, or had.
+/// `None` if another process has the claim, or had it.
 ///
-/// The file is locked and written before it has its name, so nobody ever sees one that is not.
+/// The file is locked and written before it gets its name, so no process ever sees an unlocked or empty claim.
 pub fn take(task_dir: &TaskDir, by: By) -> Result<Option<Held>> {
     let path = task_dir.claim();
     if failpoint::injected_bug("claim_not_taken") {
@@ -113,7 +113,7 @@ pub fn take(task_dir: &TaskDir, by: By) -> Result<Option<Held>> {
     let record = Record::new(by)?;
     failpoint::hit_of("before", "claim", by.name());
     let outcome = match unnamed(task_dir, &path, &record) {
-        // Not every file system has files without a name.
+        // Not every file system supports unnamed files.
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             named(task_dir, &path, &record)
         }
@@ -127,7 +127,7 @@ pub fn take(task_dir: &TaskDir, by: By) -> Result<Option<Held>> {
     }
 }
 
-/// For a mistake of the lab's: only a shim that comes late shows that nobody has the claim.
+/// For an injected bug: a shim that starts late shows that the claim was not taken.
 fn late() {
     // tidy: polls nothing
     std::thread::sleep(std::time::Duration::from_millis(1000));
@@ -164,11 +164,11 @@ fn fill(mut file: &File, record: &Record) -> io::Result<()> {
     file.write_all(&serde_json::to_vec(&record)?)
 }
 
-/// A claim that is there.
+/// An existing claim.
 #[derive(Clone, Debug)]
 pub struct Claimed {
     pub record: Record,
-    /// Whether the one who won it still has it.
+    /// Whether the process that won it still holds the lock.
     pub held: IsHeld,
     /// Whether it is the file that was claimed.
     pub origin: Origin,
@@ -181,7 +181,7 @@ pub enum Origin {
     Copy,
 }
 
-/// What the claim says. None where it is not there, or says nothing: the system went down before that was kept.
+/// Reads the claim. `None` if it does not exist or is empty: the machine crashed before its content was on disk.
 pub fn look(task_dir: &TaskDir) -> Result<Option<Claimed>> {
     let path = task_dir.claim();
     let mut file = match File::open(&path) {

@@ -1,4 +1,4 @@
-//! What became of a task, told from its directory alone.
+//! The state of a task, from its directory alone.
 
 use super::claim::{self, By, IsHeld, Origin};
 use super::record::{Exit, Running};
@@ -11,38 +11,37 @@ use std::path::Path;
 
 #[derive(Clone, Debug)]
 pub enum Found {
-    /// It was not, and it never will be.
+    /// It was not started, and never will be.
     NeverStarted,
     Running(Task),
     Ended(Exit),
-    /// It may have run, or a part of it, and nobody can say how far. Whatever was left of it has been
-    /// ended.
+    /// It may have run completely or partly. Processes that were left of it have been ended.
     Unknown,
 }
 
-/// What became of a task. One that has not been started by now will not be any more.
+/// The state of a task. A task that has not been started is prevented from starting.
 ///
-/// `boot` is the [`boot_id`] under which it was to be started, where the caller knows: after another
-/// start of the system all that counts is how it ended. May take a moment: whatever a shim that was
-/// killed left behind is killed too. A directory that is not there is made, for the claim.
+/// `boot` is the [`boot_id`] under which it was to be started, if the caller knows it: after a reboot only its exit file
+/// counts. May take a moment: processes that a killed shim left behind are killed too. A missing directory is created,
+/// for the claim.
 pub fn find(dir: &Path, boot: Option<&str>) -> Result<Found> {
     resolve(dir, boot, By::Recovery)
 }
 
-/// Whether this process is the shim of the task with this directory, by the record that the shim wrote.
+/// Whether this process is the shim of the task with this directory, according to the record that the shim wrote.
 pub(crate) fn is_shim_of(dir: &Path, process: Identity) -> bool {
     let running = task_dir::read::<Running>(&dir.join(task_dir::RUNNING));
     matches!(running, Ok(Some(running)) if running.shim == process)
 }
 
-/// How a task ended, where it did: all that counts for one that was started by somebody else's boot, or in a home
-/// that this one was copied from. Nothing is claimed, and nobody is signalled.
+/// How a task ended, if it did. For tasks of an earlier boot, or of a home that this one is a copy of: nothing is
+/// claimed, and no process is signalled.
 pub fn find_ended(dir: &Path) -> Result<Found> {
     let exit = task_dir::read(&dir.join(task_dir::EXIT))?;
     Ok(exit.map_or(Found::Unknown, Found::Ended))
 }
 
-/// Takes a task back, if it has not been started yet; otherwise says what became of it.
+/// Withdraws a task that has not been started yet; otherwise returns its state.
 pub fn withdraw(dir: &Path) -> Result<Found> {
     resolve(dir, None, By::Interrupt)
 }
@@ -61,7 +60,7 @@ fn resolve(dir: &Path, boot: Option<&str>, by: By) -> Result<Found> {
         return Ok(Found::NeverStarted);
     }
     let Some(claimed) = claim::look(&task_dir)? else {
-        // The system went down meanwhile, or somebody removes the directory under us.
+        // The machine crashed meanwhile, or another process is removing the directory.
         return Ok(Found::Unknown);
     };
     let record = claimed.record;
@@ -72,11 +71,11 @@ fn resolve(dir: &Path, boot: Option<&str>, by: By) -> Result<Found> {
     if of_now && claimed.held == IsHeld::Yes && record.process.is_alive()? {
         return Ok(Found::Running(Task::new(task_dir, record.process)));
     }
-    // It may have ended well between the first look and the second.
+    // It may have ended between the first check and this one.
     if let Some(exit) = ended(&task_dir)? {
         return Ok(Found::Ended(exit));
     }
-    // The processes that a copy of the directory names are the original's, which may be alive and well.
+    // The processes that a copied directory names belong to the original, which may still be running.
     if of_now && claimed.origin == Origin::Original {
         sweep::sweep(&task_dir, record.process)?;
     }

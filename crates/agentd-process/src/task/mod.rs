@@ -1,12 +1,12 @@
-//! Tasks: process trees that outlive whoever had them started, each under a [`shim`](crate::shim).
+//! Tasks: process trees that outlive the process that started them, each under a [`shim`](crate::shim).
 //!
-//! All that is known about a task is in its directory, which the caller chooses:
+//! All state of a task is in its directory, which the caller chooses:
 //!
-//! - `claim`: whoever wins it decides whether the task runs. The shim holds it locked for its life.
-//! - `running`: who the shim and the program are.
-//! - `output`: what the task wrote, both streams in the order of arrival; or one of them, and `errors` the
-//!   other, where the order says so.
-//! - `exit`: how it ended. Only where this is there it has.
+//! - `claim`: the process that wins it decides whether the task runs. The shim keeps it locked while it lives.
+//! - `running`: the identities of the shim and the program.
+//! - `output`: what the task wrote, both streams in the order of arrival; or stdout only, with stderr in `errors`, if
+//!   the order says so.
+//! - `exit`: how it ended. A task has ended only if this file exists.
 
 mod claim;
 mod find;
@@ -34,7 +34,7 @@ use crate::shim::{KILL, STOP};
 use crate::signal::{Delivery, signal};
 use std::path::{Path, PathBuf};
 
-/// A task with a shim that runs, or did when this was made. Let go of, it runs on.
+/// A task whose shim is running, or was when this value was created. Dropping it does not end the task.
 #[derive(Clone, Debug)]
 pub struct Task {
     task_dir: TaskDir,
@@ -46,27 +46,27 @@ impl Task {
         Self { task_dir, shim }
     }
 
-    /// Asks everything that it started to end, and kills it after the order's grace. Asked once more,
-    /// it is killed at once. Does not wait for that: see [`Task::ended`].
+    /// Sends SIGTERM to all its processes, and SIGKILL after the order's grace period. A second call kills them at once.
+    /// Does not wait: see [`Task::ended`].
     pub fn stop(&self) -> Result<Delivery> {
         signal(self.shim, STOP)
     }
 
-    /// Kills everything that it started. Does not wait for that: see [`Task::ended`].
+    /// Kills all its processes. Does not wait: see [`Task::ended`].
     pub fn kill(&self) -> Result<Delivery> {
         signal(self.shim, KILL)
     }
 
-    /// Waits until it is over: never [`Found::Running`]. Works for any process, whoever started it;
-    /// needs a tokio runtime with IO.
+    /// Waits until it has ended: never returns [`Found::Running`]. The caller need not be its parent. Needs a tokio
+    /// runtime with IO.
     pub async fn ended(&self) -> Result<Found> {
         let mut shim = self.shim;
         loop {
             wait::ended(shim).await?;
-            // Not in a thread of its own: to start one can fail, just when a task has run wild. It
-            // blocks for a moment only if the shim was killed.
+            // Not on a separate thread: starting one can fail when a task uses up all resources. This blocks for a
+            // moment, and only if the shim was killed.
             match find(self.task_dir.path(), None)? {
-                // Another shim had the claim before this one.
+                // Another shim had won the claim before this one.
                 Found::Running(task) => shim = task.shim,
                 found => return Ok(found),
             }
@@ -77,12 +77,12 @@ impl Task {
         self.task_dir.path()
     }
 
-    /// Where its output is; nothing is there before it is started.
+    /// The path of its output; the file does not exist before the task starts.
     pub fn output_path(&self) -> PathBuf {
         self.task_dir.output()
     }
 
-    /// Where its standard error is, if that is kept apart.
+    /// The path of its stderr, if that is kept separately.
     pub fn errors_path(&self) -> PathBuf {
         self.task_dir.errors()
     }

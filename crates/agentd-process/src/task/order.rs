@@ -1,4 +1,4 @@
-//! What is to be run. It goes to the shim on its input: it may hold secrets.
+//! The order: what to run. The shim gets it on stdin, because it may contain secrets.
 
 use crate::error::{Error, Result};
 use agentd_sandbox::Policy;
@@ -8,62 +8,62 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A program to run as a task, and how far it may go.
+/// A program to run as a task, and its limits.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// An absolute path; nothing is looked up.
+    /// An absolute path; there is no search in `PATH`.
     pub program: PathBuf,
     pub args: Vec<String>,
     /// The whole environment: nothing is inherited.
     pub env: BTreeMap<String, String>,
     /// An absolute path.
     pub cwd: PathBuf,
-    /// After that it is ended.
+    /// The task is ended after this time.
     pub time_limit_ms: Option<u64>,
-    /// How long it may take to end once it was asked to, before it is killed.
+    /// How long it may take to end after SIGTERM, before it is killed.
     pub grace_ms: u64,
-    /// How much of its output is kept. What comes after that is counted and dropped.
+    /// How much of its output is kept. Further output is counted and dropped.
     pub output_limit_bytes: u64,
-    /// A foreground task is over when its program is, and whatever that left behind is ended. A
-    /// background task is over when all that it started is.
+    /// A foreground task ends when its program ends, and processes that are left are killed. A background task ends when
+    /// all its processes have ended.
     pub foreground: bool,
-    /// What it writes to its standard error is kept by itself, in the file `errors`.
+    /// Keep its stderr separately, in the file `errors`.
     #[serde(default)]
     pub errors_apart: bool,
-    /// None is an empty input.
+    /// `None` means empty input.
     pub stdin: Option<String>,
-    /// Secrets: wherever one is in the output, a mark is written instead. One of less than 8 bytes is
-    /// not looked for: it would hit too much else.
+    /// Secrets that are replaced by a mark in the output. A secret of less than 8 bytes is ignored: it would match too
+    /// much other text.
     pub redact: Vec<String>,
-    /// The lab's directory, where whoever orders it is in the lab: see [`failpoint`](crate::failpoint).
+    /// The lab's directory, if the process that gives the order is in the lab: see `agentd_failpoint`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<PathBuf>,
     pub limits: Limits,
-    /// None runs it with everything that its user may do.
+    /// `None` means no sandbox: the program may do what its user may do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confined: Option<Box<Confined>>,
 }
 
-/// What keeps a program to what it may see, write and reach.
+/// The sandbox of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confined {
     pub policy: Policy,
-    /// It writes nothing: so it may run on a kernel that has no namespaces, too.
+    /// The program may not write anything, so it can also run on a kernel without namespaces.
     pub is_read_only: bool,
-    /// What [`Network::Gate`](agentd_sandbox::Network::Gate) leads to, for the process that serves it.
+    /// The hosts that [`Network::Gate`](agentd_sandbox::Network::Gate) allows, for the process that serves it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
 }
 
-/// What the operating system should keep the task within.
+/// The limits that the operating system enforces on the task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Open files, for each of its processes.
     pub open_files: Option<u64>,
-    /// For all of it together, where its cgroup can have that limit; otherwise for the data of each
-    /// of its processes.
+    /// Memory, for all its processes together if its cgroup supports that limit; otherwise for the data segment of each
+    /// process.
     pub memory_bytes: Option<u64>,
-    /// At the same time. Holds only where its cgroup can have that limit: what else there is counts
+    /// Processes at the same time. Enforced only if its cgroup supports that limit: the alternative, an rlimit, counts
     /// all processes of a user.
     pub processes: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What a shim writes down about its task.
+//! The records that a shim writes about its task.
 
 use crate::identity::Identity;
 use serde::{Deserialize, Serialize};
@@ -8,29 +8,29 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Running {
     pub shim: Identity,
-    /// None while it is about to be started.
+    /// `None` before it is started.
     pub leader: Option<Identity>,
     pub boot: String,
     pub cgroup: Option<PathBuf>,
 }
 
-/// The file `exit`: how a task ended. That it is there is the only proof that it did.
+/// The file `exit`: how a task ended. Its existence is the only proof that the task ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exit {
-    /// What the program returned; none where a signal ended it, or where it was never started.
+    /// The exit code; `None` if a signal ended the program, or if it was never started.
     pub code: Option<i32>,
     /// The signal that ended the program.
     pub signal: Option<i32>,
-    /// It was ended because its time was over.
+    /// It was ended because of its time limit.
     pub timed_out: bool,
-    /// It was ended because somebody said so.
+    /// It was ended because a process asked for it.
     pub stopped: bool,
-    /// How long `output` is.
+    /// The size of `output`.
     pub output_bytes: u64,
-    /// What came after that and was not kept.
+    /// The bytes that were dropped after that.
     pub dropped_bytes: u64,
     pub duration_ms: u64,
-    /// Why the program could not be started at all.
+    /// Why the program could not be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

@@ -1,23 +1,27 @@
-//! Starting a task: its shim is, and gets the order.
+//! Starting a task: starting its shim and sending it the order.
 
 use super::order::Order;
 use super::task_dir::TaskDir;
 use super::{Task, wait};
 use crate::children;
 use crate::error::{Error, Result};
-use crate::failpoint;
 use crate::identity::Identity;
 use crate::shim::ARGUMENT;
+use agentd_failpoint as failpoint;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::Sender;
 
-/// What to run as a shim: something that calls [`run_if_asked`](crate::shim::run_if_asked). The
-/// task's directory is added as the last argument.
+/// What `ps` shows as the name of the program.
+const NAME: &str = "agentd shim";
+
+/// The program to run as a shim; it must call [`run_if_asked`](crate::shim::run_if_asked). The task's directory is added
+/// as the last argument.
 #[derive(Clone, Debug)]
 pub struct ShimProgram {
     pub program: PathBuf,
@@ -25,7 +29,7 @@ pub struct ShimProgram {
 }
 
 impl Default for ShimProgram {
-    /// The program that runs now, even if the file it came from has been replaced.
+    /// The running program, even if its file has been replaced.
     fn default() -> Self {
         Self {
             program: PathBuf::from("/proc/self/exe"),
@@ -34,11 +38,10 @@ impl Default for ShimProgram {
     }
 }
 
-/// Starts a shim in a task's directory and hands it the order. Does not wait for what comes of it.
+/// Starts a shim in a task's directory and sends it the order. Does not wait for the result.
 ///
-/// The shim inherits nothing, and outlives us. It is reaped if it ends before we do; that needs a
-/// tokio runtime with IO. After an error, or when this is let go of half way, nothing has been
-/// started or will be.
+/// The shim inherits nothing and outlives this process. It is reaped if it ends first; that needs a tokio runtime with
+/// IO. After an error, or if this future is dropped halfway, the task has not been started and never will be.
 pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task> {
     order.check()?;
     let order = serde_json::to_vec(order).map_err(|error| Error::BadOrder {
@@ -49,7 +52,7 @@ pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task
     let mut ours = Sender::from_owned_fd(OwnedFd::from(ours)).map_err(no_pipe)?;
     let identity = spawn(shim, &task_dir, theirs)?;
     wait::reap(identity)?;
-    // Without its end the order is not whole, and the shim does nothing with it.
+    // Without its end the order is incomplete, and the shim ignores it.
     let handed = ours.write_all(&order).await;
     drop(ours);
     failpoint::hit("after", "hand");
@@ -62,10 +65,11 @@ pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task
     }
 }
 
-/// Not as [`Start`](crate::Start) does it: it would lead a group, and so could not make a session.
+/// Not with [`Start`](crate::Start): the shim would be a group leader, which cannot create a session.
 fn spawn(shim: &ShimProgram, task_dir: &TaskDir, stdin: io::PipeReader) -> Result<Identity> {
     let mut command = Command::new(&shim.program);
     command
+        .arg0(NAME)
         .args(&shim.args)
         .arg(task_dir.path())
         .env_clear()
@@ -77,9 +81,9 @@ fn spawn(shim: &ShimProgram, task_dir: &TaskDir, stdin: io::PipeReader) -> Resul
         program: shim.program.clone(),
         source,
     })?;
-    // Even if it has ended by now it is still there: nobody but us can reap it.
+    // Even if it has ended, its pid is still valid: only this process can reap it.
     Identity::of(child.id()).inspect_err(|_| {
-        // It never gets its order, and is not left as a zombie.
+        // It never gets its order. It is reaped here.
         drop(child.kill());
         drop(children::on_exit(child.id(), || child.wait()));
     })
@@ -87,7 +91,7 @@ fn spawn(shim: &ShimProgram, task_dir: &TaskDir, stdin: io::PipeReader) -> Resul
 
 fn no_pipe(source: io::Error) -> Error {
     Error::CannotSetUp {
-        what: "cannot make a pipe for the order",
+        what: "cannot create a pipe for the order",
         source,
     }
 }

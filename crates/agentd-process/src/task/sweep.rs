@@ -1,4 +1,4 @@
-//! Ending what is left of a task whose shim was killed.
+//! Ending the processes that are left of a task whose shim was killed.
 
 use super::claim::{self, IsHeld};
 use super::record::Running;
@@ -10,13 +10,13 @@ use crate::snapshot::Snapshot;
 use crate::tree::Hunt;
 use std::time::{Duration, Instant};
 
-/// A child of the shim that was just about to become the program has the lock for a moment longer.
+/// A child of the shim that is about to exec the program holds the lock for a moment longer.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Kills whoever is in the task's cgroup, in the session of its shim or in the group of its program,
-/// and everybody below. What left all of these before the shim was killed is not found: where no
-/// cgroup can be made, a program that makes its own session and gives up its parents can do that.
+/// Kills all processes in the task's cgroup, in the session of its shim or in the group of its program, and all their
+/// descendants. A process that left all of these before the shim was killed is not found: without a cgroup, a program
+/// can do that by creating a session and detaching from its parents.
 pub fn sweep(task_dir: &TaskDir, shim: Identity) -> Result<()> {
     wait_for_the_lock(task_dir)?;
     let running: Option<Running> = task_dir::read(&task_dir.running())?;
@@ -49,8 +49,8 @@ fn wait_for_the_lock(task_dir: &TaskDir) -> Result<()> {
     Ok(())
 }
 
-/// Sessions and groups are named after a pid, which nobody else gets while one of them is in use: if
-/// another process has it, there is nobody left in them.
+/// A session or group is named after a pid, which is not reused while it has members: if another process has the pid,
+/// the session or group is empty.
 fn related(snapshot: &Snapshot, shim: Identity, leader: Option<Identity>) -> Vec<Identity> {
     let is_free = |named_after: Identity| {
         let holder = snapshot.holder(named_after.pid);

@@ -1,7 +1,7 @@
-//! A task's directory: where each of its files is, and how they are written.
+//! A task's directory: the paths of its files, and how they are written.
 
 use crate::error::{Error, Result};
-use crate::failpoint;
+use agentd_failpoint as failpoint;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File};
@@ -18,8 +18,8 @@ pub struct TaskDir {
 }
 
 impl TaskDir {
-    /// Made for its owner alone, if it is not there, and so is the one that it is in. Those above have to be there:
-    /// a state directory that was deleted is not made again.
+    /// Created with mode 0700 if it does not exist, and so is its parent. The directories above must exist: a deleted
+    /// state directory is not created again.
     pub fn make(dir: &Path) -> Result<Self> {
         let path = std::path::absolute(dir).map_err(|source| cannot(dir, source))?;
         for dir in path.parent().into_iter().chain([path.as_path()]) {
@@ -56,7 +56,7 @@ impl TaskDir {
     }
 }
 
-/// None where there is no such file.
+/// `None` if the file does not exist.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     match fs::read(path) {
         Ok(text) => parse(path, &text).map(Some),
@@ -69,12 +69,12 @@ pub fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T> {
     serde_json::from_slice(text).map_err(|source| bad(path, source))
 }
 
-/// Whoever reads it sees all of it or what was there before.
+/// Atomic: a reader sees either the whole new content or the old content.
 pub fn write<T: Serialize>(path: &Path, what: &T) -> Result<()> {
     put(path, what, |_| Ok(()))
 }
 
-/// As [`write`], and it stays even if the system goes down right after.
+/// As [`write`], and durable when it returns.
 pub fn write_for_good<T: Serialize>(path: &Path, what: &T) -> Result<()> {
     put(path, what, File::sync_all)?;
     let dir = path.parent().unwrap_or(path);
@@ -101,7 +101,7 @@ fn put<T: Serialize>(path: &Path, what: &T, keep: fn(&File) -> io::Result<()>) -
     Ok(())
 }
 
-/// An empty file for its owner alone.
+/// An empty file with mode 0600.
 pub fn create(path: &Path) -> io::Result<File> {
     File::options()
         .write(true)

@@ -11,8 +11,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Waits until a process has ended, whoever started it. One that nobody has reaped yet has. Needs a
-/// tokio runtime with IO.
+/// Waits until a process has ended; the caller need not be its parent. A zombie has ended. Needs a tokio runtime with IO.
 pub async fn ended(one: Identity) -> Result<()> {
     if let Some(handle) = handle(one)? {
         readable(one, &handle).await?;
@@ -20,14 +19,14 @@ pub async fn ended(one: Identity) -> Result<()> {
     Ok(())
 }
 
-/// Sees to it that this child of ours does not stay a zombie when it ends.
+/// Reaps this child when it ends.
 pub fn reap(child: Identity) -> Result<()> {
     let Some(handle) = handle(child)? else {
         return Ok(());
     };
     tokio::spawn(async move {
         if readable(child, &handle).await.is_ok() {
-            // Whoever reaped it before us has done our work.
+            // It may have been reaped already.
             let shim = WaitId::PidFd(handle.get_ref().as_fd());
             let _ = children::on_exit(child.pid, || waitid(shim, WaitIdOptions::EXITED));
         }
@@ -35,7 +34,7 @@ pub fn reap(child: Identity) -> Result<()> {
     Ok(())
 }
 
-/// None where it is gone.
+/// `None` if it is gone.
 fn handle(one: Identity) -> Result<Option<AsyncFd<OwnedFd>>> {
     let Some(pid) = signal::pid(one) else {
         return Ok(None);
@@ -45,7 +44,7 @@ fn handle(one: Identity) -> Result<Option<AsyncFd<OwnedFd>>> {
         Err(Errno::SRCH) => return Ok(None),
         Err(errno) => return Err(cannot_wait(one, errno.into())),
     };
-    // Looked at after the handle is there: from here on the pid may change hands, the handle not.
+    // Checked after the handle is open: from here on the pid may be reused, but not the handle.
     if one.look()?.is_none() {
         return Ok(None);
     }

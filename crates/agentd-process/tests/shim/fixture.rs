@@ -1,7 +1,7 @@
 //! Where a test plays: a directory for its task, and the end of everything that was started there.
 
-use agentd_process::failpoint::Passed;
-use agentd_process::failpoint::plan::{Plan, Role, Rule};
+use agentd_failpoint::Passed;
+use agentd_failpoint::plan::{Plan, Role, Rule};
 use agentd_process::shim::ARGUMENT;
 use agentd_process::task::{self, Exit, Found, Order, ShimProgram, Task};
 use agentd_process::{Identity, Signal, signal};

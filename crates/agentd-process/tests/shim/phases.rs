@@ -167,7 +167,7 @@ fn half_an_order_starts_nothing() {
 fn outside_the_lab_a_shim_with_a_plan_starts_nothing() {
     let fixture = Fixture::new();
     let elsewhere = tempfile::tempdir().unwrap();
-    agentd_process::failpoint::plan::Plan::default()
+    agentd_failpoint::plan::Plan::default()
         .write(elsewhere.path())
         .unwrap();
     let mut order = fixture.script(": >ran");

@@ -1,12 +1,12 @@
-//! How long to wait before the next try.
+//! How long to wait before the next attempt.
 
 use std::time::Duration;
 
 const FIRST_MS: u64 = 500;
 const MOST_MS: u64 = 60_000;
 
-/// Twice as long with each failure, up to a minute, and a bit more by chance, so that many agents do
-/// not come back at the same moment. Never less than the provider asked for.
+/// Doubles with each failure, up to a minute, with some jitter so that many agents do not retry at the same moment.
+/// Never less than the provider asked for.
 pub fn delay(failures: u32, at_least_ms: Option<u64>) -> Duration {
     let doubled = FIRST_MS.saturating_mul(1 << failures.saturating_sub(1).min(16));
     let base = doubled.min(MOST_MS).max(at_least_ms.unwrap_or(0));

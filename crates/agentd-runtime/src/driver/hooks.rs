@@ -1,4 +1,4 @@
-//! Hooks around a call: asked before it is prepared, and heard when it has ended.
+//! Hooks around a tool call: before it is prepared, and after it has ended.
 
 use super::{Driver, Happening, Hooks, Tools};
 use agentd_core::hook::{Decision, HookEvent, HookInput, HookInvocation, Verdict};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, watch};
 
-/// Whom to ask about the calls of which turn; none where there is nobody.
+/// The hooks and the turn whose calls they are about; `None` without hooks or without a turn.
 pub(super) type Around = Option<(Arc<dyn Hooks>, TurnId)>;
 
 impl Driver {
@@ -31,14 +31,14 @@ impl Driver {
     }
 }
 
-/// Whether a call may begin, by the hooks and by the rules; and why the turn is to end, where a hook says so.
+/// Whether a call may start, according to the hooks and the rules; and the reason to end the turn, if a hook gives one.
 pub(super) async fn prepare(
     tools: &dyn Tools,
     around: Around,
     mut call: ToolCall,
     consent: Consent,
 ) -> (Prepared, Option<String>) {
-    // They were asked before the user was.
+    // The hooks were invoked before the user was asked.
     let Some((hooks, turn)) = around.filter(|_| consent == Consent::NotAsked) else {
         return (tools.prepare(&call, consent).await, None);
     };
@@ -65,7 +65,7 @@ pub(super) async fn prepare(
     }
     let why = match prepared {
         Prepared::Ask(why) => why,
-        _ => "a hook asks".to_owned(),
+        _ => "a hook requires approval".to_owned(),
     };
     let asked = hooks
         .invoke(invocation(HookEvent::PermissionRequest, &call))
@@ -97,7 +97,7 @@ fn refused(verdict: &Verdict) -> Prepared {
     }
 }
 
-/// Hands over what a call came to, once the hooks have heard it. What was interrupted waits for nobody.
+/// Passes on the result of a call after the hooks have seen it. An interrupted call does not wait for the hooks.
 pub(super) async fn finish(
     around: Around,
     call: ToolCall,
@@ -127,16 +127,16 @@ pub(super) async fn finish(
     }
 }
 
-/// What hooks have to say of a result stands in it.
+/// Adds the hooks' output to a result, and returns the reason to end the turn, if a hook gave one.
 fn heard(finished: &mut Finished, verdict: Verdict) -> Option<String> {
     if let Some(text) = verdict.updated_output.clone() {
         finished.blocks = vec![Block::text(text)];
     }
     if verdict.is_no() {
         let reason = verdict.reason.unwrap_or_default();
-        finished
-            .blocks
-            .push(Block::text(format!("A hook objects: {reason}")));
+        finished.blocks.push(Block::text(format!(
+            "A hook rejected this result: {reason}"
+        )));
     }
     finished.blocks.extend(verdict.context.map(Block::text));
     verdict.stop

@@ -1,9 +1,9 @@
-//! Mistakes that the driver makes on purpose, in the lab alone, for the lab to find.
+//! Injected bugs of the driver: mistakes that it makes on purpose, only in the lab, to show that the lab detects them.
 
 use agentd_core::event::{Body, Event, NewEvent};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 
-/// What is appended, and what is not though it should be.
+/// The events to append, and the events that are dropped on purpose.
 pub(super) fn of(mut events: Vec<NewEvent>) -> (Vec<NewEvent>, Vec<NewEvent>) {
     if failpoint::injected_bug("notice_twice") {
         let notices = events
@@ -21,7 +21,7 @@ pub(super) fn of(mut events: Vec<NewEvent>) -> (Vec<NewEvent>, Vec<NewEvent>) {
     (events, Vec::new())
 }
 
-/// Acts as if it had been.
+/// Adds the dropped events, as if they had been appended.
 pub(super) fn pretend(events: &mut Vec<Event>, unkept: Vec<NewEvent>) {
     if let Some(last) = events.last().map(|event| (event.agent, event.seq)) {
         let unkept = unkept.into_iter().map(|event| event.placed(last.0, last.1));

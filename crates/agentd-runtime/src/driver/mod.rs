@@ -1,5 +1,5 @@
-//! The driver: it carries out what the turn machine asks for, in order, and feeds back what came of
-//! it. It decides nothing.
+//! The driver: it carries out the effects of the turn machine in order, and feeds the results back. It decides
+//! nothing.
 
 mod backoff;
 mod hooks;
@@ -22,7 +22,7 @@ use agentd_core::id::{CallId, InvocationId, TaskId, TryId};
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
 use agentd_core::wire::stream::End;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use request::InFlight;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -32,17 +32,16 @@ use tokio::time::Instant;
 use turn_clock::{TurnClock, Wake};
 use uuid::Uuid;
 
-/// What others want of the agent.
+/// A command to the driver.
 #[derive(Debug)]
 pub enum Command {
-    /// Somebody else's append to this agent's journal, whole.
+    /// All events of one append that another process made to this agent's journal.
     Events(Vec<Event>),
-    /// To be appended here, where nobody else writes this journal; they come back once they are
-    /// durable.
+    /// Events to append, if this process is the only writer of the journal. They are returned when they are durable.
     Append(Vec<NewEvent>, oneshot::Sender<Vec<Event>>),
     Interrupt,
     Continue,
-    /// Nothing more will be asked: end once all is quiet.
+    /// No more commands will come: end when the driver is idle.
     Drain,
     Stop,
 }
@@ -50,15 +49,15 @@ pub enum Command {
 /// Why the driver ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was told to stop, and nothing is in hand any more.
+    /// It received a stop command, and nothing is in progress.
     Stopped,
-    /// The agent has another conversation: a new process takes over.
+    /// The agent switched to another conversation: a new process takes over.
     Reload,
-    /// Nobody can tell it anything any more, and there is nothing left to do.
+    /// No more commands can come, and there is nothing left to do.
     Idle,
 }
 
-/// Something that was started has come to something.
+/// A result or progress of something that the driver started.
 enum Happening {
     Delta(TryId, Delta),
     Streamed(TryId, Result<End, Failure>),
@@ -84,11 +83,11 @@ pub struct Driver {
     in_flight: Option<InFlight>,
     /// Calls that are being checked.
     preparing: usize,
-    /// How to cancel the calls that run.
+    /// Cancels the running calls.
     calls: BTreeMap<CallId, watch::Sender<bool>>,
     happened: mpsc::UnboundedSender<Happening>,
     happenings: mpsc::UnboundedReceiver<Happening>,
-    /// The wait before the next try.
+    /// The wait before the next attempt.
     waiting: Option<AbortHandle>,
     turn_clock: TurnClock,
     draining: bool,
@@ -119,12 +118,12 @@ impl Driver {
         }
     }
 
-    /// Runs until it is told to stop, or until nothing more will be asked and all is quiet.
+    /// Runs until a stop command, or until no more commands can come and the driver is idle.
     pub async fn run(
         mut self,
         mut commands: mpsc::Receiver<Command>,
     ) -> Result<Ended, JournalError> {
-        // What was asked for before it began comes before anything that it would do by itself.
+        // Commands that were sent before the start come before anything that the driver does by itself.
         while let Ok(command) = commands.try_recv() {
             self.command(command).await?;
         }
@@ -143,14 +142,14 @@ impl Driver {
             let flush_at = self.in_flight.as_ref().and_then(InFlight::flush_at);
             let (wake_at, time_up) = self.deadline().unzip();
             tokio::select! {
-                // In this order: what is told comes before what is read.
+                // In this order: commands first, then the journal.
                 biased;
                 command = commands.recv(), if open => match command {
                     Some(command) => self.command(command).await?,
                     None => (open, self.draining) = (false, true),
                 },
                 heard = self.journal.heard() => self.heard(heard?),
-                // Before what streams in: a reply without end is cut off all the same.
+                // Before streamed data, so that the limit also ends a reply that never stops.
                 () = sleep_until(wake_at) => self.step_if(time_up.flatten()),
                 () = sleep_until(flush_at) => self.flush().await?,
                 Some(happening) = self.happenings.recv() => self.happening(happening).await?,
@@ -158,7 +157,7 @@ impl Driver {
         }
     }
 
-    /// When to look at the turn's time limit, and what to say of it then.
+    /// When to check the turn's time limit, and the input for the machine at that time.
     fn deadline(&mut self) -> Option<(Instant, Option<Input>)> {
         let now = (self.clock)();
         let deadline = self.machine.deadline(now)?;
@@ -184,7 +183,7 @@ impl Driver {
             Command::Events(events) => self.feed(events),
             Command::Append(events, reply) => {
                 let events = self.append(events, None).await?;
-                // Whoever asked may have gone.
+                // The sender of the command may be gone.
                 let _gone = reply.send(events);
             }
             Command::Interrupt => self.step(Input::Interrupt),
@@ -233,7 +232,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Effects in order; what they call for comes behind them.
+    /// Carries out the effects in order; effects that result from them are added to the end.
     async fn carry_out_all(&mut self) -> Result<(), JournalError> {
         while let Some(effect) = self.effects.pop_front() {
             self.carry_out(effect).await?;
@@ -251,14 +250,14 @@ impl Driver {
                 request_id,
                 request,
             } => {
-                // All of it is durable before it leaves.
+                // The request is durable before it is sent.
                 failpoint::hit("at", "barrier.2");
                 self.send(request_id, *request);
             }
             Effect::CancelRequest { request } => self.cancel_request(request),
             Effect::PrepareTool { call, consent } => self.prepare_tool(call, consent),
             Effect::RunTool { call, started } => {
-                // That it starts is durable before it does.
+                // The start of the call is durable before the call runs.
                 failpoint::hit("at", "barrier.3");
                 self.run_tool(call, started);
             }
@@ -284,7 +283,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Says that this process ends by itself: whoever comes next comes after no crash.
+    /// Records that this process ends normally, so that the next process does not assume a crash.
     async fn end_incarnation(&mut self) -> Result<(), JournalError> {
         let agent = self.machine.agent();
         let Some(conversation) = agent.tree.current() else {
@@ -307,7 +306,7 @@ impl Driver {
         (self.observer)(Observed::Checkpoint(agent, window));
     }
 
-    /// Makes the events durable; then they are shown and fed back.
+    /// Makes the events durable, then passes them to the observer and to the machine.
     async fn append(
         &mut self,
         events: Vec<NewEvent>,
@@ -326,10 +325,10 @@ impl Driver {
         Ok(events)
     }
 
-    /// All events of an append are fed in before anything they call for is carried out.
+    /// Feeds all events of an append to the machine before any resulting effect is carried out.
     fn feed(&mut self, events: Vec<Event>) {
         for event in events {
-            // Nobody waits for the next try of a turn that is over.
+            // A turn that has ended makes no further attempt.
             if let Body::TurnEnded(_) = &event.body
                 && let Some(wait) = self.waiting.take()
             {
@@ -363,7 +362,7 @@ const fn ends_turn(event: &Event) -> bool {
     matches!(event.body, Body::TurnEnded(_))
 }
 
-/// For ever, where there is nothing to wait for.
+/// Never returns if there is nothing to wait for.
 async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,

@@ -1,4 +1,4 @@
-//! The request that is out: its stream, its draft, and its end.
+//! The request in flight: its stream, its draft and its end.
 
 use super::{Driver, Happening, JournalError, Observed};
 use crate::provider::Failure;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// A draft is kept after this long, or this many bytes, whichever comes first.
+/// A draft is written to disk after this time or this many bytes, whichever comes first.
 const FLUSH_AFTER: Duration = Duration::from_millis(50);
 const FLUSH_BYTES: usize = 2048;
 
@@ -19,7 +19,7 @@ pub struct InFlight {
     id: TryId,
     task: JoinHandle<()>,
     reply: Reply,
-    /// Deltas that nobody has seen yet: they are not on disk.
+    /// Deltas that are not on disk yet, and therefore not shown to clients yet.
     unkept: Vec<Delta>,
     unkept_bytes: usize,
     first_unkept: Option<Instant>,
@@ -48,8 +48,8 @@ impl InFlight {
         self.first_unkept.map(|first| first + FLUSH_AFTER)
     }
 
-    /// True where enough has come to be kept at once. A part that has only begun waits for its first
-    /// word: nobody has anything to see before it.
+    /// Returns true if enough has arrived to be written at once. A part that has only begun is not written before its
+    /// first text: there is nothing to show before that.
     pub fn grow(&mut self, delta: Delta) -> bool {
         let size = size(&delta);
         if size > 0 {
@@ -85,7 +85,7 @@ impl Driver {
         self.in_flight = Some(InFlight::new(id, task));
     }
 
-    /// Keeps what has come, and only then shows it to anybody.
+    /// Writes what has arrived to the draft, and only then passes it to the observer.
     pub(super) async fn flush(&mut self) -> Result<(), JournalError> {
         let Some(in_flight) = &mut self.in_flight else {
             return Ok(());
@@ -108,11 +108,11 @@ impl Driver {
     }
 
     pub(super) fn streamed(&mut self, request: TryId, outcome: Result<End, Failure>) {
-        // One that was cancelled may still have had its last word on the way.
+        // The end of a cancelled request may arrive after the cancellation.
         let Some(in_flight) = self.in_flight.take_if(|known| known.is(request)) else {
             return;
         };
-        // What a reader may see is what is kept: the rest comes with the message.
+        // Clients see only what is on disk: the rest arrives with the message.
         let reply = in_flight.reply;
         self.step(match outcome {
             Ok(end) => Input::Replied {
@@ -133,7 +133,7 @@ impl Driver {
         });
     }
 
-    /// Lets go of the stream at once; what had come of it is kept.
+    /// Aborts the stream at once; what has arrived is kept.
     pub(super) fn cancel_request(&mut self, request: TryId) {
         let Some(in_flight) = self.in_flight.take_if(|known| known.is(request)) else {
             return;

@@ -1,4 +1,4 @@
-//! What the driver needs of others: a journal, tools, somebody who watches.
+//! The traits that the driver depends on: a journal, tools, hooks and an observer.
 
 use agentd_core::draft::Delta;
 use agentd_core::event::{Event, NewEvent, TaskExit};
@@ -16,15 +16,15 @@ use tokio::sync::watch;
 /// Where events go. An append that returns is durable.
 #[async_trait]
 pub trait Journal: Send + 'static {
-    /// Commits the events together, ends the draft of that try, and says where the events are. Where
-    /// others write this journal too, what they wrote before comes first.
+    /// Commits the events together, ends the draft of that attempt, and returns the events with their positions. If
+    /// other processes write this journal too, their earlier events come first.
     async fn append(
         &mut self,
         events: Vec<NewEvent>,
         ends: Option<TryId>,
     ) -> Result<Vec<Event>, JournalError>;
 
-    /// Keeps a piece of a reply that is still streaming.
+    /// Stores a piece of a reply that is still streaming.
     async fn write_draft(
         &mut self,
         request: TryId,
@@ -32,48 +32,48 @@ pub trait Journal: Send + 'static {
         bytes: Vec<u8>,
     ) -> Result<(), JournalError>;
 
-    /// What others have to say, in the journal's order. Nothing is lost where this is not waited for
-    /// to the end. For ever none, where nobody else writes.
+    /// Events and orders from outside, in the journal's order. Cancel-safe: dropping the future loses nothing. Never
+    /// returns if there is no other writer.
     async fn heard(&mut self) -> Result<Heard, JournalError> {
         std::future::pending().await
     }
 }
 
-/// What comes from outside by way of the journal.
+/// What arrives from outside through the journal.
 #[derive(Debug)]
 pub enum Heard {
-    /// What others have appended.
+    /// Events that other processes have appended.
     Events(Vec<Event>),
-    /// Where it is about a turn, that turn alone is meant.
+    /// An order; with a turn, it applies to that turn only.
     Order(Order, Option<TurnId>),
 }
 
-/// The journal cannot be written: nothing may go on.
+/// The journal cannot be written, so the driver must not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Somebody else runs this agent now.
-    #[error("another process has taken this agent over: {0}")]
+    /// Another process runs this agent now.
+    #[error("another process has taken over this agent: {0}")]
     Superseded(String),
-    #[error("the journal cannot be written: {0}")]
+    #[error("cannot write the journal: {0}")]
     Broken(String),
 }
 
-/// What the agent can do.
+/// The tools of the agent.
 #[async_trait]
 pub trait Tools: Send + Sync + 'static {
-    /// The calls from now on are of this turn of this conversation.
+    /// Sets the turn and the conversation of the calls that follow.
     fn in_turn(&self, _conversation: Option<ConversationId>, _turn: TurnId) {}
 
-    /// Whether they run in a sandbox.
+    /// Whether the tools run in a sandbox.
     fn is_confined(&self) -> bool {
         true
     }
 
-    /// Checks a call, and finds out what its start must record.
+    /// Checks a call, and determines what its start must record.
     async fn prepare(&self, call: &ToolCall, consent: Consent) -> Prepared;
 
-    /// Runs it, its start being on record as `started`. When `cancelled` turns true it is to end at
-    /// once, and say so.
+    /// Runs a call whose start is recorded as `started`. When `cancelled` becomes true the call must end at once and
+    /// report that it was interrupted.
     async fn run(
         &self,
         call: ToolCall,
@@ -81,11 +81,11 @@ pub trait Tools: Send + Sync + 'static {
         cancelled: watch::Receiver<bool>,
     ) -> Finished;
 
-    /// Finds out what became of a call that a process before this one started. One that has not begun
-    /// never will.
+    /// Determines the outcome of a call that an earlier process started. A call that has not started is prevented from
+    /// starting.
     async fn find(&self, call: &ToolCall, started: &StartedCall) -> CallFact;
 
-    /// Waits for a call that [`Self::find`] said still runs, as [`Self::run`] would.
+    /// Waits for a call that [`Self::find`] reported as running, as [`Self::run`] would.
     async fn resume(
         &self,
         call: ToolCall,
@@ -93,18 +93,18 @@ pub trait Tools: Send + Sync + 'static {
         cancelled: watch::Receiver<bool>,
     ) -> Finished;
 
-    /// Waits until a background task is over; says how it ended, and what to tell the model.
+    /// Waits until a background task has ended; returns how it ended and the text for the model.
     async fn task_ended(&self, task: TaskId, boot: BootId) -> (TaskExit, String);
 }
 
-/// Who is told of what happens, and may have a say in it.
+/// Runs hooks, which are informed of events and may block them.
 #[async_trait]
 pub trait Hooks: Send + Sync + 'static {
-    /// What they have written to the journal has arrived before this returns.
+    /// Events that the hooks caused in the journal have arrived before this returns.
     async fn invoke(&self, invocation: HookInvocation) -> Verdict;
 }
 
-/// Something that is on disk by now.
+/// What the observer gets: everything in it is on disk.
 pub enum Observed<'a> {
     Event(&'a Event),
     Delta(TryId, &'a Delta),
@@ -113,5 +113,5 @@ pub enum Observed<'a> {
     Checkpoint(&'a AgentState, &'a Window),
 }
 
-/// Is shown everything once it is durable.
+/// Called with everything that happens, once it is durable.
 pub type Observer = Box<dyn FnMut(Observed<'_>) + Send>;

@@ -1,4 +1,4 @@
-//! Calls and tasks that are under way.
+//! Calls and tasks in progress.
 
 use super::{Driver, Happening, hooks};
 use agentd_core::hook::{HookInput, HookInvocation};
@@ -19,7 +19,7 @@ impl Driver {
         tokio::spawn(async move {
             let id = call.id.clone();
             let (prepared, halt) = hooks::prepare(&*tools, around, call, consent).await;
-            // The driver has gone: then so has the turn.
+            // If the driver is gone, so is the turn.
             let _gone = happened.send(Happening::Prepared(id, prepared));
             if let Some(reason) = halt {
                 let _gone = happened.send(Happening::Halt(reason));
@@ -42,7 +42,7 @@ impl Driver {
         });
     }
 
-    /// Waits for a call that a process before this one started.
+    /// Waits for a call that an earlier process started.
     pub(super) fn resume_tool(&mut self, call: ToolCall, started: StartedCall) {
         let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
         let cancelled = self.cancelled(&call.id);
@@ -54,7 +54,7 @@ impl Driver {
         });
     }
 
-    /// Hands over what became of a call while no process was there: the hooks hear of it first.
+    /// Passes on the result of a call that ended while no runtime was running; the hooks get it first.
     pub(super) fn found_tool(&mut self, call: ToolCall, finished: Finished) {
         let happened = self.happened.clone();
         let cancelled = self.cancelled(&call.id);
@@ -64,7 +64,8 @@ impl Driver {
         });
     }
 
-    /// Tells hooks of a call of which nobody knows what became. It is on record; nobody waits for them.
+    /// Invokes the hooks for a call whose outcome is unknown. That is already in the journal, so the driver does not wait
+    /// for the hooks.
     pub(super) fn lost_tool(&self, call: &ToolCall) {
         let Some((hooks, turn)) = self.around() else {
             return;

@@ -1,5 +1,5 @@
-//! The turn's time limit as a moment of the monotonic clock. The wall clock says how much of the limit
-//! is left when this process first sees the turn; from there on it may be set to anything.
+//! The turn's time limit on the monotonic clock. The wall clock is used once, when this process first sees the turn,
+//! to compute how much of the limit is left; changing it later has no effect.
 
 use agentd_core::id::TurnId;
 use agentd_core::time::Timestamp;
@@ -7,7 +7,7 @@ use agentd_core::turn::Deadline;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A wait for longer than this is cut into parts: a limit may be larger than the clock can count.
+/// A longer wait is split into parts: a limit may be larger than the clock can represent.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// When this process first saw a turn, by both clocks.
@@ -23,7 +23,7 @@ pub struct TurnClock {
 }
 
 impl TurnClock {
-    /// When to say that the time is up; `now` and `instant` are the same moment by either clock.
+    /// When the time is up; `now` and `instant` are the same moment on the two clocks.
     pub fn wake_at(&mut self, deadline: &Deadline, now: Timestamp, instant: Instant) -> Wake {
         let anchor = match &mut self.anchor {
             Some(anchor) if anchor.turn == deadline.turn => anchor,

@@ -1,5 +1,4 @@
-//! Waking an agent: what a process before this one left is found out and written down, then the turn
-//! goes on.
+//! Waking an agent: determining and recording what an earlier process left unfinished, then continuing the turn.
 
 use super::{Driver, Hooks, Journal, JournalError, Observed, Observer, Tools};
 use crate::provider::Provider;
@@ -20,20 +19,20 @@ pub struct Parts {
     pub journal: Box<dyn Journal>,
     pub provider: Provider,
     pub tools: Arc<dyn Tools>,
-    /// None where there are none, as without a daemon.
+    /// `None` without a daemon.
     pub hooks: Option<Arc<dyn Hooks>>,
     pub observer: Observer,
     pub clock: fn() -> Timestamp,
 }
 
-/// An agent as its journal has it.
+/// An agent as folded from its journal.
 #[derive(Debug)]
 pub struct Folded {
     pub state: AgentState,
     pub window: Window,
-    /// What had been streamed of the newest request, as it was kept.
+    /// The stored draft of the newest request.
     pub draft: Option<(TryId, Vec<u8>)>,
-    /// That of the process that wakes the agent: whoever appends counts under it.
+    /// The incarnation of the process that wakes the agent; its appends are numbered under it.
     pub incarnation: Incarnation,
 }
 
@@ -47,7 +46,7 @@ impl Folded {
             .collect()
     }
 
-    /// The draft of the request that was out; of any other it says nothing.
+    /// The draft, if it belongs to the request that was in flight.
     fn reply(&self) -> Reply {
         let turn = self.state.turn.as_ref();
         let sent = turn
@@ -56,7 +55,7 @@ impl Folded {
         match &self.draft {
             Some((request, bytes)) if Some(*request) == sent => draft::decode(bytes)
                 .unwrap_or_else(|damaged| {
-                    tracing::warn!(%damaged, "the end of a draft cannot be read");
+                    tracing::warn!(%damaged, "draft damaged: its end is ignored");
                     damaged.readable
                 }),
             _ => Reply::default(),
@@ -65,7 +64,7 @@ impl Folded {
 }
 
 impl Driver {
-    /// Recovers the agent, and takes over what still runs.
+    /// Recovers the agent, and takes over calls and tasks that are still running.
     pub async fn wake(
         mut folded: Folded,
         after: After,
@@ -81,7 +80,7 @@ impl Driver {
         let mut ended = BTreeMap::new();
         for (call, started) in &started {
             let fact = match parts.tools.find(call, started).await {
-                // As one that ends right now: hooks hear of it before it is on record.
+                // Treated as a call that ends now: hooks get its result before it is recorded.
                 CallFact::Ended(finished) if parts.hooks.is_some() => {
                     ended.insert(call.id.clone(), finished);
                     CallFact::Running
@@ -102,7 +101,7 @@ impl Driver {
         let events = parts.journal.append(recovery.events, recovery.ends).await?;
         for event in &events {
             if folded.state.apply(event) == Applied::PointerMoved {
-                let text = "it has another conversation by now".to_owned();
+                let text = "it has switched to another conversation".to_owned();
                 return Err(JournalError::Superseded(text));
             }
             if Some(event.conversation) == folded.state.tree.current() {

@@ -1,10 +1,10 @@
-//! What a client of the gate asks for: the head of one HTTP request.
+//! The request of a gate's client: the head of one HTTP request.
 
 use httparse::{EMPTY_HEADER, Request, Status};
 use reqwest::Url;
 use std::io::Read;
 
-/// What a head may hold.
+/// The limit on the size of a head.
 const MAX_HEAD: usize = 16 * 1024;
 const MAX_HEADERS: usize = 100;
 
@@ -12,26 +12,26 @@ pub struct Ask {
     pub host: String,
     pub port: u16,
     pub way: Way,
-    /// What the client has said after the head.
+    /// What the client has sent after the head.
     pub more: Vec<u8>,
 }
 
 pub enum Way {
-    /// `CONNECT`: bytes both ways.
+    /// `CONNECT`: a tunnel in both directions.
     Tunnel,
-    /// The head of a request to the server itself.
+    /// The head of the request to send to the server.
     Request(Vec<u8>),
 }
 
-/// Reads it; an error says what is wrong with it.
+/// Reads a request; the error says what is wrong with it.
 pub fn read(mut client: impl Read) -> Result<Ask, String> {
     let mut said = Vec::new();
     let mut bytes = [0; 4096];
     loop {
         let count = client.read(&mut bytes);
-        let count = count.map_err(|error| format!("the request was not heard: {error}"))?;
+        let count = count.map_err(|error| format!("the request could not be read: {error}"))?;
         if count == 0 {
-            return Err("the request ends in its head".to_owned());
+            return Err("the request ends inside its head".to_owned());
         }
         said.extend(bytes.iter().take(count));
         if let Some(ask) = parse(&said)? {
@@ -43,7 +43,7 @@ pub fn read(mut client: impl Read) -> Result<Ask, String> {
     }
 }
 
-/// None where it goes on.
+/// `None` if the head is incomplete.
 fn parse(said: &[u8]) -> Result<Option<Ask>, String> {
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];
     let mut request = Request::new(&mut headers);
@@ -66,9 +66,9 @@ fn parse(said: &[u8]) -> Result<Option<Ask>, String> {
     }
     let url: Url = target
         .parse()
-        .map_err(|_| "this is a proxy: ask for a whole address".to_owned())?;
+        .map_err(|_| "this is a proxy: the request needs an absolute URL".to_owned())?;
     let (Some(host), "http") = (url.host_str(), url.scheme()) else {
-        return Err("only http is fetched; for https, CONNECT".to_owned());
+        return Err("only http URLs can be requested; use CONNECT for https".to_owned());
     };
     let mut path = url.path().to_owned();
     if let Some(query) = url.query() {
@@ -83,8 +83,7 @@ fn parse(said: &[u8]) -> Result<Option<Ask>, String> {
             head.extend_from_slice(b"\r\n");
         }
     }
-    // What the host is called was checked: it is that one that the server hears of. One request for each connection: the
-    // next one may be to another host.
+    // The server gets the host name that was checked. One request per connection: the next one may be to another host.
     let named = match url.port() {
         Some(port) => format!("{host}:{port}"),
         None => host.to_owned(),
@@ -98,7 +97,7 @@ fn parse(said: &[u8]) -> Result<Option<Ask>, String> {
     }))
 }
 
-/// Between the client and the gate, and the host, which is written anew.
+/// Headers that are between the client and the gate, and the host, which is replaced.
 fn is_of_proxy(name: &str) -> bool {
     const OURS: [&str; 7] = [
         "connection",
@@ -118,5 +117,5 @@ fn authority(text: &str) -> Result<(String, u16), String> {
     let found = found.and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
     found
         .filter(|(host, _)| !host.is_empty())
-        .ok_or_else(|| format!("`{text}` is no host with a port"))
+        .ok_or_else(|| format!("`{text}` is not a host with a port"))
 }

@@ -1,10 +1,10 @@
-//! Questions to the daemon, asked beside everything else that is said.
+//! Questions to the daemon, concurrent with the other traffic on the link.
 
 use super::Ask;
 use agentd_core::link::{Answer, Keys, Question};
 use tokio::sync::{mpsc, oneshot};
 
-/// A way to ask; there may be many.
+/// A handle for asking questions. It can be cloned.
 #[derive(Clone, Debug)]
 pub struct Asking(mpsc::WeakUnboundedSender<Ask>);
 
@@ -13,8 +13,8 @@ impl Asking {
         Self(asks)
     }
 
-    /// Waits for the answer, through every cut. None where there is no daemon and will be none. Let go of, it
-    /// is not asked again.
+    /// Waits for the answer, across reconnections. `None` if the link has ended. If the future is dropped, the question
+    /// is not sent again.
     pub async fn ask(&self, question: Question) -> Option<Answer> {
         let (reply, answer) = oneshot::channel();
         self.0
@@ -24,10 +24,10 @@ impl Asking {
         answer.await.ok()
     }
 
-    /// Tells the daemon which keys this process works with. They are never shown: hooks may have read them, too.
+    /// Sends the daemon the keys that this process uses, so that it redacts them: hooks may have read them too.
     pub fn tell_keys(&self, values: Vec<String>) {
         if let Some(asks) = self.0.upgrade() {
-            // Where the link has ended, so does this process.
+            // If the link has ended, this process ends too.
             let _ended = asks.send(Ask::Keys(Keys { values }));
         }
     }

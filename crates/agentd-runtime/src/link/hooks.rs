@@ -24,7 +24,7 @@ impl Hooks for LinkHooks {
         let asked = self.asks.send(Ask::InvokeHooks(Box::new(invocation), tell));
         match (asked, told.await) {
             (Ok(()), Ok(verdict)) => verdict,
-            // The link has ended, and this process with it.
+            // The link has ended, so this process ends too.
             _ => Verdict::unheard(event),
         }
     }

@@ -5,7 +5,7 @@ use crate::driver::{self, Journal, JournalError};
 use agentd_core::event::{Event, NewEvent};
 use agentd_core::id::TryId;
 use agentd_core::link::Draft;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use async_trait::async_trait;
 use std::collections::VecDeque;
 use tokio::sync::mpsc;
@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 pub struct LinkJournal {
     asks: mpsc::UnboundedSender<Ask>,
     hears: mpsc::UnboundedReceiver<Heard>,
-    /// What came while something else was waited for.
+    /// What arrived while the journal was waiting for something else.
     held: VecDeque<driver::Heard>,
 }
 
@@ -39,7 +39,7 @@ impl LinkJournal {
         }
     }
 
-    /// Events that came earlier and were not asked for yet, in their order; orders stay.
+    /// Events that arrived earlier and were not read yet, in order; orders stay in the queue.
     fn take_held(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         let mut orders = VecDeque::new();

@@ -1,10 +1,10 @@
-//! The connection: made, kept, made again.
+//! The connection: connecting, keeping it, reconnecting.
 
 use super::{Ask, Heard, Options};
 use agentd_core::hook::Verdict;
 use agentd_core::id::InvocationId;
 use agentd_core::link::{Answer, Did, Down, MAX_FRAME, Runtime, Up};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use futures_util::{SinkExt as _, StreamExt as _};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -12,25 +12,25 @@ use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{AnyDelimiterCodec, Framed};
 
-/// Between two tries to connect.
+/// The pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(50);
 
 type Connection = Framed<UnixStream, AnyDelimiterCodec>;
 
-/// Why a connection is let go of.
+/// Why a connection was closed.
 enum Over {
-    /// It broke, or made no sense.
+    /// It broke, or the daemon sent an invalid message.
     Broken,
-    /// Nobody is there to speak for any more.
+    /// The journal was dropped: nothing needs the link any more.
     Done,
 }
 
 struct Wire {
     link: Runtime,
     heard: mpsc::UnboundedSender<Heard>,
-    /// Who waits for which answer.
+    /// The callers that wait for answers.
     asking: BTreeMap<u64, oneshot::Sender<Answer>>,
-    /// Who waits for what hooks say.
+    /// The callers that wait for results of hooks.
     invoked: HashMap<InvocationId, Vec<oneshot::Sender<Verdict>>>,
 }
 
@@ -61,14 +61,14 @@ pub async fn run(
         }
         let home = options.socket.parent();
         let why = if home.is_some_and(|home| !home.is_dir()) {
-            "the directory that the agent lives in is gone"
+            "the state directory is gone"
         } else if alone_since.elapsed() > options.orphan {
-            "no daemon has come for too long"
+            "no daemon appeared within the time limit"
         } else {
             ""
         };
         if !why.is_empty() {
-            let _nobody_listens = wire.heard.send(Heard::Gone(why.to_owned()));
+            let _closed = wire.heard.send(Heard::Gone(why.to_owned()));
             return;
         }
         // tidy: polls for a daemon
@@ -80,7 +80,7 @@ pub async fn run(
 }
 
 impl Wire {
-    /// What nobody waits for is not asked again.
+    /// A question whose caller is gone is not sent again.
     fn forget_who_left(&mut self) {
         let left = self.asking.iter().filter(|(_, reply)| reply.is_closed());
         let left: Vec<u64> = left.map(|(n, _)| *n).collect();
@@ -147,19 +147,19 @@ impl Wire {
                 Did::Drafted => Heard::Drafted,
                 Did::HooksAnswered(id, verdict) => {
                     for tell in self.invoked.remove(&id).unwrap_or_default() {
-                        let _nobody_waits = tell.send(verdict.clone());
+                        let _dropped = tell.send(verdict.clone());
                     }
                     continue;
                 }
                 Did::Told(order, turn) => Heard::Told(order, turn),
                 Did::Answered(n, answer) => {
                     if let Some(reply) = self.asking.remove(&n) {
-                        let _nobody_waits = reply.send(answer);
+                        let _dropped = reply.send(answer);
                     }
                     continue;
                 }
                 Did::Refused(why) => {
-                    let _nobody_listens = self.heard.send(Heard::Refused(why));
+                    let _closed = self.heard.send(Heard::Refused(why));
                     return Some(Over::Done);
                 }
                 Did::Reconnect => return Some(Over::Broken),
@@ -173,7 +173,7 @@ impl Wire {
 }
 
 async fn send(connection: &mut Connection, up: &Up) -> Result<(), ()> {
-    // Text in JSON has no NUL in it.
+    // JSON text contains no NUL.
     let text = serde_json::to_string(up).map_err(drop)?;
     failpoint::hit_of("before", "send", up.name());
     connection.send(text).await.map_err(drop)?;

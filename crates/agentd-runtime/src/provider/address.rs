@@ -1,4 +1,4 @@
-//! Where a request goes, and with which headers.
+//! The URL and the headers of a request.
 
 use super::{Options, SetUpError};
 use agentd_core::message::Wire;
@@ -6,7 +6,7 @@ use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// A base URL is what the vendor's SDK takes, with or without a slash at its end.
+/// The base URL is the one that the vendor's SDK takes, with or without a trailing slash.
 pub fn url(options: &Options, model: &str) -> String {
     let base = options.base_url.trim_end_matches('/');
     match options.wire {
@@ -50,7 +50,7 @@ pub fn headers(options: &Options) -> Result<HeaderMap, SetUpError> {
     Ok(headers)
 }
 
-/// In milliseconds or seconds; a date is not worth a clock.
+/// In milliseconds or seconds; the date form is ignored, because it needs a clock.
 pub fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
     let number =
         |name: &str| -> Option<f64> { headers.get(name)?.to_str().ok()?.trim().parse().ok() };

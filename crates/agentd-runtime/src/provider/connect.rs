@@ -1,16 +1,16 @@
-//! From the catalog's choice to a provider that can be asked.
+//! From the catalog's choice to a provider that is ready for requests.
 
 use super::{Demo, Key, KeyError, Options, Provider, SetUpError, find_key};
 use agentd_core::catalog::Choice;
 use std::time::Duration;
 
-/// What the caller knows better than the catalog and the environment.
+/// Settings of the caller, which override the catalog and the environment.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     pub base_url: Option<String>,
-    /// One that is at hand already; nothing is looked up then.
+    /// A key that the caller already has; then none is looked up.
     pub key: Option<Key>,
-    /// Between two pieces of the built-in model's text.
+    /// The pause between two pieces of the built-in model's text.
     pub demo_pause: Option<Duration>,
 }
 
@@ -24,14 +24,14 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// Whether a key is all that it wants: an agent waits for one, and has not failed.
+    /// Whether only the key is missing: then the agent waits for a key and has not failed.
     pub const fn is_missing_key(&self) -> bool {
         matches!(self, Self::Key(KeyError::Missing { .. }))
     }
 }
 
-/// Sets a provider up, with the key that it will show. Sends nothing. Blocks where a command has to
-/// be run for the key. `env` looks a variable up.
+/// Sets up a provider and its key. Sends nothing. Blocks if a command has to run to get the key. `env` looks up an
+/// environment variable.
 pub fn connect(
     choice: &Choice,
     env: &dyn Fn(&str) -> Option<String>,

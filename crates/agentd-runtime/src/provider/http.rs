@@ -1,5 +1,5 @@
-//! A provider over HTTP. Formats differ in where a request goes and how its key is shown; what it
-//! says and how the answer reads is `agentd_core::wire`.
+//! A provider over HTTP. Providers differ in the URL of a request and the header of the key; the formats of request and
+//! reply are in `agentd_core::wire`.
 
 use super::{Failure, Options, SetUpError, address};
 use crate::tls;
@@ -10,7 +10,7 @@ use agentd_core::request::Request;
 use agentd_core::secrets::Secrets;
 use agentd_core::wire;
 use agentd_core::wire::stream::{Decoder, End};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use futures_util::{Stream, StreamExt as _};
 use sse_stream::SseStream;
 use std::error::Error;
@@ -24,11 +24,11 @@ pub struct Http {
     options: Options,
 }
 
-/// Errors are read up to this length.
+/// Error bodies are read up to this length.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
-/// What people are told of one.
+/// How much of an error body is shown to users.
 const MAX_DETAIL: usize = 2000;
-/// What a reply may hold, with everything around its text. It is many times what any model can say.
+/// The limit on the size of a reply on the wire. It is many times what any model returns.
 const MAX_REPLY_BYTES: usize = 32 * 1024 * 1024;
 
 impl Http {
@@ -46,7 +46,7 @@ impl Http {
             .connect_timeout(options.connect_timeout)
             .read_timeout(options.silence)
             .default_headers(address::headers(&options)?)
-            // A key must not follow a redirect to somebody else.
+            // A redirect must not send the key to another server.
             .redirect(match failpoint::injected_bug("provider_redirects") {
                 true => reqwest::redirect::Policy::limited(5),
                 false => reqwest::redirect::Policy::none(),
@@ -80,7 +80,7 @@ impl Http {
         self.options.secrets = own.and(secrets.values());
     }
 
-    /// A provider may repeat in its error what it was sent, and where it failed to read it.
+    /// A provider's error may repeat what was sent to it, so it is redacted.
     pub fn redacted(&self, mut failure: Failure) -> Failure {
         let detail = self.options.secrets.redact(&failure.detail);
         failure.detail = detail.chars().take(MAX_DETAIL).collect();
@@ -99,7 +99,7 @@ impl Http {
             }
         }
         let body = String::from_utf8_lossy(&body);
-        // Before it is shortened: half of a key would not be recognised.
+        // Redacted before it is shortened: half of a key would not be recognised.
         let body = self.options.secrets.redact_cut(&body);
         let refusal = wire::failure::classify(self.options.wire, status, &body);
         Failure {
@@ -111,7 +111,7 @@ impl Http {
     }
 }
 
-/// Reads a reply out of the body that it streams in, wherever the body was cut into chunks.
+/// Reads a reply from a streamed body, independent of the chunk boundaries.
 pub async fn read<D, E>(
     wire: Wire,
     body: impl Stream<Item = Result<D, E>>,
@@ -123,7 +123,7 @@ where
 {
     let is_too_large = AtomicBool::new(false);
     let mut length = 0;
-    // Counted before it is taken apart: an event that never ends is none that could be counted.
+    // Bytes are counted before parsing: an event that never ends would never be counted.
     let body = body.map(|chunk| {
         let chunk = chunk.map_err(io::Error::other)?;
         length += chunk.as_ref().len();
@@ -138,7 +138,7 @@ where
     while let Some(event) = events.next().await {
         let event = event.map_err(|error| {
             if is_too_large.load(Ordering::Relaxed) {
-                // The same request would be answered in the same way.
+                // A retry would get the same reply.
                 let detail = format!("the reply has more than {MAX_REPLY_BYTES} bytes");
                 return Failure::new(FailureClass::Rejected, detail);
             }
@@ -153,9 +153,9 @@ where
     Ok(decoder.finish()?)
 }
 
-/// The client's own words name the address and hide the reason behind it.
+/// The text of the HTTP client names the URL and not the reason, so the causes are used instead.
 fn dropped(error: &reqwest::Error) -> Failure {
-    let mut detail = "the provider cannot be reached".to_owned();
+    let mut detail = "cannot reach the provider".to_owned();
     let mut source = error.source();
     while let Some(cause) = source {
         detail = format!("{detail}: {cause}");

@@ -1,19 +1,19 @@
-//! A provider's key. It is shown to the provider and to nobody else.
+//! A provider's key. It is sent only to the provider.
 
 use std::fmt;
 
-/// Prints as what it is, never as what it says.
+/// `Debug` never prints the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
 
 impl Key {
-    /// White space around it is how files and commands hand keys over.
+    /// Trims whitespace, which files and commands leave around a key.
     pub fn new(key: &str) -> Self {
         Self(key.trim().to_owned())
     }
 
-    /// The secret itself: for the request that shows it, and for whoever has to keep it out of what
-    /// is written. Never for a message, a log or an environment.
+    /// The secret itself: for the request that sends it, and for the code that redacts it. Never for a message, a log
+    /// or an environment.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -1,6 +1,6 @@
 //! Where a key comes from: a variable, a file or a command, in this order.
 //!
-//! No error here repeats what was read, nor a command, which may have a key written out in it.
+//! No error here contains what was read, nor the command, which may contain a key.
 
 use super::Key;
 use agentd_core::catalog::ProviderEntry;
@@ -11,11 +11,11 @@ use std::process::{ChildStdout, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long a command may take to print a key: somebody may have to touch a device.
+/// How long a command may take to print a key: the user may have to touch a security key.
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
-/// Longer than any key; more than that is some other file.
+/// Longer than any key; a longer file is not a key file.
 const MAX_BYTES: u64 = 64 * 1024;
-/// How often a command that has closed its output is looked at.
+/// How often a command that has closed its output is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Why there is no key.
@@ -23,21 +23,20 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 pub enum KeyError {
     #[error("`{provider}` needs a key: {advice}")]
     Missing { provider: String, advice: String },
-    #[error("the key file {} of `{provider}` cannot be used: {why}", .path.display())]
+    #[error("cannot use the key file {} of `{provider}`: {why}", .path.display())]
     File {
         provider: String,
         path: PathBuf,
         why: String,
     },
     #[error(
-        "the key_command of `{provider}` gave no key: {why}; run it by hand, with nothing but PATH \
-         and HOME set, to see what it prints"
+        "the key_command of `{provider}` returned no key: {why}; run it by hand, with only PATH \
+         and HOME set, to see its output"
     )]
     Command { provider: String, why: String },
 }
 
-/// Looks for the key of a provider; none where it needs none and has none. Blocks while a command
-/// runs.
+/// Looks up the key of a provider; `None` if it needs no key and has none. Blocks while a command runs.
 pub fn find_key(
     provider: &ProviderEntry,
     env: &dyn Fn(&str) -> Option<String>,
@@ -97,8 +96,8 @@ fn at_home(path: &str, env: &dyn Fn(&str) -> Option<String>) -> PathBuf {
 }
 
 fn from_file(path: &Path) -> Result<Key, String> {
-    let why = |error: std::io::Error| format!("{error}; check its path and who may read it");
-    // Looked at first: to open a pipe is to wait for whoever writes into it.
+    let why = |error: std::io::Error| format!("{error}; check its path and its permissions");
+    // Checked first: opening a pipe blocks until another process opens it for writing.
     let about = std::fs::metadata(path).map_err(why)?;
     if !about.is_file() {
         return Err("it is not a regular file".to_owned());
@@ -107,14 +106,14 @@ fn from_file(path: &Path) -> Result<Key, String> {
     let file = std::fs::File::open(path).map_err(why)?;
     let mut file = file.take(MAX_BYTES + 1);
     file.read_to_end(&mut bytes).map_err(why)?;
-    key_in(&bytes).map_err(|why| format!("{why}; write the key into it, and nothing else"))
+    key_in(&bytes).map_err(|why| format!("{why}; it must contain only the key"))
 }
 
 fn key_in(bytes: &[u8]) -> Result<Key, &'static str> {
     if bytes.len() as u64 > MAX_BYTES {
-        return Err("that is too long for a key");
+        return Err("it is too long for a key");
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| "that is no text")?;
+    let text = std::str::from_utf8(bytes).map_err(|_| "it is not text")?;
     let key = Key::new(text);
     if key.expose().is_empty() {
         return Err("it is empty");
@@ -140,35 +139,38 @@ fn from_command(
     let output = child.take_stdout();
     let bytes = output.and_then(|output| read_until(output, until));
     let ended = bytes.is_some() && has_ended(&child, until);
-    // What it has started goes with it; only then is it reaped, as a group is known by its leader.
+    // The whole process group is killed before the leader is reaped: the leader's pid identifies the group.
     let killed = signal_group(child.identity(), Signal::KILL);
     let exit = child.wait().map_err(|error| error.to_string())?;
     let _delivered = killed.map_err(|error| error.to_string())?;
     let Some(bytes) = bytes.filter(|_| ended) else {
-        return Err(format!("it was not done within {} s", limit.as_secs_f32()));
+        return Err(format!(
+            "it did not finish within {} s",
+            limit.as_secs_f32()
+        ));
     };
     match exit {
         Exit::Code(0) => key_in(&bytes).map_err(str::to_owned),
-        Exit::Code(code) => Err(format!("it ended with {code}")),
-        Exit::Signal(signal) => Err(format!("signal {signal} ended it")),
+        Exit::Code(code) => Err(format!("it exited with code {code}")),
+        Exit::Signal(signal) => Err(format!("it was ended by signal {signal}")),
     }
 }
 
-/// All of the output; none where it is not closed in time. A reader that is left behind ends when
-/// the group is killed and its pipe closes.
+/// All of the output; `None` if the output is not closed in time. A reader that is still running then ends when the
+/// group is killed and the pipe closes.
 fn read_until(output: ChildStdout, until: Instant) -> Option<Vec<u8>> {
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = output.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-        // Whoever waited may have given up.
+        // The receiver may have given up.
         let _gone = send.send(read.map(|_| bytes));
     });
     let left = until.saturating_duration_since(Instant::now());
     receive.recv_timeout(left).ok()?.ok()
 }
 
-/// Whether it ends in time; it stays to be reaped.
+/// Whether the process ends in time; it is not reaped here.
 fn has_ended(child: &Child, until: Instant) -> bool {
     while matches!(child.identity().is_alive(), Ok(true)) {
         if Instant::now() >= until {

@@ -1,6 +1,6 @@
-//! One request to a model, streamed: over HTTP, or to the model that is built in.
+//! One request to a model, streamed: over HTTP, or to the built-in model.
 //!
-//! [`connect`] makes a [`Provider`] of what the catalog says, with its key from wherever that is.
+//! [`connect`] creates a [`Provider`] from the catalog's entry, and finds its key.
 
 mod address;
 mod connect;
@@ -23,15 +23,15 @@ use agentd_core::secrets::Secrets;
 use agentd_core::wire::stream::{Broken, End};
 use std::time::Duration;
 
-/// How a try failed.
+/// How an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct Failure {
     pub class: FailureClass,
     pub status: Option<u16>,
-    /// What the provider asked for.
+    /// The wait that the provider asked for.
     pub retry_after_ms: Option<u64>,
-    /// For people; never holds the key.
+    /// For users; never contains the key.
     pub detail: String,
 }
 
@@ -52,32 +52,30 @@ impl From<Broken> for Failure {
     }
 }
 
-/// The provider cannot be set up at all.
+/// The provider cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SetUpError {
-    #[error(
-        "`{url}` is not an address of a provider; give one that begins with http:// or https://"
-    )]
+    #[error("`{url}` is not a provider URL; it must begin with http:// or https://")]
     BadAddress { url: String },
-    #[error("the key holds characters that cannot be sent; check where it comes from")]
+    #[error("the key contains characters that cannot be sent; check its source")]
     BadKey,
-    #[error("the HTTP client cannot be set up: {0}")]
+    #[error("cannot set up the HTTP client: {0}")]
     Client(#[source] reqwest::Error),
-    #[error("TLS cannot be set up: {0}")]
+    #[error("cannot set up TLS: {0}")]
     Tls(#[source] rustls::Error),
 }
 
-/// Where to find a provider.
+/// The address and settings of a provider.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub wire: Wire,
-    /// As the vendor's own SDK takes it.
+    /// The base URL, as the vendor's own SDK takes it.
     pub base_url: String,
     pub key: Option<Key>,
-    /// What must not be in any error text, whatever the provider repeats: the key, and all others that are known.
+    /// Redacted in every error text: the key, and all other known secrets. A provider may repeat what it was sent.
     pub secrets: Secrets,
     pub connect_timeout: Duration,
-    /// A stream that is silent for so long has been cut off.
+    /// A stream without data for this long counts as cut off.
     pub silence: Duration,
 }
 
@@ -94,7 +92,7 @@ impl Options {
     }
 }
 
-/// A provider that can be asked. Clones share their connections.
+/// A provider that is ready for requests. Clones share their connections.
 #[derive(Clone)]
 pub struct Provider {
     way: Way,
@@ -107,13 +105,13 @@ enum Way {
 }
 
 impl Provider {
-    /// One that is asked over HTTP.
+    /// A provider over HTTP.
     pub fn new(options: Options) -> Result<Self, SetUpError> {
         let way = Way::Http(http::Http::new(options)?);
         Ok(Self { way })
     }
 
-    /// The same, whose error texts are without these as well.
+    /// The same provider, with more secrets to redact in error texts.
     #[must_use]
     pub fn redacting(mut self, secrets: &Secrets) -> Self {
         if let Way::Http(http) = &mut self.way {
@@ -122,13 +120,13 @@ impl Provider {
         self
     }
 
-    /// The model that is built in.
+    /// The built-in model.
     pub const fn demo(demo: Demo) -> Self {
         let way = Way::Demo(demo);
         Self { way }
     }
 
-    /// Sends a request and hands out what streams back. Dropping the future lets go of the request.
+    /// Sends a request and passes on the streamed reply. Dropping the future cancels the request.
     pub async fn stream(
         &self,
         request: &Request,

@@ -1,7 +1,7 @@
-//! `agent`: another agent that does a part of the work, waited for or left working.
+//! `agent`: starts a subagent, in the foreground or in the background.
 //!
-//! The daemon has it on record, by the call that started it; so a call that was cut off is simply made
-//! again, and finds the one that it started.
+//! The daemon records a subagent under the call that started it. A call that was cut off is therefore simply made
+//! again, and finds the subagent that it started.
 
 use super::arguments;
 use super::blocking::Cancelled;
@@ -30,10 +30,10 @@ const TRAITS: Traits = Traits {
     approval: false,
 };
 
-/// How long a subagent may take to end once it was told to. It is on record, and ends in any case.
+/// How long to wait for a cancelled subagent to end. The cancellation is in the journal, so it ends in any case.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The kinds of subagents that the agent may start, and what they are for.
+/// The kinds of subagents that the agent may start, with their descriptions.
 #[derive(Clone, Debug, Default)]
 pub struct Kinds(pub Vec<(String, Option<String>)>);
 
@@ -45,7 +45,7 @@ struct Arguments {
     prompt: String,
     kind: Option<String>,
     run_in_background: Option<bool>,
-    /// For people who read along.
+    /// Shown to the user only.
     #[serde(rename = "description")]
     _description: Option<String>,
 }
@@ -55,16 +55,16 @@ impl Agent {
         let mut properties = json!({
             "prompt": {
                 "type": "string",
-                "description": "What it is to do, and all that it must know: it sees nothing of this \
-                                conversation."
+                "description": "The task, and all the context that the subagent needs. It does not see \
+                                this conversation."
             },
             "run_in_background": {
                 "type": "boolean",
-                "description": "Do not wait for it; its answer comes as a message later. Default: false."
+                "description": "Do not wait; the answer arrives later as a message. Default: false."
             },
             "description": {
                 "type": "string",
-                "description": "What it is for, in a few words, for people who read along."
+                "description": "A few words about the purpose, shown to the user."
             }
         });
         let mut required = vec!["prompt"];
@@ -78,7 +78,7 @@ impl Agent {
             properties["kind"] = json!({
                 "type": "string",
                 "enum": names,
-                "description": format!("Which kind of agent.\n{about}"),
+                "description": format!("The kind of agent to start.\n{about}"),
             });
             required.push("kind");
         }
@@ -97,11 +97,11 @@ impl Agent {
     fn check(&self, context: &ToolContext, call: &ToolCall) -> Result<Ruling, Failure> {
         let arguments = self.read(call)?;
         if arguments.prompt.trim().is_empty() {
-            return Err(Failure::new("`prompt` must say what it is to do."));
+            return Err(Failure::new("`prompt` is empty; describe the task."));
         }
         if context.asking.is_none() {
             return Err(Failure::new(
-                "Subagents need the agentd daemon, and this agent runs without one.",
+                "Subagents need the agentd daemon; this agent runs without one.",
             ));
         }
         let subject = Subject::name(arguments.kind.unwrap_or_default());
@@ -127,9 +127,9 @@ impl AnyTool for Agent {
     fn declaration(&self) -> agentd_core::event::Tool {
         agentd_core::event::Tool {
             name: subagents::TOOL.to_owned(),
-            description: "Starts another agent that works on a task by itself, with the same directory and a \
-                          conversation of its own, and returns its last answer. Several calls in one reply \
-                          work side by side."
+            description: "Starts a subagent that works on a task in the same working directory, with its own \
+                          conversation, and returns its final answer. Several calls in one reply run in \
+                          parallel."
                 .to_owned(),
             parameters: self.parameters(),
         }
@@ -177,7 +177,7 @@ impl AnyTool for Agent {
         }
     }
 
-    /// Whatever became of it, to make the call again finds out.
+    /// Making the call again finds the subagent and its outcome, so every call counts as running.
     async fn find(&self, work: Work) -> CallFact {
         match work.context.asking {
             Some(_) => CallFact::Running,
@@ -190,7 +190,7 @@ impl AnyTool for Agent {
     }
 }
 
-/// What is asked of the daemon for one call.
+/// The questions to the daemon about one call.
 struct Ask<'a> {
     context: &'a ToolContext,
     call: &'a CallId,
@@ -214,17 +214,18 @@ impl Ask<'_> {
             Some(Answer::Spawned { name }) if background => said(
                 CallOutcome::Ok,
                 format!(
-                    "The subagent {name} works in the background. Its answer comes as a message when it \
-                     has ended."
+                    "Started the subagent {name} in the background. Its answer arrives as a message when \
+                     it ends."
                 ),
             ),
             Some(Answer::Spawned { .. }) => match self.ask(Question::Await { call }).await {
                 Some(answer) => ended(answer),
                 None => unknown(),
             },
-            Some(Answer::Refused { why }) => {
-                said(CallOutcome::Error, format!("Nobody was started: {why}."))
-            }
+            Some(Answer::Refused { why }) => said(
+                CallOutcome::Error,
+                format!("No subagent was started: {why}."),
+            ),
             Some(answer) => ended(answer),
             None => unknown(),
         }
@@ -239,7 +240,7 @@ impl Ask<'_> {
                 "" => format!("interrupted: the subagent {name} was stopped"),
                 text => format!("{text}\ninterrupted: the subagent {name} was stopped"),
             },
-            Ok(Some(Answer::NotThere)) => "interrupted: nobody was started".to_owned(),
+            Ok(Some(Answer::NotThere)) => "interrupted: no subagent was started".to_owned(),
             _ => "interrupted: the subagent is being stopped".to_owned(),
         };
         said(CallOutcome::Interrupted, text)
@@ -264,7 +265,8 @@ fn ended(answer: Answer) -> Finished {
             (name, report)
         }
         Answer::NotThere => {
-            return said(CallOutcome::Interrupted, "interrupted: nobody was started");
+            let text = "interrupted: no subagent was started";
+            return said(CallOutcome::Interrupted, text);
         }
         Answer::Refused { why } => return said(CallOutcome::Error, why),
         Answer::Spawned { .. } => return unknown(),
@@ -273,7 +275,7 @@ fn ended(answer: Answer) -> Finished {
         SubagentOutcome::Completed if !report.text.trim().is_empty() => {
             said(CallOutcome::Ok, report.text)
         }
-        SubagentOutcome::Completed => said(CallOutcome::Ok, "It has ended, and said nothing."),
+        SubagentOutcome::Completed => said(CallOutcome::Ok, "The subagent returned no answer."),
         _ => {
             let how = subagents::how(&report);
             said(CallOutcome::Error, format!("The subagent {name} {how}"))
@@ -284,6 +286,6 @@ fn ended(answer: Answer) -> Finished {
 fn unknown() -> Finished {
     said(
         CallOutcome::Unknown,
-        "The daemon is gone; nobody can tell what became of the subagent.",
+        "The daemon is gone; the outcome of the subagent is unknown.",
     )
 }

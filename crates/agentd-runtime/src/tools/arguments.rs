@@ -1,4 +1,4 @@
-//! A call's arguments, read into what its tool expects.
+//! Parsing a call's arguments into the type that its tool expects.
 
 use super::failure::Failure;
 use agentd_core::message::Arguments;
@@ -6,7 +6,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Reads them, or says which one is wrong and what the tool takes.
+/// Parses the arguments. The failure names the wrong one and lists what the tool takes.
 pub(super) fn read<T: DeserializeOwned>(
     tool: &str,
     parameters: &Value,
@@ -24,13 +24,13 @@ pub(super) fn read<T: DeserializeOwned>(
         };
         let takes = takes(parameters);
         Failure::new(format!(
-            "Wrong arguments for {tool}; nothing was run.{place} {}. {takes}",
+            "Invalid arguments for {tool}; nothing was run.{place} {}. {takes}",
             error.inner()
         ))
     })
 }
 
-/// The tool's parameters in a line.
+/// The tool's parameters, in one line.
 fn takes(parameters: &Value) -> String {
     let required: Vec<&str> = parameters["required"]
         .as_array()
@@ -47,8 +47,8 @@ fn takes(parameters: &Value) -> String {
         each.push(format!("`{name}` ({kind}{optional})"));
     }
     match each.is_empty() {
-        true => "It takes no arguments.".to_owned(),
-        false => format!("It takes {}.", each.join(", ")),
+        true => "The tool takes no arguments.".to_owned(),
+        false => format!("The tool takes {}.", each.join(", ")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Work that blocks, away from the loop, and let go of when the call is cancelled.
+//! Blocking work, on threads of its own. When the call is cancelled, read-only work is no longer waited for.
 
 use super::failure::{Failure, said};
 use agentd_core::message::CallOutcome;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Whether the call is to end.
+/// Whether the call was cancelled.
 #[derive(Clone)]
 pub(super) struct Cancelled(watch::Receiver<bool>);
 
@@ -22,7 +22,7 @@ impl Cancelled {
         *self.0.borrow()
     }
 
-    /// Comes back when it is. Once nobody can say so any more, never.
+    /// Returns when the call is cancelled. If the sender is gone without that, it never returns.
     pub async fn wait(&mut self) {
         if self.0.wait_for(|cancelled| *cancelled).await.is_err() {
             std::future::pending::<()>().await;
@@ -30,18 +30,18 @@ impl Cancelled {
     }
 }
 
-/// For the worker: whether anybody still waits for it, and how long it may take.
+/// For the worker: whether its call still waits for the result, and the deadline.
 #[derive(Clone, Default)]
 pub(super) struct Stop {
-    nobody_waits: Arc<AtomicBool>,
+    abandoned: Arc<AtomicBool>,
     late_at: Option<Instant>,
 }
 
 impl Stop {
-    /// The same, and a limit for what is done from now on.
+    /// The same, with a time limit that begins now.
     pub fn within(&self, limit: Duration) -> Self {
         Self {
-            nobody_waits: Arc::clone(&self.nobody_waits),
+            abandoned: Arc::clone(&self.abandoned),
             late_at: Instant::now().checked_add(limit),
         }
     }
@@ -50,28 +50,28 @@ impl Stop {
         self.late_at.is_some_and(|late| Instant::now() >= late)
     }
 
-    /// An error once the worker is to stop.
+    /// An error if the worker must stop.
     pub fn check(&self) -> io::Result<()> {
-        if self.nobody_waits.load(Ordering::Relaxed) {
-            return Err(io::Error::other("nobody waits for it"));
+        if self.abandoned.load(Ordering::Relaxed) {
+            return Err(io::Error::other("the call has ended"));
         }
         match self.is_late() {
-            true => Err(io::Error::other("it takes too long")),
+            true => Err(io::Error::other("it took too long")),
             false => Ok(()),
         }
     }
 }
 
-/// Sets it when whoever waits goes away, for whatever reason.
+/// Stops the worker when the future that waits for it is dropped.
 struct OnDrop(Stop);
 
 impl Drop for OnDrop {
     fn drop(&mut self) {
-        self.0.nobody_waits.store(true, Ordering::Relaxed);
+        self.0.abandoned.store(true, Ordering::Relaxed);
     }
 }
 
-/// Does work that only reads. When the call is cancelled it is not waited for.
+/// Runs work that only reads. When the call is cancelled, this returns without waiting for the work.
 pub(super) async fn read<T: Send + 'static>(
     mut cancelled: Cancelled,
     work: impl FnOnce(&Stop) -> T + Send + 'static,
@@ -86,7 +86,7 @@ pub(super) async fn read<T: Send + 'static>(
     }
 }
 
-/// Does work to its end.
+/// Runs work to its end.
 pub(super) async fn whole<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
@@ -95,9 +95,9 @@ pub(super) async fn whole<T: Send + 'static>(
 }
 
 pub(super) fn interrupted() -> Finished {
-    said(CallOutcome::Interrupted, "Interrupted before it was done.")
+    said(CallOutcome::Interrupted, "Interrupted before it finished.")
 }
 
 pub(super) fn broken() -> Failure {
-    Failure::new("The tool broke off inside agentd; this is a fault of agentd.")
+    Failure::new("The tool crashed inside agentd; this is a bug in agentd.")
 }

@@ -1,4 +1,4 @@
-//! What every tool has at hand.
+//! What all tools of an agent share: paths, limits, rules, sandbox and secrets.
 
 use super::ToolboxOptions;
 use super::blocking::broken;
@@ -13,7 +13,7 @@ use agentd_core::message::Block;
 use agentd_core::permission::{Subject, Verdict, verdict};
 use agentd_core::secrets::Secrets;
 use agentd_core::spec::{ApprovalMode, Rule};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use agentd_process::task::{Confined, Limits, ShimProgram};
 use agentd_sandbox::{Network, Reach};
 use std::collections::BTreeMap;
@@ -32,18 +32,18 @@ pub(super) struct ToolContext {
     pub shim: ShimProgram,
     pub lab: Option<PathBuf>,
     pub task_limits: Limits,
-    /// None lets tools do what their user may do.
+    /// `None` means no sandbox: tools may do what their user may do.
     pub confined: Option<Confined>,
     pub boot: BootId,
     pub asking: Option<Asking>,
-    /// The turn whose calls run, and its conversation. The driver says so before each call.
+    /// The turn whose calls run, and its conversation. The driver sets it before each call.
     turn: Mutex<Option<(Option<ConversationId>, TurnId)>>,
     rules: Vec<Rule>,
     approval: ApprovalMode,
     escalated: Option<Confined>,
 }
 
-/// A call, as the rules look at it.
+/// A call, as the rules see it.
 pub(super) struct CallOf<'a> {
     pub tool: &'a str,
     pub traits: Traits,
@@ -51,7 +51,8 @@ pub(super) struct CallOf<'a> {
     pub leaves_sandbox: bool,
 }
 
-/// Whether a call runs with more than the sandbox gives. One that asks for it runs only once the user has approved it.
+/// Whether a call runs with more rights than the sandbox gives. A call that asks for that runs only after the user has
+/// approved it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Escalation {
     None,
@@ -59,7 +60,7 @@ pub(super) enum Escalation {
 }
 
 impl ToolContext {
-    /// Takes secrets out of what a tool returns.
+    /// Redacts secrets in what a tool returns.
     pub fn redact(&self, blocks: &mut [Block]) {
         for block in blocks {
             if let Block::Text { text } = block {
@@ -107,7 +108,7 @@ impl ToolContext {
         env
     }
 
-    /// Whether a call runs, is asked about or is refused. It must be allowed for each of its subjects.
+    /// Whether a call runs, needs approval or is refused. It must be allowed for each of its subjects.
     pub fn rule(&self, call: &CallOf<'_>) -> Ruling {
         let wants = Wants {
             change: call.traits.approval,
@@ -127,7 +128,7 @@ impl ToolContext {
         rulings.max().unwrap_or_else(|| ruling(None))
     }
 
-    /// What confines a command. One that the user let leave the sandbox has the wider one: see
+    /// The sandbox of a command. A command whose escalation the user approved gets the wider one: see
     /// [`ToolboxOptions::escalated`].
     pub fn confined(&self, foreground: bool, escalation: Escalation) -> Option<Box<Confined>> {
         let mut confined = self.policy(escalation)?.clone();
@@ -152,8 +153,8 @@ impl ToolContext {
         confined.is_some_and(|confined| confined.policy.network == Network::Off)
     }
 
-    /// Does a tool's own work with files under the same rules as commands, on a thread of its own: the kernel
-    /// restricts threads, for good.
+    /// Does a tool's own file work under the same restrictions as commands, on a thread of its own: the kernel
+    /// restricts single threads, and a restriction cannot be lifted.
     pub fn within<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, Failure> + Send,
@@ -161,7 +162,7 @@ impl ToolContext {
         self.within_of(Escalation::None, work)
     }
 
-    /// The same, for a call that the user may have let leave the sandbox.
+    /// The same, for a call whose escalation the user may have approved.
     pub fn within_of<T: Send>(
         &self,
         escalation: Escalation,
@@ -189,19 +190,19 @@ impl ToolContext {
         )
     }
 
-    /// What commands find at a path; none where they find what their user finds.
+    /// What commands can do at a path; `None` without a sandbox: they can do what their user can do.
     pub fn reach(&self, path: &Path) -> Option<Reach> {
         let policy = &self.confined.as_ref()?.policy;
         let reached = agentd_sandbox::reach(policy, &[path.to_owned()]).ok()?;
         reached.first().copied()
     }
 
-    /// What to add to the text of a tool that failed, where the sandbox is the reason.
+    /// A note for the result of a failed tool, if the sandbox is the reason of the failure.
     pub fn denied(&self, actor: Actor, text: &str) -> Option<String> {
         denied::note(self.confined.as_ref()?, &self.cwd, actor, text)
     }
 
-    /// Where all that is known about a task is.
+    /// The directory with all files of a task.
     pub fn task_dir(&self, task: TaskId) -> PathBuf {
         self.state.join("tasks").join(task.to_string())
     }

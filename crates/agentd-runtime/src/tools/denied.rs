@@ -1,22 +1,22 @@
-//! What the model is told where the sandbox denied a tool something: what it was, and how to ask for more.
+//! The note that the model gets when the sandbox denied a tool an access: what was denied, and how to ask for more.
 
 use super::paths;
 use agentd_process::task::Confined;
 use agentd_sandbox::{Network, Reach, is_protected, reach};
 use std::path::{Path, PathBuf};
 
-/// Who met the denial: commands and file tools do not see the same paths.
+/// What was denied access: commands and file tools do not see the same paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Actor {
     Command,
     FileTool,
 }
 
-/// Paths that are named; of more, the count.
+/// The number of paths that are listed; the rest is counted.
 const NAMED: usize = 3;
-/// Lines that are looked at, from the end: the error is there.
+/// The number of lines that are searched, from the end: errors are usually there.
 const LINES: usize = 400;
-/// Paths that are looked up in the sandbox's view.
+/// The number of paths that are looked up in the sandbox's view.
 const LOOKED_AT: usize = 64;
 
 const REFUSED: &[&str] = &[
@@ -27,9 +27,9 @@ const REFUSED: &[&str] = &[
     "eperm",
     "erofs",
 ];
-/// The ones that a filter of system calls answers with.
+/// The errors that a system call filter returns.
 const NOT_PERMITTED: &[&str] = &["operation not permitted", "eperm"];
-/// Of what a command may not read, most is left out of its sandbox.
+/// Most of what a command may not read does not exist in its sandbox.
 const MISSING: &[&str] = &[
     "no such file or directory",
     "enoent",
@@ -61,13 +61,13 @@ const NO_NETWORK: &[&str] = &[
     "eai_again",
 ];
 
-/// What to add to the text of a tool that failed, if the text shows that the sandbox is the reason.
+/// A note for the result of a failed tool, if its text shows that the sandbox is the reason.
 pub(super) fn note(confined: &Confined, cwd: &Path, actor: Actor, text: &str) -> Option<String> {
     let found = Found::in_text(confined, cwd, actor, text)?;
     Some(found.sentence(confined, actor))
 }
 
-/// What a line of output complains about.
+/// The kind of error that a line of output reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Complaint {
     Refused,
@@ -91,7 +91,7 @@ fn has(lower: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| lower.contains(phrase))
 }
 
-/// How programs say that the proxy of a list of hosts refused one.
+/// How programs report that the proxy refused a host that is not in the agent's list.
 const NOT_LISTED: &[&str] = &[
     "host not listed",
     "tunnel failed",
@@ -101,13 +101,13 @@ const NOT_LISTED: &[&str] = &[
     "proxy",
 ];
 
-/// What a text says was denied.
+/// What was denied, according to a text.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     hidden: Vec<PathBuf>,
     read_only: Vec<PathBuf>,
     network: bool,
-    /// Not a matter of files, as far as the text says.
+    /// The text reports a refused operation and names no file: probably a system call.
     call: bool,
 }
 
@@ -126,7 +126,7 @@ impl Found {
             let Some(complaint) = Complaint::of(&lower) else {
                 continue;
             };
-            // File tools see the paths of the host: what is missing for them does not exist.
+            // File tools see the host's paths: a file that is missing for them does not exist.
             if complaint != Complaint::Refused && !is_command {
                 continue;
             }
@@ -136,14 +136,14 @@ impl Found {
             named.extend(paths.into_iter().map(|path| (path, complaint)));
         }
         named.truncate(LOOKED_AT);
-        // The first one that was denied is named first.
+        // Lines were read from the end; list the first denial first.
         named.reverse();
         found.sort(confined, actor, named);
         let names_any = !found.hidden.is_empty() || !found.read_only.is_empty();
         (refused_without_path || names_any || found.network).then_some(found)
     }
 
-    /// A path that the tool can write is left out: it was refused for another reason.
+    /// Ignores a path that the tool can write: it was refused for another reason.
     fn sort(&mut self, confined: &Confined, actor: Actor, named: Vec<(PathBuf, Complaint)>) {
         let policy = &confined.policy;
         let paths: Vec<PathBuf> = named.iter().map(|(path, _)| path.clone()).collect();
@@ -152,7 +152,7 @@ impl Found {
             let list = match (reach, complaint) {
                 (Reach::Hidden, _) => &mut self.hidden,
                 (Reach::Own, _) if actor == Actor::FileTool => &mut self.hidden,
-                // Not so for /tmp: most of what is missing there was never there.
+                // Except in /tmp: most files that are missing there never existed.
                 (Reach::Own, Complaint::Missing) if path.starts_with(&policy.home) => {
                     &mut self.hidden
                 }
@@ -177,7 +177,7 @@ impl Found {
             });
         }
         if self.call {
-            let what = "a system call (tracing, mounting, other users and the like are refused)";
+            let what = "a system call (such as tracing, mounting, or acting as another user)";
             denied.push(what.to_owned());
         }
         let denied = match denied.is_empty() {
@@ -185,7 +185,9 @@ impl Found {
             false => format!(" Denied: {}.", denied.join("; ")),
         };
         let git = match self.read_only.iter().any(|path| is_protected(path)) {
-            true => " Git's configuration and hooks stay as they are; the user can change them.",
+            true => {
+                " Git's configuration and hooks are write-protected; only the user can change them."
+            }
             false => "",
         };
         let may = may(confined, actor);
@@ -194,7 +196,7 @@ impl Found {
     }
 }
 
-/// How the model gets more than the sandbox gives.
+/// How the model can get more access than the sandbox gives.
 fn how_to_ask(confined: &Confined, actor: Actor, call: bool) -> String {
     let mut settings = Vec::new();
     if confined.is_read_only {
@@ -217,36 +219,36 @@ fn how_to_ask(confined: &Confined, actor: Actor, call: bool) -> String {
         Actor::FileTool => "to write, call the tool again with `escalate` and the reason, or ",
     };
     format!(
-        "If the task needs more, {once}tell the user what and why; the user can change the agent's settings: \
-         {settings}."
+        "If the task needs more, {once}tell the user what it needs and why; the user can change the agent's \
+         settings: {settings}."
     )
 }
 
-/// What a tool of this agent can write and reach.
+/// What a tool of this agent can write, and which hosts it can reach.
 fn may(confined: &Confined, actor: Actor) -> String {
     let policy = &confined.policy;
     let trees = policy.writable.iter();
     let mut writes: Vec<String> = trees.map(|path| path.display().to_string()).collect();
-    // The work tree comes last in a policy, and is the first to name.
+    // The working directory is last in a policy; list it first.
     writes.reverse();
     let (who, network) = match (actor, policy.network) {
         (Actor::Command, Network::On) => ("Commands", String::new()),
-        (Actor::Command, Network::Off) => ("Commands", ", and have no network".to_owned()),
+        (Actor::Command, Network::Off) => ("Commands", ", and have no network access".to_owned()),
         (Actor::Command, Network::Gate { .. }) => {
             let hosts = confined.hosts.join(", ");
             (
                 "Commands",
-                format!(", and reach only {hosts}, by HTTP and HTTPS"),
+                format!(", and can reach only {hosts}, over HTTP and HTTPS"),
             )
         }
         (Actor::FileTool, _) => ("File tools", String::new()),
     };
     if actor == Actor::Command {
-        writes.extend(["/tmp".to_owned(), "a home of their own".to_owned()]);
+        writes.extend(["/tmp".to_owned(), "a private home directory".to_owned()]);
     }
     match and(&writes) {
-        None => format!("{who} write nothing{network}."),
-        Some(writes) => format!("{who} write only to {writes}{network}."),
+        None => format!("{who} cannot write anywhere{network}."),
+        Some(writes) => format!("{who} can write only to {writes}{network}."),
     }
 }
 
@@ -268,13 +270,13 @@ fn listed(paths: &[PathBuf], why: &str) -> Option<String> {
     (!named.is_empty()).then(|| format!("{}{more} ({why})", named.join(", ")))
 }
 
-/// The paths in a line of output. One without a slash is taken for a word.
+/// The paths in a line of output. A name without a slash is not taken for a path.
 fn named_in(cwd: &Path, line: &str) -> Vec<PathBuf> {
     let ends = |c: char| c.is_whitespace() || "'\"`:,;()[]{}<>=‘’“”".contains(c);
     let words = line.split(ends).enumerate();
     let words = words.filter(|(at, word)| *at > 0 || !is_program(word));
     let words = words.map(|(_, word)| word.trim_end_matches('.'));
-    // `unix:///run/x.sock` has a path, `http://host/x` has none.
+    // `unix:///run/x.sock` contains a path, `http://host/x` does not.
     let words = words.map(|word| match word.strip_prefix("//") {
         Some(rest) if !rest.starts_with('/') => "",
         Some(rest) => rest,
@@ -287,7 +289,7 @@ fn named_in(cwd: &Path, line: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A program that complains begins with its own name.
+/// An error message often begins with the path of the program that printed it.
 fn is_program(word: &str) -> bool {
     let dir = Path::new(word).parent().and_then(Path::file_name);
     dir.is_some_and(|dir| dir == "bin" || dir == "sbin")

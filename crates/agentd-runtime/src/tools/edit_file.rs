@@ -1,4 +1,4 @@
-//! `edit_file`: a text in a file is replaced by another.
+//! `edit_file`: replaces a string in a file.
 
 mod find_text;
 
@@ -25,7 +25,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::sync::Arc;
 
-/// A larger file is not edited: all of it must be held to be written anew.
+/// A larger file is not edited: the whole file is held in memory and rewritten.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
 pub(super) struct EditFile;
@@ -53,8 +53,8 @@ impl Tool for EditFile {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Replaces a text in a file by another. `old_string` must be in the file exactly as given, white \
-         space included, and only once, unless `replace_all` is true."
+        "Replaces a string in a file. `old_string` must match the file exactly, including whitespace, and \
+         must occur only once unless `replace_all` is true."
             .into()
     }
 
@@ -64,13 +64,13 @@ impl Tool for EditFile {
             "properties": {
                 "file_path": {
                     "type": "string",
-                    "description": "The file, from the working directory or from the root."
+                    "description": "The file: an absolute path, or relative to the working directory."
                 },
-                "old_string": {"type": "string", "description": "The text that is there now."},
-                "new_string": {"type": "string", "description": "The text to put in its place."},
+                "old_string": {"type": "string", "description": "The text to replace."},
+                "new_string": {"type": "string", "description": "The replacement text."},
                 "replace_all": {
                     "type": "boolean",
-                    "description": "Replace it wherever it is. Default: false."
+                    "description": "Replace every occurrence. Default: false."
                 },
                 "escalate": {"type": "string", "description": ESCALATE}
             },
@@ -95,14 +95,14 @@ impl Tool for EditFile {
         refuse_mark("new_string", &arguments.new_string)?;
         if arguments.old_string.contains(MARK) {
             return Err(Failure::new(format!(
-                "`old_string` holds `{MARK}`, which stands for a secret that you were not shown: the file \
-                 has something else there. Take a text beside it."
+                "`old_string` contains `{MARK}`, which stands for a secret that was not shown to you; the \
+                 file has other text there. Use text next to it."
             )));
         }
         let context = Arc::clone(context);
         let change = blocking::whole(move || {
-            let leave = escalation(arguments.escalate.as_deref());
-            context.within_of(leave, || {
+            let escalation = escalation(arguments.escalate.as_deref());
+            context.within_of(escalation, || {
                 let target = Target::of(&context, &arguments.file_path)?;
                 let content = content(&target)?;
                 let edited = arguments.edit().apply(&target.name, &content)?;
@@ -122,9 +122,9 @@ impl Tool for EditFile {
         if cancelled.now() {
             return blocking::interrupted();
         }
-        // Once begun it is done in a moment, and half of it cannot be left.
-        let leave = escalation(job.arguments.escalate.as_deref());
-        match blocking::whole(move || job.context.within_of(leave, || edit(&job))).await {
+        // It takes a moment and must not stop halfway, so it is not interrupted.
+        let escalation = escalation(job.arguments.escalate.as_deref());
+        match blocking::whole(move || job.context.within_of(escalation, || edit(&job))).await {
             Ok(result) => done(result),
             Err(failure) => failure.into(),
         }
@@ -133,7 +133,7 @@ impl Tool for EditFile {
     async fn find(job: Job<Arguments>) -> CallFact {
         let said = |name: &str, _: &FileChange| format!("Edited {name}.");
         let file = Given {
-            leave: escalation(job.arguments.escalate.as_deref()),
+            escalation: escalation(job.arguments.escalate.as_deref()),
             path: job.arguments.file_path,
         };
         replace::fact(job.context, file, job.call, job.started.change, said).await
@@ -153,7 +153,7 @@ impl Arguments {
 fn edit(job: &Job<Arguments>) -> Result<String, Failure> {
     let Some(change) = &job.started.change else {
         return Err(Failure::new(
-            "Its start was not recorded; nothing was written.",
+            "The start of this call was not recorded; nothing was written.",
         ));
     };
     let target = Target::of(&job.context, &job.arguments.file_path)?;
@@ -165,7 +165,11 @@ fn edit(job: &Job<Arguments>) -> Result<String, Failure> {
     target.replace(&job.call, edited.text.as_bytes())?;
     Ok(match edited.places {
         1 => format!("Edited {}, line {}.", target.name, edited.line),
-        places => format!("Edited {}: {} places.", target.name, number(places as u64)),
+        places => format!(
+            "Edited {}: {} replacements.",
+            target.name,
+            number(places as u64)
+        ),
     })
 }
 
@@ -175,7 +179,7 @@ fn content(target: &Target) -> Result<String, Failure> {
     let size = fs::metadata(&target.path).map_err(cannot)?.len();
     let too_large = || {
         Failure::new(format!(
-            "{} has {} bytes; edit_file changes files of up to {}.",
+            "{} has {} bytes; edit_file edits files of at most {} bytes.",
             target.name,
             number(size),
             number(MAX_BYTES)
@@ -194,7 +198,7 @@ fn content(target: &Target) -> Result<String, Failure> {
     }
     String::from_utf8(bytes).map_err(|_| {
         Failure::new(format!(
-            "{} is not a text in UTF-8; edit_file leaves it alone.",
+            "{} is not UTF-8 text, so edit_file cannot edit it.",
             target.name
         ))
     })

@@ -1,11 +1,11 @@
-//! What a tool's process finds in its environment.
+//! The environment variables of tool processes.
 
 use agentd_core::environment::is_handed_on;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// The whole environment of tools: what may be handed on of the caller's own, and what the spec adds
+/// The whole environment of tools: the caller's variables that may be passed on, and the variables that the spec adds
 /// or replaces.
 pub fn allowed_env(
     own: impl IntoIterator<Item = (OsString, OsString)>,

@@ -1,4 +1,4 @@
-//! Why a call came to nothing, in words for the model.
+//! Why a call failed, as text for the model.
 
 use agentd_core::message::{Block, CallOutcome};
 use agentd_core::turn::{Finished, Prepared};
@@ -13,7 +13,7 @@ impl Failure {
         Self(text.into())
     }
 
-    /// `what` could not be done with the file at `path`, as it is shown.
+    /// `what` could not be done with the file `path`, as the path is shown to the model.
     pub fn io(what: &str, path: impl Display, error: &std::io::Error) -> Self {
         Self(format!("Cannot {what} {path}: {error}."))
     }
@@ -38,7 +38,7 @@ impl From<Failure> for Prepared {
     }
 }
 
-/// A result of one text.
+/// A result that consists of one text.
 pub(super) fn said(outcome: CallOutcome, text: impl Into<String>) -> Finished {
     Finished::new(outcome, vec![Block::text(text)])
 }

@@ -1,4 +1,4 @@
-//! `fetch_url`: a text from the web. Off unless it is asked for by name.
+//! `fetch_url`: fetches text from the web. An agent has it only if its spec names it.
 
 mod reach;
 
@@ -12,7 +12,7 @@ use agentd_core::approval::Ruling;
 use agentd_core::message::CallOutcome;
 use agentd_core::permission::Subject;
 use agentd_core::turn::Finished;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use reach::{Reach, Resolver};
@@ -48,21 +48,21 @@ impl Tool for FetchUrl {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Fetches a text from an http or https address (GET), as it is.".into()
+        "Fetches text from an http or https URL with GET, and returns the body unchanged.".into()
     }
 
     fn parameters() -> Value {
         json!({
             "type": "object",
             "properties": {
-                "url": {"type": "string", "description": "An http:// or https:// address."}
+                "url": {"type": "string", "description": "An http:// or https:// URL."}
             },
             "required": ["url"],
             "additionalProperties": false
         })
     }
 
-    fn subjects(_desk: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+    fn subjects(_context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         Ok(vec![subject(&arguments.address()?)])
     }
 
@@ -78,24 +78,25 @@ impl Tool for FetchUrl {
 impl Arguments {
     fn address(&self) -> Result<Url, Failure> {
         let url = self.url.trim().parse::<Url>();
-        let url = url.map_err(|error| Failure::new(format!("`url` is no address: {error}.")))?;
+        let url =
+            url.map_err(|error| Failure::new(format!("`url` is not a valid URL: {error}.")))?;
         match url.scheme() {
             "http" | "https" => Ok(url),
             other => Err(Failure::new(format!(
-                "`url` begins with {other}:, and only http and https addresses are fetched."
+                "`url` has the scheme {other}; only http and https URLs can be fetched."
             ))),
         }
     }
 }
 
-/// As it is understood, not as it was written: `HTTP://A.b:80/../c` is `http://a.b/c`.
+/// The normalised URL, not the text that the model wrote: `HTTP://A.b:80/../c` is `http://a.b/c`.
 fn subject(url: &Url) -> Subject {
     Subject::name(url.as_str())
 }
 
 async fn fetch(job: &Job<Arguments>) -> Result<Finished, Failure> {
     if job.context.has_no_network() && !failpoint::injected_bug("fetch_anywhere") {
-        let text = "This agent's network is off; nothing was fetched.";
+        let text = "The network is off for this agent; nothing was fetched.";
         return Err(Failure::new(text));
     }
     let url = job.arguments.address()?;
@@ -107,7 +108,7 @@ async fn fetch(job: &Job<Arguments>) -> Result<Finished, Failure> {
     let kind = kind(&response);
     let mut head = format!("{} {status}", response.url());
     if !is_text(&kind) {
-        let text = format!("{head}\nIt is {kind}, and only text is shown.");
+        let text = format!("{head}\nThe content type is {kind}; only text is returned.");
         return Ok(said(CallOutcome::Error, text));
     }
     let (body, whole) = body(response).await?;
@@ -127,7 +128,7 @@ async fn fetch(job: &Job<Arguments>) -> Result<Finished, Failure> {
 
 fn client(context: &Arc<ToolContext>) -> Result<Client, Failure> {
     let tls = tls::config();
-    let tls = tls.map_err(|error| Failure::new(format!("TLS cannot be set up: {error}.")))?;
+    let tls = tls.map_err(|error| Failure::new(format!("Cannot set up TLS: {error}.")))?;
     let context = Arc::clone(context);
     let reach = Reach::of(&context);
     let client = Client::builder()
@@ -141,7 +142,7 @@ fn client(context: &Arc<ToolContext>) -> Result<Client, Failure> {
     client.build().map_err(|error| cannot(&error))
 }
 
-/// An address that is led to needs leave as much as the one that was given.
+/// The target of a redirect needs the same permission as the URL of the call.
 fn follow(context: &ToolContext, attempt: Attempt<'_>) -> reqwest::redirect::Action {
     if attempt.previous().len() > MAX_REDIRECTS {
         return attempt.error(format!("more than {MAX_REDIRECTS} redirects"));
@@ -166,11 +167,13 @@ fn follow(context: &ToolContext, attempt: Attempt<'_>) -> reqwest::redirect::Act
         .is_some_and(|first| matches!(ruling(first), Ruling::Ask(_)));
     match ruling(attempt.url()) {
         Ruling::Run => attempt.follow(),
-        // The user who approved one address of a site has approved where it leads within the site.
+        // The user's approval of one URL covers redirects within the same host.
         Ruling::Ask(_) if asked && same_host(&attempt) => attempt.follow(),
         Ruling::Ask(_) | Ruling::Refuse(_) => {
             let url = attempt.url().clone();
-            attempt.error(format!("it leads to {url}, which needs a call of its own"))
+            attempt.error(format!(
+                "it redirects to {url}, which needs a separate call"
+            ))
         }
     }
 }
@@ -203,7 +206,7 @@ fn is_text(kind: &str) -> bool {
     kind.starts_with("text/") || TEXTS.contains(&sub) || sub == "x-ndjson"
 }
 
-/// What it holds, and whether that is all.
+/// The body, and whether it is complete.
 async fn body(response: Response) -> Result<(Vec<u8>, bool), Failure> {
     let mut body = Vec::new();
     let mut chunks = response.bytes_stream();
@@ -217,9 +220,9 @@ async fn body(response: Response) -> Result<(Vec<u8>, bool), Failure> {
     Ok((body, true))
 }
 
-/// The client's own words hide the reason behind the address.
+/// The text of the HTTP client names the URL and not the reason, so the causes are used instead.
 fn cannot(error: &reqwest::Error) -> Failure {
-    let mut text = "It cannot be fetched".to_owned();
+    let mut text = "The URL could not be fetched".to_owned();
     let mut source = error.source();
     if source.is_none() {
         text = format!("{text}: {error}");

@@ -1,4 +1,4 @@
-//! The hash of a content, as starts of file tools record it.
+//! The hash of a file's content, as the start of a file tool's call records it.
 
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
@@ -9,7 +9,7 @@ pub(super) fn of(bytes: &[u8]) -> String {
     hex(Sha256::digest(bytes).as_slice())
 }
 
-/// That of a file, however large; none where there is no file.
+/// The hash of a file of any size; `None` if it does not exist.
 pub(super) fn of_file(path: &Path) -> io::Result<Option<String>> {
     let mut file = match File::open(path) {
         Ok(file) => file,

@@ -1,22 +1,22 @@
-//! One quota for all output that is kept of an agent: where it is used up, the oldest goes first.
+//! One quota for all output that is kept of an agent. When it is used up, the oldest output is removed first.
 //!
-//! What the model was shown of an output is in the journal, and stays.
+//! The part of an output that the model was shown is in the journal, and is not removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// What a command may write in any case: its result is read from there.
+/// A command may always write this much: its result is read from the file.
 const LEAST: u64 = 64 * 1024;
-/// A call that has just ended may not have been read yet.
+/// A younger output is not removed: it may not have been read yet.
 const FRESH: Duration = Duration::from_secs(60);
 
 pub(super) struct Kept {
     /// The agent's directory, with `outputs` and `tasks` in it.
     state: PathBuf,
     quota: u64,
-    /// What there is at most; none until it was looked at.
+    /// An upper bound of the bytes in use; `None` until the directories have been read.
     known: Mutex<Option<u64>>,
 }
 
@@ -36,7 +36,7 @@ impl Kept {
         }
     }
 
-    /// Makes room for so many bytes, and says how many there may be.
+    /// Makes room for `wanted` bytes, and returns how many may be written.
     pub fn allow(&self, wanted: u64) -> u64 {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = |known: u64| known.saturating_add(wanted) > self.quota;
@@ -50,7 +50,7 @@ impl Kept {
         allowed
     }
 
-    /// Removes the oldest for as long as there is too much, and says how much is there then.
+    /// Removes the oldest outputs while the quota is exceeded, and returns the bytes that are left.
     fn make_room(&self, is_full: impl Fn(u64) -> bool) -> u64 {
         let mut all = outputs(&self.state.join("outputs"));
         all.extend(tasks(&self.state.join("tasks")));
@@ -78,7 +78,7 @@ fn outputs(dir: &Path) -> Vec<Output> {
         .collect()
 }
 
-/// Those of commands; of one that runs, nothing may go.
+/// The outputs of commands. The output of a running command is not removed.
 fn tasks(dir: &Path) -> Vec<Output> {
     let tasks = entries(dir).into_iter();
     tasks

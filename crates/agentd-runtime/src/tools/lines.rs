@@ -1,15 +1,15 @@
-//! Lines of a file of any size, none of them kept longer than is asked for.
+//! Reading the lines of a file of any size, with a limit on the bytes that are kept of each line.
 
 use super::blocking::Stop;
 use std::io::{self, BufRead};
 
-/// How much of a file is looked at to tell what it is.
+/// How much of a file is read to detect its type.
 pub(super) const SNIFFED: usize = 8 * 1024;
 
 pub(super) struct Lines<'a, R> {
     from: R,
     stop: &'a Stop,
-    /// Of the line that was read last, without its end.
+    /// The kept part of the line that was read last, without the newline.
     pub kept: Vec<u8>,
 }
 
@@ -22,8 +22,8 @@ impl<'a, R: BufRead> Lines<'a, R> {
         }
     }
 
-    /// Goes to the next line and keeps `limit` bytes of it; says how long it is, its end included.
-    /// None at the end of the file.
+    /// Reads the next line and keeps at most `limit` bytes of it; returns its length, newline included.
+    /// `None` at the end of the file.
     pub fn next(&mut self, limit: usize) -> io::Result<Option<u64>> {
         self.kept.clear();
         let mut length = 0;
@@ -47,7 +47,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
     }
 }
 
-/// Whether the beginning of a file is that of something else than text.
+/// Whether the beginning of a file shows that it is not text.
 pub(super) fn is_binary(beginning: &[u8]) -> bool {
     beginning.contains(&0)
 }

@@ -1,4 +1,4 @@
-//! `list_files`: what is in a directory.
+//! `list_files`: lists a directory.
 
 use super::arguments::whole;
 use super::blocking::{self, Cancelled, Stop};
@@ -15,9 +15,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
-/// So many are shown; the others are counted.
+/// How many entries are shown; the others are counted.
 const SHOWN: usize = 1000;
-/// So many are counted.
+/// How many entries are counted at most.
 const COUNTED: usize = 200_000;
 
 pub(super) struct ListFiles;
@@ -42,8 +42,8 @@ impl Tool for ListFiles {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Lists the files and directories below a directory, without what .gitignore leaves out. Directories \
-         end with `/`."
+        "Lists the files and directories below a directory. Entries that .gitignore excludes are left out. \
+         Directories end with `/`."
             .into()
     }
 
@@ -57,11 +57,11 @@ impl Tool for ListFiles {
                 },
                 "pattern": {
                     "type": "string",
-                    "description": "Only what fits, such as `*.rs` or `src/**/*.rs`."
+                    "description": "Only paths that match this glob, such as `*.rs` or `src/**/*.rs`."
                 },
                 "depth": {
                     "type": "integer",
-                    "description": "How deep to go; 1 is the directory alone. Default: all the way."
+                    "description": "How many levels to list; 1 lists the directory itself. Default: all."
                 }
             },
             "additionalProperties": false
@@ -109,7 +109,7 @@ fn list(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
         }))
     })?;
     if count == 0 {
-        text.push_str("Nothing was found.");
+        text.push_str("No files found.");
     }
     let mut text = output::capped(context, &job.call, text.trim_end());
     if count > SHOWN {

@@ -1,11 +1,11 @@
-//! What the agent can do: its tools, under its rules.
+//! The agent's tools, and the rules that decide which calls may run.
 //!
-//! - [`Toolbox`]: the tools of one agent, as the driver wants them.
-//! - `tool`: what a tool is; each one has a file of its name.
-//! - `context`: what every tool has at hand.
+//! - [`Toolbox`]: the tools of one agent, as the driver calls them.
+//! - `tool`: the trait of a tool. Each tool has a file with its name.
+//! - `context`: what all tools share.
 //!
-//! Every text that a tool returns or keeps is without agentd's own [`Secrets`], and within the limit
-//! for output. Processes are started through `agentd-process` alone.
+//! Text that a tool returns or stores is redacted with agentd's own [`Secrets`] and capped at the output limit.
+//! Only `agentd-process` starts processes.
 
 mod agent;
 mod arguments;
@@ -53,7 +53,7 @@ use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_core::state::StartedCall;
 use agentd_core::subagents;
 use agentd_core::turn::{Consent, Finished, Prepared};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use agentd_process::task::{Confined, Limits, ShimProgram};
 use async_trait::async_trait;
 use blocking::Cancelled;
@@ -73,41 +73,42 @@ use tool::{AnyTool, Tool as _, Work, known};
 pub struct ToolboxOptions {
     /// Where the agent works; an absolute path.
     pub cwd: PathBuf,
-    /// For tasks (`tasks/<id>/`) and long outputs (`outputs/<call>.txt`); made for its owner alone.
+    /// For tasks (`tasks/<id>/`) and long outputs (`outputs/<call>.txt`); created with mode 0700.
     pub state: PathBuf,
     /// The whole environment of the tools' processes: see [`allowed_env`].
     pub env: Vec<(String, String)>,
-    /// What tools may see, write and reach; none lets them do what their user may do.
+    /// What tools may see, write and reach; `None` means no sandbox: they may do what their user may do.
     pub confined: Option<Confined>,
     pub rules: Vec<Rule>,
-    /// When the user is asked about a call that no rule is about.
+    /// When the user is asked about a call that no rule matches.
     pub approval: ApprovalMode,
-    /// What one call may see, write and reach that the user has let leave the sandbox.
+    /// What one call may see, write and reach after the user has approved its escalation.
     pub escalated: Option<Confined>,
-    /// The names of the tools; none means all but `fetch_url`, and `agent` only where there are kinds of
+    /// The names of the tools; `None` means all except `fetch_url`, and `agent` only if there are kinds of
     /// subagents.
     pub tools: Option<Vec<String>>,
-    /// Whether it may have `reset_conversation`; that needs somebody who carries it out.
+    /// Whether the agent may have `reset_conversation`. The daemon carries out the reset; without a daemon there is
+    /// no such tool.
     pub may_reset: bool,
-    /// What the model sees of one output, in bytes.
+    /// How much of one output the model sees, in bytes.
     pub output_bytes: usize,
-    /// What is kept of the output of one command, in bytes.
+    /// How much output of one command is kept on disk, in bytes.
     pub kept_bytes: u64,
-    /// What is kept of all output together, in bytes.
+    /// How much output of all commands and calls together is kept on disk, in bytes.
     pub kept_quota: u64,
-    /// Background tasks that run at the same time.
+    /// How many background tasks may run at the same time.
     pub max_tasks: usize,
-    /// What the operating system is to keep each command within.
+    /// The limits that the operating system enforces on each command.
     pub task_limits: Limits,
     pub secrets: Secrets,
     pub shim: ShimProgram,
-    /// The lab's directory, where this process is in the lab: so are the shims of its tasks.
+    /// The lab's directory, if this process runs in the lab. The shims of its tasks then do so too.
     pub lab: Option<PathBuf>,
-    /// The start of the system under which this process runs.
+    /// The boot of the machine in which this process runs.
     pub boot: BootId,
-    /// The kinds of subagents that it may start; none where it may start none at all.
+    /// The kinds of subagents that it may start; `None` if it may not start any.
     pub subagents: Option<Kinds>,
-    /// The way to the daemon, where there is one.
+    /// The connection to the daemon, if there is one.
     pub asking: Option<Asking>,
 }
 
@@ -115,7 +116,7 @@ pub struct ToolboxOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "there is no tool `{name}`{}; there are {known}",
+        "unknown tool `{name}`{}; available tools: {known}",
         .nearest.as_deref().map(|it| format!(" (did you mean `{it}`?)")).unwrap_or_default()
     )]
     UnknownTool {
@@ -123,9 +124,9 @@ pub enum Error {
         nearest: Option<String>,
         known: String,
     },
-    #[error("`{}` is no place to work from; give an absolute path", .path.display())]
+    #[error("the directory `{}` cannot be used; give an absolute path", .path.display())]
     BadDirectory { path: PathBuf },
-    #[error("cannot make the directory {}: {source}", .path.display())]
+    #[error("cannot create the directory {}: {source}", .path.display())]
     CannotMake {
         path: PathBuf,
         #[source]
@@ -171,18 +172,18 @@ impl Toolbox {
         })
     }
 
-    /// The tools as the model is told of them.
+    /// The tools as they are declared to the model.
     pub fn declarations(&self) -> Vec<agentd_core::event::Tool> {
         self.tools.iter().map(|tool| tool.declaration()).collect()
     }
 
-    /// The names of those whose calls may run beside others.
+    /// The names of the tools whose calls may run in parallel.
     pub fn parallel(&self) -> BTreeSet<String> {
         let parallel = self.tools.iter().filter(|tool| tool.traits().parallel);
         parallel.map(|tool| tool.name().to_owned()).collect()
     }
 
-    /// What a tool promises; none where there is no such tool.
+    /// The traits of a tool; `None` if there is no such tool.
     pub fn traits(&self, name: &str) -> Option<Traits> {
         Some(self.tool(name)?.traits())
     }
@@ -194,7 +195,7 @@ impl Toolbox {
 
     fn no_such_tool(&self, name: &str) -> Failure {
         Failure::new(format!(
-            "There is no tool `{name}`; there are {}.",
+            "Unknown tool `{name}`. Available tools: {}.",
             names(&self.tools)
         ))
     }
@@ -207,7 +208,7 @@ impl Toolbox {
         }
     }
 
-    /// Whatever a tool says: no secret gets out.
+    /// Redacts secrets in a tool's result.
     fn clean(&self, mut finished: Finished) -> Finished {
         self.context.redact(&mut finished.blocks);
         finished
@@ -255,7 +256,7 @@ impl Tools for Toolbox {
     }
 
     async fn find(&self, call: &ToolCall, started: &StartedCall) -> CallFact {
-        // It may have been started with other tools than there are now.
+        // The agent may have had other tools when the call was started.
         let every = all(self.kinds.as_ref());
         let tool = every.iter().find(|tool| tool.name() == call.name);
         let Some(tool) = tool else {
@@ -303,7 +304,7 @@ impl Tools for Toolbox {
     }
 }
 
-/// Every tool there is, in the order in which the model is told of them.
+/// All tools, in the order in which they are declared to the model.
 fn all(kinds: Option<&Kinds>) -> Vec<Box<dyn AnyTool>> {
     let kinds = kinds.cloned().unwrap_or_default();
     vec![

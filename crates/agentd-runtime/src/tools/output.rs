@@ -1,4 +1,4 @@
-//! Output that is too long is kept in a file; its head and tail are shown, and where the rest is.
+//! Output over the limit is written to a file; the model gets its head, its tail and the file's path.
 
 use super::context::ToolContext;
 use agentd_core::id::CallId;
@@ -7,7 +7,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// A text without secrets, within the limit. A longer one is kept whole in a file of its call.
+/// The text with secrets redacted, capped at the limit. A longer text is stored in full in a file of the call.
 pub(super) fn capped(context: &ToolContext, call: &CallId, text: &str) -> String {
     let text = context.secrets.redact(text);
     if text.len() <= context.output_bytes {
@@ -25,13 +25,13 @@ pub(super) fn capped(context: &ToolContext, call: &CallId, text: &str) -> String
     }
 }
 
-/// Where all of a text is.
+/// Where the full text is.
 pub(super) enum Whole<'a> {
     In(&'a Path),
     Lost(&'a io::Error),
 }
 
-/// The head and the tail of a text, `limit` bytes of it at the most.
+/// The head and the tail of a text, at most `limit` bytes of it.
 pub(super) fn cut(text: &str, limit: usize, whole: &Whole<'_>) -> String {
     if text.len() <= limit {
         return text.to_owned();
@@ -44,14 +44,14 @@ pub(super) fn cut(text: &str, limit: usize, whole: &Whole<'_>) -> String {
 
 fn joined(head: &str, tail: &str, left_out: u64, whole: &Whole<'_>) -> String {
     let place = match whole {
-        Whole::In(path) => format!("all of it is in {}", path.display()),
-        Whole::Lost(error) => format!("it could not be kept: {error}"),
+        Whole::In(path) => format!("the full output is in {}", path.display()),
+        Whole::Lost(error) => format!("the full output could not be kept: {error}"),
     };
     let left_out = number(left_out);
-    format!("{head}\n… {left_out} bytes left out; {place} …\n{tail}")
+    format!("{head}\n… {left_out} bytes omitted; {place} …\n{tail}")
 }
 
-/// What a file holds, as [`cut`] shows it; no more of it is read than is shown.
+/// The content of a file, cut as by [`cut`]; only the shown part is read.
 pub(super) fn of_file(path: &Path, limit: usize) -> io::Result<String> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -77,7 +77,7 @@ pub(super) fn of_file(path: &Path, limit: usize) -> io::Result<String> {
     Ok(joined(&head, &tail, left_out, &Whole::In(path)))
 }
 
-/// A part of a file from `offset`, and where the next one begins. It is cut between characters.
+/// A part of a file from `offset`, and the offset of the next part. It is cut between characters.
 pub(super) fn part_of_file(path: &Path, offset: u64, limit: usize) -> io::Result<(String, u64)> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(offset))?;
@@ -89,7 +89,7 @@ pub(super) fn part_of_file(path: &Path, offset: u64, limit: usize) -> io::Result
     Ok((String::from_utf8_lossy(&part).into_owned(), next))
 }
 
-/// The last of a file, `limit` bytes at the most.
+/// The end of a file, at most `limit` bytes.
 pub(super) fn tail_of_file(path: &Path, limit: u64) -> io::Result<String> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -107,7 +107,7 @@ fn take(file: &mut File, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Takes off the beginning of a character that is cut in two.
+/// Removes an incomplete character at the end.
 fn trim_end(bytes: &mut Vec<u8>) {
     let begun = bytes.iter().rev().take(3);
     let position = begun
@@ -120,14 +120,14 @@ fn trim_end(bytes: &mut Vec<u8>) {
     }
 }
 
-/// Takes off the rest of a character that is cut in two.
+/// Removes an incomplete character at the beginning.
 fn trim_start(bytes: &mut Vec<u8>) {
     let rest = bytes.iter().take(3);
     let rest = rest.take_while(|byte| byte.leading_ones() == 1).count();
     bytes.drain(..rest);
 }
 
-/// With a comma between each three digits.
+/// The number with a comma between groups of three digits.
 pub(super) fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -146,7 +146,7 @@ fn kept_at(state: &Path, call: &CallId) -> PathBuf {
         .join(format!("{}.txt", file_name(call)))
 }
 
-/// Ids are ours and good file names; one that is not becomes its hash.
+/// Ids that agentd makes are valid file names; any other id is replaced by its hash.
 pub(super) fn file_name(call: &CallId) -> String {
     let id = call.as_str();
     let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

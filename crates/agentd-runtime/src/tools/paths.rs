@@ -1,21 +1,21 @@
-//! Paths as the model gives them: found, named for rules and for people.
+//! Paths as the model gives them: resolving them, and naming them for rules and for display.
 
 use super::failure::Failure;
 use agentd_core::permission::Subject;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// As many links in a row as Linux follows.
+/// The number of symbolic links that Linux follows for one path.
 const MAX_LINKS: usize = 40;
 
-/// Where a path leads from `cwd`, without `.` and `..`. The same file is meant in the rules and in
-/// what is done: `..` is taken from the text, not from where a link leads.
+/// The absolute path, without `.` and `..`. The rules and the tools must mean the same file, so `..` is removed from
+/// the text, not resolved through links.
 pub(super) fn locate(cwd: &Path, given: &str) -> Result<PathBuf, Failure> {
     if given.is_empty() {
-        return Err(Failure::new("The path is empty; give the path of a file."));
+        return Err(Failure::new("The path is empty; give a path."));
     }
     if given.contains('\0') {
-        return Err(Failure::new("`path` holds a NUL, which no path does."));
+        return Err(Failure::new("The path contains a NUL byte."));
     }
     Ok(normalised(&cwd.join(given)))
 }
@@ -34,7 +34,7 @@ fn normalised(path: &Path) -> PathBuf {
     out
 }
 
-/// Where the links on the way lead, and the last one too; the end need not be there.
+/// The path with all links resolved, the last component included; the last components need not exist.
 pub(super) fn real(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -52,7 +52,7 @@ pub(super) fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// As people and the model are told of it: from `cwd` where it is inside.
+/// The path for display: relative to `cwd` if it is inside.
 pub(super) fn shown(cwd: &Path, path: &Path) -> String {
     match path.strip_prefix(cwd) {
         Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
@@ -61,13 +61,13 @@ pub(super) fn shown(cwd: &Path, path: &Path) -> String {
     }
 }
 
-/// What rules say something about, where a call names this path.
+/// The subjects for the rules, for a call that names this path.
 pub fn named(cwd: &Path, given: &str) -> Result<Vec<Subject>, Failure> {
     Ok(subjects(cwd, &locate(cwd, given)?))
 }
 
-/// What the rules are asked about: the path as given, and the file that it leads to where links make
-/// that another one. A call must be allowed for both.
+/// The subjects for the rules: the path as given, and the resolved path if links make it a different one. A call must
+/// be allowed for both.
 pub(super) fn subjects(cwd: &Path, path: &Path) -> Vec<Subject> {
     let mut given = names(cwd, path);
     let real = names(&real(cwd), &real(path));
@@ -75,7 +75,7 @@ pub(super) fn subjects(cwd: &Path, path: &Path) -> Vec<Subject> {
         return vec![Subject::Names(given)];
     }
     if real.first() == given.first() {
-        // Only the way to `cwd` has links.
+        // Only the path of `cwd` itself contains links.
         given.extend(real);
         return vec![Subject::Names(given)];
     }

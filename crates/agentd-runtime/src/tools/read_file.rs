@@ -1,4 +1,4 @@
-//! `read_file`: a text, or a part of it; an image.
+//! `read_file`: reads a text file or a part of it, or an image.
 
 use super::arguments::whole;
 use super::blocking::{self, Cancelled, Stop};
@@ -20,11 +20,11 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read as _, Seek as _};
 use std::time::Duration;
 
-/// An image that is larger is not shown.
+/// A larger image is not shown.
 const MAX_IMAGE_BYTES: u64 = 5 * 1024 * 1024;
-/// In a larger file, the lines that are not shown are not counted.
+/// The lines of a larger file are not counted to the end.
 const COUNTED_BYTES: u64 = 64 * 1024 * 1024;
-/// A line that is so far into a file that it takes longer is not read.
+/// The read fails if it takes longer to get to the requested line.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) struct ReadFile;
@@ -50,8 +50,8 @@ impl Tool for ReadFile {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Reads a text file, or shows an image. Of a long file a part is returned, with the line to \
-         read on from."
+        "Reads a text file, or shows an image. For a long file it returns a part, and the offset of the \
+         next part."
             .into()
     }
 
@@ -61,7 +61,7 @@ impl Tool for ReadFile {
             "properties": {
                 "file_path": {
                     "type": "string",
-                    "description": "The file, from the working directory or from the root."
+                    "description": "The file: an absolute path, or relative to the working directory."
                 },
                 "offset": {
                     "type": "integer",
@@ -99,14 +99,14 @@ fn show(context: &ToolContext, arguments: &Arguments, stop: &Stop) -> Result<Blo
     let path = paths::locate(&context.cwd, &arguments.file_path)?;
     let name = paths::shown(&context.cwd, &path);
     let cannot = |error: io::Error| Failure::io("read", &name, &error);
-    // Looked at before it is opened: to open a pipe is to wait for somebody.
+    // Checked before it is opened: opening a pipe blocks until another process opens the other end.
     let metadata = fs::metadata(&path).map_err(cannot)?;
     if metadata.is_dir() {
-        let text = format!("{name} is a directory; list_files shows what is in it.");
+        let text = format!("{name} is a directory; use list_files to list it.");
         return Err(Failure::new(text));
     }
     if !metadata.is_file() {
-        let text = format!("{name} is neither a file nor a directory; it is not read.");
+        let text = format!("{name} is not a regular file and cannot be read.");
         return Err(Failure::new(text));
     }
     let mut file = File::open(&path).map_err(cannot)?;
@@ -118,7 +118,7 @@ fn show(context: &ToolContext, arguments: &Arguments, stop: &Stop) -> Result<Blo
     if let Some(media_type) = image(&beginning) {
         if size > MAX_IMAGE_BYTES {
             return Ok(Block::text(format!(
-                "{name} is an image ({media_type}) of {} bytes; more than {} are not shown.",
+                "{name} is an image ({media_type}) of {} bytes; the limit is {} bytes.",
                 number(size),
                 number(MAX_IMAGE_BYTES)
             )));
@@ -139,15 +139,15 @@ fn show(context: &ToolContext, arguments: &Arguments, stop: &Stop) -> Result<Blo
     shown.said(&name, size)
 }
 
-/// What was read of a text.
+/// The part of a text file that was read.
 struct Shown {
     text: String,
     first: u64,
     /// The number of the last line that is shown.
     last: u64,
-    /// All lines of the file, where they were counted.
+    /// The number of lines in the file, if they were counted.
     lines: Option<u64>,
-    /// The one line that is shown is longer than that; its length.
+    /// The length of the one line that is shown, if it is cut.
     cut: Option<u64>,
 }
 
@@ -171,7 +171,7 @@ fn text(
     let mut bytes: Vec<u8> = Vec::new();
     let mut full = false;
     let mut at = 0;
-    // Enough to see a secret whole that begins within the limit.
+    // Enough to see the whole of a secret that begins within the limit.
     let keep = context.output_bytes + context.secrets.longest();
     loop {
         let wanted = at + 1 >= first && !full && shown.last + 1 - first < most;
@@ -189,7 +189,7 @@ fn text(
         }
         if bytes.len() as u64 + length <= context.output_bytes as u64 {
             bytes.extend_from_slice(&lines.kept);
-            // The last line may have no end.
+            // The last line may lack a newline.
             if length > lines.kept.len() as u64 {
                 bytes.push(b'\n');
             }
@@ -213,7 +213,7 @@ fn text(
 }
 
 impl Shown {
-    /// The text, after a line that says which part it is where it is not all.
+    /// The text. If it is not the whole file, a line before it says which part it is.
     fn said(self, name: &str, size: u64) -> Result<Block, Failure> {
         if self.lines == Some(0) {
             return Ok(Block::text(format!("{name} is empty.")));
@@ -245,7 +245,7 @@ impl Shown {
         };
         let on = match self.lines == Some(self.last) {
             true => String::new(),
-            false => format!("; read on with offset {}", self.last + 1),
+            false => format!("; continue with offset {}", self.last + 1),
         };
         Ok(Block::text(format!("[{name}: {part}{on}]\n{}", self.text)))
     }

@@ -1,4 +1,4 @@
-//! A file's content is replaced at once: whoever reads it sees all of the old or all of the new.
+//! Replacing a file atomically: a reader sees either the old content or the new content.
 
 mod held_dir;
 
@@ -10,7 +10,7 @@ use agentd_core::event::FileChange;
 use agentd_core::id::CallId;
 use agentd_core::message::CallOutcome;
 use agentd_core::recover::CallFact;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use held_dir::HeldDir;
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -21,14 +21,14 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Names of files may be 255 bytes long; this leaves room for what is put around one.
+/// File names may be 255 bytes long; this leaves room for the prefix and suffix of the temporary file.
 const NAME_BYTES: usize = 200;
 
 /// A file that is to be changed.
 pub(super) struct Target {
-    /// Where links lead.
+    /// With links resolved.
     pub path: PathBuf,
-    /// As the model is told of it.
+    /// As it is shown to the model.
     pub name: String,
 }
 
@@ -40,20 +40,20 @@ impl Target {
         let is_open = context.confined.is_none() || failpoint::injected_bug("files_unconfined");
         if !is_open && agentd_sandbox::is_protected(&path) {
             return Err(Failure::new(format!(
-                "{name} is in a git directory, which the sandbox keeps from being changed; use git."
+                "{name} is in a git directory, which is write-protected in the sandbox; use git."
             )));
         }
         Ok(Self { path, name })
     }
 
-    /// That there is a file to change, or room for a new one.
+    /// Checks that the path is a regular file or does not exist.
     pub fn check(&self) -> Result<(), Failure> {
         let text = match fs::metadata(&self.path) {
             Ok(metadata) if metadata.is_file() => return Ok(()),
             Ok(metadata) if metadata.is_dir() => format!("{} is a directory.", self.name),
-            Ok(_) => format!("{} is no regular file; it is left alone.", self.name),
+            Ok(_) => format!("{} is not a regular file; nothing was written.", self.name),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(self.cannot("look at", &error)),
+            Err(error) => return Err(self.cannot("access", &error)),
         };
         Err(Failure::new(text))
     }
@@ -62,12 +62,12 @@ impl Target {
         Failure::io(what, &self.name, error)
     }
 
-    /// The hash of what it holds; none where there is no file.
+    /// The hash of its content; `None` if it does not exist.
     pub fn hash(&self) -> Result<Option<String>, Failure> {
         hash::of_file(&self.path).map_err(|error| self.cannot("read", &error))
     }
 
-    /// That nobody has changed it since the start was recorded.
+    /// Checks that the file has not changed since the start was recorded.
     pub fn check_unchanged(&self, change: &FileChange) -> Result<(), Failure> {
         match self.hash()? == change.before {
             true => Ok(()),
@@ -77,24 +77,24 @@ impl Target {
 
     pub fn changed(&self) -> Failure {
         Failure::new(format!(
-            "{} was changed by somebody else in between; nothing was written. Read it again.",
+            "{} was changed by another process in the meantime; nothing was written. Read it again.",
             self.name
         ))
     }
 
-    /// Replaces what it holds. The mode stays, and where that is possible the owner.
+    /// Replaces the content. Keeps the mode and, if possible, the owner.
     pub fn replace(&self, call: &CallId, content: &[u8]) -> Result<(), Failure> {
         let unready = unready(&self.path, call);
         let outcome = write(&self.path, &unready, content);
         if outcome.is_err() {
-            // What could not be made into the file is not left behind.
+            // Leave no temporary file behind.
             drop(fs::remove_file(&unready));
         }
         outcome.map_err(|error| self.cannot("write", &error))
     }
 }
 
-/// The file beside the target that becomes it. Its name tells whose it is and of which call.
+/// The temporary file next to the target, which is renamed to it. Its name contains `agentd` and identifies the call.
 fn unready(target: &Path, call: &CallId) -> PathBuf {
     let name = target.file_name().unwrap_or_default().as_bytes();
     let mut unready = OsString::from(".");
@@ -113,7 +113,7 @@ fn write(target: &Path, unready: &Path, content: &[u8]) -> io::Result<()> {
     if old.is_some() {
         held_dir.check_writable(name)?;
     }
-    // One of this very call, left behind by a process before this one.
+    // An earlier process may have left one behind for this call.
     held_dir.remove(unready)?;
     let mode = if old.is_some() { 0o600 } else { 0o666 };
     let mut file = held_dir.create(unready, mode)?;
@@ -122,7 +122,7 @@ fn write(target: &Path, unready: &Path, content: &[u8]) -> io::Result<()> {
     if let Some(old) = old {
         let new = file.metadata()?;
         if (old.st_uid, old.st_gid) != (new.uid(), new.gid()) {
-            // Only root can give files away; for others the mode is all that can be kept.
+            // Only root can change the owner; for other users only the mode can be kept.
             drop(fchown(&file, Some(old.st_uid), Some(old.st_gid)));
         }
         file.set_permissions(Permissions::from_mode(old.st_mode & 0o7777))?;
@@ -138,7 +138,7 @@ fn name(path: &Path) -> io::Result<&OsStr> {
     path.file_name().ok_or_else(|| Errno::ISDIR.into())
 }
 
-/// Makes the directories on the way to a file.
+/// Creates the parent directories of a file.
 pub(super) fn make_parents(target: &Path) -> io::Result<()> {
     let Some(parent) = target.parent() else {
         return Ok(());
@@ -164,10 +164,10 @@ fn sync_dir(of: &Path) -> io::Result<()> {
 /// A file as a call names it, and whether the call leaves the sandbox.
 pub(super) struct Given {
     pub path: String,
-    pub leave: Escalation,
+    pub escalation: Escalation,
 }
 
-/// What became of a replacement that another process began; `said_of` is what it would have said.
+/// The outcome of a replacement that an earlier process began; `said_of` returns the text of its result.
 pub(super) async fn fact(
     context: Arc<ToolContext>,
     given: Given,
@@ -179,9 +179,9 @@ pub(super) async fn fact(
         return CallFact::Unknown;
     };
     let looked = blocking::whole(move || {
-        context.within_of(given.leave, || {
+        context.within_of(given.escalation, || {
             let target = Target::of(&context, &given.path)?;
-            // Whether it was ever made or not, nobody needs it any more.
+            // The temporary file may exist, and is not needed any more.
             drop(fs::remove_file(unready(&target.path, &call)));
             let now = target.hash()?;
             Ok::<_, Failure>(if now.as_ref() == Some(&change.after) {

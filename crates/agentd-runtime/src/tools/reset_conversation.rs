@@ -1,5 +1,5 @@
-//! `reset_conversation`: the agent wants a fresh conversation. It is only put on record; the daemon makes it so
-//! when the turn has ended.
+//! `reset_conversation`: the agent requests a reset. The tool only records the request; the daemon resets the
+//! conversation when the turn has ended.
 
 use super::blocking::Cancelled;
 use super::context::ToolContext;
@@ -33,8 +33,8 @@ impl Tool for ResetConversation {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Asks for a fresh conversation, which begins when this turn has ended: you will remember nothing of \
-         this one. Write down what you need first. Files and background tasks stay as they are."
+        "Requests a new conversation, which begins when this turn has ended. You will remember nothing of this \
+         one, so write down what you need first. Files and background tasks are not affected."
             .into()
     }
 
@@ -42,18 +42,18 @@ impl Tool for ResetConversation {
         json!({
             "type": "object",
             "properties": {
-                "reason": {"type": "string", "description": "Why, for whoever reads the log."}
+                "reason": {"type": "string", "description": "The reason, for the log."}
             },
             "additionalProperties": false
         })
     }
 
-    fn subjects(_desk: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+    fn subjects(_context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         Ok(vec![Subject::name(arguments.reason.trim())])
     }
 
     async fn run(job: Job<Arguments>, _cancelled: Cancelled) -> Finished {
-        let text = "A fresh conversation begins when this turn has ended.";
+        let text = "A new conversation begins when this turn has ended.";
         let mut finished = said(CallOutcome::Ok, text);
         finished.also.push(ResetScheduled {}.into());
         let reason = job.context.secrets.redact(job.arguments.reason.trim());

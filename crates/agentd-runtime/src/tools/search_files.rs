@@ -1,4 +1,4 @@
-//! `search_files`: lines that match a regular expression.
+//! `search_files`: finds lines that match a regular expression.
 
 use super::arguments::whole;
 use super::blocking::{self, Cancelled, Stop};
@@ -20,12 +20,12 @@ use std::io::{self, BufRead as _, BufReader};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// So many matches are shown where nothing is said.
+/// How many matches are shown by default.
 const SHOWN: u64 = 200;
 const MOST_SHOWN: u64 = 1000;
-/// More of a line is not looked at.
+/// Only this much of a line is searched.
 const LINE_BYTES: usize = 64 * 1024;
-/// So much of a long line is shown: a little before the match, and what follows.
+/// How much of a long line is shown: a little before the match, and the text after it.
 const SHOWN_BYTES: usize = 300;
 const SHOWN_BEFORE: usize = 80;
 
@@ -53,7 +53,7 @@ impl Tool for SearchFiles {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Searches text files for a regular expression, line by line, without what .gitignore leaves \
+        "Searches text files for a regular expression, line by line. Files that .gitignore excludes are left \
          out. Each match is a line `path:number: text`."
             .into()
     }
@@ -64,7 +64,7 @@ impl Tool for SearchFiles {
             "properties": {
                 "pattern": {
                     "type": "string",
-                    "description": "A regular expression, as the Rust crate `regex` reads it."
+                    "description": "A regular expression, in the syntax of the Rust crate `regex`."
                 },
                 "path": {
                     "type": "string",
@@ -72,12 +72,12 @@ impl Tool for SearchFiles {
                 },
                 "glob": {
                     "type": "string",
-                    "description": "Only files that fit, such as `*.rs` or `src/**/*.rs`."
+                    "description": "Only files that match this glob, such as `*.rs` or `src/**/*.rs`."
                 },
                 "ignore_case": {"type": "boolean", "description": "Default: false."},
                 "max": {
                     "type": "integer",
-                    "description": "How many matches to show, 1000 at the most. Default: 200."
+                    "description": "How many matches to show, at most 1000. Default: 200."
                 }
             },
             "required": ["pattern"],
@@ -126,13 +126,13 @@ fn search(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
     let mut way = context.within(|| {
         Ok(walk.each(|entry, stop| {
             let path = entry.path();
-            // A link to a file is looked at only where it was asked for by name.
+            // A link to a file is searched only if the call names it.
             let is_file = match entry.depth() {
                 0 => path.is_file(),
                 _ => entry.file_type().is_some_and(|kind| kind.is_file()),
             };
             if is_file {
-                // A file that cannot be read is like one that has no match.
+                // A file that cannot be read counts as one without a match.
                 drop(found.look_into(path, stop));
             }
             ControlFlow::Continue(())
@@ -147,7 +147,7 @@ fn search(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
     }
     let (matches, files) = (found.matches, found.files);
     if matches == 0 {
-        return Ok(format!("Nothing matches.{}", way.notes()));
+        return Ok(format!("No matches.{}", way.notes()));
     }
     let mut text = output::capped(context, &job.call, found.text.trim_end());
     if matches > found.most {
@@ -167,7 +167,7 @@ struct Found<'a> {
     most: u64,
     text: String,
     matches: u64,
-    /// Those with matches.
+    /// The number of files with matches.
     files: u64,
 }
 
@@ -199,7 +199,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// The line; a long one around its match. Secrets are gone before it is cut.
+    /// The line, or the part of a long line around its match. Secrets are redacted before it is cut.
     fn shown(&self, line: &[u8], is_cut: bool) -> String {
         let line = String::from_utf8_lossy(line);
         let line = match is_cut {

@@ -1,4 +1,4 @@
-//! `shell`: a command, waited for or left running.
+//! `shell`: runs a command, in the foreground or in the background.
 
 mod result;
 
@@ -28,12 +28,12 @@ use uuid::Uuid;
 
 const TIMEOUT_MS: u64 = 120_000;
 const MAX_TIMEOUT_MS: u64 = 3_600_000;
-/// How long a command may take to end once it was asked to.
+/// How long a command may take to end after SIGTERM, before it is killed.
 const GRACE_MS: u64 = 2_000;
-/// After an interrupt the turn is to be over within a second, so it has less.
+/// Shorter, because an interrupted turn must end within a second.
 const INTERRUPT_GRACE: Duration = Duration::from_millis(300);
 const INTERRUPT_PATIENCE: Duration = Duration::from_millis(500);
-/// A background command that has not begun by then is taken back.
+/// A background command that has not started by then is withdrawn.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(10);
 const BEGIN_PAUSE: Duration = Duration::from_millis(5);
 
@@ -47,9 +47,9 @@ pub(super) struct Arguments {
     timeout_ms: Option<u64>,
     run_in_background: Option<bool>,
     cwd: Option<String>,
-    /// Why it must leave the sandbox.
+    /// Why the command must leave the sandbox.
     escalate: Option<String>,
-    /// For people who read along.
+    /// Shown to the user only.
     #[serde(rename = "description")]
     _description: Option<String>,
 }
@@ -65,9 +65,9 @@ impl Tool for Shell {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Runs a command in a shell and returns what it writes. When it ends, whatever it left \
-         running is ended too. With `run_in_background` it is left running and its task's id is returned: \
-         task_output shows what it writes, task_stop ends it."
+        "Runs a command in a shell and returns its output. When the command ends, processes that it left \
+         running are ended too. With `run_in_background` the command keeps running and the tool returns a \
+         task id: task_output shows its output, task_stop ends it."
             .into()
     }
 
@@ -78,16 +78,16 @@ impl Tool for Shell {
                 "command": {"type": "string", "description": "The command line."},
                 "timeout_ms": {
                     "type": "integer",
-                    "description": "After that it is ended. Default: 120000, in the background \
-                                    none. At the most 3600000."
+                    "description": "The command is ended after this time. Default: 120000, or no limit in \
+                                    the background. At most 3600000."
                 },
                 "run_in_background": {
                     "type": "boolean",
-                    "description": "Do not wait for it. Default: false."
+                    "description": "Do not wait for the command. Default: false."
                 },
                 "cwd": {
                     "type": "string",
-                    "description": "The directory to run it in. Default: the working directory."
+                    "description": "The directory to run the command in. Default: the working directory."
                 },
                 "escalate": {
                     "type": "string",
@@ -95,7 +95,7 @@ impl Tool for Shell {
                 },
                 "description": {
                     "type": "string",
-                    "description": "What it is for, in a few words, for people who read along."
+                    "description": "A few words about the purpose, shown to the user."
                 }
             },
             "required": ["command"],
@@ -103,7 +103,7 @@ impl Tool for Shell {
         })
     }
 
-    fn subjects(_desk: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+    fn subjects(_context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         Ok(vec![Subject::Command(arguments.command.clone())])
     }
 
@@ -133,7 +133,7 @@ impl Tool for Shell {
 
     async fn run(job: Job<Arguments>, mut cancelled: Cancelled) -> Finished {
         let Some(id) = job.started.task else {
-            return Failure::new("Its start was not recorded; nothing was run.").into();
+            return Failure::new("The start was not recorded; nothing was run.").into();
         };
         if cancelled.now() {
             return interrupted_with("", "it was not started");
@@ -145,7 +145,9 @@ impl Tool for Shell {
         let dir = job.context.task_dir(id);
         let task = match task::start(&job.context.shim, &dir, &order).await {
             Ok(task) => task,
-            Err(error) => return Failure::new(format!("It could not be started: {error}.")).into(),
+            Err(error) => {
+                return Failure::new(format!("Cannot start the command: {error}.")).into();
+            }
         };
         match job.arguments.is_background() {
             true => {
@@ -172,7 +174,7 @@ impl Tool for Shell {
 
     async fn resume(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
         let Some(id) = job.started.task else {
-            return said(CallOutcome::Unknown, "Its start was not recorded.");
+            return said(CallOutcome::Unknown, "The start was not recorded.");
         };
         match tasks::find(&job.context, id, job.started.boot).await {
             Ok(Found::Running(task)) if !job.arguments.is_background() => {
@@ -191,19 +193,19 @@ impl Arguments {
 
     fn check(&self) -> Result<(), Failure> {
         if self.command.trim().is_empty() || self.command.contains('\0') {
-            let text = "`command` must be a command line; nothing was run.";
+            let text = "`command` is empty or contains a NUL byte; nothing was run.";
             return Err(Failure::new(text));
         }
         match self.timeout_ms {
             Some(ms) if !(1..=MAX_TIMEOUT_MS).contains(&ms) => Err(Failure::new(format!(
-                "`timeout_ms` must be from 1 to {MAX_TIMEOUT_MS}; nothing was run. For more time \
+                "`timeout_ms` must be from 1 to {MAX_TIMEOUT_MS}; nothing was run. For a longer command \
                  use `run_in_background`."
             ))),
             _ => Ok(()),
         }
     }
 
-    /// None means no limit.
+    /// `None` means no limit.
     fn time_limit_ms(&self) -> Option<u64> {
         match self.is_background() {
             true => self.timeout_ms,
@@ -217,7 +219,7 @@ impl Arguments {
             None => context.cwd.clone(),
         };
         let is_there = match context.reach(&dir) {
-            // Only the sandbox knows: commands have another home and another /tmp than this process.
+            // It cannot be checked here: commands have another home and another /tmp than this process.
             Some(Reach::Own) => true,
             Some(Reach::Hidden) => false,
             Some(Reach::Read | Reach::Write) | None => dir.is_dir(),
@@ -266,8 +268,8 @@ fn program() -> PathBuf {
 fn too_many(running: &[TaskId]) -> Failure {
     let ids: Vec<String> = running.iter().map(ToString::to_string).collect();
     Failure::new(format!(
-        "{} background tasks run already, which is the limit (`max_tasks`); nothing was run. End \
-         one with task_stop: {}.",
+        "{} background tasks are running, which is the limit (`max_tasks`); nothing was run. End one of them \
+         with task_stop: {}.",
         ids.len(),
         ids.join(", ")
     ))
@@ -284,7 +286,7 @@ async fn wait(job: &Job<Arguments>, id: TaskId, task: &Task, mut cancelled: Canc
         Ok(found) => finished(job, id, found).await,
         Err(error) => said(
             CallOutcome::Unknown,
-            format!("It cannot be told what became of it: {error}."),
+            format!("The outcome of the command is unknown: {error}."),
         ),
     }
 }
@@ -300,23 +302,23 @@ async fn interrupt(job: &Job<Arguments>, id: TaskId) -> Finished {
         Some(found @ Found::Ended(_)) => finished(job, id, found).await,
         Some(Found::Running(_) | Found::Unknown) | None => {
             let output = result::output_so_far(job, id).await;
-            let note = "it was killed, and nobody saw how it ended";
+            let note = "it was killed; how it ended is unknown";
             interrupted_with(&output, note)
         }
     }
 }
 
-/// What a call comes to whose command was found running in the background, or ended.
+/// The result of a call whose command was found running in the background, or ended.
 async fn ended(job: &Job<Arguments>, id: TaskId, found: Found) -> Finished {
     match (job.arguments.is_background(), found) {
-        // That it has ended meanwhile is told as for every other background task.
+        // If it has ended meanwhile, that is reported as for every other background task.
         (true, Found::Running(_)) => left_running(job, id),
         (true, Found::Ended(exit)) if exit.error.is_none() => left_running(job, id),
         (_, found) => finished(job, id, found).await,
     }
 }
 
-/// A background command that was started: it goes on, unless it never began.
+/// The result of a background command: it keeps running, unless it never started.
 async fn leave(job: &Job<Arguments>, id: TaskId, cancelled: &Cancelled) -> Finished {
     match tasks::withdraw(&job.context, id).await {
         Ok(Found::NeverStarted) if cancelled.now() => interrupted_with("", "it was not started"),
@@ -325,7 +327,7 @@ async fn leave(job: &Job<Arguments>, id: TaskId, cancelled: &Cancelled) -> Finis
     }
 }
 
-/// Waits until the program runs, or it is clear that it will not.
+/// Waits until the program runs, or until it is known that it will not run.
 async fn begun(task: &Task, cancelled: &mut Cancelled) {
     let runs = async {
         while !has_leader(task.dir()) {

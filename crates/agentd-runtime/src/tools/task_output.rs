@@ -1,4 +1,4 @@
-//! `task_output`: what a background task has written so far.
+//! `task_output`: shows what a background task has written so far.
 
 use super::arguments::whole;
 use super::blocking::{self, Cancelled};
@@ -38,7 +38,7 @@ impl Tool for TaskOutput {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Shows what a background task has written so far, and whether it runs or how it ended."
+        "Shows what a background task has written so far, and whether it is running or how it ended."
             .into()
     }
 
@@ -49,8 +49,8 @@ impl Tool for TaskOutput {
                 "task": {"type": "string", "description": "The id that shell returned."},
                 "offset": {
                     "type": "integer",
-                    "description": "Show what comes after so many bytes. Default: all, or its \
-                                    beginning and end where it is long."
+                    "description": "Show the output after this many bytes. Default: all of it, or the \
+                                    beginning and the end if it is long."
                 }
             },
             "required": ["task"],
@@ -58,7 +58,7 @@ impl Tool for TaskOutput {
         })
     }
 
-    fn subjects(_desk: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+    fn subjects(_context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         Ok(vec![Subject::name(arguments.task.trim())])
     }
 
@@ -79,7 +79,7 @@ async fn show(job: &Job<Arguments>) -> Result<String, Failure> {
             format!("{} after {after}", tasks::ended_with(&exit))
         }
         Some(Found::NeverStarted) => "was never started".to_owned(),
-        Some(Found::Unknown) => "is gone, and nobody saw how it ended".to_owned(),
+        Some(Found::Unknown) => "is gone; how it ended is unknown".to_owned(),
     };
     let path = tasks::output_of(&job.context, task);
     let (offset, limit) = (job.arguments.offset, job.context.output_bytes);
@@ -89,7 +89,7 @@ async fn show(job: &Job<Arguments>) -> Result<String, Failure> {
             _ if written == 0 => Ok(String::new()),
             None => output::of_file(&path, limit),
             Some(offset) => output::part_of_file(&path, offset, limit).map(|(part, next)| {
-                let on = format!("[bytes {offset} to {next}; go on with offset {next}]");
+                let on = format!("[bytes {offset} to {next}; continue with offset {next}]");
                 format!("{on}\n{part}")
             }),
         };
@@ -102,7 +102,7 @@ async fn show(job: &Job<Arguments>) -> Result<String, Failure> {
         number(written)
     );
     if written >= job.context.kept_bytes {
-        head.push_str(" That is the limit (`task_output_bytes`): what it writes now is not kept.");
+        head.push_str(" That is the limit (`task_output_bytes`); further output is discarded.");
     }
     let denied = job.context.denied(Actor::Command, &shown);
     let denied = denied.filter(|_| has_failed);

@@ -1,4 +1,4 @@
-//! `task_stop`: ends a background task and all that it started.
+//! `task_stop`: ends a background task and all its processes.
 
 use super::blocking::Cancelled;
 use super::context::ToolContext;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A little longer than a task may take to end by itself.
+/// A little longer than the shim's own grace period for a command.
 const GRACE: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(5);
 const HURRY: Duration = Duration::from_millis(500);
@@ -37,7 +37,7 @@ impl Tool for TaskStop {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Ends a background task and everything that it started, and says how it ended.".into()
+        "Ends a background task and all its processes, and returns how it ended.".into()
     }
 
     fn parameters() -> Value {
@@ -51,7 +51,7 @@ impl Tool for TaskStop {
         })
     }
 
-    fn subjects(_desk: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+    fn subjects(_context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         Ok(vec![Subject::name(arguments.task.trim())])
     }
 
@@ -72,21 +72,21 @@ async fn stop(job: &Job<Arguments>, cancelled: Cancelled) -> Result<String, Fail
         }
         Some(Found::Ended(exit)) => {
             let how = tasks::ended_with(&exit);
-            format!("Task {id} was over already: it {how}.")
+            format!("Task {id} had already ended: it {how}.")
         }
-        Some(Found::NeverStarted) => format!("Task {id} had not begun, and now never will."),
+        Some(Found::NeverStarted) => format!("Task {id} had not started and was cancelled."),
         Some(Found::Running(_) | Found::Unknown) => {
-            format!("Task {id} is gone, and nobody saw how it ended.")
+            format!("Task {id} is gone; how it ended is unknown.")
         }
         None => {
             return Err(Failure::new(format!(
-                "Task {id} was killed, but is not gone yet."
+                "Task {id} was killed, but has not ended yet."
             )));
         }
     })
 }
 
-/// When the call is cancelled there is no time to ask it.
+/// If the call is cancelled, the task is killed without a grace period.
 async fn end(task: &Task, mut cancelled: Cancelled) -> Option<Found> {
     tokio::select! {
         found = tasks::end(task, GRACE, PATIENCE) => found,

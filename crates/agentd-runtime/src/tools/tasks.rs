@@ -1,4 +1,4 @@
-//! The processes that tools started: looked for, waited for, ended, and told of.
+//! The tasks of an agent: finding them, waiting for them, ending them, and describing how they ended.
 
 use super::blocking;
 use super::context::ToolContext;
@@ -13,28 +13,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the model is shown of a task that ended while it did something else.
+/// How much output the model is shown of a background task that ended.
 const LAST_BYTES: u64 = 1024;
 
-/// The task of an id that the model gave. Only those of this agent are to be found.
+/// The task with an id that the model gave. Only tasks of this agent are found.
 pub(super) fn named(context: &ToolContext, text: &str) -> Result<TaskId, Failure> {
     let id = text.trim().parse::<TaskId>();
     let known = id.ok().filter(|task| context.task_dir(*task).is_dir());
     known.ok_or_else(|| {
         Failure::new(format!(
-            "There is no task `{text}`; `task` is an id that shell returned for a background command."
+            "Unknown task `{text}`; `task` must be an id that shell returned for a background command."
         ))
     })
 }
 
-/// What became of a task. One that has not begun by now never will.
+/// The state of a task. A task that has not started is prevented from starting.
 pub(super) async fn find(
     context: &ToolContext,
     task: TaskId,
     boot: Option<BootId>,
 ) -> Result<Found, Failure> {
     let dir = context.task_dir(task);
-    // Before the machine was last started, or in a home that this one is a copy of.
+    // A task of an earlier boot, or of a home that this one is a copy of, cannot be running.
     let is_of_now = boot.is_none_or(|boot| boot == context.boot);
     let found = blocking::whole(move || match is_of_now {
         true => task::find(&dir, None),
@@ -43,14 +43,14 @@ pub(super) async fn find(
     found.await?.map_err(|error| cannot_tell(&error))
 }
 
-/// Takes a task back where it has not begun; otherwise says what became of it.
+/// Withdraws a task that has not started; otherwise returns its state.
 pub(super) async fn withdraw(context: &ToolContext, task: TaskId) -> Result<Found, Failure> {
     let dir = context.task_dir(task);
     let found = blocking::whole(move || task::withdraw(&dir));
     found.await?.map_err(|error| cannot_tell(&error))
 }
 
-/// What is known of a task, without keeping it from beginning: none where it has not.
+/// The state of a task, without preventing its start; `None` if it has not started.
 pub(super) async fn look(context: &ToolContext, task: TaskId) -> Result<Option<Found>, Failure> {
     match has_begun(&context.task_dir(task)) {
         true => find(context, task, None).await.map(Some),
@@ -62,7 +62,7 @@ fn has_begun(dir: &Path) -> bool {
     dir.join("claim").exists() || dir.join("exit").exists()
 }
 
-/// Those that run now.
+/// The tasks that are running.
 pub(super) async fn running(context: &ToolContext) -> Result<Vec<TaskId>, Failure> {
     let tasks = context.state.join("tasks");
     blocking::whole(move || {
@@ -71,7 +71,7 @@ pub(super) async fn running(context: &ToolContext) -> Result<Vec<TaskId>, Failur
             let id = entry.file_name().to_str().and_then(|it| it.parse().ok());
             let Some(id) = id else { continue };
             let dir = entry.path();
-            // What has ended, or not begun, is not looked for.
+            // A task that has ended or has not started is skipped.
             if !has_begun(&dir) || dir.join("exit").exists() {
                 continue;
             }
@@ -85,8 +85,8 @@ pub(super) async fn running(context: &ToolContext) -> Result<Vec<TaskId>, Failur
     .await
 }
 
-/// Ends it and all that it started: asked first, killed after the grace. None where it is not over
-/// within the patience either.
+/// Ends a task and all its processes: SIGTERM first, SIGKILL after the grace period. `None` if it has not ended within
+/// `patience` after that.
 pub(super) async fn end(task: &Task, grace: Duration, patience: Duration) -> Option<Found> {
     // One that is gone by now has ended.
     drop(task.stop());
@@ -100,7 +100,7 @@ pub(super) async fn end(task: &Task, grace: Duration, patience: Duration) -> Opt
         .ok()
 }
 
-/// Waits for the end of a background task; how it ended, and what the model is told.
+/// Waits for the end of a background task; returns how it ended and the text for the model.
 pub(super) async fn until_ended(
     context: &ToolContext,
     task: TaskId,
@@ -122,11 +122,12 @@ pub(super) async fn until_ended(
         }
         Ok(Found::NeverStarted) => (TaskExit::NotStarted, "was never started".to_owned()),
         Ok(Found::Running(_) | Found::Unknown) => {
-            let how = "is gone, and nobody saw how it ended";
+            let how = "is gone; how it ended is unknown";
             (TaskExit::Unknown, how.to_owned())
         }
         Err(failure) => {
-            let how = format!("cannot be told of: {}", failure.text());
+            let why = failure.text().trim_end_matches('.');
+            let how = format!("has an unknown outcome ({why})");
             (TaskExit::Unknown, how)
         }
     };
@@ -134,7 +135,7 @@ pub(super) async fn until_ended(
     let last = blocking::whole(move || output::tail_of_file(&path, LAST_BYTES)).await;
     let last = last.ok().and_then(Result::ok).unwrap_or_default();
     let last = match last.trim() {
-        "" => "It wrote nothing.".to_owned(),
+        "" => "It had no output.".to_owned(),
         last => format!("Its last output:\n{last}"),
     };
     let denied = context.denied(Actor::Command, &last);
@@ -146,12 +147,12 @@ pub(super) async fn until_ended(
     )
 }
 
-/// Where all that it wrote is.
+/// The file with the output of a task.
 pub(super) fn output_of(context: &ToolContext, task: TaskId) -> PathBuf {
     context.task_dir(task).join("output")
 }
 
-/// How it ended, as in "the task …".
+/// How a task ended; follows "the task …".
 pub(super) fn ended_with(exit: &Exit) -> String {
     if let Some(error) = &exit.error {
         return format!("could not be started: {error}");
@@ -159,10 +160,10 @@ pub(super) fn ended_with(exit: &Exit) -> String {
     let how = match (exit.code, exit.signal) {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => return "was stopped before it began".to_owned(),
+        (None, None) => return "was stopped before it started".to_owned(),
     };
     if exit.timed_out {
-        format!("was ended after its time limit, with {how}")
+        format!("timed out and was ended, with {how}")
     } else if exit.stopped {
         format!("was stopped, with {how}")
     } else {
@@ -181,10 +182,10 @@ pub(super) fn outcome(exit: &Exit) -> CallOutcome {
 }
 
 fn cannot_tell(error: &agentd_process::Error) -> Failure {
-    Failure::new(format!("It cannot be told what became of it: {error}."))
+    Failure::new(format!("Cannot read the state of the task: {error}."))
 }
 
-/// A span of time in words.
+/// A duration as text.
 pub(super) fn span(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),

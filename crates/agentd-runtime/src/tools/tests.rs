@@ -261,7 +261,7 @@ fn the_directory_for_state_is_for_its_owner_alone() {
 async fn a_call_to_an_unknown_tool_names_those_there_are() {
     let fixture = Fixture::new();
     let text = fixture.error("fetch_url", json!({"url": "http://a"})).await;
-    assert!(text.contains("no tool `fetch_url`"), "{text}");
+    assert!(text.contains("Unknown tool `fetch_url`"), "{text}");
     assert!(text.contains("shell, read_file"), "{text}");
     let (_sender, cancelled) = watch::channel(false);
     let started = fixture.started("list_files", json!({})).await;
@@ -420,7 +420,7 @@ async fn a_task_is_named_by_its_id_alone() {
     for task in ["../..", "x", "", "/etc", unknown] {
         for tool in ["task_output", "task_stop"] {
             let text = fixture.error(tool, json!({"task": task})).await;
-            assert!(text.contains("There is no task"), "{text}");
+            assert!(text.contains("Unknown task"), "{text}");
         }
     }
     assert!(!fixture.base().join("state/tasks").join(unknown).exists());

@@ -1,4 +1,4 @@
-//! What a tool is: what it says of itself, and how its calls are prepared, run and found again.
+//! The trait of a tool: its declaration, and how its calls are prepared, run and recovered.
 
 use super::arguments;
 use super::blocking::{self, Cancelled};
@@ -18,19 +18,18 @@ use serde_json::Value;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// What a tool promises of its calls.
+/// The properties of a tool's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
-    /// Its calls may run beside other calls.
+    /// Its calls may run in parallel with other calls.
     pub parallel: bool,
-    /// A second run of the same call changes nothing more.
+    /// Running the same call a second time changes nothing.
     pub idempotent: bool,
-    /// It is among those that need approval where nobody said otherwise and calls are asked about by
-    /// default.
+    /// Its calls need approval if no rule matches and the approval mode asks about changes.
     pub approval: bool,
 }
 
-/// What a start records.
+/// What the event of a started call records.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Start {
     pub task: Option<TaskId>,
@@ -50,7 +49,7 @@ pub(super) struct Job<A> {
 pub(super) trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
     const TRAITS: Traits;
-    /// Unknown ones are refused.
+    /// Unknown arguments are refused.
     type Arguments: DeserializeOwned + Send + Sync + 'static;
 
     /// For the model.
@@ -59,20 +58,20 @@ pub(super) trait Tool: Send + Sync + 'static {
     /// JSON Schema of the arguments.
     fn parameters() -> Value;
 
-    /// What the rules are asked about. May look at files, and at nothing in them.
+    /// The subjects that the rules are matched against. May look at file metadata, not at contents.
     fn subjects(
         context: &ToolContext,
         arguments: &Self::Arguments,
     ) -> Result<Vec<Subject>, Failure>;
 
-    /// Why it wants to leave the sandbox; none where it does not.
+    /// The reason of a call that asks to leave the sandbox; `None` for any other call.
     fn escalation(_arguments: &Self::Arguments) -> Option<&str> {
         None
     }
 
-    /// Looks whether the call can be carried out, once it may.
+    /// Checks that a permitted call can be carried out.
     async fn prepare(
-        _desk: &Arc<ToolContext>,
+        _context: &Arc<ToolContext>,
         _call: &CallId,
         _arguments: Self::Arguments,
     ) -> Result<Start, Failure> {
@@ -81,8 +80,8 @@ pub(super) trait Tool: Send + Sync + 'static {
 
     async fn run(job: Job<Self::Arguments>, cancelled: Cancelled) -> Finished;
 
-    /// What became of a call that another process started. One that may as well be made again counts
-    /// as not done.
+    /// The outcome of a call that an earlier process started. An idempotent call counts as not started, so it runs
+    /// again.
     async fn find(_job: Job<Self::Arguments>) -> CallFact {
         match Self::TRAITS.idempotent {
             true => CallFact::NotStarted,
@@ -90,13 +89,13 @@ pub(super) trait Tool: Send + Sync + 'static {
         }
     }
 
-    /// Waits for one that [`Self::find`] said still runs.
+    /// Waits for a call that [`Self::find`] reported as running.
     async fn resume(_job: Job<Self::Arguments>, _cancelled: Cancelled) -> Finished {
-        said(CallOutcome::Unknown, "Nobody can tell what became of it.")
+        said(CallOutcome::Unknown, "The outcome of this call is unknown.")
     }
 }
 
-/// A tool, whichever it is.
+/// A tool of any type, for use as a trait object.
 #[async_trait]
 pub(super) trait AnyTool: Send + Sync {
     fn name(&self) -> &'static str;
@@ -113,7 +112,7 @@ pub(super) trait AnyTool: Send + Sync {
     async fn resume(&self, work: Work, cancelled: Cancelled) -> Finished;
 }
 
-/// A started call, its arguments not read yet.
+/// A started call whose arguments are not parsed yet.
 pub(super) struct Work {
     pub context: Arc<ToolContext>,
     pub call: ToolCall,

@@ -1,4 +1,4 @@
-//! Files below a directory, in order, without those that `.gitignore` or the rules leave out.
+//! Walking the files below a directory, in order, without the files that `.gitignore` or the rules exclude.
 
 use super::blocking::Stop;
 use super::context::{CallOf, ToolContext};
@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// After that, what was found is all there is to say.
+/// A walk ends after this time, with what it has found.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) struct Walk<'a> {
@@ -28,22 +28,22 @@ pub(super) struct Walk<'a> {
     pub stop: &'a Stop,
 }
 
-/// How far a walk came.
+/// What a walk left out.
 #[derive(Default)]
 pub(super) struct Way {
     pub out_of_time: bool,
-    /// Files that the rules do not let this tool see.
+    /// The number of files that the rules do not let this tool see.
     pub denied: usize,
-    /// What could not be looked at; the first reason.
+    /// The first error, if a part could not be read.
     pub unreadable: Option<String>,
 }
 
 impl Walk<'_> {
-    /// Shows each entry below the root, or the root itself where it is a file.
+    /// Calls `show` for each entry below the root, or for the root itself if it is a file.
     pub fn each(&self, mut show: impl FnMut(&DirEntry, &Stop) -> ControlFlow<()>) -> Way {
         let stop = self.stop.within(PATIENCE);
         let mut way = Way::default();
-        // If the user was asked about the whole, nothing in it is asked about again.
+        // If the user approved the root, the entries below it need no further approval.
         let asked = self.decision(&self.root) == Decision::Ask;
         for entry in self.builder().build() {
             if stop.check().is_err() {
@@ -78,7 +78,7 @@ impl Walk<'_> {
         way
     }
 
-    /// Why something could not be read; with the sandbox's part in it where it was asked for by its path.
+    /// The reason of a read error, with the sandbox's note if it is about the root.
     fn reason(&self, error: &ignore::Error) -> String {
         let reason = error.to_string();
         match self.context.denied(Actor::FileTool, &reason) {
@@ -93,11 +93,11 @@ impl Walk<'_> {
         builder
             .hidden(false)
             .require_git(false)
-            // What a user ignores everywhere is in their home, which is not asked.
+            // The user's global ignore file is in their home directory, which is not read.
             .git_global(false)
             .max_depth(self.depth)
             .sort_by_file_name(Ord::cmp)
-            // What git and agentd keep for themselves is not the user's work.
+            // The files of git and agentd are not part of the user's work.
             .filter_entry(move |entry| {
                 let is_own = entry.file_name() == ".git" || entry.path() == state;
                 entry.depth() == 0 || !is_own
@@ -131,24 +131,26 @@ impl Walk<'_> {
 }
 
 impl Way {
-    /// What to add to a result.
+    /// Notes to add to a result.
     pub fn notes(&self) -> String {
         let mut notes = String::new();
         if self.out_of_time {
-            notes.push_str("\n[not all was looked at: it took too long; give a narrower `path`]");
+            notes.push_str("\n[incomplete: it took too long; give a narrower `path`]");
         }
         if self.denied > 0 {
             let denied = self.denied;
-            notes.push_str(&format!("\n[{denied} left out by the permission rules]"));
+            notes.push_str(&format!("\n[{denied} excluded by the permission rules]"));
         }
         if let Some(why) = &self.unreadable {
-            notes.push_str(&format!("\n[not all could be read: {why}]"));
+            notes.push_str(&format!(
+                "\n[incomplete, not everything could be read: {why}]"
+            ));
         }
         notes
     }
 }
 
-/// A pattern of names: one without `/` is about the name, in whatever directory.
+/// A glob. One without `/` matches the file name in any directory.
 pub(super) fn glob(argument: &str, pattern: &str) -> Result<GlobMatcher, Failure> {
     let anywhere = match pattern.contains('/') {
         true => pattern.trim_start_matches("./").to_owned(),
@@ -157,19 +159,19 @@ pub(super) fn glob(argument: &str, pattern: &str) -> Result<GlobMatcher, Failure
     let glob = GlobBuilder::new(&anywhere).literal_separator(true).build();
     glob.map(|glob| glob.compile_matcher()).map_err(|error| {
         Failure::new(format!(
-            "`{argument}` is not a pattern: {}. Write one like `*.rs` or `src/**/*.rs`.",
+            "`{argument}` is not a valid glob: {}. Examples: `*.rs`, `src/**/*.rs`.",
             error.kind()
         ))
     })
 }
 
-/// Where to look: the directory or file that is given, or all of the working directory.
+/// The root of the walk: the given directory or file, or the working directory.
 pub(super) fn root(context: &ToolContext, path: Option<&str>) -> Result<PathBuf, Failure> {
     let root = paths::locate(&context.cwd, path.unwrap_or("."))?;
     match root.symlink_metadata() {
         Ok(_) => Ok(root),
         Err(error) => Err(Failure::io(
-            "look at",
+            "access",
             paths::shown(&context.cwd, &root),
             &error,
         )),

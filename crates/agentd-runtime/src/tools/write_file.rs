@@ -1,4 +1,4 @@
-//! `write_file`: a file gets a new content, all of it.
+//! `write_file`: writes a whole file.
 
 use super::blocking::{self, Cancelled};
 use super::context::ToolContext;
@@ -41,8 +41,8 @@ impl Tool for WriteFile {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Writes a file: a new one, with the directories it needs, or all of an old one anew. To change \
-         a part of a file use edit_file."
+        "Creates a file, with its parent directories, or replaces the whole content of an existing file. To \
+         change a part of a file use edit_file."
             .into()
     }
 
@@ -52,9 +52,9 @@ impl Tool for WriteFile {
             "properties": {
                 "file_path": {
                     "type": "string",
-                    "description": "The file, from the working directory or from the root."
+                    "description": "The file: an absolute path, or relative to the working directory."
                 },
-                "content": {"type": "string", "description": "All that the file is to hold."},
+                "content": {"type": "string", "description": "The whole content of the file."},
                 "escalate": {"type": "string", "description": ESCALATE}
             },
             "required": ["file_path", "content"],
@@ -78,8 +78,8 @@ impl Tool for WriteFile {
         refuse_mark("content", &arguments.content)?;
         let context = Arc::clone(context);
         let change = blocking::whole(move || {
-            let leave = escalation(arguments.escalate.as_deref());
-            context.within_of(leave, || {
+            let escalation = escalation(arguments.escalate.as_deref());
+            context.within_of(escalation, || {
                 let target = Target::of(&context, &arguments.file_path)?;
                 target.check()?;
                 Ok(FileChange {
@@ -98,9 +98,9 @@ impl Tool for WriteFile {
         if cancelled.now() {
             return blocking::interrupted();
         }
-        // Once begun it is done in a moment, and half of it cannot be left.
-        let leave = escalation(job.arguments.escalate.as_deref());
-        match blocking::whole(move || job.context.within_of(leave, || write(&job))).await {
+        // It takes a moment and must not stop halfway, so it is not interrupted.
+        let escalation = escalation(job.arguments.escalate.as_deref());
+        match blocking::whole(move || job.context.within_of(escalation, || write(&job))).await {
             Ok(result) => done(result),
             Err(failure) => failure.into(),
         }
@@ -108,10 +108,11 @@ impl Tool for WriteFile {
 
     async fn find(job: Job<Arguments>) -> CallFact {
         let length = job.arguments.content.len();
-        let leave = escalation(job.arguments.escalate.as_deref());
-        let given = job.arguments.file_path;
+        let file = Given {
+            escalation: escalation(job.arguments.escalate.as_deref()),
+            path: job.arguments.file_path,
+        };
         let said = move |name: &str, change: &FileChange| summary(name, length, change);
-        let file = Given { path: given, leave };
         replace::fact(job.context, file, job.call, job.started.change, said).await
     }
 }
@@ -119,7 +120,7 @@ impl Tool for WriteFile {
 fn write(job: &Job<Arguments>) -> Result<String, Failure> {
     let Some(change) = &job.started.change else {
         return Err(Failure::new(
-            "Its start was not recorded; nothing was written.",
+            "The start of this call was not recorded; nothing was written.",
         ));
     };
     let target = Target::of(&job.context, &job.arguments.file_path)?;
@@ -128,7 +129,7 @@ fn write(job: &Job<Arguments>) -> Result<String, Failure> {
     target.check_unchanged(change)?;
     if change.before.as_ref() != Some(&change.after) {
         make_parents(&target.path)
-            .map_err(|error| target.cannot("make the directory of", &error))?;
+            .map_err(|error| target.cannot("create the directory of", &error))?;
         target.replace(&job.call, content)?;
     }
     Ok(summary(&target.name, content.len(), change))
@@ -139,20 +140,19 @@ fn summary(name: &str, length: usize, change: &FileChange) -> String {
     match &change.before {
         None => format!("Wrote {length} bytes to {name}, a new file."),
         Some(before) if *before == change.after => {
-            format!("{name} holds these {length} bytes already.")
+            format!("{name} already has this content ({length} bytes).")
         }
         Some(_) => format!("Wrote {length} bytes to {name}."),
     }
 }
 
-/// A text with the mark is one in which the model has not seen all: to write it would destroy what
-/// stands there.
+/// A text with the mark was redacted before the model saw it. Writing it would overwrite the secret with the mark.
 pub(super) fn refuse_mark(argument: &str, text: &str) -> Result<(), Failure> {
     if !text.contains(MARK) {
         return Ok(());
     }
     Err(Failure::new(format!(
-        "`{argument}` holds `{MARK}`, which stands for a secret that you were not shown. Writing it \
+        "`{argument}` contains `{MARK}`, which stands for a secret that was not shown to you. Writing it \
          would destroy the secret; nothing was written. Use edit_file on the text around it."
     )))
 }

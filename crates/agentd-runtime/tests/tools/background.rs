@@ -57,7 +57,7 @@ async fn a_task_runs_writes_and_ends() {
     let text = output(&fixture, task, Some(4)).await;
     assert!(text.contains("ended with exit code 4 after "), "{text}");
     assert!(
-        text.ends_with("[bytes 4 to 12; go on with offset 12]\nzwei ü\n"),
+        text.ends_with("[bytes 4 to 12; continue with offset 12]\nzwei ü\n"),
         "{text}"
     );
     // Asked again, it is the same.
@@ -79,13 +79,13 @@ async fn a_task_that_was_stopped_takes_everybody_with_it() {
     fixture.nobody_is_left().await;
     let again = stop(&fixture, task).await;
     assert!(
-        again.contains("was over already: it was stopped"),
+        again.contains("had already ended: it was stopped"),
         "{again}"
     );
     let (exit, text) = ended(&fixture, task).await;
     assert_eq!(exit, TaskExit::Signal { signal: 9 });
     assert!(
-        text.ends_with("was stopped, with signal 9. It wrote nothing."),
+        text.ends_with("was stopped, with signal 9. It had no output."),
         "{text}"
     );
 }
@@ -120,7 +120,7 @@ async fn so_many_and_no_more() {
     };
     let text = format!("{blocks:?}");
     assert_eq!(outcome, CallOutcome::Error);
-    assert!(text.contains("2 background tasks run already") && text.contains("max_tasks"));
+    assert!(text.contains("2 background tasks are running") && text.contains("max_tasks"));
     assert!(text.contains(&first.to_string()) && text.contains(&second.to_string()));
     // In the foreground there is room, and after one has ended in the background too.
     assert_eq!(fixture.shell("echo x").await.1, "x\n");
@@ -136,7 +136,7 @@ async fn a_limit_holds_in_the_background_too() {
     let task = finished.background.unwrap().task;
     let (exit, text) = ended(&fixture, task).await;
     assert!(matches!(exit, TaskExit::Signal { .. }), "{exit:?}");
-    assert!(text.contains("was ended after its time limit"), "{text}");
+    assert!(text.contains("timed out and was ended"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,7 +150,10 @@ async fn a_long_output_is_shown_in_part() {
         text.contains("\n1\n2\n") && text.contains("\n4999\n5000\n"),
         "{text}"
     );
-    assert!(text.contains("bytes left out; all of it is in"), "{text}");
+    assert!(
+        text.contains("bytes omitted; the full output is in"),
+        "{text}"
+    );
     let (_, text) = ended(&fixture, task).await;
     assert!(text.ends_with("4999\n5000") && text.len() < 1200, "{text}");
 }

@@ -66,7 +66,7 @@ async fn what_takes_too_long_is_ended_with_all_of_it() {
     let call = call("shell", json!({"command": STUBBORN, "timeout_ms": 300}));
     let finished = fixture.run(call).await;
     assert_eq!(finished.outcome, CallOutcome::Error);
-    let end = "timed out after 300 ms: it and all that it started were ended";
+    let end = "timed out after 300 ms: the command and all its processes were ended";
     assert!(words(&finished).ends_with(end), "{finished:?}");
     fixture.nobody_is_left().await;
 }
@@ -205,7 +205,7 @@ async fn a_long_output_is_kept_and_its_place_named() {
     assert!(text.starts_with("zeile 1 ü€🙂\nzeile 2 "), "{text}");
     assert!(text.ends_with("zeile 5000 ü€🙂\nexit code 7"), "{text}");
     assert!(text.contains(&format!(
-        "bytes left out; all of it is in {}",
+        "bytes omitted; the full output is in {}",
         path.display()
     )));
     assert!(text.len() < 1300 && !text.contains('\u{fffd}'), "{text}");

@@ -62,7 +62,7 @@ async fn one_that_never_began_never_will() {
         .finished()
         .await;
     assert_eq!(finished.outcome, CallOutcome::Error);
-    assert_eq!(words(&finished), "It did not start; nothing was run.");
+    assert_eq!(words(&finished), "The command did not start.");
     assert_eq!(fixture.find(&call, &started).await, CallFact::NotStarted);
     assert!(!fixture.path("ran").exists());
 }

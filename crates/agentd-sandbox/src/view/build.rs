@@ -137,7 +137,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Something to put over what is closed: without any permission, so that a program is told *permission denied*.
+    /// The mount that covers a closed path: it has no permissions, so a program gets *permission denied*.
     fn make_covers(&mut self) -> Result<(), Failed> {
         for (path, kind) in [(CLOSED_DIR, Kind::Dir), (CLOSED_FILE, Kind::File)] {
             let path = Path::new(path);

@@ -14,12 +14,12 @@ impl View {
         for name in &caches.names {
             let is_below = |part| matches!(part, Component::Normal(_));
             if !name.components().all(is_below) {
-                return Err(refuse(name, "it is not the name of a directory below"));
+                return Err(refuse(name, "it is not the name of a directory below it"));
             }
             let at = below(&lower, name);
             let real = resolve(&at)?.unwrap_or_else(|| at.clone());
             if self.is_closed(&real) {
-                return Err(refuse(&at, "it lies in a closed directory"));
+                return Err(refuse(&at, "it is in a closed directory"));
             }
             if !real.is_dir() && self.shows_the_hosts(&real) {
                 // No mount can be put there without making a directory in a tree of the user's.

@@ -194,7 +194,7 @@ impl View {
             (None, Access::Write) => return Err(refuse(path, "it does not exist")),
         };
         if real == Path::new("/") {
-            let why = "the whole file system cannot be given; name the directories";
+            let why = "the whole file system is not allowed; name the directories";
             return Err(refuse(path, why));
         }
         if OWN.iter().any(|own| real.starts_with(own)) {
@@ -202,7 +202,7 @@ impl View {
             return Err(refuse(path, why));
         }
         if self.is_closed(&real) {
-            return Err(refuse(path, "it lies in a closed directory"));
+            return Err(refuse(path, "it is in a closed directory"));
         }
         let changeable = |tree: &PathBuf| tree != path && path.starts_with(tree);
         if real != path && policy.writable.iter().any(changeable) {
@@ -304,7 +304,7 @@ impl View {
         &self.closed
     }
 
-    /// Programs go on finding what is given by a path with a symlink in it.
+    /// Programs still find what the policy names by a path with a symlink in it.
     fn link(&mut self, path: &Path, real: &Path) {
         if path != real {
             let to = real.to_owned();

@@ -1,4 +1,4 @@
-//! How large a file may be that is read, and what it may unpack to: it is a stranger's.
+//! Limits on the size of an export that is read, and on what it may unpack to: the file is untrusted.
 
 use super::Row;
 use crate::error::{Error, Result};
@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub events: u64,
-    /// Bytes of one event, or of a text that is kept apart from it: as for one that is appended here.
+    /// Bytes of one event, or of a text that is stored separately: the same limit as for an append.
     pub event: u64,
-    /// Bytes of one line: an event's text grows where JSON escapes it.
+    /// Bytes of one line. JSON escapes can make it longer than the event.
     pub line: u64,
     /// Bytes of all lines.
     pub expanded: u64,
-    /// What any file may unpack to, however small it is.
+    /// Unpacked bytes that are allowed for any file, however small.
     pub free: u64,
-    /// Beyond that, how many bytes each byte of the file may become. What people write stays far below; a file that was
-    /// made to fill the memory does not.
+    /// Beyond that, how many bytes each compressed byte may become. Real conversations stay far below it; a file that
+    /// was built to exhaust memory does not.
     pub ratio: u64,
 }
 
@@ -37,7 +37,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// For an injected bug of the lab.
+    /// For an injected bug.
     pub const NONE: Self = Self {
         events: u64::MAX,
         event: u64::MAX,
@@ -83,7 +83,7 @@ const fn within(what: &'static str, found: u64, limit: u64) -> Result<()> {
     }
 }
 
-/// Counts what is read from the file.
+/// Counts the bytes that are read from the file.
 pub struct Metered<R> {
     input: R,
     count: Count,

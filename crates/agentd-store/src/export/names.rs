@@ -1,4 +1,4 @@
-//! Names and labels of a file that is read: control characters in them would act on every terminal that shows them.
+//! Checks names and labels in an export: control characters in them would act on every terminal that shows them.
 
 use super::Row;
 use crate::error::{Error, Result};
@@ -11,8 +11,8 @@ pub fn check(row: &Row) -> Result<()> {
         return Ok(());
     };
     if row.apart.is_some() {
-        // What is kept apart is longer than any name.
-        let what = format!("event {}: a name that is too long", row.seq);
+        // Only strings longer than any name are stored separately.
+        let what = format!("event {}: a name is too long", row.seq);
         return Err(Error::BadExport(what));
     }
     let body = Body::from_json(&row.kind, row.version, body);

@@ -1,4 +1,4 @@
-//! The list of agents: one line each, kept by the writer, read a page at a time.
+//! The list of agents: one row per agent, kept by the writer and read one page at a time.
 
 use super::names::find;
 use super::row::{IdParam, existing_agent_num};
@@ -13,13 +13,13 @@ use agentd_core::usage::Spent;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, params, params_from_iter};
 
-/// Lines on one page at the most.
+/// The maximum number of rows on one page.
 const MAX_PAGE: usize = 1000;
-/// The list knows when an agent was used to the second; so a busy agent's line is written once a
-/// second, not with every event.
+/// `updated_at` in the list is accurate to one second, so a busy agent's row is written once a second
+/// and not with every event.
 const LISTED_EVERY_MS: i64 = 1000;
 
-/// What the list shows of an agent, as far as it must change with it.
+/// The columns of an agent's row that must change together with its state.
 #[derive(PartialEq)]
 pub struct Line {
     phase: Phase,
@@ -34,7 +34,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of an agent that has none.
+    /// The row of an agent that has none yet.
     pub fn none() -> Self {
         Self {
             phase: Phase::Idle,
@@ -83,7 +83,7 @@ const fn listed(state: &AgentState) -> i64 {
     }
 }
 
-/// Writes the line where it says something new.
+/// Writes the row if it has changed.
 pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Result<()> {
     let state = &entry.state;
     let at = state.updated_at.as_millis();
@@ -117,8 +117,8 @@ pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Re
     Ok(())
 }
 
-/// Whether the line, and the name where it is a living one, say what the journal says. An agent that
-/// is nowhere in the list is only somebody's ancestor.
+/// Whether the row, and the name of an agent that is not archived, match the journal. An agent that is not
+/// listed is only the ancestor of another one.
 pub fn is_listed_as(journal: &Connection, num: i64, state: &AgentState) -> Result<bool> {
     let read = journal.query_row(
         &format!("SELECT {LINE} FROM agent WHERE num = ?1"),
@@ -148,7 +148,7 @@ pub fn is_listed_as(journal: &Connection, num: i64, state: &AgentState) -> Resul
     Ok(same && (state.archived || find(journal, &state.name)? == Some(state.id)))
 }
 
-/// Those that have background tasks, as far as their journals tell.
+/// The agents that have background tasks, according to their journals.
 pub fn with_tasks(journal: &Connection) -> Result<Vec<AgentId>> {
     let mut statement = journal.prepare_cached("SELECT id FROM agent WHERE tasks > 0")?;
     let ids = statement.query_map([], |row| row.get(0).map(AgentId::from_bytes))?;
@@ -158,7 +158,7 @@ pub fn with_tasks(journal: &Connection) -> Result<Vec<AgentId>> {
 pub fn list(journal: &Connection, query: &AgentQuery) -> Result<AgentPage> {
     let limit = query.limit.clamp(1, MAX_PAGE);
     let filter = Filter::of(query);
-    // One moment, so that the total is that of the page.
+    // One transaction, so that the total belongs to the page.
     let moment = journal.unchecked_transaction()?;
     let total = filter.count(journal)?;
     let (sql, parameters) = filter.page(query, limit)?;
@@ -216,13 +216,13 @@ impl Filter {
             filter.and("phase = ?", Sql::Text(phase.name().to_owned()));
         }
         if let Some(prefix) = &query.name_prefix {
-            // The plus keeps SQLite from finding them by name, only to sort them by time then.
+            // The plus keeps SQLite from using the index on names and then sorting by time.
             let (from, to) = match query.sort {
                 AgentSort::Name => ("name >= ?", "name < ?"),
                 AgentSort::Recent => ("+name >= ?", "+name < ?"),
             };
             filter.and(from, Sql::Text(prefix.clone()));
-            // The first string that is behind everything that begins with the prefix.
+            // The first string after all strings that begin with the prefix.
             filter.and(to, Sql::Text(format!("{prefix}\u{10ffff}")));
         }
         filter
@@ -234,7 +234,7 @@ impl Filter {
     }
 
     fn count(&self, journal: &Connection) -> Result<u64> {
-        // Names are not in the sums: those that begin with a prefix are counted one by one.
+        // The sums do not contain names: agents with a prefix are counted one by one.
         let from = match self.conditions.iter().any(|it| it.contains("name")) {
             true => "count(*) FROM agent",
             false => "coalesce(sum(agents), 0) FROM listing",
@@ -246,7 +246,7 @@ impl Filter {
         Ok(count.unsigned_abs())
     }
 
-    /// One row more than the page, to see whether there is a next one.
+    /// One row more than the page, to see whether there is a next page.
     fn page(&self, query: &AgentQuery, limit: usize) -> Result<(String, Vec<Sql>)> {
         let mut conditions = self.conditions.clone();
         let mut parameters = self.parameters.clone();
@@ -275,7 +275,7 @@ impl Filter {
     }
 }
 
-/// Whose silence ends next, the first first.
+/// The agents whose idle reset is due next, the earliest first.
 pub fn idle_resets(journal: &Connection, limit: usize) -> Result<Vec<(AgentId, Timestamp)>> {
     let mut statement = journal.prepare_cached(
         "SELECT id, idle_reset_at FROM agent WHERE idle_reset_at > ?1
@@ -288,7 +288,7 @@ pub fn idle_resets(journal: &Connection, limit: usize) -> Result<Vec<(AgentId, T
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The columns of a line, in the order [`read_line`] expects them.
+/// The columns of a row, in the order that [`read_line`] expects.
 const LINE: &str = "num, id, name, mode, phase, listed, created_at, updated_at, generation, \
                     conversations, spent, parent";
 
@@ -319,7 +319,7 @@ fn read_line(row: &Row<'_>) -> Result<(i64, AgentRow)> {
     Ok((row.get(0)?, agent))
 }
 
-/// A sum that cannot be read must not pass for nothing spent.
+/// An unreadable sum must not count as zero.
 fn read_spent(agent: AgentId, json: &str) -> Result<Spent> {
     serde_json::from_str(json).map_err(|_| Error::Damaged {
         agent,

@@ -1,13 +1,13 @@
-//! Long strings of a body are kept apart: compressed, once for the same content, and capped.
+//! Long strings of a body are stored separately: compressed, deduplicated, and limited in size.
 
 use crate::chain::{self, Hash, hex, unhex};
 use crate::error::{Error, Result, is_corrupt};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::Value;
 
-/// Strings longer than this leave the event's row.
+/// Strings longer than this are moved out of the event's row.
 pub const APART_BYTES: usize = 8 * 1024;
-/// No event may be larger than this, all in all.
+/// The maximum size of an event in total.
 pub const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
 
 const LEVEL: i32 = 3;
@@ -24,12 +24,12 @@ pub struct Blob {
 #[derive(Debug)]
 pub struct Split {
     pub body: String,
-    /// Where the blobs belong, as JSON.
+    /// Where the blobs belong in the body, as JSON.
     pub apart: Option<String>,
     pub blobs: Vec<Blob>,
 }
 
-/// Takes long strings out of a body. Runs on the sender's side, not on the writer's thread.
+/// Moves long strings out of a body. Runs on the sender's thread, not on the writer's.
 pub fn split(json: String) -> Result<Split> {
     if json.len() > MAX_EVENT_BYTES {
         return Err(Error::TooLarge {
@@ -92,7 +92,7 @@ fn take_long_strings(value: &mut Value, at: String, taken: &mut Vec<(String, Str
     }
 }
 
-/// Puts the strings back. None where one is missing or not what it was.
+/// Puts the strings back. None if one is missing or changed.
 pub fn put_back(connection: &Connection, json: &str, apart: &str) -> Result<Option<Value>> {
     let places = serde_json::from_str::<Vec<(String, String)>>(apart);
     let (Ok(mut value), Ok(places)) = (serde_json::from_str::<Value>(json), places) else {
@@ -119,7 +119,7 @@ pub fn read(connection: &Connection, hash: &Hash) -> Result<Option<String>> {
         })
         .optional();
     let found: Option<(usize, Vec<u8>)> = match found {
-        // On a damaged page it is as good as missing, for its own event alone.
+        // A blob on a damaged page counts as missing, which affects only its own event.
         Err(error) if is_corrupt(&error) => None,
         found => found?,
     };
@@ -133,13 +133,13 @@ pub fn read(connection: &Connection, hash: &Hash) -> Result<Option<String>> {
     Ok(text)
 }
 
-/// The hashes that an event refers to. None where the list cannot be read.
+/// The hashes that an event refers to. None if the list cannot be read.
 pub fn hashes(apart: &str) -> Option<Vec<String>> {
     let places: Vec<(String, String)> = serde_json::from_str(apart).ok()?;
     Some(places.into_iter().map(|(_, hash)| hash).collect())
 }
 
-/// Keeps one string.
+/// Stores one string.
 pub fn store(connection: &Connection, hash: &Hash, text: &str) -> Result<()> {
     let zstd = zstd::bulk::compress(text.as_bytes(), LEVEL).map_err(Error::ExportIo)?;
     connection
@@ -148,7 +148,7 @@ pub fn store(connection: &Connection, hash: &Hash, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Blanks a string that nothing refers to.
+/// Blanks a string that no event uses.
 pub fn drop_unused(connection: &Connection, hash: &Hash) -> Result<()> {
     connection
         .prepare_cached(
@@ -159,7 +159,7 @@ pub fn drop_unused(connection: &Connection, hash: &Hash) -> Result<()> {
     Ok(())
 }
 
-/// Notes which strings the event at `position` refers to.
+/// Records which strings the event at `position` uses.
 pub fn refer(connection: &Connection, position: i64, apart: &str) -> Result<()> {
     let damaged = || Error::BadExport("an unreadable list of blobs".to_owned());
     for hash in hashes(apart).ok_or_else(damaged)? {
@@ -177,7 +177,7 @@ pub fn refer(connection: &Connection, position: i64, apart: &str) -> Result<()> 
 const REFER: &str = "INSERT OR REPLACE INTO blob_use (position, blob)
                      SELECT ?1, num FROM blob WHERE hash = ?2";
 
-/// Keeps the blobs of the event at `position`; content that is there already is only referred to.
+/// Stores the blobs of the event at `position`; content that exists already is only referenced.
 pub fn keep(connection: &Connection, position: i64, blobs: &[Blob]) -> rusqlite::Result<()> {
     for blob in blobs {
         connection

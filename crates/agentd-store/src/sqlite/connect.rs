@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// Statements kept compiled per connection.
 const STATEMENTS: usize = 64;
-/// Between two tries at a lock that SQLite does not wait for.
+/// Between two attempts to get a lock that SQLite does not wait for.
 const POLL: Duration = Duration::from_millis(5);
 
 /// Starts one of the store's threads, with a name that tools show.
@@ -21,8 +21,8 @@ pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHan
     named.spawn(work).map_err(Error::NoThread)
 }
 
-/// Opens the journal for writing, creating the file and its tables where they are missing. Every
-/// commit is on disk when it returns.
+/// Opens the journal for writing, and creates the file and its tables if they are missing. A commit
+/// returns only after it is on disk.
 pub fn journal(options: &Options) -> Result<Connection> {
     let synchronous = match options.is_injected_bug("not_synced") {
         true => "OFF",
@@ -33,8 +33,8 @@ pub fn journal(options: &Options) -> Result<Connection> {
     writer(options, &path, synchronous, schema::JOURNAL)
 }
 
-/// The same for what is derived. That is a cache: one that cannot be read, or that a newer agentd
-/// made, is emptied and made again.
+/// The same for `derived.db`. That is a cache: if it cannot be read, or a newer agentd wrote it, it is
+/// emptied and rebuilt.
 pub fn derived(options: &Options) -> Result<Connection> {
     let open = || {
         template::make(options, &options.derived(), schema::DERIVED, Durable::No)?;
@@ -44,7 +44,7 @@ pub fn derived(options: &Options) -> Result<Connection> {
     };
     match open() {
         Err(error) if is_useless(&error) => {
-            tracing::warn!(%error, "search and snapshots are made again");
+            tracing::warn!(%error, "derived.db is unusable: rebuilding search and snapshots");
             let connection = connect(options, &options.derived(), WRITE)?;
             empty(&connection)?;
             drop(connection);
@@ -54,7 +54,7 @@ pub fn derived(options: &Options) -> Result<Connection> {
     }
 }
 
-/// Whether a derived file that says this is better made again.
+/// Whether this error means that the derived file must be rebuilt.
 pub const fn is_useless(error: &Error) -> bool {
     matches!(
         error,
@@ -62,21 +62,21 @@ pub const fn is_useless(error: &Error) -> bool {
     )
 }
 
-/// Whether SQLite finds nothing wrong with a file. Looks at all of it.
+/// Whether SQLite finds the file intact. Checks all of it.
 pub fn is_sound(connection: &Connection) -> bool {
     let found: rusqlite::Result<String> =
         connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0));
     found.is_ok_and(|found| found == "ok")
 }
 
-/// Makes the derived file new, under the eyes of those who have it open.
+/// Rebuilds the derived file while other connections have it open.
 pub fn renew(connection: &mut Connection) -> Result<()> {
     empty(connection)?;
     schema::migrate(connection, schema::DERIVED)?;
     index::make_shard(connection, 0)
 }
 
-/// Takes everything out of a file, however damaged it is.
+/// Deletes the contents of a file, however damaged it is.
 fn empty(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
     let emptied = connection.execute_batch("VACUUM");
@@ -87,7 +87,7 @@ fn empty(connection: &Connection) -> Result<()> {
 
 const WRITE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_CREATE);
 
-/// A connection to a file that is yet to be filled.
+/// A connection to a new file.
 pub fn create(options: &Options, path: &Path) -> Result<Connection> {
     connect(options, path, WRITE)
 }
@@ -99,21 +99,21 @@ fn writer(
     migrations: &[schema::Migration],
 ) -> Result<Connection> {
     let mut connection = connect(options, path, WRITE)?;
-    // Before anything is touched: what a newer agentd wrote is left as it is.
+    // Before any change: a file that a newer agentd wrote is left as it is.
     schema::check(&connection, migrations)?;
     // Before the first page is written: larger pages hold a typical event whole.
     connection.pragma_update(None, "page_size", 8192)?;
     use_log(options, &connection)?;
     connection.pragma_update(None, "synchronous", synchronous)?;
-    // What is deleted is overwritten: a purge must leave nothing behind.
+    // Deleted data is overwritten: a purge must leave nothing behind.
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "wal_autocheckpoint", 2000)?;
     schema::migrate(&mut connection, migrations)?;
     Ok(connection)
 }
 
-/// Switches to a write-ahead log. SQLite waits for nobody here, and others may be making the same file
-/// just now: so we do.
+/// Switches to a write-ahead log. SQLite does not wait for a lock here, but another process may be creating
+/// the same file: so this function waits.
 fn use_log(options: &Options, connection: &Connection) -> Result<()> {
     let begin = Instant::now();
     loop {
@@ -128,20 +128,20 @@ fn use_log(options: &Options, connection: &Connection) -> Result<()> {
     }
 }
 
-/// The write-ahead log stays as it is when this connection is closed: it may hold what SQLite does not
-/// see any more.
+/// Closing this connection leaves the write-ahead log unchanged: it may contain frames that SQLite no longer
+/// sees.
 pub fn leave_log(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(())
 }
 
-/// Takes [`leave_log`] back.
+/// Reverts [`leave_log`].
 pub fn clear_log(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(())
 }
 
-/// Opens for reading what a writer has made.
+/// Opens an existing file for reading.
 pub fn reader(options: &Options, path: &Path) -> Result<Connection> {
     let connection = connect(options, path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.pragma_update(None, "query_only", true)?;

@@ -1,7 +1,7 @@
-//! The connection to what is derived, for those who read it: opened once the file is there.
+//! The readers' connection to `derived.db`: opened when the file exists.
 //!
-//! The follower makes the file when there is something to derive; until then there is nothing to read,
-//! and a store that lives for a moment never has one.
+//! The follower creates the file when there is something to derive. Until then there is nothing to read, and
+//! a short-lived store never has one.
 
 use super::{Options, connect};
 use crate::error::{Error, Result};
@@ -9,13 +9,13 @@ use rusqlite::Connection;
 use std::cell::OnceCell;
 
 pub struct Derived {
-    /// How to open it. None where it is open from the start.
+    /// How to open it. None if it is open from the start.
     options: Option<Options>,
     connection: OnceCell<Connection>,
 }
 
 impl Derived {
-    /// Opens it when it is first needed and there.
+    /// Opens it when it is first needed and exists.
     pub fn reader(options: &Options) -> Self {
         Self {
             options: Some(options.clone()),
@@ -30,7 +30,7 @@ impl Derived {
         }
     }
 
-    /// None where there is nothing to read yet.
+    /// None if there is nothing to read yet.
     pub fn get(&self) -> Option<&Connection> {
         if self.connection.get().is_none()
             && let Some(options) = &self.options
@@ -38,14 +38,14 @@ impl Derived {
         {
             match connect::reader(options, &options.derived()) {
                 Ok(opened) => drop(self.connection.set(opened)),
-                // Only a cache: it is as if there were none.
-                Err(error) => tracing::warn!(%error, "search and snapshots cannot be opened"),
+                // Only a cache: treated as if it did not exist.
+                Err(error) => tracing::warn!(%error, "cannot open derived.db"),
             }
         }
         self.connection.get()
     }
 
-    /// For the follower, which has it.
+    /// For the follower, which always has it open.
     pub fn own(&self) -> Result<&Connection> {
         self.connection.get().ok_or(Error::Closed)
     }

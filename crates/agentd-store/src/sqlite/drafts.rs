@@ -1,4 +1,4 @@
-//! The draft: what has been streamed of a reply that has not ended.
+//! The draft: the part of a reply that has been streamed so far.
 
 use super::row::existing_agent_num;
 use super::writer::{Databases, Entry, Failure, Thread, Written};
@@ -7,9 +7,9 @@ use crate::store::*;
 use agentd_core::id::{AgentId, Incarnation, TryId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-/// One flush is a few KiB; this is a guard, not a target.
+/// One flush is a few KiB; this is a safety limit, not a target.
 const MAX_CHUNK: usize = 1024 * 1024;
-/// No model writes that much in one reply.
+/// More than any model writes in one reply.
 const MAX_DRAFT: u64 = 32 * 1024 * 1024;
 
 pub fn check_size(chunk: &DraftChunk) -> Result<()> {
@@ -41,14 +41,14 @@ pub(super) fn write(
     let request = chunk.request;
     let expected = match entry.draft {
         Some((of, stops_at)) if of == request => stops_at,
-        // An older try that never ended gives way to a newer one, never the other way round.
+        // A newer try replaces an older one that never ended, never the other way round.
         Some((of, _)) if of > request => return Ok((DraftAck::Dropped, None)),
         _ => 0,
     };
     if request <= entry.ended || chunk.offset != expected {
         return Ok((DraftAck::Dropped, None));
     }
-    // Nothing to keep; and two rows cannot stand at one offset.
+    // Nothing to store; and two rows cannot have the same offset.
     if chunk.bytes.is_empty() {
         return Ok((DraftAck::Kept, None));
     }
@@ -73,7 +73,7 @@ pub(super) fn write(
     Ok((DraftAck::Kept, Some(written)))
 }
 
-/// The try is over: its draft, and any older one, goes; what comes late is dropped.
+/// The try has ended: its draft and all older ones are deleted; later chunks are dropped.
 pub(super) fn end(
     journal: &Connection,
     entry: &mut Entry,
@@ -97,7 +97,7 @@ pub(super) fn end(
     Ok(())
 }
 
-/// The newest draft there is, and its length.
+/// The newest draft and its length.
 pub(super) fn stops_at(journal: &Connection, num: i64) -> Result<Option<(TryId, u64)>> {
     let found = journal
         .prepare_cached(

@@ -1,5 +1,5 @@
-//! Overhears every statement that the store really runs, and asks SQLite how it would go about it:
-//! nothing that is done often may look at a whole table or sort.
+//! Records every statement that the store runs, and checks its query plan: no frequent statement may scan a
+//! whole table or sort.
 //!
 //! goose#10664, goose#11287, goose#8711: listing scanned every row, and sorts spilled 137 GB.
 
@@ -23,7 +23,7 @@ use std::sync::{Mutex, PoisonError};
 /// Statements by the file they were run on.
 static HEARD: Mutex<BTreeSet<(PathBuf, String)>> = Mutex::new(BTreeSet::new());
 
-/// Listens to what is run on a connection from now on.
+/// Records what is run on a connection from now on.
 pub fn overheard(mut connection: Connection, path: &Path) -> Connection {
     let path = path.to_owned();
     let hear = move |event: TraceEvent<'_>| {
@@ -76,7 +76,7 @@ fn created(name: &str) -> NewEvent {
     event(AgentCreated { name, mode })
 }
 
-/// Everything that a busy daemon does all day.
+/// Everything that a busy daemon writes.
 async fn busy_day(store: &SqliteStore) {
     let request = TryId {
         incarnation: Incarnation(1),
@@ -132,7 +132,7 @@ async fn busy_day(store: &SqliteStore) {
     }
 }
 
-/// Everything that is read of it.
+/// Everything that is read.
 async fn looks(store: &SqliteStore) {
     for n in 1..=2 {
         store.load(agent(n)).await.unwrap();
@@ -220,7 +220,7 @@ async fn looks(store: &SqliteStore) {
     store.with_tasks().await.unwrap();
 }
 
-/// What SQLite would do, line by line; nothing for what is no query.
+/// SQLite's query plan, line by line; empty for statements that are not queries.
 fn plan(connection: &Connection, sql: &str) -> Vec<String> {
     let first = sql.split_whitespace().next().unwrap_or_default();
     if !["SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE"].contains(&first) {
@@ -233,8 +233,8 @@ fn plan(connection: &Connection, sql: &str) -> Vec<String> {
     lines.collect::<rusqlite::Result<_>>().unwrap()
 }
 
-/// Tables of which there is nothing wrong with reading all: a row or a few, however long the
-/// journal. A virtual table is asked through its own index.
+/// Tables that may be scanned: they have one row or a few, however long the journal. A virtual table is
+/// queried through its own index.
 fn is_fine(line: &str) -> bool {
     let small = ["SCAN follower", "SCAN shard", "SCAN refill", "SCAN purging"];
     let scans = line.starts_with("SCAN") && line != "SCAN CONSTANT ROW";
@@ -260,7 +260,7 @@ fn nothing_that_is_done_often_scans_or_sorts() {
             busy_day(&store).await;
             looks(&store).await;
             drop(store);
-            // Once more with nothing remembered.
+            // Again with empty caches.
             let store = SqliteStore::open(options).unwrap();
             for n in 1..=2 {
                 store.claim(agent(n), "next").await.unwrap();
@@ -272,11 +272,11 @@ fn nothing_that_is_done_often_scans_or_sorts() {
     for file in [journal, derived] {
         let connection = Connection::open(&file).unwrap();
         for sql in heard(&file) {
-            // What the index does with its own tables is its own business.
+            // The statements of the index on its own tables are not ours.
             if sql.contains("words_0_") || sql.starts_with("--") {
                 continue;
             }
-            // Done once in the life of a file.
+            // Runs once in the life of a file.
             if schema::JOURNAL.iter().any(|step| step.contains(sql.trim())) {
                 continue;
             }
@@ -288,7 +288,7 @@ fn nothing_that_is_done_often_scans_or_sorts() {
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n\n"));
-    assert!(queries > 60, "only {queries} queries were overheard");
+    assert!(queries > 60, "only {queries} queries were recorded");
 }
 
 #[test]

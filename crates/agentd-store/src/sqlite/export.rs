@@ -1,4 +1,4 @@
-//! Writes an agent to a portable file, and before it what its branches need of others.
+//! Writes an agent to an export file, after the prefixes of other agents that its branches need.
 
 use super::readers::Databases;
 use super::row::{COLUMNS, StoredEvent, existing_agent_num, sql_seq};
@@ -12,9 +12,9 @@ use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Events read at a time, so that a long export holds nobody up.
+/// Events read in one transaction, so that a long export does not block other readers or checkpoints.
 const BATCH: usize = 500;
-/// What a batch may take of memory, give or take one event.
+/// Memory limit of a batch, exceeded by at most one event.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 pub fn write(
@@ -38,7 +38,7 @@ pub fn write(
     })
 }
 
-/// The agents that this one's branches reach into, and how far.
+/// The agents that this agent's branches refer to, and up to which event.
 fn ancestors(databases: &Databases, agent: AgentId) -> Result<BTreeMap<AgentId, Seq>> {
     let mut needed = BTreeMap::new();
     let mut to_look_at = vec![agent];
@@ -76,7 +76,7 @@ fn journal<W: Write>(
     );
     let mut after = Seq::ZERO;
     loop {
-        // A row and what is kept apart of it, at one moment: a purge may come in between.
+        // A row and its blobs in one transaction: a purge may run in between.
         let moment = journal.unchecked_transaction()?;
         let mut batch = Vec::new();
         let mut bytes = 0;
@@ -115,7 +115,7 @@ fn journal<W: Write>(
     }
 }
 
-/// Numbers have no gaps: an event that is not there was lost.
+/// Sequence numbers have no gaps: a missing one is a lost event.
 const fn missing_event(agent: AgentId, seq: Seq) -> Error {
     Error::Damaged {
         agent,

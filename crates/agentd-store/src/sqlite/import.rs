@@ -1,4 +1,4 @@
-//! Puts a portable file's agents in their place, all of them or none.
+//! Imports the agents of an export file, all of them or none.
 
 mod adopt;
 
@@ -23,13 +23,13 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 struct Target {
     agent: AgentId,
     num: i64,
-    /// What was there before: it must be the same.
+    /// The last event that existed before: the file must agree with it.
     had: Seq,
-    /// Somebody may own it: nothing is put behind what it has.
+    /// The agent may have an owner: no event is added to its journal.
     lives: bool,
 }
 
-/// Runs on the writer's thread, inside a transaction of its own.
+/// Runs on the writer's thread, in its own transaction.
 pub fn import(
     databases: &Databases,
     parsed: Parsed,
@@ -66,13 +66,13 @@ pub fn import(
             Item::Event(row) => {
                 let target = target
                     .as_ref()
-                    .ok_or_else(|| Error::BadExport("an event of no journal".to_owned()))?;
+                    .ok_or_else(|| Error::BadExport("an event outside a journal".to_owned()))?;
                 put(journal, target, row)?;
             }
         }
     }
     for item in &parsed.items {
-        // Of an event that was here before, and has been purged since.
+        // The blob may belong to an event that existed here and was purged.
         if let Item::Blob(hash, _) = item {
             blobs::drop_unused(journal, hash)?;
         }
@@ -101,7 +101,7 @@ pub fn import(
     Err(Error::BadExport("an agent without events".to_owned()))
 }
 
-/// The agent that this very op has imported, under its own id or another one.
+/// The agent that this op has already imported, under its own id or another one.
 fn made_before(databases: &Databases, agent: AgentId, order: &Import) -> Result<Option<AgentId>> {
     let Some(operation) = &order.operation else {
         return Ok(None);
@@ -139,7 +139,7 @@ fn tip(journal: &Connection, entry: &Entry) -> Result<Tip> {
     })
 }
 
-/// Where a journal that gets another id comes from.
+/// The origin of a journal that gets another id.
 fn origin(parsed: &Parsed) -> Result<AgentImported> {
     let last = parsed.items.iter().rev().find_map(|item| match item {
         Item::Event(row) => Some(row),
@@ -153,7 +153,7 @@ fn origin(parsed: &Parsed) -> Result<AgentImported> {
     })
 }
 
-/// Whether the agent is there, and not only as another one's ancestor.
+/// Whether the agent itself is stored here, and not only as the ancestor of another agent.
 pub fn is_listed(journal: &Connection, agent: AgentId) -> Result<bool> {
     let listed: Option<i64> = journal
         .query_row(
@@ -171,7 +171,7 @@ fn begin(journal: &Connection, agent: AgentId, is_main: bool) -> Result<Target> 
             journal.query_row("SELECT listed FROM agent WHERE num = ?1", [num], |row| {
                 row.get(0)
             })?;
-        // One that is only here as somebody's ancestor may become whole.
+        // An agent that is only stored as an ancestor may be completed.
         if is_main && listed != 0 {
             return Err(Error::AgentExists { agent });
         }
@@ -220,7 +220,7 @@ fn put(journal: &Connection, target: &Target, row: &Row) -> Result<()> {
             agent: target.agent,
         });
     }
-    // A kind this build does not know must not be let in unseen.
+    // An unknown kind must not be imported silently.
     Kind::check(&row.kind, row.version).map_err(|error| Error::BadExport(error.to_string()))?;
     journal
         .prepare_cached(
@@ -256,7 +256,7 @@ fn put(journal: &Connection, target: &Target, row: &Row) -> Result<()> {
     Ok(())
 }
 
-/// What was put in must be what a fold can be made of.
+/// The imported events must fold.
 fn readable(databases: &Databases, agent: AgentId) -> Result<Entry> {
     let entry = entry::read(databases, agent, Care::Tail)?;
     let entry = entry.ok_or(Error::NoSuchAgent { agent })?;
@@ -269,7 +269,7 @@ fn readable(databases: &Databases, agent: AgentId) -> Result<Entry> {
     }
 }
 
-/// Branches must find what they branch off, words included.
+/// The origins of branches must exist, including their text.
 fn check_origins(databases: &Databases, state: &AgentState) -> Result<()> {
     let branches = state.tree.iter().filter(|branch| !branch.purged);
     for from in branches.filter_map(|branch| branch.from) {
@@ -290,21 +290,21 @@ fn check_origins(databases: &Databases, state: &AgentState) -> Result<()> {
                     conversation: from.conversation,
                 });
             }
-            None => return Err(Error::BadExport("a branch of nothing".to_owned())),
+            None => return Err(Error::BadExport("a branch without its origin".to_owned())),
         }
     }
     Ok(())
 }
 
-/// Gives the imported agent its line and its names. Returns the agent whose alias its name was.
+/// Gives the imported agent its row and its names. Returns the agent that had its name as an alias.
 fn list(journal: &Connection, mut entry: Entry) -> Result<Option<AgentId>> {
     let mut displaced = None;
     if entry.state.name.parse::<AgentId>().is_ok() {
-        // An id is always an id: it would be found in place of the agent that has it.
+        // An id is always an id: a lookup of this name would find the wrong agent.
         let name = entry.state.name;
         return Err(Error::NameIsId { name });
     }
-    // An archived one has given its names back.
+    // An archived agent has released its names.
     if !entry.state.archived {
         let names = Body::from(agentd_core::event::AgentRestored {});
         names::check_names(journal, &entry, std::iter::once(&names))?;

@@ -1,5 +1,5 @@
-//! Checks the journal in a directory without opening a store: nothing is made, migrated or written,
-//! and the write-ahead log stays as it is.
+//! Checks the journal in a directory without opening a store: nothing is created, migrated or written,
+//! and the write-ahead log stays unchanged.
 
 use super::derived::Derived;
 use super::head::{self, Found};
@@ -8,17 +8,17 @@ use super::{Options, SqliteStore, connect, repair, schema, verify, writer};
 use crate::error::{Disk, Error, Result};
 use crate::store::{HeadState, Report};
 
-/// Reports what is damaged. An error where there is no journal, or where a newer agentd wrote it.
+/// Reports damage. An error if there is no journal, or if a newer agentd wrote it.
 pub fn inspect(options: &Options) -> Result<Report> {
     // Before the journal: another process may commit in between.
     let head = head::read(&options.head());
     head::check_beginning(options, &head)?;
     match check(options, &head) {
         Err(Error::Unavailable(Disk::Corrupt(error) | Disk::Other(error))) => {
-            // SQLite cannot even begin to read it.
+            // SQLite cannot open it at all.
             let mut report = repair::survey(options, &head)?;
             if report.agents == 0 && head::agents_beside(options).next().is_none() {
-                // Nothing in it or beside it says that it ever was a journal.
+                // Nothing in the file or beside it shows that it was a journal.
                 return Err(Error::Unavailable(Disk::Corrupt(error)));
             }
             report.file.push(error.to_string());
@@ -42,14 +42,14 @@ fn check(options: &Options, head: &Found) -> Result<Report> {
     connect::leave_log(&journal)?;
     schema::check(&journal, schema::JOURNAL)?;
     if !schema::is_current(&journal, schema::JOURNAL)? {
-        // An older agentd wrote it: it is brought up to date first.
+        // An older agentd wrote it: migrate it first.
         drop(journal);
         return match writer::open(options) {
             Ok(migrated) => {
                 drop(migrated);
                 check(options, head)
             }
-            // The tables themselves are gone with the log.
+            // The tables themselves were lost with the log.
             Err(Error::Behind(missing)) => Ok(Report {
                 damaged: missing.agents,
                 head: HeadState::Ahead,
@@ -73,7 +73,7 @@ impl SqliteStore {
         inspect(options)
     }
 
-    /// Recovers what is readable of a damaged journal, and keeps the damaged files aside. Nobody else may
+    /// Recovers the readable part of a damaged journal, and keeps the damaged files. No other process may
     /// have it open.
     pub async fn repair(options: &Options) -> Result<repair::Repaired> {
         repair::repair(options).await

@@ -1,4 +1,4 @@
-//! An agent as it is now: a snapshot and the tail after it. Costs the window, not the history.
+//! Loads an agent: a snapshot and the events after it. The cost depends on the window, not on the history.
 
 use super::follower::snapshot::{self, Snapshot};
 use super::readers::Databases;
@@ -18,11 +18,11 @@ use rusqlite::{Connection, params};
 pub enum Start {
     /// At the newest snapshot, if there is one.
     Snapshot,
-    /// At the first event, and every event is looked at.
+    /// At the first event; every event is checked.
     Beginning,
 }
 
-/// The first fold, and what is needed to go on with it.
+/// The first fold, and what is needed to continue it.
 pub struct Folded {
     pub state: AgentState,
     pub chain: Hash,
@@ -38,7 +38,7 @@ pub fn fold(databases: &Databases, agent: AgentId, num: i64) -> Result<Folded> {
     fold_each(databases, agent, num, Start::Snapshot, |_| {})
 }
 
-/// The same, and shows each event behind the snapshot to `also`.
+/// The same, and passes each event after the snapshot to `also`.
 pub fn fold_each(
     databases: &Databases,
     agent: AgentId,
@@ -58,7 +58,7 @@ pub fn fold_each(
         let row = match rows.next() {
             Ok(Some(row)) => row,
             Ok(None) => break,
-            // What lies behind a damaged page cannot be reached from here.
+            // Events after a damaged page cannot be reached from here.
             Err(error) if is_corrupt(&error) => {
                 damaged.get_or_insert((expected, Unreadable::Page));
                 last = last.max(last_seq(journal, num));
@@ -88,7 +88,7 @@ pub fn fold_each(
                 folded.apply(&event, chain, source);
                 also(&event);
             }
-            // Not damage: a newer agentd wrote it, and only a newer one may judge it.
+            // Not damage: a newer agentd wrote it, and this version cannot check it.
             Err(reason) if is_newer(&reason) => {
                 return Err(Error::Damaged {
                     agent,
@@ -107,7 +107,7 @@ pub fn fold_each(
     Ok(folded)
 }
 
-/// The last event of an agent, by the index alone.
+/// The last event of an agent, from the index alone.
 fn last_seq(journal: &Connection, num: i64) -> Seq {
     let last: rusqlite::Result<Option<i64>> = journal.query_row(
         "SELECT max(seq) FROM event WHERE agent = ?1",
@@ -136,7 +136,7 @@ impl Folded {
     fn apply(&mut self, event: &Event, chain: Hash, source: Option<Source>) {
         self.state.apply(event);
         self.chain = chain;
-        // One append is one run of the journal.
+        // The events of one append are consecutive.
         if let Some(source) = source {
             let first = match self.source {
                 Some((known, first, _)) if known == source => first,
@@ -146,14 +146,14 @@ impl Folded {
         }
     }
 
-    /// Why there is nothing to show, where there is not even a first event.
+    /// Why there is no state, if there is not even a first event.
     fn emptiness(&self, agent: AgentId) -> Option<Error> {
         if self.state.head != Seq::ZERO {
             return None;
         }
         Some(match &self.damage {
             Some(damage) => damage.error(agent),
-            // Claimed, and never written to.
+            // Claimed, but never written to.
             None => Error::NoSuchAgent { agent },
         })
     }
@@ -176,7 +176,7 @@ pub const fn is_newer(reason: &Unreadable) -> bool {
     )
 }
 
-/// The first fold alone, and what of the journal is damaged.
+/// The first fold alone, and the damage of the journal.
 pub fn state(databases: &Databases, agent: AgentId) -> Result<(AgentState, Option<Damage>)> {
     let num = existing_agent_num(&databases.journal, agent)?;
     let folded = fold(databases, agent, num)?;
@@ -188,12 +188,12 @@ pub fn state(databases: &Databases, agent: AgentId) -> Result<(AgentState, Optio
 
 pub fn agent(databases: &Databases, agent: AgentId) -> Result<Loaded> {
     let journal = &databases.journal;
-    // One moment for all that is read.
+    // One transaction for all reads.
     let moment = journal.unchecked_transaction()?;
     let num = existing_agent_num(journal, agent)?;
     let (folded, window) = match both(databases, agent, num, Start::Snapshot) {
-        // Something that the snapshot had seen is not what it was: how far the journal is good is
-        // found out from its beginning.
+        // An event that the snapshot includes has changed: fold from the first event to find out how
+        // far the journal is intact.
         Err(Error::Damaged { .. }) => both(databases, agent, num, Start::Beginning)?,
         folded => folded?,
     };
@@ -204,10 +204,10 @@ pub fn agent(databases: &Databases, agent: AgentId) -> Result<Loaded> {
         (Some(window), _) => window,
         // Its first conversation has not begun.
         (None, None) => Window::new(),
-        // Nothing of it is left to show: that must not look like an agent that said nothing.
+        // Nothing of it can be shown: that must not look like an empty conversation.
         (None, Some(damage)) => return Err(damage.error(agent)),
     };
-    // Nothing was written; and a commit fails where a damaged page was met.
+    // Nothing was written, and a commit would fail after a damaged page.
     drop(moment);
     Ok(Loaded {
         state: folded.state,
@@ -217,7 +217,7 @@ pub fn agent(databases: &Databases, agent: AgentId) -> Result<Loaded> {
     })
 }
 
-/// The first fold for a new owner, who is to hear of damage that the window would show later.
+/// The first fold for a new owner. Also checks the window, so that the owner learns of damage now and not later.
 pub fn checked(databases: &Databases, agent: AgentId, num: i64) -> Result<Folded> {
     match both(databases, agent, num, Start::Snapshot) {
         Err(Error::Damaged { reason, .. }) if !is_newer(&reason) => {
@@ -230,7 +230,7 @@ pub fn checked(databases: &Databases, agent: AgentId, num: i64) -> Result<Folded
 /// Events kept from the first fold for the second.
 const TAIL_KEPT: usize = 4096;
 
-/// Both folds; no window where there is no conversation.
+/// Both folds; no window if there is no conversation.
 fn both(
     databases: &Databases,
     agent: AgentId,
@@ -239,7 +239,7 @@ fn both(
 ) -> Result<(Folded, Option<Window>)> {
     let mut tail = Vec::new();
     let folded = fold_each(databases, agent, num, start, |event| {
-        // What lies behind the newest snapshot is short; a journal without one is read again below.
+        // Few events follow the newest snapshot; a journal without a snapshot is read again below.
         if tail.len() <= TAIL_KEPT {
             tail.push(event.clone());
         }

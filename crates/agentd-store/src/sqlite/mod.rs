@@ -1,5 +1,5 @@
-//! The embedded store: one writer thread with group commit, a few readers, and a follower that keeps
-//! what is derived.
+//! The embedded store: one writer thread with group commit, a few readers, and a follower that maintains
+//! derived data.
 //!
 //! - `journal.db`, written by `writer` alone, with full durability.
 //! - `journal.head`, written by `writer` after each commit, without a sync: what was acknowledged.
@@ -56,15 +56,15 @@ pub(crate) use blobs::MAX_EVENT_BYTES;
 pub use options::{Failpoints, InjectedBugs, Options};
 pub use repair::{Hit, Repaired};
 
-/// A store in a directory. Clones share it; the last one to go closes it.
+/// A store in a directory. Clones share it; dropping the last one closes it.
 #[derive(Clone)]
 pub struct SqliteStore {
     inner: Arc<Inner>,
 }
 
-/// Dropped in this order: nobody may ask for work once the writer has gone, and the last connection
-/// to close writes the log into the database and deletes it. Readers that close at the same moment
-/// may each find the other still there, and leave it.
+/// Dropped in this order: no part may send work to the writer after it has ended, and the last connection
+/// to close moves the log into the database and deletes it. Readers that close at the same time may each
+/// see the other one and leave the log.
 struct Inner {
     follower: Follower,
     readers: Readers,
@@ -75,9 +75,9 @@ struct Inner {
 }
 
 impl SqliteStore {
-    /// Opens the store, creating it where there is none. Blocks on the disk.
+    /// Opens the store, and creates it if it does not exist. Blocks on the disk.
     pub fn open(options: Options) -> Result<Self> {
-        // The writer makes the files; then there is something to follow.
+        // The writer creates the files, which the others need.
         let (databases, known) = writer::open(&options)?;
         let follower = Follower::start(&options)?;
         let notify = Arc::new(Notify::new(follower.waker()));
@@ -235,7 +235,7 @@ impl Store for SqliteStore {
             readers.run(move |db| search::search(db, &query))
         };
         match look(query.clone()).await {
-            // Only a cache went bad.
+            // Only the cache is damaged.
             Err(error) if connect::is_useless(&error) => {
                 self.inner.follower.renew_after(error).await?;
                 look(query).await
@@ -292,11 +292,11 @@ impl Store for SqliteStore {
         conversation: ConversationId,
         at: Timestamp,
     ) -> Result<Purge> {
-        // Refusals first: nothing may be taken from the index for a purge that is not to be.
+        // Checks first: nothing may be removed from the index for a purge that is refused.
         let readers = &self.inner.readers;
         let check = readers.run(move |db| purge::check(db, fence, conversation));
         let events = check.await?;
-        // The index first: it is told by the journal what to forget.
+        // The index first: it needs the journal's rows to find what to remove.
         let follower = &self.inner.follower;
         let forgetting = follower.forget(fence.agent, conversation).await?;
         let writer = &self.inner.writer;
@@ -330,14 +330,14 @@ struct SqliteTail {
     head: notify::Subscription,
 }
 
-/// Events that a tail hands out at once.
+/// Events that a tail returns at once.
 const TAIL_PAGE: usize = 256;
 
 #[async_trait]
 impl TailSource for SqliteTail {
     async fn next(&mut self) -> Result<Vec<Event>> {
         loop {
-            // Marked before the look, so that a commit in between wakes us again.
+            // Marked before the read, so that a commit in between wakes it again.
             self.head.mark_seen();
             let query = ReadQuery::all(self.agent, self.after, TAIL_PAGE);
             let page = self.store.read_page(query).await?;

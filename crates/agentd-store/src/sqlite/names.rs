@@ -1,4 +1,4 @@
-//! Names: one space for all living agents.
+//! Names: one namespace for all agents that are not archived.
 
 use super::writer::Entry;
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use agentd_core::event::Body;
 use agentd_core::id::AgentId;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-/// Refuses names that other agents go by; an alias of another agent gives way. True where names change.
+/// Refuses names that other agents have; another agent's alias gives way. True if names change.
 pub fn check_names<'a>(
     journal: &Connection,
     entry: &Entry,
@@ -30,7 +30,7 @@ pub fn check_names<'a>(
     Ok(changes)
 }
 
-/// Whether another living agent goes by this name, and has it not only as an alias.
+/// Whether another agent that is not archived has this name, not only as an alias.
 fn is_anothers(journal: &Connection, entry: &Entry, name: &str) -> Result<bool> {
     let holder: Option<i64> = journal
         .prepare_cached(
@@ -42,20 +42,20 @@ fn is_anothers(journal: &Connection, entry: &Entry, name: &str) -> Result<bool> 
     Ok(holder.is_some_and(|holder| holder != entry.num))
 }
 
-/// Names are one space for all living agents; an archived one gives its names back.
+/// One namespace for all agents that are not archived; an archived agent releases its names.
 pub fn update_names(journal: &Connection, entry: &Entry) -> Result<()> {
     journal.execute("DELETE FROM name WHERE agent = ?1", [entry.num])?;
     if entry.state.archived {
         return Ok(());
     }
-    // Another agent's alias gives way; `check_names` has refused every other holder.
+    // Another agent's alias gives way; `check_names` has refused all other conflicts.
     journal.execute(
         "INSERT INTO name (name, agent) VALUES (?1, ?2)
          ON CONFLICT (name) DO UPDATE SET agent = excluded.agent",
         params![entry.state.name, entry.num],
     )?;
     for name in &entry.state.aliases {
-        // An alias that another agent has taken meanwhile is that agent's.
+        // An alias that another agent has taken since then stays with that agent.
         journal.execute(
             "INSERT OR IGNORE INTO name (name, agent) VALUES (?1, ?2)",
             params![name, entry.num],

@@ -1,4 +1,4 @@
-//! Tells those who wait for an agent that there is more, without polling.
+//! Wakes the followers of an agent's journal, without polling.
 
 use super::follower::Waker;
 use agentd_core::id::{AgentId, Seq};
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// One sender per agent that somebody follows; an agent that nobody follows costs nothing.
+/// One sender per agent with followers; other agents cost nothing.
 pub struct Notify {
     agents: Mutex<HashMap<AgentId, watch::Sender<Seq>>>,
     commits: watch::Sender<u64>,
@@ -64,7 +64,7 @@ impl Notify {
         self.follower.wake();
     }
 
-    /// There may be more of anything.
+    /// Wakes all followers, of all agents.
     pub fn everyone(&self) {
         for sender in self.lock().values() {
             sender.send_modify(|_| {});
@@ -74,7 +74,7 @@ impl Notify {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<AgentId, watch::Sender<Seq>>> {
-        // The map is whole between any two statements, whoever panicked.
+        // The map is consistent between any two statements, even if a thread panicked.
         self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,28 +9,28 @@ use std::time::Duration;
 pub struct Options {
     /// The directory that holds the database files.
     pub dir: PathBuf,
-    /// Connections that read side by side.
+    /// Connections that read concurrently.
     pub readers: usize,
-    /// Appends that may wait for the writer; beyond that, senders wait.
+    /// Appends that may wait for the writer; when the queue is full, senders wait.
     pub queue: usize,
     /// How long to wait for a lock that another process holds.
     pub lock_timeout: Duration,
     /// The follower takes a snapshot of an agent after this many events.
     pub snapshot_every: u64,
-    /// SQLite's name of the file layer; none is the platform's.
+    /// SQLite's name of the file layer (VFS); none means the platform's default.
     pub vfs: Option<String>,
-    /// Directories whose entries are named after agents. Where one has entries and the journal is gone,
-    /// that is an error, never a new home.
+    /// Directories whose entries are named after agents. If one has entries and the journal is missing, opening
+    /// is an error and never creates a new home.
     pub beside: Vec<PathBuf>,
-    /// Is told, in the lab alone, what is about to be committed and what was.
+    /// Lab only: called before and after each commit.
     pub failpoints: Option<Failpoints>,
-    /// Says, in the lab alone, which mistakes are to be made on purpose.
+    /// Lab only: which injected bugs are active.
     pub injected_bugs: Option<InjectedBugs>,
 }
 
 /// When, what, and of what kind.
 pub type Failpoints = fn(&str, &str, &str);
-/// Whether the mistake of this name is to be made.
+/// Whether the injected bug of this name is active.
 pub type InjectedBugs = fn(&str) -> bool;
 
 impl Options {
@@ -57,7 +57,7 @@ impl Options {
         self.dir.join("journal.db")
     }
 
-    /// Whether there is a journal, or anything that shows that there was one.
+    /// Whether a journal exists, or any sign that one existed.
     pub fn has_traces(&self) -> bool {
         let files = [self.journal(), self.head(), self.journal_log()];
         files.iter().any(|file| file.is_file()) || head::agents_beside(self).next().is_some()

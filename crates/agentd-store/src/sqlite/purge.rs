@@ -1,4 +1,4 @@
-//! Deletes the words of a conversation for good; its places, its checksums and its cost stay.
+//! Deletes the text of a conversation permanently; its events, checksums and costs stay.
 
 use super::load;
 use super::readers::Databases;
@@ -12,8 +12,8 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, ToSql, params, params_from_iter};
 use std::collections::BTreeSet;
 
-/// Why it may not be purged, if so, before anything is done about it; otherwise how many events have
-/// words to lose.
+/// An error if the conversation may not be purged, before anything is changed; otherwise the number of events
+/// that lose their text.
 pub fn check(databases: &Databases, fence: Fence, conversation: ConversationId) -> Result<u64> {
     let (state, _) = load::state(databases, fence.agent)?;
     let (num, held): (i64, i64) = databases.journal.query_row(
@@ -37,7 +37,7 @@ pub fn check(databases: &Databases, fence: Fence, conversation: ConversationId) 
     Ok(count.unsigned_abs())
 }
 
-/// What a purge of these conversations, all of them, would delete.
+/// What a purge of all these conversations would delete.
 pub fn would_purge(
     databases: &Databases,
     agent: AgentId,
@@ -70,7 +70,7 @@ pub fn would_purge(
         let users = users.collect::<rusqlite::Result<BTreeSet<_>>>()?;
         deletion.blobs += u64::from(users.is_subset(&positions));
     }
-    // Nothing was written; and a commit fails where a damaged page was met.
+    // Nothing was written, and a commit would fail after a damaged page.
     drop(moment);
     Ok(deletion)
 }
@@ -92,7 +92,7 @@ pub fn purgeable<'a>(
     purgeable_with(databases, state, conversation, &[])
 }
 
-/// The same, where these conversations of the agent go as well.
+/// The same, if these conversations of the agent are purged as well.
 fn purgeable_with<'a>(
     databases: &Databases,
     state: &'a AgentState,
@@ -105,7 +105,7 @@ fn purgeable_with<'a>(
             conversation,
         });
     };
-    // One that was put away goes on with nothing.
+    // An archived agent does not continue its current conversation.
     if state.tree.current() == Some(conversation) && !state.archived {
         return Err(Error::PurgeCurrent { conversation });
     }
@@ -116,7 +116,7 @@ fn purgeable_with<'a>(
     Err(Error::PurgeNeeded { conversation, by })
 }
 
-/// The agents that have a branch of this conversation whose own words are still there.
+/// The agents that have a branch of this conversation whose own text still exists.
 fn needed_by(
     databases: &Databases,
     agent: AgentId,
@@ -148,7 +148,7 @@ fn needed_by(
     Ok(names)
 }
 
-/// The events of a stretch of a conversation that have words to lose.
+/// The events of a range of a conversation that have text to delete.
 fn with_words() -> String {
     let kinds = Kind::ALL.iter().filter(|kind| kind.is_content());
     let kinds: Vec<String> = kinds.map(|kind| format!("'{}'", kind.name())).collect();
@@ -175,7 +175,7 @@ pub struct Deleted {
     pub blobs: u64,
 }
 
-/// Notes that the words of a conversation are to go; whoever opens the journal next goes on with it.
+/// Records that the text of a conversation must be deleted; the next process that opens the journal continues it.
 pub fn begin(journal: &Connection, num: i64, conversation: ConversationId) -> Result<()> {
     journal.execute(
         "INSERT OR IGNORE INTO purging (agent, conversation) VALUES (?1, ?2)",
@@ -184,7 +184,7 @@ pub fn begin(journal: &Connection, num: i64, conversation: ConversationId) -> Re
     Ok(())
 }
 
-/// The conversations whose words are still to go.
+/// The conversations whose text is still being deleted.
 pub fn unfinished(journal: &Connection) -> Result<Vec<(AgentId, ConversationId)>> {
     let mut statement = journal.prepare_cached(
         "SELECT agent.id, purging.conversation FROM purging
@@ -197,7 +197,7 @@ pub fn unfinished(journal: &Connection) -> Result<Vec<(AgentId, ConversationId)>
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Deletes the words of a stretch of a conversation.
+/// Deletes the text of a range of a conversation.
 pub fn delete(
     journal: &Connection,
     num: i64,
@@ -220,7 +220,7 @@ pub fn delete(
     })
 }
 
-/// Deletes what stands elsewhere of it. Then nothing is left to do.
+/// Deletes the copies elsewhere and completes the purge.
 pub fn finish(
     journal: &Connection,
     num: i64,
@@ -253,7 +253,7 @@ fn delete_quarantined(journal: &Connection, num: i64, conversation: Conversation
     Ok(blobs)
 }
 
-/// A draft that nobody is streaming is of a try that is over; it may be of this conversation.
+/// A draft that is not being streamed belongs to a try that has ended, perhaps in this conversation.
 fn delete_drafts(journal: &Connection, num: i64, state: &AgentState) -> Result<()> {
     let streaming = state.turn.as_ref().and_then(|turn| turn.in_flight);
     let TryId { incarnation, n } = match streaming {
@@ -272,9 +272,8 @@ fn delete_drafts(journal: &Connection, num: i64, state: &AgentState) -> Result<(
     )
 }
 
-/// Writes a small table anew with those of its rows that stay. A row that is merely deleted may have
-/// left copies in its table's pages, from when SQLite moved it; pages that are given back are
-/// overwritten whole.
+/// Rewrites a small table with the rows that stay. A row that is only deleted may have left copies in its
+/// table's pages, from when SQLite moved it; pages that are freed are overwritten completely.
 fn keep_only(
     journal: &Connection,
     table: &str,
@@ -297,7 +296,7 @@ fn keep_only(
     Ok(())
 }
 
-/// Lets go of the blobs of some events, and blanks those that nothing else refers to.
+/// Releases the blobs of some events, and blanks the ones that no other event uses.
 fn release_blobs(journal: &Connection, positions: &str, parameters: &[&dyn ToSql]) -> Result<u64> {
     let mut statement = journal.prepare_cached(&format!(
         "SELECT DISTINCT blob FROM blob_use WHERE position IN ({positions})"

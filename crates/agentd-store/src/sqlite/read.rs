@@ -7,7 +7,7 @@ use agentd_core::event::Event;
 use agentd_core::id::{AgentId, Seq};
 use rusqlite::{Connection, params};
 
-/// Events on one page at the most.
+/// The maximum number of events on one page.
 pub const MAX_PAGE: usize = 1000;
 
 pub fn page(journal: &Connection, query: &ReadQuery) -> Result<Page> {
@@ -43,7 +43,7 @@ pub fn page(journal: &Connection, query: &ReadQuery) -> Result<Page> {
         };
         match read {
             Ok(Some(event)) => events.push(event),
-            // What comes before the damage is shown; the next page says what is wrong.
+            // The events before the damage are returned; the next page reports the damage.
             Err(error) if events.is_empty() => return Err(error),
             Ok(None) | Err(_) => {
                 next = events.last().map(|event: &Event| event.seq);
@@ -54,7 +54,7 @@ pub fn page(journal: &Connection, query: &ReadQuery) -> Result<Page> {
     Ok(Page { events, next })
 }
 
-/// A damaged page belongs to the agent whose events are read.
+/// A damaged page counts as damage of the agent whose events are read.
 fn unreadable(error: rusqlite::Error, query: &ReadQuery, last: Option<&Event>) -> Error {
     match is_corrupt(&error) {
         true => Error::Damaged {
@@ -66,7 +66,7 @@ fn unreadable(error: rusqlite::Error, query: &ReadQuery, last: Option<&Event>) -
     }
 }
 
-/// Numbers have no gaps: an event that is not there was lost.
+/// Sequence numbers have no gaps: a missing one is a lost event.
 fn follows(stored: &StoredEvent, last: Seq, query: &ReadQuery) -> Result<()> {
     let is_whole = query.conversation.is_none() && query.turn.is_none();
     if is_whole && stored.seq != last.next() {
@@ -99,17 +99,17 @@ pub fn global_page(journal: &Connection, after: Cursor, limit: usize) -> Result<
     Ok(GlobalPage { events, next })
 }
 
-/// A stretch of the order of all commits.
+/// A range of the order of all commits.
 pub struct Stretch {
-    /// What of it can be read.
+    /// The readable events.
     pub events: Vec<(AgentId, StoredEvent)>,
-    /// Where it ends; none where there was nothing.
+    /// Where it ends; none if it is empty.
     pub last: Option<Cursor>,
-    /// It was cut, and there may be more behind it.
+    /// The limit was reached; there may be more after it.
     pub is_cut: bool,
 }
 
-/// Up to `limit` events behind `after` and up to `through`.
+/// Up to `limit` events after `after` and up to `through`.
 pub fn stretch(
     journal: &Connection,
     after: Cursor,
@@ -137,7 +137,7 @@ pub fn stretch(
     Ok(found)
 }
 
-/// The agent's id stands behind the columns that a stored event is read from.
+/// The agent's id is selected after the columns of a stored event.
 fn after_sql() -> String {
     format!(
         "SELECT {COLUMNS}, agent.id FROM event JOIN agent ON agent.num = event.agent

@@ -1,4 +1,4 @@
-//! A few connections that read side by side, each on a thread of its own.
+//! A few connections that read concurrently, each on its own thread.
 
 use super::derived::Derived;
 use super::{Options, connect};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
-/// What a read may look at. Both are opened for reading only.
+/// The databases of a reader. Both are opened read-only.
 pub struct Databases {
     pub journal: Connection,
     pub derived: Derived,
@@ -16,11 +16,11 @@ pub struct Databases {
 
 type Job = Box<dyn FnOnce(&Databases) + Send>;
 
-/// Reads that may wait; beyond that, readers wait to be let in.
+/// Reads that may be queued; when the queue is full, callers wait.
 const QUEUE: usize = 256;
 
 pub struct Readers {
-    /// None only while it is dropped: closing the channel ends the threads.
+    /// None only during drop: closing the channel ends the threads.
     jobs: Option<mpsc::Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -62,7 +62,7 @@ impl Readers {
     ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |databases| {
-            // Whoever asked may have gone; then nobody wants the answer.
+            // The caller may be gone; then the answer is dropped.
             let _gone = reply.send(read(databases));
         });
         let jobs = self.jobs.as_ref().ok_or(Error::Closed)?;

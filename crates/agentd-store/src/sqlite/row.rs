@@ -1,4 +1,4 @@
-//! A stored event as it lies in its table.
+//! A stored event as a row of its table.
 
 use super::blobs;
 use crate::chain::{self, Hash, Header, Salt};
@@ -13,7 +13,7 @@ use rusqlite::{Connection, Row, ToSql};
 /// The columns of an event, in the order [`StoredEvent::read`] expects them.
 pub const COLUMNS: &str = "event.position, seq, at, conversation, turn, kind, version, body, apart, \
                            salt, digest, chain, source_incarnation, source_n";
-/// Where a column stands that is asked for behind those.
+/// The index of a column that is selected after those.
 pub const BEHIND: usize = 14;
 
 #[derive(Clone, Debug)]
@@ -43,8 +43,8 @@ impl<const N: usize> FromSql for Bytes<N> {
 }
 
 impl StoredEvent {
-    /// The outer error is the disk's. The inner one is the row's: a value of another type or length
-    /// than ours is damage, like a wrong checksum.
+    /// The outer error is a disk error. The inner one concerns the row: a value of a wrong type or length is
+    /// damage, like a wrong checksum.
     pub fn read(row: &Row<'_>) -> rusqlite::Result<Result<Self, Unreadable>> {
         use rusqlite::Error as Sql;
         match Self::read_columns(row) {
@@ -59,7 +59,7 @@ impl StoredEvent {
         }
     }
 
-    /// The same, where a damaged row is an error like any other.
+    /// The same, with a damaged row as an ordinary error.
     pub fn read_of(row: &Row<'_>, agent: AgentId) -> Result<Self> {
         Self::read(row)?.map_err(|reason| Error::Damaged {
             agent,
@@ -93,7 +93,7 @@ impl StoredEvent {
         })
     }
 
-    /// Whether this row follows `prev`. What it says is checked when it is decoded.
+    /// Whether this row follows `prev`. The body is checked when it is decoded.
     pub fn check(&self, agent: AgentId, seq: Seq, prev: &Hash) -> Result<(), Unreadable> {
         if self.seq != seq {
             return Err(Unreadable::Gap);
@@ -104,8 +104,8 @@ impl StoredEvent {
         Ok(())
     }
 
-    /// Whether the body is the one that the checksum was made of; a purged row has neither body
-    /// nor salt.
+    /// Whether the body matches its checksum. A purged row has neither body nor
+    /// salt.
     pub fn is_unchanged(&self) -> bool {
         match (&self.body, &self.salt) {
             (Some(body), Some(salt)) => {
@@ -128,14 +128,14 @@ impl StoredEvent {
         }
     }
 
-    /// The event, with what was kept apart put back.
+    /// The event, with its separately stored strings put back.
     pub fn decode(self, connection: &Connection, agent: AgentId) -> Result<Event> {
         let seq = self.seq;
         self.try_decode(connection, agent)?
             .map_err(|reason| Error::Damaged { agent, seq, reason })
     }
 
-    /// The outer error is the disk's, the inner one the event's.
+    /// The outer error is a disk error, the inner one concerns the event.
     pub fn try_decode(
         self,
         connection: &Connection,
@@ -166,7 +166,7 @@ impl StoredEvent {
     }
 }
 
-/// SQLite's integers are signed; sequence numbers fit by far.
+/// SQLite's integers are signed; sequence numbers stay far below the limit.
 pub const fn seq(value: i64) -> Seq {
     Seq(value.unsigned_abs())
 }
@@ -175,7 +175,7 @@ pub fn sql_seq(seq: Seq) -> i64 {
     i64::try_from(seq.0).unwrap_or(i64::MAX)
 }
 
-/// The agent's row number, by which its events are kept.
+/// The number of the agent's row, which its events refer to.
 pub fn agent_num(connection: &Connection, agent: AgentId) -> Result<Option<i64>> {
     use rusqlite::OptionalExtension as _;
     let mut statement = connection.prepare_cached("SELECT num FROM agent WHERE id = ?1")?;
@@ -196,7 +196,7 @@ impl ToSql for IdParam<'_> {
     }
 }
 
-/// Remembers that a conversation shows a part of another, so that a purge finds it.
+/// Records that a conversation includes a part of another one, so that a purge finds it.
 pub fn note_branch(
     connection: &Connection,
     num: i64,
@@ -217,7 +217,7 @@ pub fn note_branch(
     Ok(())
 }
 
-/// Whether that is remembered.
+/// Whether that is recorded.
 pub fn has_branch(
     connection: &Connection,
     num: i64,

@@ -1,4 +1,4 @@
-//! The tables, and how an older file becomes a newer one. Forward only.
+//! The tables, and the migrations from older files. Forward only.
 
 use crate::error::{Disk, Error, Result};
 use rusqlite::{Connection, TransactionBehavior};
@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 /// One step from `user_version` n to n + 1.
 pub type Migration = &'static str;
 
-/// The journal: the only truth.
+/// The journal: the only source of truth.
 pub const JOURNAL: &[Migration] = &[
     // 1
     "
@@ -127,7 +127,7 @@ pub const JOURNAL: &[Migration] = &[
     ) STRICT;
     CREATE INDEX quarantine_agent ON quarantine (agent, seq);
     ",
-    // 2: how many agents there are is kept, not counted anew for each page of the list.
+    // 2: the number of agents is stored, not counted again for each page of the list.
     "
     CREATE TABLE listing (
         listed INTEGER NOT NULL,
@@ -154,7 +154,7 @@ pub const JOURNAL: &[Migration] = &[
         WHERE listed = old.listed AND mode = old.mode AND phase = old.phase;
     END;
     ",
-    // 3: where turns ended is looked up, not searched for; so is whose silence ends next.
+    // 3: indexes for the ends of turns and for the next idle reset.
     "
     CREATE INDEX event_turn_ended ON event (agent, conversation, seq) WHERE kind = 'turn_ended';
     CREATE INDEX event_turn ON event (agent, turn) WHERE kind = 'turn_ended';
@@ -162,7 +162,7 @@ pub const JOURNAL: &[Migration] = &[
     ALTER TABLE agent ADD COLUMN idle_reset_at INTEGER;
     CREATE INDEX agent_idle_reset ON agent (idle_reset_at) WHERE idle_reset_at IS NOT NULL;
     ",
-    // 4: whose subagent an agent is, and how many background tasks it has.
+    // 4: the parent of a subagent, and the number of background tasks.
     "
     ALTER TABLE agent ADD COLUMN parent BLOB;
     ALTER TABLE agent ADD COLUMN tasks INTEGER NOT NULL DEFAULT 0;
@@ -170,7 +170,7 @@ pub const JOURNAL: &[Migration] = &[
     ",
 ];
 
-/// What is derived from the journal; deleting the file only costs time.
+/// Data derived from the journal; deleting the file only costs time.
 pub const DERIVED: &[Migration] = &[
     // 1
     "
@@ -207,7 +207,7 @@ pub const DERIVED: &[Migration] = &[
     ",
 ];
 
-/// Refuses a file that a newer agentd made.
+/// Refuses a file that a newer agentd wrote.
 pub fn check(connection: &Connection, migrations: &[Migration]) -> Result<()> {
     let known = migrations.len() as u32;
     let found = version(connection)?;
@@ -217,19 +217,19 @@ pub fn check(connection: &Connection, migrations: &[Migration]) -> Result<()> {
     Ok(())
 }
 
-/// Whether there is nothing to bring up to date.
+/// Whether no migration is needed.
 pub fn is_current(connection: &Connection, migrations: &[Migration]) -> Result<bool> {
     Ok(version(connection)? == migrations.len() as u32)
 }
 
-/// Brings a file up to date. A newer one is left alone.
+/// Migrates a file. A newer one is refused and left alone.
 pub fn migrate(connection: &mut Connection, migrations: &[Migration]) -> Result<()> {
     check(connection, migrations)?;
     if version(connection)? == migrations.len() as u32 {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Somebody else may have been faster.
+    // Another process may have migrated it in the meantime.
     check(&transaction, migrations)?;
     let found = version(&transaction)?;
     for (index, migration) in migrations.iter().enumerate().skip(found as usize) {

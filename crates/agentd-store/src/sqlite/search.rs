@@ -1,4 +1,4 @@
-//! Finding words.
+//! Full-text search.
 
 use super::follower::index;
 use super::readers::Databases;
@@ -10,10 +10,10 @@ use agentd_core::id::AgentId;
 use rusqlite::{Connection, params};
 
 const MAX_PAGE: usize = 200;
-/// Places that are looked at for one page; those of other agents count, too.
+/// Index hits that are checked for one page; hits of other agents count as well.
 const MAX_LOOKED_AT: usize = 100_000;
 
-/// A page in the making.
+/// A page that is being filled.
 struct Hits<'a> {
     query: &'a SearchQuery,
     limit: usize,
@@ -33,9 +33,9 @@ pub fn search(databases: &Databases, query: &SearchQuery) -> Result<SearchPage> 
         looked_at: 0,
         next: None,
     };
-    // Without an index nothing has been followed yet.
+    // Without an index, nothing has been indexed yet.
     if let Some(derived) = databases.derived.get() {
-        // One moment: a purge may drop a shard in between.
+        // One transaction: a purge may drop a shard in between.
         let moment = derived.unchecked_transaction()?;
         for shard in index::shards(derived)? {
             let journal = &databases.journal;
@@ -67,7 +67,7 @@ impl Hits<'_> {
         while let Some(row) = rows.next().map_err(bad_query)? {
             let position: i64 = row.get(0)?;
             let cursor = Cursor(position.unsigned_abs());
-            // Enough for once; the next page goes on from here.
+            // The limit is reached; the next page continues from here.
             if self.looked_at == MAX_LOOKED_AT {
                 self.next = Some(Cursor(cursor.0 + 1));
                 return Ok(false);
@@ -85,7 +85,7 @@ impl Hits<'_> {
         Ok(true)
     }
 
-    /// None where it was purged since it was indexed, cannot be read, or is somebody else's.
+    /// None if it was purged since it was indexed, cannot be read, or belongs to another agent.
     fn event_at(&self, journal: &Connection, position: i64) -> Result<Option<Event>> {
         let sql = format!(
             "SELECT {COLUMNS}, agent.id FROM event JOIN agent ON agent.num = event.agent

@@ -1,7 +1,7 @@
-//! A new database file, whole from the moment it has its name.
+//! Creates a new database file that is complete from the moment it has its name.
 //!
-//! It is made beside its place without a single sync, synced once, and then linked to its name. SQLite
-//! would sync several times on the way to an empty database in WAL mode.
+//! It is created under a temporary name without a single sync, synced once, and then linked to its name. SQLite
+//! would sync several times to create an empty database in WAL mode.
 
 use super::{Options, connect, schema};
 use crate::error::{Disk, Error, Result};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Whether the file must survive a power cut from the moment it is there.
+/// Whether the file must survive a power failure as soon as it exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Durable {
     Yes,
@@ -20,7 +20,7 @@ pub enum Durable {
     No,
 }
 
-/// Makes the file if there is none. Another process may do the same: one of the two files stays.
+/// Creates the file if it does not exist. If another process does the same, one of the two files is kept.
 pub fn make(
     options: &Options,
     path: &Path,
@@ -35,7 +35,7 @@ pub fn make(
         let placed = place(&new, path, durable);
         placed.map_err(|error| Error::Unavailable(of_io(error)))
     });
-    // It has its name by now, or is of no use.
+    // It has its final name by now, or is not needed.
     let _gone = fs::remove_file(&new);
     if options.is_injected_bug("state_open") {
         drop(fs::set_permissions(path, fs::Permissions::from_mode(0o666)));
@@ -43,7 +43,7 @@ pub fn make(
     made
 }
 
-/// A name that nobody else uses.
+/// A name that no other process or thread uses.
 fn unused(path: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -63,7 +63,7 @@ fn fill(options: &Options, path: &Path, migrations: &[schema::Migration]) -> Res
         .map_err(|(_, error)| Error::Unavailable(Disk::from_sqlite(error)))
 }
 
-/// Closed to other users. SQLite gives its other files the mode of the database.
+/// Makes the file private to the user. SQLite gives its other files the mode of the database.
 fn keep_private(path: &Path) -> io::Result<()> {
     let metadata = fs::metadata(path)?;
     let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
@@ -80,14 +80,14 @@ fn place(new: &Path, path: &Path, durable: Durable) -> io::Result<()> {
     }
     match fs::hard_link(new, path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
-        // Not every file system has links.
+        // Some file systems have no hard links.
         Err(_) if !path.exists() => fs::rename(new, path)?,
         linked => linked?,
     }
     let dir = path.parent().unwrap_or(Path::new("."));
     if durable == Durable::Yes {
         File::open(dir)?.sync_all()?;
-        // The directory itself may be new. One above that cannot be read is not ours to sync.
+        // The directory itself may be new. A parent that cannot be read is not ours to sync.
         if let Some(above) = dir.parent().and_then(|above| File::open(above).ok()) {
             above.sync_all()?;
         }
@@ -95,7 +95,7 @@ fn place(new: &Path, path: &Path, durable: Durable) -> io::Result<()> {
     Ok(())
 }
 
-/// An error of the file system in the words of the store.
+/// A file system error as an error of the store.
 pub fn of_io(error: io::Error) -> Disk {
     match error.kind() {
         io::ErrorKind::StorageFull => Disk::Full,

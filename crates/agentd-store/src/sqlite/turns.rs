@@ -1,4 +1,4 @@
-//! Where turns ended, by indexes of their own: a rewind to a turn does not read the history.
+//! Finds the ends of turns by indexes, so that a rewind to a turn does not read the history.
 
 use super::row::{COLUMNS, IdParam, StoredEvent, existing_agent_num, sql_seq};
 use crate::error::Result;

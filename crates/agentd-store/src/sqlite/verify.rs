@@ -1,4 +1,4 @@
-//! Checks that everything is as it was written.
+//! Checks that everything is stored as it was written.
 
 use super::head::{self, Found};
 use super::load::{self, Start};
@@ -13,7 +13,7 @@ use agentd_core::state::AgentState;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// `head` was read before the journal is: another process may commit meanwhile.
+/// `head` must be read before the journal: another process may commit in between.
 pub fn verify(databases: &Databases, head: &Found, agent: Option<AgentId>) -> Result<Report> {
     let journal = &databases.journal;
     let mut report = Report::default();
@@ -39,7 +39,7 @@ pub fn verify(databases: &Databases, head: &Found, agent: Option<AgentId>) -> Re
     Ok(report)
 }
 
-/// What the head says was acknowledged must be there.
+/// The journal must have every event that the head lists as acknowledged.
 fn against_head(
     journal: &Connection,
     head: &Found,
@@ -54,7 +54,7 @@ fn against_head(
     let position = head::last_event(journal)?.map_or(0, |last| last.position);
     let mut missing = head::behind(journal, head, position).unwrap_or_default();
     if missing.and_maybe_more {
-        let what = "more agents than the head names may have lost events".to_owned();
+        let what = "agents that the head does not list may have lost events too".to_owned();
         report.file.push(what);
     }
     let is_known = |agent: AgentId, report: &Report| {
@@ -81,7 +81,7 @@ fn against_head(
     Ok(())
 }
 
-/// What people call the agents that something was found about.
+/// The names of the agents with findings.
 fn name_them(journal: &Connection, report: &mut Report) {
     let damaged = report.damaged.iter().map(|(agent, _)| *agent);
     let dangling = report.dangling.iter().map(|(agent, _)| *agent);
@@ -100,7 +100,7 @@ fn name_them(journal: &Connection, report: &mut Report) {
     }
 }
 
-/// What SQLite cannot make sense of is a finding like any other, and the rest is still looked at.
+/// An error of SQLite is reported as a finding, and the remaining checks still run.
 fn or_finding<T>(checked: Result<T>, what: &str, report: &mut Report) -> Result<Option<T>> {
     match checked {
         Err(Error::Unavailable(Disk::Corrupt(error) | Disk::Other(error))) => {
@@ -133,7 +133,7 @@ fn read_agents(journal: &Connection, sql: &str, agents: &mut BTreeMap<i64, Agent
     Ok(())
 }
 
-/// SQLite's own opinion, and what must hold between tables.
+/// SQLite's own integrity check, and the constraints between tables.
 fn file(journal: &Connection, report: &mut Report) -> Result<()> {
     let mut statement = journal.prepare("PRAGMA integrity_check(20)")?;
     let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
@@ -143,14 +143,16 @@ fn file(journal: &Connection, report: &mut Report) -> Result<()> {
             report.file.push(line);
         }
     }
-    // A negative number is that of an agent some of whose events were quarantined.
+    // A negative number belongs to an agent that had events quarantined.
     let orphans: i64 = journal.query_row(
         "SELECT count(*) FROM event WHERE abs(agent) NOT IN (SELECT num FROM agent)",
         [],
         |row| row.get(0),
     )?;
     if orphans > 0 {
-        report.file.push(format!("{orphans} events of no agent"));
+        report
+            .file
+            .push(format!("{orphans} events belong to no agent"));
     }
     let unused: i64 = journal.query_row(
         "SELECT count(*) FROM blob WHERE hash IS NOT NULL
@@ -159,7 +161,7 @@ fn file(journal: &Connection, report: &mut Report) -> Result<()> {
         |row| row.get(0),
     )?;
     if unused > 0 {
-        let what = format!("{unused} texts that no event refers to");
+        let what = format!("{unused} stored texts are not used by any event");
         report.file.push(what);
     }
     let miscounted: bool = journal.query_row(
@@ -171,7 +173,7 @@ fn file(journal: &Connection, report: &mut Report) -> Result<()> {
         |row| row.get(0),
     )?;
     if miscounted {
-        let what = "the list counts other agents than there are".to_owned();
+        let what = "the list's agent counts do not match the agents".to_owned();
         report.file.push(what);
     }
     Ok(())
@@ -179,7 +181,7 @@ fn file(journal: &Connection, report: &mut Report) -> Result<()> {
 
 fn one(databases: &Databases, num: i64, agent: AgentId, report: &mut Report) -> Result<()> {
     let journal = &databases.journal;
-    // Before the moment begins: what a snapshot has seen by now, the journal must hold.
+    // Before the transaction: the journal must contain every event that a snapshot has seen by now.
     let seen = seen_by_snapshots(databases, agent);
     let moment = journal.unchecked_transaction()?;
     let counted = count(journal, num);
@@ -206,7 +208,7 @@ fn one(databases: &Databases, num: i64, agent: AgentId, report: &mut Report) -> 
             }
             folded.damage
         }
-        // Written by a newer agentd: this one cannot tell whether it is good.
+        // A newer agentd wrote it: this version cannot check it.
         Err(Error::Damaged {
             seq: from, reason, ..
         }) => Some(Damage {
@@ -218,13 +220,13 @@ fn one(databases: &Databases, num: i64, agent: AgentId, report: &mut Report) -> 
     };
     let checked = blob_uses(journal, num, agent, report);
     readable(checked, agent, report)?;
-    // Nothing was written; and a commit fails where a damaged page was met.
+    // Nothing was written, and a commit would fail after a damaged page.
     drop(moment);
     report.damaged.extend(damage.map(|damage| (agent, damage)));
     Ok(())
 }
 
-/// Events, the last of them, and those that were set aside.
+/// The number of events, the last one, and the number of quarantined ones.
 fn count(journal: &Connection, num: i64) -> Result<(i64, i64, i64)> {
     let counted = journal.query_row(
         "SELECT count(*), coalesce(max(seq), 0),
@@ -236,17 +238,17 @@ fn count(journal: &Connection, num: i64) -> Result<(i64, i64, i64)> {
     Ok(counted)
 }
 
-/// A page that cannot be read is a finding about the agent whose part is being checked.
+/// An unreadable page is a finding about the agent that is being checked.
 fn readable<T>(checked: Result<T>, agent: AgentId, report: &mut Report) -> Result<Option<T>> {
     or_finding(checked, &format!("agent {agent}"), report)
 }
 
-/// What the events say that must be true of the whole.
+/// Facts from the events that must hold for the whole journal.
 #[derive(Default)]
 struct Told {
-    /// Conversations some of whose words are gone.
+    /// Conversations that have events without text.
     without_words: BTreeSet<ConversationId>,
-    /// How far the events reached that were set aside.
+    /// The last event that was quarantined.
     quarantined: Seq,
 }
 
@@ -261,19 +263,19 @@ impl Told {
 
     fn check(&self, state: &AgentState, report: &mut Report) {
         if state.anomalies > 0 {
-            let what = format!("{} events refer to something unknown", state.anomalies);
+            let what = format!("{} events refer to unknown objects", state.anomalies);
             report.dangling.push((state.id, what));
         }
         for id in &self.without_words {
             if state.tree.get(*id).is_some_and(|known| !known.purged) {
-                let what = format!("words of conversation {id} are gone, and it was not purged");
+                let what = format!("text of conversation {id} is missing, but it was not purged");
                 report.dangling.push((state.id, what));
             }
         }
     }
 }
 
-/// Origins in other agents that are not there, or that a purge would not know of.
+/// Origins of branches that do not exist, or that a purge would not find.
 fn branches(journal: &Connection, num: i64, state: &AgentState, report: &mut Report) -> Result<()> {
     for conversation in state.tree.iter() {
         let Some(from) = conversation.from else {
@@ -284,11 +286,11 @@ fn branches(journal: &Connection, num: i64, state: &AgentState, report: &mut Rep
             None => false,
         };
         if !there {
-            let what = format!("conversation {} branches off nothing", conversation.id);
+            let what = format!("the origin of conversation {} is missing", conversation.id);
             report.dangling.push((state.id, what));
         }
         if !row::has_branch(journal, num, conversation.id, from)? {
-            let what = format!("the branch {} is not noted down", conversation.id);
+            let what = format!("the branch {} is not recorded", conversation.id);
             report.dangling.push((state.id, what));
         }
     }
@@ -303,16 +305,16 @@ fn has_event(journal: &Connection, num: i64, seq: Seq) -> Result<bool> {
     Ok(found.is_some())
 }
 
-/// The list must say what the journal says.
+/// The agent's row in the list must match its journal.
 fn line(journal: &Connection, num: i64, state: &AgentState, report: &mut Report) -> Result<()> {
     if !agents::is_listed_as(journal, num, state)? {
-        let what = "the list shows it as something else than it is".to_owned();
+        let what = "its row in the list of agents does not match its journal".to_owned();
         report.dangling.push((state.id, what));
     }
     Ok(())
 }
 
-/// A text that is not known to be used would go with the first purge that lets go of it.
+/// A purge would delete a text whose use is not recorded.
 fn blob_uses(journal: &Connection, num: i64, agent: AgentId, report: &mut Report) -> Result<()> {
     let unnoted: i64 = journal.query_row(
         "SELECT count(*) FROM event, json_each(event.apart) AS place
@@ -325,13 +327,13 @@ fn blob_uses(journal: &Connection, num: i64, agent: AgentId, report: &mut Report
         |row| row.get(0),
     )?;
     if unnoted > 0 {
-        let what = format!("{unnoted} texts are used, and that is not noted down");
+        let what = format!("the use of {unnoted} stored texts is not recorded");
         report.dangling.push((agent, what));
     }
     Ok(())
 }
 
-/// A chain cannot tell that its end is missing; a snapshot that saw it can.
+/// The chain does not show that its end is missing; a snapshot that includes the end does.
 fn seen_by_snapshots(databases: &Databases, agent: AgentId) -> Seq {
     let Some(derived) = databases.derived.get() else {
         return Seq::ZERO;
@@ -341,6 +343,6 @@ fn seen_by_snapshots(databases: &Databases, agent: AgentId) -> Seq {
         [IdParam(agent.as_bytes())],
         |row| row.get(0),
     );
-    // Without snapshots there is nobody to ask.
+    // Without snapshots this cannot be checked.
     seen.ok().flatten().map_or(Seq::ZERO, seq)
 }

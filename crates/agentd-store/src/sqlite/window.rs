@@ -1,4 +1,4 @@
-//! The window of a conversation: from the newest skeleton on the way, or from the beginning.
+//! Loads the window of a conversation, from the newest usable skeleton or from the beginning.
 
 use super::follower::snapshot;
 use super::load::{self, Start};
@@ -31,7 +31,7 @@ pub fn load(
         return Err(damage.error(agent));
     }
     let window = fold(databases, &state, conversation, through)?;
-    // Nothing was written; and a commit fails where a damaged page was met.
+    // Nothing was written, and a commit would fail after a damaged page.
     drop(moment);
     Ok(window)
 }
@@ -77,7 +77,7 @@ pub fn fold_from(
 /// One conversation's share of a window.
 struct Part {
     segment: Segment,
-    /// Its first event: there is nothing of it before.
+    /// Its first event; nothing of it comes before.
     began: Seq,
 }
 
@@ -99,7 +99,7 @@ fn lineage(
     let own = state.tree.lineage(state.id, conversation, through);
     let mut parts = parts_of(state, own.segments);
     let mut beyond = own.beyond;
-    // A fork of a fork of a fork… each step is another agent; a circle cannot be written.
+    // A fork of a fork of a fork: each step is another agent. A cycle cannot be written.
     let mut steps = 0;
     while let Some(origin) = beyond.take() {
         let (parent, damage) = load::state(databases, origin.agent)?;
@@ -149,7 +149,7 @@ fn fold_part(journal: &Connection, part: &Part, after: Seq, window: &mut Window)
     Ok(())
 }
 
-/// A page that cannot be read is damage to the agent whose events it holds.
+/// An unreadable page is damage of the agent whose events it holds.
 fn or_page<T>(read: rusqlite::Result<T>, agent: AgentId, seq: Seq) -> Result<T> {
     read.map_err(|error| match is_corrupt(&error) {
         true => Error::Damaged {
@@ -161,7 +161,7 @@ fn or_page<T>(read: rusqlite::Result<T>, agent: AgentId, seq: Seq) -> Result<T> 
     })
 }
 
-/// A message that is missing must not go unnoticed because the others are there.
+/// A missing message must be detected even if the others are readable.
 fn check_whole(
     journal: &Connection,
     agent: AgentId,
@@ -184,7 +184,7 @@ fn check_whole(
     })
 }
 
-/// Puts the words back into a skeleton.
+/// Puts the text back into a skeleton.
 pub fn restore(journal: &Connection, skeleton: &Skeleton) -> Result<Window> {
     let sql = format!("SELECT {COLUMNS} FROM event WHERE agent = ?1 AND seq = ?2");
     let mut statement = journal.prepare_cached(&sql)?;

@@ -1,4 +1,4 @@
-//! The list of agents: what is asked of it, and its lines.
+//! The list of agents: queries and rows.
 
 use agentd_core::event::Mode;
 use agentd_core::id::AgentId;
@@ -28,7 +28,7 @@ pub enum AgentSort {
     Name,
 }
 
-/// Where a page of the list ends, by the order that it was asked for.
+/// Where a page of the list ends, in the order of the query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentCursor {
@@ -39,7 +39,7 @@ pub enum AgentCursor {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentPage {
     pub agents: Vec<AgentRow>,
-    /// How many there are in all, so that a cut list never looks like loss.
+    /// The number of all agents that match, so that a truncated list does not look like data loss.
     pub total: u64,
     pub next: Option<AgentCursor>,
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a journal, as `verify` and a start-up tell it.
+//! Damage to a journal, as `verify` and the start-up report it.
 
 use crate::error::Unreadable;
 use agentd_core::id::{AgentId, Seq};
@@ -16,7 +16,7 @@ pub struct Damage {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
     pub agents: Vec<(AgentId, Damage)>,
-    /// The head names as many agents as it can hold: others may have lost events too.
+    /// The head lists as many agents as it can hold: others may have lost events too.
     pub and_maybe_more: bool,
 }
 
@@ -31,30 +31,30 @@ impl std::fmt::Display for Missing {
             )?;
         }
         match self.and_maybe_more {
-            true => write!(out, ", and maybe of others"),
+            true => write!(out, ", and possibly of other agents"),
             false => Ok(()),
         }
     }
 }
 
-/// What `verify` found. Empty lists mean that all is well.
+/// What `verify` found. The journal is clean if the lists are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     pub agents: u64,
     pub events: u64,
     pub damaged: Vec<(AgentId, Damage)>,
-    /// References to something that is not there.
+    /// References to objects that do not exist.
     pub dangling: Vec<(AgentId, String)>,
-    /// What SQLite says about its own files.
+    /// What SQLite reports about its own files.
     pub file: Vec<String>,
     /// Events that were set aside earlier, and are still kept.
     pub quarantined: u64,
     pub head: HeadState,
-    /// What the agents are called that something was found about.
+    /// The names of the agents with findings.
     pub names: BTreeMap<AgentId, String>,
 }
 
-/// What the journal's head, which is kept apart, can say about it.
+/// The state of the journal's head, which is stored in a separate file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeadState {
@@ -63,9 +63,9 @@ pub enum HeadState {
     Good,
     /// The journal ends before its head.
     Ahead,
-    /// There is none: an older agentd wrote the journal, or the file was deleted. The next start makes it.
+    /// There is none: an older agentd wrote the journal, or the file was deleted. The next start creates it.
     Absent,
-    /// No slot of it is whole. The next start writes it anew.
+    /// Neither slot is intact. The next start writes a new head.
     Unreadable,
 }
 

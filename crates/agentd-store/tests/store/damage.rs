@@ -425,7 +425,7 @@ fn with_nothing_left_it_says_so_instead_of_showing_a_blank_agent() {
 #[test]
 fn verify_finds_what_a_load_has_no_reason_to_look_at() {
     let harms = [
-        ("DELETE FROM blob_use", "not noted down"),
+        ("DELETE FROM blob_use", "not recorded"),
         (
             "UPDATE event SET body = NULL, salt = NULL WHERE agent = 1 AND kind = 'prompt' AND seq = 4",
             "was not purged",
@@ -441,7 +441,7 @@ fn verify_finds_what_a_load_has_no_reason_to_look_at() {
         ),
         (
             "INSERT INTO blob (hash, size, zstd) VALUES (zeroblob(32), 0, x'')",
-            "no event refers to",
+            "not used by any event",
         ),
     ];
     run(async {

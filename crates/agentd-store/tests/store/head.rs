@@ -168,11 +168,11 @@ fn a_journal_that_is_gone_is_never_a_new_home() {
         let dir = killed.lab.dir();
         gone(&dir, "journal.db");
         gone(&dir, "journal.db-wal");
-        refused(killed.lab.options(), "its head names event");
+        refused(killed.lab.options(), "its head lists event");
         assert!(!killed.path("journal.db").exists());
         // So does an empty file not pass for a journal.
         fs::write(killed.path("journal.db"), b"").unwrap();
-        refused(killed.lab.options(), "its head names event");
+        refused(killed.lab.options(), "its head lists event");
 
         // Without a head: a log without its file, or the agents' directories.
         let killed = whole.copy();

@@ -345,7 +345,7 @@ fn a_total_that_is_wrong_is_found_by_verify() {
         let told = report
             .file
             .iter()
-            .any(|line| line.contains("the list counts"));
+            .any(|line| line.contains("the list's agent counts"));
         assert!(told, "{report:?}");
     });
 }

@@ -1,8 +1,8 @@
-//! The fake model as a program, for tests that kill everything around it.
+//! The fake model as a program, for tests that kill all other processes.
 //!
 //! `agentd-fake-model --port-file PATH [--scenario FILE] [--record FILE] [--stay]` listens on
-//! 127.0.0.1, writes its port to PATH once it does, and runs until it is killed or its input is
-//! closed; with `--stay` until it is killed.
+//! 127.0.0.1, writes its port to PATH, and runs until it is killed or its stdin is closed; with `--stay` until it is
+//! killed.
 
 use agentd_testkit::model::{FakeModel, Options, Scenario};
 use std::ffi::OsString;
@@ -62,7 +62,7 @@ fn usage(why: &str) -> io::Error {
     ))
 }
 
-/// Whoever waits for the file sees all of it or nothing.
+/// A process that waits for the file sees all of it or nothing.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}", std::process::id()));

@@ -1,6 +1,6 @@
 //! The lab as a program: `agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC]
-//! [--injected_bugs] [--plan] [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both
-//! and runs it. `agentd-lab check DIR` judges once more a run that went wrong.
+//! [--injected-bugs] [--plan] [--width N] [--json]`. It finds `agentd` beside itself. `cargo xtask lab` builds both
+//! and runs it. `agentd-lab check DIR` checks again a run with violations.
 
 use agentd_testkit::lab::dice::Dice;
 use agentd_testkit::lab::engine::{self, Options, Results};
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "use: agentd-lab [--quick|--long] [--seed N] [--only SCENARIO] [--repeat SPEC] \
-                     [--injected_bugs] [--plan] [--width N] [--json], or agentd-lab --siege [--long] [--only NAME] [--json]";
+                     [--injected-bugs] [--plan] [--width N] [--json], or agentd-lab --siege [--long] [--only NAME] [--json]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
                 let _unheard = writeln!(io::stderr(), "not this one");
                 return ExitCode::from(2);
             }
-            // An exit code of its own: 2 would be a no.
+            // Another exit code: 2 would block the event.
             Err(_) => Ok(false),
             Ok(true) => Ok(true),
         },
@@ -45,10 +45,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the checker says about a run that is over, by the directory that it left.
+/// Runs the checker on the directory of a finished run.
 fn check(args: &[String]) -> io::Result<bool> {
     let [run] = args else {
-        return Err(io::Error::other("check DIR"));
+        return Err(io::Error::other("use: agentd-lab check DIR"));
     };
     let found = lab::check::check(&Path::new(run).join("run"))?;
     let mut out = io::stdout().lock();
@@ -59,7 +59,7 @@ fn check(args: &[String]) -> io::Result<bool> {
     Ok(found.is_empty())
 }
 
-/// `agentd-lab --siege [--long] [--json] [--only NAME]`: attacks, and what came of them.
+/// `agentd-lab --siege [--long] [--json] [--only NAME]`: runs the attacks and reports the results.
 fn lay_siege(args: &[String]) -> io::Result<bool> {
     let mut options = siege::run::Options::default();
     let mut args = args.iter();
@@ -84,10 +84,10 @@ fn lay_siege(args: &[String]) -> io::Result<bool> {
     Ok(laid.wrong().is_empty())
 }
 
-/// One run of a siege, in this process.
+/// One run of the siege, in this process.
 fn attack(args: &[String]) -> io::Result<bool> {
     let [order] = args else {
-        return Err(io::Error::other("siege-worker ORDER"));
+        return Err(io::Error::other("use: agentd-lab siege-worker ORDER"));
     };
     let tried = siege::worker::work(&serde_json::from_str(order)?)?;
     writeln!(io::stdout(), "{}", serde_json::to_string(&tried)?)?;
@@ -97,7 +97,7 @@ fn attack(args: &[String]) -> io::Result<bool> {
 /// One run, in this process.
 fn work(args: &[String]) -> io::Result<bool> {
     let [root, spec] = args else {
-        return Err(io::Error::other("worker DIR SPEC"));
+        return Err(io::Error::other("use: agentd-lab worker DIR SPEC"));
     };
     let spec: Spec = spec.parse().map_err(io::Error::other)?;
     below::ground::alone(&spec)?;
@@ -110,10 +110,10 @@ struct Order {
     options: Options,
     repeat: Option<Spec>,
     injected_bugs: bool,
-    /// Besides the injected_bugs, the runs themselves.
+    /// Also the ordinary runs, after the injected bugs.
     runs: bool,
     json: bool,
-    /// How large the whole would be, and no more.
+    /// Only print how large the plan is.
     plan: bool,
 }
 
@@ -123,19 +123,20 @@ fn lab(args: &[String]) -> io::Result<bool> {
     let progress = |outcome: &Outcome, done: usize, total: usize| {
         let verdict = match outcome.violations.len() {
             0 => "held".to_owned(),
-            wrong => format!("WRONG in {wrong} ways"),
+            1 => "1 VIOLATION".to_owned(),
+            n => format!("{n} VIOLATIONS"),
         };
         let (spec, took) = (&outcome.spec, outcome.took_ms);
         let _unseen = writeln!(
             io::stderr(),
-            "{done:>4}/{total} {took:>6} ms  {verdict:<8} {spec}"
+            "{done:>4}/{total} {took:>6} ms  {verdict:<12} {spec}"
         );
     };
     if order.injected_bugs {
         let all = caught::run(&options, &progress).map_err(io::Error::other)?;
         let is_good = all.iter().all(caught::Caught::is_caught);
         if is_good {
-            // They went wrong on purpose.
+            // These violations were expected.
             std::fs::remove_dir_all(&options.dir)?;
             std::fs::create_dir(&options.dir)?;
         }
@@ -174,14 +175,14 @@ fn lab(args: &[String]) -> io::Result<bool> {
     if !results.is_green() {
         writeln!(
             io::stderr(),
-            "the runs that went wrong are in {}",
+            "the runs with violations are in {}",
             options.dir.display()
         )?;
     }
     Ok(results.is_green())
 }
 
-/// Says how much there would be to do.
+/// Prints the size of the plan.
 fn sizes(options: &Options, json: bool) -> io::Result<bool> {
     let (traced, _) = engine::trace(options);
     let plan = plan::of(options, &traced, &mut Dice::new(options.seed));
@@ -239,7 +240,7 @@ fn order(args: &[String]) -> io::Result<Order> {
                 let name = value()?;
                 let names = scenario::names();
                 if !names.contains(&name.as_str()) {
-                    return Err(usage(&format!("there is {}", names.join(", "))));
+                    return Err(usage(&format!("the scenarios are {}", names.join(", "))));
                 }
                 order.options.only = Some(name.clone());
             }

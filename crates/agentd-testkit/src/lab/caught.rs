@@ -1,5 +1,5 @@
-//! Whether the lab can fail: each mistake that the product makes on purpose breaks the promise it should, and
-//! the same run without the mistake breaks none.
+//! Whether the lab can fail: each injected bug must violate the promise that it is meant to violate, and the same
+//! run without the bug must violate none.
 
 use super::below;
 use super::engine::{self, Options, Progress};
@@ -11,13 +11,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-/// What became of one injected_bug.
+/// The result of one injected bug.
 #[derive(Debug)]
 pub struct Caught {
     pub injected_bug: InjectedBug,
-    /// The promises that were broken, by the injected_bug.
+    /// The promises that were violated with the injected bug.
     pub by: BTreeSet<String>,
-    /// What the same run says without it: nothing, it is hoped.
+    /// The same run without it, which should have no violations.
     pub without: Outcome,
     pub spec: Spec,
 }
@@ -28,7 +28,7 @@ impl Caught {
     }
 }
 
-/// Runs each of them that this machine can run, with its mistake and without.
+/// Runs each injected bug that this machine supports, with the bug and without.
 pub fn run(options: &Options, progress: Progress<'_>) -> Result<Vec<Caught>, String> {
     let mut specs = Vec::new();
     for injected_bug in injected_bugs::ALL {
@@ -80,7 +80,7 @@ pub fn text(all: &[Caught]) -> String {
         if !one.is_caught() {
             let _fits = writeln!(
                 out,
-                "  expected {}; again: {}",
+                "  expected {}; repeat: {}",
                 one.injected_bug.promise,
                 one.spec.repeat()
             );
@@ -88,13 +88,13 @@ pub fn text(all: &[Caught]) -> String {
         for violation in &one.without.violations {
             let _fits = writeln!(
                 out,
-                "  without it: {} {}",
+                "  without the bug: {} {}",
                 violation.promise, violation.what
             );
         }
     }
     let caught = all.iter().filter(|one| one.is_caught()).count();
-    let _fits = writeln!(out, "{caught} of {} mistakes caught", all.len());
+    let _fits = writeln!(out, "{caught} of {} injected bugs caught", all.len());
     out
 }
 

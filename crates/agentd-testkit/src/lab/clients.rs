@@ -1,4 +1,4 @@
-//! Who asks: the command line, as a user types it. One that was killed is started again, with the same words.
+//! The clients: the command line, as a user types it. A killed client is started again with the same arguments.
 
 use super::idle::is_without_key;
 use super::testbed::{Prompted, Result, Stuck, Testbed, lock, pause};
@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
 
-/// How a command ended, and what it said.
+/// How a command ended, and its output.
 #[derive(Clone, Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -24,7 +24,7 @@ impl Ran {
         lines.find_map(|line| serde_json::from_str(line).ok())
     }
 
-    /// Whether it was answered: refused, too, is an answer; interrupted where it says so.
+    /// Whether there was an answer. A refusal is an answer too; so is an interruption, if the client reports it.
     pub fn is_answered(&self) -> bool {
         matches!(self.code, Some(0 | 1 | 3 | 5 | 6 | 7))
             || self.code == Some(130) && self.json().is_some_and(|it| says_what_came_of_it(&it))
@@ -36,7 +36,7 @@ fn says_what_came_of_it(answer: &Value) -> bool {
     answer["status"].is_string() || answer["outcome"].is_string()
 }
 
-/// Prompts are known by the place they have in the list.
+/// Prompts are identified by their index in the list.
 pub type PromptNumber = usize;
 
 impl Testbed {
@@ -53,7 +53,7 @@ impl Testbed {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = {
-            // Nobody reaps it before it is known that somebody waits for it.
+            // It must not be reaped before it is registered as waited for.
             let mut waited_for = lock(&self.waited_for);
             let child = command.spawn()?;
             waited_for.insert(child.id());
@@ -94,7 +94,7 @@ impl Testbed {
         Ok(ran)
     }
 
-    /// Asks until there is an answer.
+    /// Repeats the command until there is an answer.
     fn insist(&self, agent: &str, args: &[&str]) -> Result<Ran> {
         loop {
             let ran = self.cli(agent, args)?;
@@ -108,7 +108,7 @@ impl Testbed {
         }
     }
 
-    /// A new agent; `more` are further lines of its settings. Its id.
+    /// Creates an agent; `more` are further lines of its settings. Returns its id.
     pub fn create(&self, name: &str, more: &str) -> Result<String> {
         let file = self.agent_file(name, more)?;
         let file = file.display().to_string();
@@ -119,7 +119,7 @@ impl Testbed {
         Ok(id)
     }
 
-    /// What `agentd show` says.
+    /// The output of `agentd show`.
     pub fn show(&self, agent: &str) -> Result<Value> {
         let ran = self.insist(agent, &["show", agent, "--json"])?;
         match ran.json() {
@@ -158,8 +158,8 @@ impl Testbed {
         Ok(number)
     }
 
-    /// Waits for the end of a prompt, and does what it takes: says yes to every question, and goes on
-    /// where the agent waits. How it ended.
+    /// Waits for the end of a prompt, and does what is necessary: approves every call, and continues the agent
+    /// if it waits. Returns how it ended.
     pub fn answer(&self, number: PromptNumber) -> Result<String> {
         self.answer_with(number, |testbed, agent, approval| {
             testbed.decide(agent, approval, "approve").map(drop)
@@ -182,7 +182,7 @@ impl Testbed {
                 Some("queued" | "running") | None => pause(),
                 Some("waiting") => self.continue_turn(&agent, &mut asked)?,
                 Some(status) => {
-                    // One that was killed behind its last word is asked again for how it would end.
+                    // A client that was killed after its last line is run again for its exit code.
                     if ran.code.is_none() {
                         continue;
                     }
@@ -224,7 +224,7 @@ impl Testbed {
         self.order(agent, decision, Some(approval), &args)
     }
 
-    /// Something else that a client wants, asked until there is an answer.
+    /// Another request of a client, repeated until there is an answer.
     pub fn order(&self, agent: &str, verb: &str, op: Option<&str>, args: &[&str]) -> Result<Ran> {
         loop {
             let ran = self.order_once(agent, verb, op, args)?;
@@ -254,7 +254,7 @@ impl Testbed {
         Ok(ran)
     }
 
-    /// A compaction, the same one however often it is asked for. One that waits for a key is given it.
+    /// A compaction; the same one however often it is requested. If it waits for a key, it gets one.
     pub fn compact(&self, agent: &str, op: &str) -> Result<Ran> {
         let args = ["compact", agent, "--op", op, "--json"];
         loop {
@@ -269,7 +269,7 @@ impl Testbed {
         }
     }
 
-    /// A reset, or one that is taken back; the same one however often it is asked for.
+    /// A reset or an undo; the same one however often it is requested.
     pub fn reset(&self, agent: &str, verb: &str, op: &str, more: &[&str]) -> Result<Ran> {
         let mut args = vec!["reset", agent, "--op", op, "--json"];
         args.extend(match verb {
@@ -281,17 +281,17 @@ impl Testbed {
         self.order(agent, verb, Some(op), &args)
     }
 
-    /// An id that is the same each time that this run is repeated.
+    /// An id that is the same whenever this run is repeated.
     pub fn op(&self, n: u64) -> String {
         format!("0198c5a2-7d1e-7000-8000-{:012x}", self.spec.seed << 16 | n)
     }
 
-    /// Makes sure that there is a daemon.
+    /// Ensures that a daemon runs.
     pub fn wake(&self) -> Result<()> {
         self.insist("", &["daemon", "start", "--json"]).map(drop)
     }
 
-    /// What the senders were told.
+    /// Records what the senders were told.
     pub fn write_prompts(&self) -> Result<()> {
         for it in lock(&self.prompts).iter() {
             let line = json!({"at": it.at, "agent": it.agent, "key": it.key, "text": it.text,

@@ -1,4 +1,4 @@
-//! A sequence that is the same for the same seed.
+//! A random sequence that is the same for the same seed.
 
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
@@ -8,7 +8,7 @@ impl Dice {
         Self(seed)
     }
 
-    /// SplitMix64: small, and good enough to choose by.
+    /// SplitMix64: small, and good enough for choices.
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -17,7 +17,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// From 0 to `most`, without `most` itself; 0 where there is nothing to choose from.
+    /// From 0 to `most`, excluding `most`; 0 if there is nothing to choose from.
     pub const fn below(&mut self, most: u64) -> u64 {
         match most {
             0 => 0,

@@ -1,4 +1,4 @@
-//! The runs, several at a time, and how they went.
+//! Runs the plan, several runs at a time, and collects the results.
 
 use super::dice::Dice;
 use super::failpoints::{self, Failpoint};
@@ -7,7 +7,7 @@ use super::scenario;
 use super::spec::Spec;
 use super::timeline;
 use super::worker::{Outcome, Violation};
-use agentd_process::failpoint::plan::Action;
+use agentd_failpoint::plan::Action;
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -23,21 +23,21 @@ pub struct Options {
     pub seed: u64,
     pub long: bool,
     pub only: Option<String>,
-    /// Runs at the same time; most of their time is waiting.
+    /// Runs at the same time; they mostly wait.
     pub width: usize,
-    /// Where runs take place; those that went wrong stay.
+    /// The directory of the runs; the directories of runs with violations are kept.
     pub dir: PathBuf,
 }
 
-/// All runs, and the failpoints there are.
+/// All runs, and the failpoints.
 #[derive(Debug, Default)]
 pub struct Results {
     pub outcomes: Vec<Outcome>,
-    /// Those of each scenario that were to be hit.
+    /// The failpoints of each scenario that should be hit.
     pub failpoints: Vec<Traced>,
     pub missed: Vec<(&'static str, Failpoint)>,
     pub took: Duration,
-    /// What this machine could not do, a line each.
+    /// What this machine could not run, one line each.
     pub skipped: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl Results {
             .sum()
     }
 
-    /// Those of them that nobody can hear.
+    /// The number of SIGKILLs among them.
     pub fn kills(&self) -> usize {
         let faults = self.outcomes.iter().flat_map(|outcome| &outcome.faults);
         faults.filter(|(_, _, what)| what == "KILL").count()
@@ -72,10 +72,10 @@ impl Results {
     }
 }
 
-/// Tells how far it is.
+/// Reports progress.
 pub type Progress<'a> = &'a (dyn Fn(&Outcome, usize, usize) + Sync);
 
-/// The failpoints of the scenarios that are hit at each, as runs without faults pass them; and those runs.
+/// The failpoints of the scenarios whose failpoints are all hit, found by runs without faults; and those runs.
 pub fn trace(options: &Options) -> (Vec<Traced>, Vec<Outcome>) {
     let wanted = scenario::ALL.iter().filter(|it| it.is_traced);
     let (mut traced, mut outcomes) = (Vec::new(), Vec::new());
@@ -97,13 +97,13 @@ pub fn trace(options: &Options) -> (Vec<Traced>, Vec<Outcome>) {
     (traced, outcomes)
 }
 
-/// Runs everything that there is to run.
+/// Runs the whole plan.
 pub fn run(options: &Options, progress: Progress<'_>) -> Results {
     let begin = Instant::now();
     let mut dice = Dice::new(options.seed);
     let (traced, outcomes) = trace(options);
     let plan = plan::of(options, &traced, &mut dice);
-    // In a short run a scenario may leave to others what they pass as well.
+    // In a short run, a scenario may leave out failpoints that other scenarios also pass.
     let planned = plan.failpoints();
     let mut results = Results {
         outcomes,
@@ -120,7 +120,7 @@ pub fn run(options: &Options, progress: Progress<'_>) -> Results {
             failpoints: due.cloned().collect(),
         });
     }
-    // A fault may have come to nothing because of one before it: then it has a run of its own.
+    // An earlier fault in the same run may have prevented a later one: that one gets a run of its own.
     for _ in 0..3 {
         let mut specs = Vec::new();
         for one in &results.failpoints {
@@ -148,7 +148,7 @@ pub fn run(options: &Options, progress: Progress<'_>) -> Results {
     results
 }
 
-/// Carries the runs out, as many at a time as there may be.
+/// Executes the runs, several at a time.
 pub fn all(options: &Options, specs: Vec<Spec>, progress: Progress<'_>) -> Vec<Outcome> {
     let total = specs.len();
     let queue: Mutex<VecDeque<(usize, Spec)>> = Mutex::new(specs.into_iter().enumerate().collect());
@@ -174,7 +174,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One run, in a process of its own.
+/// One run, in its own process.
 pub fn one(options: &Options, spec: &Spec, number: usize) -> Outcome {
     match worker(options, spec, number) {
         Ok(outcome) => outcome,
@@ -224,14 +224,14 @@ fn worker(options: &Options, spec: &Spec, number: usize) -> io::Result<Outcome> 
         .join()
         .map_err(|_| io::Error::other("a reader panicked"))??;
     let outcome: Outcome = serde_json::from_str(&text)
-        .map_err(|error| io::Error::other(format!("the worker said `{text}`: {error}")))?;
+        .map_err(|error| io::Error::other(format!("the worker printed `{text}`: {error}")))?;
     if !outcome.violations.is_empty() {
         keep(root, &outcome)?;
     }
     Ok(outcome)
 }
 
-/// A run that did not even end itself: what can be seen of it.
+/// The outcome of a run that did not end itself, from what is visible.
 fn endless(root: &Path, spec: &Spec) -> Outcome {
     let run = root.join("run");
     let about = std::fs::read(root.join("run/run.json")).unwrap_or_default();
@@ -242,28 +242,28 @@ fn endless(root: &Path, spec: &Spec) -> Outcome {
         violations: vec![Violation {
             promise: "stuck".to_owned(),
             agent: None,
-            what: format!("no end after {PATIENCE:?}"),
+            what: format!("the run did not end within {PATIENCE:?}"),
         }],
         timeline: timeline::of(&run, began),
         ..Outcome::default()
     }
 }
 
-/// The directory of a run that went wrong stays, with its timeline.
+/// Keeps the directory of a run with violations, with its timeline.
 fn keep(root: tempfile::TempDir, outcome: &Outcome) -> io::Result<()> {
     let path = root.keep();
     let mut file = std::fs::File::create(path.join("timeline.txt"))?;
     writeln!(file, "{}\n{}", outcome.spec, outcome.timeline)
 }
 
-/// Where runs take place: short, as the paths of sockets must be.
+/// The directory for the runs: a short path, because socket paths are limited.
 pub fn dir() -> io::Result<PathBuf> {
     let dir = std::env::temp_dir().join(format!("agentd-lab-{}", std::process::id()));
     std::fs::create_dir_all(&dir)?;
     Ok(dir)
 }
 
-/// Removes it, unless a run that went wrong is in there.
+/// Removes it, unless it contains a run with violations.
 pub fn clear(dir: &Path) {
     let _not_empty = std::fs::remove_dir(dir);
 }

@@ -1,19 +1,19 @@
-//! The failpoints of a scenario, as a run without faults passes them; and faults that hit each of them.
+//! The failpoints of a scenario, found by a run without faults; and faults for each of them.
 
 use super::dice::Dice;
 use super::spec::{Fault, Spec};
-use agentd_process::failpoint::Passed;
-use agentd_process::failpoint::plan::{Action, Role};
+use agentd_failpoint::Passed;
+use agentd_failpoint::plan::{Action, Role};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A failpoint, whenever it is passed.
+/// A failpoint, whichever time it is passed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Failpoint {
     pub role: Role,
     pub name: String,
 }
 
-/// The failpoints in the order in which they were passed first, and how often a process passed each at most.
+/// The failpoints in the order in which they were first passed, and the most often that one process passed each.
 pub fn of(trace: &[Passed]) -> Vec<(Failpoint, u32)> {
     let mut most: BTreeMap<Failpoint, u32> = BTreeMap::new();
     let mut order = Vec::new();
@@ -35,7 +35,7 @@ pub fn of(trace: &[Passed]) -> Vec<(Failpoint, u32)> {
     with_most.collect()
 }
 
-/// Runs that hit each of the failpoints with one of the actions, several in a run: one early, one in the
+/// Runs that hit each of the failpoints with one of the actions, several per run: one early, one in the
 /// middle, one late.
 pub fn hit_each(
     scenario: &str,
@@ -65,7 +65,7 @@ pub fn hit_each(
     specs
 }
 
-/// Those of the failpoints at which nothing happened.
+/// The failpoints at which no fault happened.
 pub fn missed(
     failpoints: &[(Failpoint, u32)],
     hit: &BTreeSet<(String, String)>,

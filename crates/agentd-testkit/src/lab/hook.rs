@@ -1,20 +1,20 @@
-//! What hooks run in the lab: a program that writes down that it ran, for which occasion, and what it found in
+//! The program that hooks run in the lab: it records that it ran, for which event, and what it found in
 //! the transcript.
 
 use super::tool::{BEGAN, Whose, micros_since};
+use agentd_failpoint::{self as failpoint, VARIABLE, plan::Role};
 use agentd_process::Identity;
-use agentd_process::failpoint::{self, VARIABLE, plan::Role};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
-/// Where hooks write down that they ran.
+/// Where hooks record that they ran.
 pub const HEARD: &str = "LAB_HEARD";
-/// Commands with these words are refused.
+/// Commands that contain this text are denied.
 pub const FORBIDDEN: &str = "tool forbidden";
 
-/// `agentd-lab hook`: hears of something. Whether it may go on.
+/// `agentd-lab hook`: handles an event. Returns whether it allows it.
 pub fn run() -> io::Result<bool> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let lab = variable(VARIABLE);
@@ -53,7 +53,7 @@ pub fn run() -> io::Result<bool> {
     Ok(!denies)
 }
 
-/// What a conversation is told when it begins.
+/// The text that a conversation gets when it begins.
 fn context(session: &str, source: &str) -> String {
     format!("the hook's words for {session} ({source})")
 }

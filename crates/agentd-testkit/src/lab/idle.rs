@@ -1,4 +1,4 @@
-//! When all is quiet: what is looked at then, and the orderly end.
+//! Waiting until all agents are idle: what is recorded then, and the orderly end.
 
 use super::processes;
 use super::scenario::FORK;
@@ -10,15 +10,15 @@ use std::fs;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How long those who were told to end may take.
+/// How long processes may take to end after they were told to.
 const LAST_BREATH: Duration = Duration::from_secs(5);
-/// How long nothing may change before that is how it is.
+/// How long nothing may change before the state counts as final.
 const SETTLES: Duration = Duration::from_millis(100);
-/// A daemon on a busy machine may take so long to see that a process has died.
+/// How long a daemon on a busy machine may take to notice that a process has died.
 const NOTICED: Duration = Duration::from_secs(2);
 
 impl Testbed {
-    /// What the API says about an agent; none where nobody answers, and then a daemon is started.
+    /// What the API returns for an agent; none if there is no answer, in which case a daemon is started.
     pub fn look(&self, agent: &str) -> Option<Value> {
         let client = self.client();
         let asked =
@@ -33,7 +33,7 @@ impl Testbed {
         }
     }
 
-    /// The same; one that waits for its key gets it: whoever had it may be dead.
+    /// The same; an agent that waits for its key gets it, because the client that had it may be dead.
     pub fn look_after(&self, agent: &str) -> Option<Value> {
         let shown = self.look(agent)?;
         if is_without_key(&shown) {
@@ -74,7 +74,7 @@ impl Testbed {
         }
     }
 
-    /// Waits for so many events of a kind; not for ever, where the agent has nothing more to do.
+    /// Waits for this many events of a kind, unless the agent becomes idle before.
     pub fn until_event(&self, agent: &str, kind: &str, count: usize) -> Result<()> {
         self.until(kind, || {
             let shown = self.look_after(agent)?;
@@ -84,7 +84,7 @@ impl Testbed {
         })
     }
 
-    /// Waits until the agent is in mid-turn, or has nothing more to do.
+    /// Waits until a turn is in progress, or the agent is idle.
     pub fn until_running(&self, agent: &str) -> Result<()> {
         self.until("a turn", || {
             let shown = self.look_after(agent)?;
@@ -92,7 +92,7 @@ impl Testbed {
         })
     }
 
-    /// Waits until these agents have nothing more to do, and writes down what there is then.
+    /// Waits until these agents are idle, and records their state.
     pub fn wait_idle(&self, agents: &[&str]) -> Result<()> {
         let waited = self.wait_all_idle(agents);
         self.is_at_rest.store(true, Ordering::Relaxed);
@@ -108,7 +108,7 @@ impl Testbed {
             })?;
         }
         let _peace = lock(&self.peace);
-        // Whoever has just ended is buried in a moment.
+        // The daemon needs a moment to notice a process that has just ended.
         self.until("burials", || {
             let all = processes::descendants(&self.root);
             let waited_for = lock(&self.waited_for);
@@ -130,7 +130,7 @@ impl Testbed {
         Ok(processes::write(self, "rest")?)
     }
 
-    /// Whether the process that is shown is there.
+    /// Whether the process that the API shows exists.
     fn is_there(&self, shown: &Value) -> bool {
         let pid = shown["process"]["pid"].as_u64();
         let all = processes::descendants(&self.root);
@@ -138,8 +138,8 @@ impl Testbed {
         pid.is_none_or(|pid| alive.any(|it| u64::from(it.pid) == pid))
     }
 
-    /// What the API says, and that it still says so once those who are there were looked at: a process may
-    /// be about to be replaced by another one. One that is said to be there and is not stays so, though.
+    /// What the API returns, confirmed by a second answer after the processes were listed: a process may be
+    /// about to be replaced. A process that is shown but does not exist stays that way, though.
     fn look_at_all(&self, agents: &[&str]) -> Option<Vec<(String, Value)>> {
         let look = || -> Option<Vec<(String, Value)>> {
             let looks = agents
@@ -147,16 +147,19 @@ impl Testbed {
                 .map(|agent| Some(((*agent).to_owned(), self.look(agent)?)));
             looks.collect()
         };
+        let faults = || super::record::lines(&self.root.join("fired.jsonl")).len();
+        let so_far = faults();
         let before = look()?;
         // tidy: polls
         std::thread::sleep(SETTLES);
         let after = look()?;
         let same = |a: &Value, b: &Value| a["head"] == b["head"] && a["process"] == b["process"];
         let mut pairs = before.iter().zip(&after);
-        pairs.all(|((_, a), (_, b))| same(a, b)).then_some(after)
+        // A daemon that a signal hits at one of these requests still answers it, and is gone then.
+        (pairs.all(|((_, a), (_, b))| same(a, b)) && faults() == so_far).then_some(after)
     }
 
-    /// The orderly end: every agent is written to a file, and the daemon stopped.
+    /// The orderly end: exports every agent, and stops the daemon.
     pub fn finish(&self) -> Result<()> {
         for (_, agent) in lock(&self.agents).clone() {
             let file = self.root.join(format!("{agent}.zst"));
@@ -182,13 +185,13 @@ impl Testbed {
         Ok(processes::write(self, "end")?)
     }
 
-    /// Stopped in order, and not killed on its way out: a fault may still be to come.
+    /// Stops the daemon in order, and again if a late fault kills it on the way.
     pub fn stop_daemon(&self) -> Result<()> {
         loop {
             self.wake()?;
             let before = self.faults();
             let ran = self.cli("", &["daemon", "stop", "--json"])?;
-            // One that had just left by itself, as at a signal, has stopped nobody.
+            // A daemon that had just ended by itself, as after a signal, reports nothing to stop.
             let has_stopped = ran.json().is_some_and(|told| told["stopped"] == true);
             if ran.code == Some(0) && has_stopped && self.faults() == before {
                 return Ok(());
@@ -197,7 +200,7 @@ impl Testbed {
         }
     }
 
-    /// How many there were, those included that are not taken down yet.
+    /// The number of requests, including those that are not recorded yet.
     fn faults(&self) -> usize {
         let files = [
             self.record.dir().join("faults.jsonl"),
@@ -207,14 +210,14 @@ impl Testbed {
         texts.map(|text| text.lines().count()).sum()
     }
 
-    /// What the model was asked.
+    /// Records the model's requests.
     pub fn write_requests(&self) -> Result<()> {
         for (n, request) in self.model.requests().into_iter().enumerate() {
             let violations: Vec<String> =
                 request.violations.iter().map(ToString::to_string).collect();
             let system = request.body["system"].to_string();
             let agents = lock(&self.agents);
-            // A fork is called as what it came from, but is told.
+            // A fork has its origin's name in the system prompt, and a notice that it is a fork.
             let messages = request.body["messages"].to_string();
             let of_fork = |name: &str| name == FORK && messages.contains("You are a fork of");
             let agent = agents
@@ -232,7 +235,7 @@ impl Testbed {
     }
 }
 
-/// Nothing is under way, and nothing waits to be.
+/// No turn is in progress, and no prompt is queued.
 pub fn is_idle(shown: &Value) -> bool {
     match shown["phase"].as_str() {
         Some("idle") => shown["queued"] == 0 && shown["turn"].is_null(),
@@ -241,7 +244,7 @@ pub fn is_idle(shown: &Value) -> bool {
     }
 }
 
-/// It waits, and not for leave.
+/// It waits, and not for an approval.
 pub fn is_without_key(shown: &Value) -> bool {
     let approvals = shown["approvals"].as_array();
     shown["phase"] == "waiting" && approvals.is_none_or(Vec::is_empty)

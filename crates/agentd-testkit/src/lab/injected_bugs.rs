@@ -1,5 +1,5 @@
-//! Mistakes that the product can make on purpose, in the lab alone: proof that the lab can fail. Each has a
-//! run in which it shows, and the promise that is then broken.
+//! Bugs that the product can inject into itself, in the lab only: they prove that the lab can fail. Each has a
+//! run that shows it, and the promise that it violates.
 
 use super::spec::Spec;
 
@@ -7,9 +7,9 @@ use super::spec::Spec;
 pub struct InjectedBug {
     pub name: &'static str,
     pub about: &'static str,
-    /// The run that shows it, without the injected_bug's own name.
+    /// The run that shows it, without the bug's own name.
     run: &'static str,
-    /// The promise that catches it, among others perhaps.
+    /// The promise whose check detects it; others may detect it as well.
     pub promise: &'static str,
 }
 
@@ -28,7 +28,7 @@ pub const ALL: [InjectedBug; 15] = [
     },
     InjectedBug {
         name: "no_fence",
-        about: "no check of who may write",
+        about: "no fence check on appends",
         run: "accepted,seed=1,fault=runtime@after-send.append#5=KILL",
         promise: "P3",
     },
@@ -47,7 +47,7 @@ pub const ALL: [InjectedBug; 15] = [
     InjectedBug {
         name: "kill_misses_group",
         about: "a kill that misses the group",
-        // A sandbox ends with all that is in it, whoever is killed.
+        // A sandbox ends with all its processes, whichever is killed.
         run: "leftovers,seed=1,full-access",
         promise: "P9",
     },
@@ -71,38 +71,38 @@ pub const ALL: [InjectedBug; 15] = [
     },
     InjectedBug {
         name: "hook_twice",
-        about: "a hook that is told again of the same thing",
+        about: "a hook that runs twice for one event",
         run: "hooks,seed=1,fault=runtime@before-turn_started=KILL",
         promise: "P13",
     },
     InjectedBug {
         name: "told_twice_of_child",
-        about: "the end of a subagent that is told twice",
+        about: "the end of a subagent, reported twice",
         run: "subagents,seed=1",
         promise: "P14",
     },
     InjectedBug {
         name: "panic_unnoticed",
-        about: "a task that dies and is not cleaned up after",
+        about: "a task that panics without cleanup",
         run: "accepted,seed=1,fault=daemon@on-receive.append#3=PANIC",
         promise: "stuck",
     },
     InjectedBug {
         name: "log_panics",
         about: "a log line on a full disk that panics",
-        // Alone it does no harm: a task that dies is noticed.
+        // Harmless alone: a task that panics is noticed.
         run: "disk-full,seed=1,bug=panic_unnoticed",
         promise: "stuck",
     },
     InjectedBug {
         name: "copy_unnoticed",
-        about: "a copied home that works on as if it were the original",
+        about: "a copied home that runs like the original",
         run: "home-copied,seed=1",
         promise: "stuck",
     },
     InjectedBug {
         name: "loss_unnoticed",
-        about: "a deleted home that nobody notices",
+        about: "a deleted home that the daemon ignores",
         run: "home-lost,seed=1",
         promise: "stuck",
     },

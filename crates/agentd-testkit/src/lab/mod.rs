@@ -1,19 +1,19 @@
-//! The lab: the real program, killed at every failpoint of its life, and what came of it compared with what
-//! was promised.
+//! The lab: kills the real program at every failpoint, and compares the result with what was
+//! promised.
 //!
-//! - [`spec`]: what one run is, in one line: a scenario, a seed, faults.
-//! - [`plan`]: which runs there are; [`engine`]: carries them out.
-//! - [`worker`]: one run, in a process of its own: whoever loses its parent comes to it.
-//! - [`testbed`]: where a run takes place, and what is written down about it.
-//! - [`clients`], [`reader`]: who asks and who watches; [`rest`]: when all is quiet.
-//! - [`watch`]: faults as they happen; [`processes`]: who is there.
-//! - [`injected_bugs`]: mistakes that are made on purpose, and the promise that each breaks.
-//! - [`scenario`]: what is asked for, one file each.
-//! - [`check`]: reads what a run left behind, and says which promises were broken. It shares no code
+//! - [`spec`]: the description of one run, in one line: a scenario, a seed, faults.
+//! - [`plan`]: which runs there are; [`engine`]: executes them.
+//! - [`worker`]: one run, in its own process, which adopts the run's orphans.
+//! - [`testbed`]: the environment of a run, and its record.
+//! - [`clients`], [`reader`]: the clients that send and that watch; [`idle`]: waiting until all is idle.
+//! - [`watch`]: faults while they happen; [`processes`]: the processes of a run.
+//! - [`injected_bugs`]: bugs on purpose, and the promise that each violates.
+//! - [`scenario`]: what clients do in a run, one file each.
+//! - [`check`]: reads the record of a run, and reports which promises were violated. It shares no code
 //!   with the product.
 //! - [`below`]: faults below the process: disk, power, clock, descriptors, memory.
-//! - [`report`], [`timeline`]: what people see; [`caught`]: whether the lab can fail.
-//! - [`tool`], [`hook`]: what agents and hooks run, which says that it ran.
+//! - [`report`], [`timeline`]: the printed report; [`caught`]: whether the lab can fail.
+//! - [`tool`], [`hook`]: the programs that agents and hooks run, which record that they ran.
 
 pub mod below;
 pub mod caught;

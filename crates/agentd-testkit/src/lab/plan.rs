@@ -1,5 +1,5 @@
-//! Which runs there are: every failpoint of some scenarios, random moments of all of them, and faults below the
-//! process. How large that is can be told before it begins.
+//! The plan: every failpoint of some scenarios, random times in all of them, and faults below the
+//! process. Its size can be printed before it runs.
 
 use super::below;
 use super::dice::Dice;
@@ -8,37 +8,37 @@ use super::failpoints::{self, Failpoint};
 use super::spec::{Fault, Spec};
 use super::watch;
 use crate::sim;
-use agentd_process::failpoint::plan::{Action, Role};
+use agentd_failpoint::plan::{Action, Role};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Faults in one run.
 const IN_ONE_RUN: usize = 3;
-/// Failpoints of a scenario that a short run hits at the least, where it has so many.
+/// Failpoints of a scenario that a short run hits at least, if it has that many.
 const SOME: usize = 66;
-/// One run in so many is without a sandbox.
+/// One run in this many is without a sandbox.
 const FULL_ACCESS: u64 = 4;
-/// How often a turn that ends its process each time is tried.
+/// How often a turn that kills its process each time is tried.
 const TRIES: usize = 3;
 
-/// The failpoints that a scenario passes, and how often a process passes each at most.
+/// The failpoints that a scenario passes, and the most often that one process passes each.
 #[derive(Clone, Debug)]
 pub struct Traced {
     pub scenario: &'static str,
     pub failpoints: Vec<(Failpoint, u32)>,
 }
 
-/// What is to be done.
+/// What will run.
 #[derive(Debug, Default)]
 pub struct Plan {
     pub specs: Vec<Spec>,
-    /// What this machine cannot do, a line each.
+    /// What this machine cannot run, one line each.
     pub skipped: Vec<String>,
 }
 
 impl Plan {
-    /// Each failpoint at which somebody is killed, with its scenario.
+    /// Each failpoint at which a process is killed, with its scenario.
     pub fn failpoints(&self) -> BTreeSet<(String, Failpoint)> {
         let faults = self.specs.iter().flat_map(|spec| {
             let faults = spec.faults.iter();
@@ -52,7 +52,7 @@ impl Plan {
     }
 }
 
-/// All runs but those that found the failpoints.
+/// All runs except those that found the failpoints.
 pub fn of(options: &Options, traced: &[Traced], dice: &mut Dice) -> Plan {
     let wants = |name: &str| options.only.as_ref().is_none_or(|only| only == name);
     let mut specs = Vec::new();
@@ -79,8 +79,8 @@ pub fn of(options: &Options, traced: &[Traced], dice: &mut Dice) -> Plan {
     Plan { specs, skipped }
 }
 
-/// Each failpoint is hit by SIGKILL, and by one of the signals that can be heard or that stop a process for a
-/// while. In a short run a scenario has its own failpoints, those that none before it passes, and some more.
+/// Each failpoint is hit by SIGKILL, and by one of the signals that a process can handle or that stop it for a
+/// while. In a short run a scenario hits its own failpoints (that no earlier scenario passes) and some more.
 fn each_point(long: bool, one: &Traced, own: &[(Failpoint, u32)], dice: &mut Dice) -> Vec<Spec> {
     let gentle = [Action::Term, Action::Int, Action::Stop];
     let mut some = own.to_vec();
@@ -93,7 +93,7 @@ fn each_point(long: bool, one: &Traced, own: &[(Failpoint, u32)], dice: &mut Dic
         dice.shuffle(&mut others);
         let more = SOME.saturating_sub(own.len());
         some.extend(others.into_iter().take(more).cloned());
-        // Early ones come early again.
+        // Keep the original order.
         some.sort_by_key(|failpoint| one.failpoints.iter().position(|known| known == failpoint));
     }
     let mut specs = Vec::new();
@@ -118,7 +118,7 @@ fn each_point(long: bool, one: &Traced, own: &[(Failpoint, u32)], dice: &mut Dic
     specs
 }
 
-/// What single failpoints cannot show.
+/// Runs that test what single failpoints cannot.
 fn small(long: bool, dice: &mut Dice) -> Vec<Spec> {
     let rounds = if long { 60 } else { 3 };
     let mut specs = Vec::new();
@@ -159,7 +159,7 @@ fn crash_loop(seed: u64) -> Spec {
     }])
 }
 
-/// How large a plan is.
+/// The size of a plan.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
     pub runs: usize,
@@ -168,7 +168,7 @@ pub struct Sizes {
     pub kills: usize,
     /// Other signals at failpoints.
     pub others: usize,
-    /// Signals at random moments, and how many of them are SIGKILL on the average.
+    /// Signals at random times, and the expected number of SIGKILLs among them.
     pub random: usize,
     pub random_kills: usize,
     pub power_cuts: usize,
@@ -207,13 +207,13 @@ impl Sizes {
             ("failpoints", self.failpoints),
             ("SIGKILLs at failpoints", self.kills),
             ("other signals at failpoints", self.others),
-            ("signals at random moments", self.random),
-            ("SIGKILL among them, about", self.random_kills),
-            ("power cuts", self.power_cuts),
+            ("signals at random times", self.random),
+            ("SIGKILLs among them (expected)", self.random_kills),
+            ("power failures", self.power_cuts),
             ("simulated schedules", self.schedules),
         ];
         for (name, size) in rows {
-            let _fits = writeln!(out, "{name:<26} {size:>7}");
+            let _fits = writeln!(out, "{name:<30} {size:>7}");
         }
         out
     }
@@ -269,7 +269,7 @@ mod tests {
         assert!(sizes.text().contains("SIGKILLs at failpoints"), "{sizes:?}");
     }
 
-    /// Its own failpoints, and as many more as make it worth while.
+    /// Its own failpoints, and enough others to make the run worthwhile.
     #[test]
     fn a_short_plan_has_each_point_where_it_is_passed_first() {
         let traced = [

@@ -1,7 +1,7 @@
-//! Who is there: every process below this one, and what it is.
+//! The processes of a run: every process below this one, and its role.
 
 use super::testbed::{Testbed, lock};
-use agentd_process::failpoint::plan::Role;
+use agentd_failpoint::plan::Role;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ impl Process {
     }
 }
 
-/// Everybody below this process.
+/// All processes below this one.
 pub fn descendants(root: &Path) -> Vec<Process> {
     let roles = roles(root);
     let all: HashMap<u32, Process> = fs::read_dir("/proc")
@@ -50,7 +50,7 @@ pub fn descendants(root: &Path) -> Vec<Process> {
         false
     };
     let mut found: Vec<Process> = all.values().filter(|it| is_below(it)).cloned().collect();
-    // What a shim has started is a tool, whatever it calls itself.
+    // A process that a shim has started is a tool, whatever its name.
     let parents: HashMap<u32, (u32, String)> = found
         .iter()
         .map(|it| (it.pid, (it.parent, it.role.clone())))
@@ -72,7 +72,7 @@ pub fn descendants(root: &Path) -> Vec<Process> {
 fn look(pid: u32, root: &Path, roles: &HashMap<u32, String>) -> Option<Process> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat).into_owned();
-    // The name of the program, in parentheses, may hold anything.
+    // The name of the program, in parentheses, may contain any characters.
     let (_, fields) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
     let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
@@ -94,7 +94,7 @@ fn look(pid: u32, root: &Path, roles: &HashMap<u32, String>) -> Option<Process> 
     })
 }
 
-/// The living process that wrote this line, by the pid that it has here. In a sandbox it has another one.
+/// The live process that wrote this line, by its pid in this namespace. In a sandbox it has another one.
 pub fn find(testbed: &Testbed, line: &Value) -> Option<u32> {
     let (namespace, inside) = (line["pid_ns"].as_str()?, line["pid"].as_u64()?);
     let all = descendants(&testbed.root).into_iter();
@@ -106,7 +106,7 @@ pub fn find(testbed: &Testbed, line: &Value) -> Option<u32> {
     })
 }
 
-/// Its pid in the namespace that it is in.
+/// Its pid in its own namespace.
 fn innermost(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let mut lines = status.lines();
@@ -114,7 +114,7 @@ fn innermost(pid: u32) -> Option<u64> {
     pids.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
-/// What each process said that it is when it came. Tools are told by their shim: in a sandbox their pid is another one.
+/// The role that each process registered at its start. Tools are found by their shim: in a sandbox their pid differs.
 fn roles(root: &Path) -> HashMap<u32, String> {
     let mut roles = HashMap::new();
     for entry in fs::read_dir(root.join("processes"))
@@ -133,9 +133,9 @@ fn roles(root: &Path) -> HashMap<u32, String> {
     roles
 }
 
-/// Buries whoever has come to us and ended, as the first process of a system does.
+/// Reaps orphans that have ended, as the init process of a system does.
 pub fn reap(testbed: &Testbed) {
-    // Held: nobody is started meanwhile of whom it is not known yet that somebody waits.
+    // Held so that no child is reaped between its start and its registration in `waited_for`.
     let waited_for = lock(&testbed.waited_for);
     let threads = fs::read_dir("/proc/self/task")
         .into_iter()
@@ -156,7 +156,7 @@ pub fn reap(testbed: &Testbed) {
     }
 }
 
-/// Writes down who is there.
+/// Records the processes.
 pub fn write(testbed: &Testbed, when: &str) -> std::io::Result<()> {
     let at = testbed.record.at();
     for it in descendants(&testbed.root) {

@@ -1,11 +1,11 @@
-//! Who watches: a client of an agent's events that comes back with its cursor whenever the daemon goes.
+//! A client that watches an agent's events, and reconnects with its cursor whenever the daemon goes away.
 
 use super::testbed::{Heard, Testbed, pause};
 use agentd_client::api::{EventQuery, Item};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 
-/// Follows an agent's events until the run is over. To be run on a thread of its own.
+/// Follows an agent's events until the run is over. Runs on its own thread.
 pub fn follow(testbed: &Testbed, agent: &str) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

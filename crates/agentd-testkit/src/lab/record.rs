@@ -12,7 +12,7 @@ pub struct Record {
     dir: PathBuf,
     files: Mutex<HashMap<String, File>>,
     began: Instant,
-    /// The same moment, in microseconds since 1970: products of other processes are timed so.
+    /// The same moment, in microseconds since 1970, for the records of other processes.
     began_unix: u64,
 }
 
@@ -45,7 +45,7 @@ impl Record {
         u64::try_from(since).unwrap_or(u64::MAX)
     }
 
-    /// The same for a time that another process took down.
+    /// The same for a time that another process recorded.
     pub const fn at_unix(&self, micros: u64) -> u64 {
         micros.saturating_sub(self.began_unix)
     }
@@ -54,7 +54,7 @@ impl Record {
         self.began_unix
     }
 
-    /// A line at the end of a file of this name.
+    /// Appends a line to a file of this name.
     pub fn line(&self, file: &str, value: &Value) -> io::Result<()> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if !files.contains_key(file) {
@@ -73,7 +73,7 @@ impl Record {
     }
 }
 
-/// The lines of a file, those that can be read; none where there is no file.
+/// The readable lines of a file; none if the file does not exist.
 pub fn lines(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let lines = text.lines();

@@ -1,4 +1,4 @@
-//! What people see of it: a table of scenarios and faults, what went wrong, and how to do it again.
+//! The printed report: a table of scenarios and faults, the violations, and how to repeat a run.
 
 use super::engine::Results;
 use super::spec::Spec;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Lines of a timeline that are printed; the file has all of them.
+/// Lines of a timeline that are printed; the file has all lines.
 const LINES: usize = 120;
 
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ struct Row {
     wrong: usize,
 }
 
-/// Scenario and fault, as the table has them. A run with several kinds of faults is in several rows.
+/// The rows of the table, by scenario and fault. A run with several kinds of faults is in several rows.
 fn rows(results: &Results) -> BTreeMap<(String, String), Row> {
     let mut rows: BTreeMap<(String, String), Row> = BTreeMap::new();
     for outcome in &results.outcomes {
@@ -54,7 +54,7 @@ pub fn text(results: &Results) -> String {
     for ((scenario, fault), row) in rows(results) {
         let verdict = match row.wrong {
             0 => "held".to_owned(),
-            wrong => format!("{wrong} WRONG"),
+            wrong => format!("{wrong} VIOLATED"),
         };
         let _fits = writeln!(
             out,
@@ -88,7 +88,7 @@ pub fn text(results: &Results) -> String {
         .count();
     let _fits = writeln!(
         out,
-        "{} runs, {} faults, {} of them SIGKILL; {wrong} runs went wrong; {:.0} s",
+        "{} runs, {} faults, {} of them SIGKILL; runs with violations: {wrong}; {:.0} s",
         results.outcomes.len(),
         results.faults(),
         results.kills(),
@@ -97,9 +97,9 @@ pub fn text(results: &Results) -> String {
     out
 }
 
-/// One that went wrong: what, when, and how to see it again.
+/// A run with violations: what was violated, the timeline, and how to repeat it.
 pub fn failure(outcome: &Outcome) -> String {
-    let mut out = format!("\nWRONG: {}\n", outcome.spec);
+    let mut out = format!("\nVIOLATION: {}\n", outcome.spec);
     for violation in &outcome.violations {
         let agent = violation.agent.as_deref().unwrap_or("-");
         let _fits = writeln!(
@@ -114,10 +114,10 @@ pub fn failure(outcome: &Outcome) -> String {
     }
     let more = outcome.timeline.lines().count().saturating_sub(LINES);
     if more > 0 {
-        let _fits = writeln!(out, "  … and {more} lines more");
+        let _fits = writeln!(out, "  … and {more} more lines");
     }
     if let Ok(spec) = outcome.spec.parse::<Spec>() {
-        let _fits = writeln!(out, "  again: {}\n", spec.repeat());
+        let _fits = writeln!(out, "  repeat: {}\n", spec.repeat());
     }
     out
 }
@@ -196,9 +196,9 @@ mod tests {
         };
         assert!(row("standard KILL runtime 1 2 held"), "{text}");
         assert!(row("standard STOP runtime 1 1 held"), "{text}");
-        assert!(row("crowd KILL runtime 1 1 1 WRONG"), "{text}");
+        assert!(row("crowd KILL runtime 1 1 1 VIOLATED"), "{text}");
         assert!(
-            text.contains("2 runs, 4 faults, 3 of them SIGKILL; 1 runs went wrong"),
+            text.contains("2 runs, 4 faults, 3 of them SIGKILL; runs with violations: 1"),
             "{text}"
         );
     }
@@ -213,7 +213,7 @@ mod tests {
             text.contains("0.001  event    ada 1 agent_created"),
             "{text}"
         );
-        assert!(text.contains("and 80 lines more"), "{text}");
+        assert!(text.contains("and 80 more lines"), "{text}");
         assert!(
             text.contains("cargo xtask lab --repeat 'crowd,seed=2,random=1'"),
             "{text}"

@@ -1,7 +1,7 @@
-//! What one run is, in one line that can be typed again:
+//! The description of one run, in one line that can be repeated:
 //! `standard,seed=7,fault=runtime@after-message#2=KILL,random=3,bug=NAME`.
 
-use agentd_process::failpoint::plan::{Action, Plan, Role, Rule};
+use agentd_failpoint::plan::{Action, Plan, Role, Rule};
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
@@ -13,7 +13,7 @@ pub struct Spec {
     /// Kills at random times.
     pub random: u32,
     pub injected_bugs: Vec<String>,
-    /// Every failpoint that is passed is written down.
+    /// Record every failpoint that is passed.
     pub trace: bool,
     /// Tools run without a sandbox.
     pub full_access: bool,
@@ -24,10 +24,10 @@ pub struct Spec {
 pub struct Fault {
     pub role: Role,
     pub failpoint: String,
-    /// At which time that a process passes it; none for the first that comes.
+    /// The n-th time that a process passes it; none for the first process that does.
     pub nth: Option<u32>,
     pub action: Action,
-    /// To whoever comes there, each time.
+    /// Applies to every process that passes it, each time.
     pub each: bool,
 }
 
@@ -62,7 +62,7 @@ impl Spec {
         }
     }
 
-    /// The command that does it again.
+    /// The command that repeats the run.
     pub fn repeat(&self) -> String {
         format!("cargo xtask lab --repeat '{self}'")
     }
@@ -115,7 +115,7 @@ impl FromStr for Spec {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.split(',');
         let scenario = parts.next().filter(|name| !name.is_empty());
-        let mut spec = Self::new(scenario.ok_or("a run has a scenario")?, 1);
+        let mut spec = Self::new(scenario.ok_or("a run needs a scenario")?, 1);
         for part in parts {
             let number = |text: &str| {
                 text.parse::<u64>()
@@ -131,7 +131,7 @@ impl FromStr for Spec {
                 Some(("bug", injected_bug)) => spec.injected_bugs.push(injected_bug.to_owned()),
                 None if part == "trace" => spec.trace = true,
                 None if part == "full-access" => spec.full_access = true,
-                _ => return Err(format!("`{part}` is no part of a run")),
+                _ => return Err(format!("`{part}` is not a valid part of a run")),
             }
         }
         Ok(spec)
@@ -142,7 +142,7 @@ impl FromStr for Fault {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no fault; one is ROLE@POINT[#N]=SIGNAL[*]");
+        let wrong = || format!("`{text}` is not a fault; use ROLE@FAILPOINT[#N]=SIGNAL[*]");
         let (place, action) = text.rsplit_once('=').ok_or_else(wrong)?;
         let (role, failpoint) = place.split_once('@').ok_or_else(wrong)?;
         let (failpoint, nth) = match failpoint.rsplit_once('#') {
@@ -210,7 +210,7 @@ mod tests {
             "standard,seed=x",
             "standard,what=1",
             "standard,fault=runtime",
-            "standard,fault=nobody@x=KILL",
+            "standard,fault=cook@x=KILL",
             "standard,fault=runtime@x=NAP",
             "standard,fault=runtime@x#y=KILL",
         ] {

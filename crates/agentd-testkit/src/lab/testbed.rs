@@ -1,4 +1,4 @@
-//! Where a run takes place: a directory that is a lab, the program in an environment that is all said, a fake
+//! The environment of a run: a lab directory, the program with a completely specified environment, a fake
 //! model, and the record of what happens.
 
 use super::record::Record;
@@ -6,7 +6,7 @@ use super::spec::Spec;
 use super::{hook, tool};
 use crate::model::{self, FakeModel, Format, Scenario};
 use agentd_client::Client;
-use agentd_process::failpoint::VARIABLE;
+use agentd_failpoint::VARIABLE;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fs;
@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The longest that a run may take. Nothing takes nearly as long: whoever is not done by then is stuck.
+/// The time limit of a run. No healthy run takes nearly as long: one that does is stuck.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// The same with an injected bug: such a run may well be stuck for ever, and ends within seconds otherwise.
+/// The same with an injected bug: such a run may be stuck forever, and otherwise ends within seconds.
 const PATIENCE_WITH_BUG: Duration = Duration::from_secs(20);
-/// A model whose window is soon full.
+/// A model whose window fills up soon.
 const CONFIG: &str = "[models.\"some-model\"]\nwindow = 9000\n";
 
 pub struct Testbed {
@@ -30,27 +30,27 @@ pub struct Testbed {
     pub record: Record,
     pub model: FakeModel,
     pub deadline: Instant,
-    /// Children that somebody waits for; the others are reaped.
+    /// Children that a thread waits for; the others are reaped.
     pub waited_for: Mutex<HashSet<u32>>,
     pub clients: AtomicU32,
     pub prompts: Mutex<Vec<Prompted>>,
     pub agents: Mutex<Vec<(String, String)>>,
-    /// What the scenario tells the checker.
+    /// What the scenario declares for the checker.
     pub expects: Mutex<serde_json::Map<String, Value>>,
     /// Pieces of text that readers have seen.
     pub deltas: AtomicU32,
-    /// Held while somebody looks at everything, and nobody is killed at random.
+    /// Held while all processes are listed, so that none is killed at random.
     pub peace: Mutex<()>,
-    /// All is quiet: readers have seen everything.
+    /// All is idle: readers have seen everything.
     pub is_at_rest: AtomicBool,
-    /// How often the power went off and on again: off while it is odd.
+    /// How often the power was switched: off while it is odd.
     pub power: AtomicU32,
-    /// The end has come: nobody needs to look any longer.
+    /// The run is over: the watchers may stop.
     pub is_over: AtomicBool,
-    /// Whether tools run in a sandbox: where this kernel has one, and the run is not about tools without.
+    /// Whether tools run in a sandbox: if this kernel has one, and the run is not about tools without.
     has_sandbox: bool,
     program: PathBuf,
-    /// This program, which is also the tools'.
+    /// This program, which the tools run too.
     own: PathBuf,
 }
 
@@ -66,7 +66,7 @@ pub struct Prompted {
     pub exit: Option<i32>,
 }
 
-/// It cannot go on: what stands in the way.
+/// The run cannot continue, and why.
 #[derive(Debug, thiserror::Error)]
 pub enum Stuck {
     #[error("{0} took too long")]
@@ -80,7 +80,7 @@ pub enum Stuck {
 pub type Result<T, E = Stuck> = std::result::Result<T, E>;
 
 impl Testbed {
-    /// In this directory, which is there and empty.
+    /// In this directory, which exists and is empty.
     pub fn new(root: &Path, spec: Spec) -> Result<Self> {
         let root = root.canonicalize()?;
         for dir in ["home", "work"] {
@@ -151,17 +151,17 @@ impl Testbed {
         command
     }
 
-    /// A way to ask the daemon that leaves no trace in the lab.
+    /// A client of the daemon that leaves no trace in the lab.
     pub fn client(&self) -> Client {
         Client::new(self.home().join("run/api.sock"))
     }
 
-    /// A command line for the `shell` tool: it says that it ran, takes so long, and ends.
+    /// A command line for the `shell` tool: it records that it ran, takes this long, and ends.
     pub fn tool(&self, word: &str, millis: u64) -> String {
         format!("exec '{}' tool {word} {millis}", self.own.display())
     }
 
-    /// The user's hooks: one for each of these events, which says that it ran.
+    /// The user's hooks: one for each of these events, which records that it ran.
     pub fn hooks(&self, events: &[&str]) -> Result<()> {
         let command = format!("exec '{}' hook", self.own.display());
         let handler = json!([{"hooks": [{"type": "command", "command": command}]}]);
@@ -173,7 +173,7 @@ impl Testbed {
         Ok(fs::write(self.home().join("hooks.json"), file.to_string())?)
     }
 
-    /// An agent that is there from now on, by its id and its name.
+    /// Registers an agent that now exists, by its id and its name.
     pub fn know(&self, id: &str, name: &str) {
         let mut agents = lock(&self.agents);
         if !agents.iter().any(|(known, _)| known == id) {
@@ -192,7 +192,7 @@ impl Testbed {
             self.record.dir().join("heard.jsonl").display()
         );
         let micros = self.record.began_unix();
-        // Tools write down what they do, and are this program.
+        // Tools record what they do, and are this program.
         let own = self.own.parent().unwrap_or(&self.root).display();
         let more = match self.has_sandbox {
             true => format!("writable: [\"{root}\"]\nreadable: [\"{own}\"]\n{more}"),
@@ -211,7 +211,7 @@ impl Testbed {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// An error where there is no time left.
+    /// An error if no time is left.
     pub fn check_time(&self, what: &str) -> Result<()> {
         match self.left().is_zero() {
             true => Err(Stuck::TooLong(what.to_owned())),
@@ -235,7 +235,7 @@ impl Testbed {
     }
 }
 
-/// What is heard with the power off, or after it went off, nobody would have heard.
+/// An answer that arrives while the power is off, or after it went off, does not count.
 pub struct Heard<'a> {
     testbed: &'a Testbed,
     then: u32,
@@ -253,7 +253,7 @@ impl<'a> Heard<'a> {
     }
 }
 
-/// A moment, between two looks.
+/// The delay between two polls.
 pub fn pause() {
     // tidy: polls
     std::thread::sleep(Duration::from_millis(5));

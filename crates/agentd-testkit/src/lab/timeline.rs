@@ -1,11 +1,11 @@
-//! What happened in a run, on one axis: events, requests, faults, what clients did, who was there.
+//! What happened in a run, on one time axis: events, requests, faults, clients, processes.
 
 use super::record;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// A moment: when, what kind of thing, what.
+/// One entry: when, which kind, what.
 struct Line {
     at: u64,
     lane: &'static str,
@@ -36,7 +36,7 @@ pub fn of(run: &Path, began_unix: u64) -> String {
     });
     plain(run, "heard.jsonl", "hook", &mut lines, |line| {
         let no = if line["denies"] == true {
-            ", says no"
+            ", denies"
         } else {
             ""
         };
@@ -54,7 +54,7 @@ pub fn of(run: &Path, began_unix: u64) -> String {
         let outcome = if line["acknowledged"] == true {
             "done"
         } else {
-            "not done"
+            "not acknowledged"
         };
         format!(
             "{} {}: {outcome}",
@@ -112,7 +112,7 @@ fn events(run: &Path, began_unix: u64, lines: &mut Vec<Line>) {
             .file_stem()
             .map(|stem| stem.to_string_lossy().into_owned());
         let agent = agent.unwrap_or_default();
-        // A branch comes with what it shares, which has lines of its own.
+        // The export of a branch contains the shared prefix, which has its own lines.
         let (mut own, mut whose) = (Value::Null, Value::Null);
         for event in record::lines(&entry.path()) {
             match event["line"].as_str() {
@@ -149,7 +149,7 @@ fn requests(run: &Path, lines: &mut Vec<Line>) {
         let finished = if line["finished"] == true {
             "answered"
         } else {
-            "cut off"
+            "interrupted"
         };
         format!(
             "{} of {messages} messages, {accepted}, {finished} {}",
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "0.001  request  1 of 2 messages, accepted, cut off []",
+                "0.001  request  1 of 2 messages, accepted, interrupted []",
                 "0.002  fault    KILL of runtime 5 before-x",
                 "0.002  client   signal 9: send ada (since 0 ms)",
                 "0.002  hook     Stop (pid 6)",

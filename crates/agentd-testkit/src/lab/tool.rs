@@ -1,19 +1,19 @@
-//! What agents run in the lab: a program that writes down that it ran, and by which call.
+//! The program that agents run in the lab: it records that it ran, and for which call.
 
+use agentd_failpoint::{self as failpoint, VARIABLE, plan::Role};
 use agentd_process::Identity;
-use agentd_process::failpoint::{self, VARIABLE, plan::Role};
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Where effects are written down, and when the run began.
+/// Where effects are recorded, and when the run began.
 pub const EFFECTS: &str = "LAB_EFFECTS";
 pub const BEGAN: &str = "LAB_BEGAN";
 const CALL: &str = "AGENTD_CALL_ID";
 
-/// Whose process this is, by the directory that its shim was started with; nothing where that is gone.
+/// The owner of this process, by the working directory of its shim; empty if the shim is gone.
 #[derive(Debug, Default)]
 pub struct Whose {
     pub agent: Option<String>,
@@ -49,14 +49,14 @@ impl Whose {
     }
 }
 
-/// The time, as everything in the record has it.
+/// The time, in the unit of the record.
 pub fn micros_since(began: u64) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |since| since.as_micros());
     u64::try_from(now).unwrap_or_default().saturating_sub(began)
 }
 
-/// `agentd-lab tool WORD [MILLISECONDS]`: begins, takes so long, says its word, ends.
+/// `agentd-lab tool WORD [MILLISECONDS]`: begins, takes this long, prints its word, ends.
 pub fn run(args: &[String]) -> io::Result<()> {
     let word = args.first().map_or("effect", String::as_str);
     let millis = args.get(1).and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -81,7 +81,7 @@ pub fn run(args: &[String]) -> io::Result<()> {
     failpoint::hit("before", "effect");
     effect(word)?;
     failpoint::hit("after", "effect");
-    // tidy: polls nothing; the work takes so long
+    // tidy: polls nothing; this is the duration of the work
     std::thread::sleep(Duration::from_millis(millis));
     failpoint::hit("before", "end");
     effect("end")?;

@@ -1,5 +1,5 @@
-//! Faults as they happen: those of the plan are written down, whoever was stopped goes on after a while, and
-//! at random times somebody is killed.
+//! Faults while they happen: planned faults are recorded, a stopped process is continued after a while, and
+//! at random times a process is killed.
 
 use super::dice::Dice;
 use super::processes::{self, Process};
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How long somebody who was stopped stands still.
+/// How long a stopped process stays stopped.
 const STANDS_STILL: Duration = Duration::from_millis(150);
 const LOOK: Duration = Duration::from_millis(4);
 /// The longest time between two kills at random times, in milliseconds.
 const LONGEST_PEACE: u64 = 400;
 
-/// Who is killed at random times, and how. Most often the ones in the middle.
+/// Which processes are killed at random times, and how. Daemon and runtime most often.
 const TARGETS: [(&str, Signal, &str); 12] = [
     ("daemon", Signal::KILL, "KILL"),
     ("daemon", Signal::KILL, "KILL"),
@@ -42,16 +42,16 @@ pub fn kills_among_targets() -> (usize, usize) {
 
 struct Watch<'a> {
     testbed: &'a Testbed,
-    /// Lines of `fired.jsonl` that are known.
+    /// Lines of `fired.jsonl` that were read.
     known: usize,
-    /// Those who stand still, and until when.
+    /// The stopped processes, and until when.
     stopped: Vec<(u32, String, Instant)>,
     dice: Dice,
     random_left: u32,
     next_random: Instant,
 }
 
-/// Watches until the run is over. To be run on a thread of its own.
+/// Watches until the run is over. Runs on its own thread.
 pub fn watch(testbed: &Testbed) -> std::io::Result<()> {
     let mut watch = Watch {
         testbed,
@@ -82,7 +82,7 @@ impl Watch<'_> {
         }
         let is_due = self.random_left > 0 && now >= self.next_random;
         if let (true, Ok(_no_peace)) = (is_due, self.testbed.peace.try_lock()) {
-            self.kill_somebody()?;
+            self.kill_random()?;
             let peace = 20 + self.dice.below(LONGEST_PEACE);
             self.next_random = now + Duration::from_millis(peace);
         }
@@ -90,7 +90,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// What the plan has done.
+    /// Records the planned faults that happened.
     fn look_for_fired(&mut self) -> std::io::Result<()> {
         let lines = record::lines(&self.testbed.root.join("fired.jsonl"));
         for line in lines.iter().skip(self.known) {
@@ -115,7 +115,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// `fired` is the line of one that a process did to itself.
+    /// `fired` is the line of a fault that a process injected into itself.
     fn note(
         &self,
         at: u64,
@@ -131,7 +131,7 @@ impl Watch<'_> {
         self.testbed.record.line("faults.jsonl", &line)
     }
 
-    fn kill_somebody(&mut self) -> std::io::Result<()> {
+    fn kill_random(&mut self) -> std::io::Result<()> {
         let all = processes::descendants(&self.testbed.root);
         let Some((role, signal, what)) = self.dice.choose(&TARGETS).copied() else {
             return Ok(());
@@ -152,7 +152,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Written down first: what comes of it may be seen before we are back.
+    /// Recorded first: the consequences may be visible before this returns.
     fn send(
         &self,
         pid: u32,
@@ -177,7 +177,7 @@ impl Watch<'_> {
     }
 }
 
-/// Which task's or hook's process a shim is: it is named by the directory that it works in.
+/// The task or hook of a shim: its working directory has the name.
 pub fn task_of(role: &str, command: &str) -> Option<String> {
     let dir = command.trim_end().rsplit('/').next();
     let dir = dir.filter(|_| role == "shim");

@@ -1,11 +1,11 @@
-//! One run, in a process of its own. Whoever loses its parent comes to it, so it sees who was left behind.
+//! One run, in its own process. The process is a child subreaper, so it sees every orphan of the run.
 
 use super::scenario;
 use super::spec::Spec;
 use super::testbed::{Result, Testbed, lock};
 use super::watch;
 use super::{processes, record, timeline};
-use agentd_process::failpoint::Passed;
+use agentd_failpoint::Passed;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fs;
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How a run went.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     pub spec: String,
@@ -21,9 +21,9 @@ pub struct Outcome {
     /// Faults that happened: role, failpoint (none at a random time), signal.
     pub faults: Vec<(String, Option<String>, String)>,
     pub took_ms: u64,
-    /// Failpoints that were passed, where that was asked for.
+    /// Failpoints that were passed, if the spec requests them.
     pub trace: Vec<Passed>,
-    /// What happened, where something was wrong.
+    /// The timeline, if there are violations.
     pub timeline: String,
 }
 
@@ -34,19 +34,19 @@ pub struct Violation {
     pub what: String,
 }
 
-/// Carries a run out in this directory.
+/// Executes a run in this directory.
 pub fn run(root: &Path, spec: &Spec) -> Result<Outcome> {
     let begin = Instant::now();
     agentd_process::adopt_orphans()?;
     let testbed = Testbed::new(root, spec.clone())?;
-    // Whoever ends this process finds what is needed to see what happened.
+    // If this process is killed, the directory has what is needed to see what happened.
     write_run(&testbed)?;
     let done = std::thread::scope(|scope| {
         let watching = scope.spawn(|| watch::watch(&testbed));
         scope.spawn(|| end_in_time(&testbed));
         let done = scenario::run(&testbed).and_then(|()| testbed.finish());
         if done.is_err() {
-            // What can still be seen; then nobody is left behind.
+            // Record what is left, then end all processes.
             salvage(&testbed);
         }
         testbed.is_at_rest.store(true, Ordering::Relaxed);
@@ -98,7 +98,7 @@ fn fault(line: &Value) -> Option<(String, Option<String>, String)> {
     ))
 }
 
-/// What was promised and did not hold.
+/// The promises that were violated.
 fn check(run: &Path) -> std::io::Result<Vec<Violation>> {
     let found = super::check::check(run)?.into_iter();
     let violations = found.map(|found| Violation {
@@ -109,7 +109,7 @@ fn check(run: &Path) -> std::io::Result<Vec<Violation>> {
     Ok(violations.collect())
 }
 
-/// What the checker is told about the run itself.
+/// The facts about the run that the checker needs.
 fn write_run(testbed: &Testbed) -> Result<()> {
     let faults: Vec<Value> = testbed.spec.faults.iter().map(|it| json!({
         "role": it.role.name(), "failpoint": it.failpoint, "nth": it.nth, "action": it.action.name(),
@@ -130,11 +130,11 @@ fn write_run(testbed: &Testbed) -> Result<()> {
     Ok(testbed.record.whole("run.json", &run)?)
 }
 
-/// Ends everybody when the time is over: whoever waits for them is not to wait for ever.
+/// Ends all processes when the time is over, so that no caller waits forever.
 fn end_in_time(testbed: &Testbed) {
     while !testbed.is_over.load(Ordering::Relaxed) {
         if testbed.left().is_zero() {
-            // A moment for what can still be seen.
+            // Time to record what is left.
             // tidy: polls nothing
             std::thread::sleep(Duration::from_secs(10));
             while !testbed.is_over.load(Ordering::Relaxed) {
@@ -157,11 +157,11 @@ fn end_all(testbed: &Testbed) {
         super::testbed::pause();
     }
     processes::reap(testbed);
-    // Those of shims that were killed, and whose tasks nobody looked for again.
+    // Claims of shims that were killed and whose tasks were not checked again.
     agentd_process::remove_stale_cgroups();
 }
 
-/// The events as far as they can be read, for the timeline.
+/// The readable events, for the timeline.
 fn salvage(testbed: &Testbed) {
     for (_, agent) in lock(&testbed.agents).clone() {
         let events = testbed.events(&agent).unwrap_or_default();

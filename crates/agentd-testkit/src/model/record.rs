@@ -11,13 +11,13 @@ pub struct Record {
 }
 
 impl Record {
-    /// Lines that are there already stay.
+    /// Existing lines stay.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(path)?;
         Ok(Self { file })
     }
 
-    /// In one write, so that whoever reads along sees whole lines.
+    /// In one write, so that a concurrent reader sees whole lines.
     pub fn write(&self, number: u64, request: &Recorded) -> io::Result<()> {
         let verdict = match request.violations.as_slice() {
             [] => json!("accepted"),

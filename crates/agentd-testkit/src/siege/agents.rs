@@ -1,4 +1,4 @@
-//! The agents of a testbed: hostile ones of several kinds, and the one that they are after.
+//! The agents of a testbed: hostile ones of several kinds, and their victim.
 
 use super::testbed::{Level, START, Testbed};
 use crate::lab::testbed::{Result, Stuck, lock};
@@ -34,7 +34,7 @@ impl Testbed {
         }
     }
 
-    /// Makes an agent of one of these kinds, where it is not there yet. Its name.
+    /// Creates an agent of one of these kinds, unless it exists. Returns its name.
     pub fn agent(&self, kind: &str) -> Result<String> {
         if !lock(&self.agents).insert(kind.to_owned()) {
             return Ok(kind.to_owned());
@@ -101,7 +101,7 @@ impl Testbed {
         self.create(name, spec, self.env())
     }
 
-    /// An agent whose question waits for the user, untouched so far.
+    /// An agent whose question waits for the user, unchanged so far.
     pub fn victim(&self) -> Result<Victim> {
         if let Some(victim) = &*lock(&self.victim)
             && self.touched(victim).is_none()
@@ -132,7 +132,7 @@ impl Testbed {
         Ok(victim)
     }
 
-    /// What was done to it.
+    /// How the victim was changed, if it was.
     pub fn touched(&self, victim: &Victim) -> Option<String> {
         let agent = match self.show(&victim.name) {
             Ok(agent) => agent,

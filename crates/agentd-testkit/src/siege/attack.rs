@@ -1,9 +1,9 @@
-//! What an attack is.
+//! The definition of an attack.
 
 use super::testbed::Testbed;
 use crate::lab::testbed::Result;
 
-/// What was found from outside that must not be: none where the attack failed.
+/// Evidence, from outside, that the attack succeeded: none if it failed.
 pub type Evidence = Option<String>;
 
 #[derive(Clone, Copy)]
@@ -12,10 +12,10 @@ pub struct Attack {
     /// What it tries.
     pub about: &'static str,
     pub run: fn(&Testbed) -> Result<Evidence>,
-    /// It may leave a daemon behind that is of no use to the next one.
+    /// It may leave a daemon that later attacks cannot use.
     pub is_alone: bool,
     pub needs: Needs,
-    /// Why it succeeds in the defended run, where that is known and written down.
+    /// Why it succeeds against the product, if that is known and documented.
     pub known: Option<&'static str>,
 }
 
@@ -23,11 +23,11 @@ pub struct Attack {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     Nothing,
-    /// A sandbox that writes the work tree: there is none without namespaces.
+    /// A sandbox with a writable work tree: there is none without namespaces.
     Workspace,
-    /// A second user, which only root can be.
+    /// A second user, which only root can become.
     Root,
-    /// A kernel that lets a process trace another one of its user.
+    /// A kernel that lets a process trace another one of the same user.
     Tracing,
 }
 
@@ -61,7 +61,7 @@ impl Attack {
 /// Attacks of one kind.
 pub struct Theme {
     pub name: &'static str,
-    /// Whether it matters how tools are confined.
+    /// Whether the kind of sandbox matters.
     pub is_about_sandbox: bool,
     pub attacks: &'static [Attack],
 }

@@ -1,4 +1,4 @@
-//! A tool that asks the daemon as if it were the user, and that reaches for other processes.
+//! A tool that calls the daemon as if it were the user, and that attacks other processes.
 
 use super::attack::{Attack, Needs, Theme};
 use super::testbed::Testbed;
@@ -11,14 +11,14 @@ pub const THEME: Theme = Theme {
     attacks: ATTACKS,
 };
 
-/// Runs this as a tool, and says what became of the victim.
+/// Runs this as a tool, and reports what became of the victim.
 pub fn against_victim(testbed: &Testbed, body: &str) -> Result<Option<String>> {
     let victim = testbed.victim()?;
     testbed.script("hostile", body)?;
     Ok(testbed.touched(&victim))
 }
 
-/// Has the directory, the owner and the record of a hook, with its own pid in it.
+/// Imitates the directory, the owner and the record of a hook, with its own pid in it.
 pub fn forged(testbed: &Testbed, command: &str) -> Result<Option<String>> {
     let script = format!(
         "set -- $(cut -d' ' -f1,22 /proc/$$/stat) \"$forged\"\n\
@@ -35,7 +35,7 @@ pub fn forged(testbed: &Testbed, command: &str) -> Result<Option<String>> {
     )
 }
 
-/// In a session of its own, when its parents are gone.
+/// In its own session, after its parents have ended.
 pub fn orphaned(testbed: &Testbed, command: &str) -> Result<Option<String>> {
     let script = format!(
         "while [ $(cut -d' ' -f4 /proc/$$/stat) = $1 ]; do sleep 0.05; done\n\
@@ -49,7 +49,7 @@ pub fn orphaned(testbed: &Testbed, command: &str) -> Result<Option<String>> {
     )
 }
 
-/// Answers the victim's question over the daemon's socket, the moment that the shim of the task is dead.
+/// Answers the victim's question over the daemon's socket, as soon as the shim of the task is dead.
 pub const ORPHAN: &str = r#"
 import os, socket, sys
 shim = int(sys.argv[1])
@@ -144,7 +144,7 @@ const ATTACKS: &[Attack] = &[
         )?;
         let made = testbed.show("mine").is_ok();
         let _removed = testbed.cli(&["rm", "mine"])?;
-        Ok(made.then(|| "it made an agent".to_owned()))
+        Ok(made.then(|| "it created an agent".to_owned()))
     })
     .alone(),
     Attack::new("trust-project", "trust for its own hooks", |testbed| {
@@ -159,7 +159,7 @@ const ATTACKS: &[Attack] = &[
     }),
     Attack::new(
         "reset-forged",
-        "a process that says it is a hook's shim",
+        "a process that claims to be a hook's shim",
         |testbed| forged(testbed, "\"$AGENTD\" reset $VICTIM"),
     ),
     Attack::new(
@@ -201,7 +201,7 @@ const ATTACKS: &[Attack] = &[
     .alone(),
     Attack::new(
         "weigh-bystander",
-        "a process of the user's, for the kernel to kill first",
+        "a process of the user's, made the kernel's first OOM victim",
         |testbed| {
             let file = format!("/proc/{}/oom_score_adj", testbed.bystander_pid());
             let before = std::fs::read_to_string(&file)?;

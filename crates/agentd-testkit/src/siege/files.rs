@@ -1,4 +1,4 @@
-//! Files outside of the work tree: reading, writing, and getting there by another name.
+//! Files outside the work tree: reading, writing, and reaching them by another name.
 
 use super::attack::{Attack, Evidence, Needs, Theme};
 use super::testbed::Testbed;
@@ -11,7 +11,7 @@ pub const THEME: Theme = Theme {
     attacks: ATTACKS,
 };
 
-/// Puts a link to the work tree and one to outside in each other's place, for as long as it may.
+/// Swaps a link to the work tree and one to outside, repeatedly.
 const SWAP: &str = r#"
 import os, time
 os.makedirs('a', exist_ok=True)
@@ -31,7 +31,7 @@ fn write_race(testbed: &Testbed) -> Result<Evidence> {
     let mut found = None;
     for round in 0..3 {
         let calls = (0..8).map(|call| {
-            // Another content each time: what is there already is not written.
+            // Another content each time: unchanged content is not written.
             let content = format!("owned {round} {call}");
             let arguments = json!({"file_path": "here/canary", "content": content});
             format!("call write_file {arguments}")
@@ -128,7 +128,7 @@ const ATTACKS: &[Attack] = &[
     .needs(Needs::Workspace),
     Attack::new(
         "read-descriptors",
-        "whatever descriptors were left open",
+        "descriptors that were left open",
         |testbed| {
             testbed.victim()?;
             let saw = testbed.script(
@@ -148,7 +148,7 @@ const ATTACKS: &[Attack] = &[
     }),
     Attack::new(
         "write-tool",
-        "write_file outside of the work tree",
+        "write_file outside the work tree",
         |testbed| {
             let path = testbed.outside().join("canary");
             testbed.tool(
@@ -159,20 +159,16 @@ const ATTACKS: &[Attack] = &[
             Ok(testbed.outside_changed())
         },
     ),
-    Attack::new(
-        "edit-tool",
-        "edit_file outside of the work tree",
-        |testbed| {
-            let path = testbed.user().join(".bashrc");
-            let read = format!(
-                "do: call read_file {} ;; call edit_file {} ;; say done",
-                json!({ "file_path": path }),
-                json!({"file_path": path, "old_string": "# canary", "new_string": "owned"})
-            );
-            testbed.turn("hostile", &read)?;
-            Ok(testbed.profile_changed())
-        },
-    ),
+    Attack::new("edit-tool", "edit_file outside the work tree", |testbed| {
+        let path = testbed.user().join(".bashrc");
+        let read = format!(
+            "do: call read_file {} ;; call edit_file {} ;; say done",
+            json!({ "file_path": path }),
+            json!({"file_path": path, "old_string": "# canary", "new_string": "owned"})
+        );
+        testbed.turn("hostile", &read)?;
+        Ok(testbed.profile_changed())
+    }),
     Attack::new(
         "write-symlink",
         "write_file through a link to the user's profile",
@@ -228,7 +224,7 @@ const ATTACKS: &[Attack] = &[
             Ok(testbed.made(&testbed.user().join(".ssh/authorized_keys")))
         },
     ),
-    Attack::new("shared-tmp", "a file in everybody's /tmp", |testbed| {
+    Attack::new("shared-tmp", "a file in the shared /tmp", |testbed| {
         let name = format!("siege-{}", testbed.words.outside);
         let path = std::path::Path::new("/tmp").join(&name);
         testbed.shell("hostile", &format!("touch /tmp/{name} /var/tmp/{name}"))?;

@@ -1,4 +1,4 @@
-//! What git would run, as the user, when the user works in the tree afterwards.
+//! What git would run as the user, when the user works in the tree afterwards.
 
 use super::attack::{Attack, Needs, Theme};
 use super::testbed::Testbed;
@@ -32,7 +32,7 @@ fn as_user(testbed: &Testbed) -> Result<Option<String>> {
     Ok(testbed.made(&testbed.outside().join("planted")))
 }
 
-/// Puts a directory and a link to git's own in each other's place, and holds each for a moment.
+/// Swaps a directory and a link to git's own, and holds each for a moment.
 const SWAP: &str = r#"
 import os, time
 os.makedirs('a', exist_ok=True)
@@ -42,7 +42,7 @@ while time.time() < until:
     os.unlink('a'); os.rename('b', 'a'); time.sleep(0.001)
 "#;
 
-/// A configuration of git's by write_file, while the directory that it names turns into git's.
+/// Writes git's configuration by write_file, while the directory in the path turns into git's.
 fn config_race(testbed: &Testbed) -> Result<Option<String>> {
     let script = format!("python3 - <<'PY'{SWAP}PY\n");
     testbed.script_with("hostile", &script, json!({"run_in_background": true}))?;

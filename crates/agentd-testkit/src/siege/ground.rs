@@ -19,7 +19,7 @@ impl Testbed {
         self.ask("trust", self.client().set_trust(&trust)).map(drop)
     }
 
-    /// Everything as it was, for the next attack. False where that cannot be.
+    /// Restores everything for the next attack. False if that is impossible.
     pub fn restore(&self) -> Result<bool> {
         if self.daemon_ended() || self.bystander_ended() {
             return Ok(false);
@@ -75,7 +75,7 @@ impl Testbed {
             .status()?;
         match copied.success() {
             true => Ok(()),
-            false => Err(Stuck::Wrong("the work tree cannot be made".to_owned())),
+            false => Err(Stuck::Wrong("the work tree cannot be created".to_owned())),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The provider's key: from environments, memory, the link, and by leading a request elsewhere.
+//! The provider's key: from environments, memory, the link, and by redirecting a request.
 
 use super::attack::{Attack, Needs, Theme};
 use super::testbed::Testbed;
@@ -12,7 +12,7 @@ pub const THEME: Theme = Theme {
     attacks: ATTACKS,
 };
 
-/// Speaks the link's language as the process of an agent that sleeps.
+/// Speaks the link protocol as the process of a sleeping agent.
 const LINK: &str = r#"
 import json, os, socket, sys
 s = socket.socket(socket.AF_UNIX)
@@ -29,7 +29,7 @@ while not said.endswith(b'\0'):
 sys.stdout.buffer.write(said)
 "#;
 
-/// Looks through the memory of a process that belongs to whoever is not in it.
+/// Searches the memory of a process for the key.
 pub const MEMORY: &str = r#"
 import os, re, sys
 pid = sys.argv[1]
@@ -69,7 +69,7 @@ fn in_memory(testbed: &Testbed, pid: &str) -> Result<Option<String>> {
     Ok(testbed.leaked(&saw, &testbed.words.key))
 }
 
-/// Whether a file below it holds the key.
+/// Whether a file below it contains the key.
 pub fn holds_key(testbed: &Testbed, dir: &Path) -> Option<String> {
     let key = testbed.key();
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -137,7 +137,7 @@ const ATTACKS: &[Attack] = &[
         by_link(testbed, "$(cat $STATE/run/agents/$SLEEPER.proof 2>/dev/null)")
     })
     .alone(),
-    Attack::new("key-base-url", "a base URL of its own, left where hooks leave variables", |testbed| {
+    Attack::new("key-base-url", "a base URL of its own, in the file in which hooks leave variables", |testbed| {
         testbed.turn("hostile", "do: say ready")?;
         testbed.script(
             "hostile",
@@ -198,7 +198,7 @@ const ATTACKS: &[Attack] = &[
         fs::write(testbed.state().join("hooks.json"), hooks.to_string())?;
         let from = testbed.model.count();
         testbed.turn("hostile", "do: say hello")?;
-        // Its words come before the prompt.
+        // Its output comes before the prompt.
         let mut sent = testbed.model.requests_since(from).into_iter();
         let is_sent = sent.any(|request| request.body.to_string().contains(&testbed.key()));
         Ok(is_sent.then(|| "the key was sent to the model".to_owned()))

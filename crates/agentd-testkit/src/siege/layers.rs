@@ -1,9 +1,9 @@
-//! The layers of the defence, each with the injected bug that takes it away. The bugs work in a lab home only.
+//! The layers of the defence, each with the injected bug that removes it. The bugs work in a lab home only.
 
 pub struct Layer {
-    /// The injected bug, as the product asks for it at the guard.
+    /// The injected bug, by its name in the product.
     pub bug: &'static str,
-    /// What stands there otherwise.
+    /// What the layer does.
     pub about: &'static str,
 }
 
@@ -14,9 +14,9 @@ const fn layer(bug: &'static str, about: &'static str) -> Layer {
 pub const ALL: [Layer; 26] = [
     layer("commands_unconfined", "commands and hooks run in a sandbox"),
     layer("files_unconfined", "file tools work under Landlock"),
-    layer("escalation_unasked", "leaving the sandbox is asked about"),
-    layer("callers_trusted", "the daemon knows the user from a tool"),
-    layer("link_unproven", "a runtime shows its secret"),
+    layer("escalation_unasked", "leaving the sandbox needs approval"),
+    layer("callers_trusted", "a tool cannot pass as the user"),
+    layer("link_unproven", "a runtime proves its secret"),
     layer(
         "kinds_unchecked",
         "a runtime writes only its own kinds of events",
@@ -28,7 +28,7 @@ pub const ALL: [Layer; 26] = [
     layer("env_handed_on", "tools get a short list of variables"),
     layer(
         "tool_env_trusted",
-        "what tools leave does not choose the provider",
+        "files of tools do not choose the provider",
     ),
     layer("keys_unredacted", "keys are redacted in tool output"),
     layer(
@@ -43,32 +43,32 @@ pub const ALL: [Layer; 26] = [
     layer("fetch_anywhere", "fetch_url reaches public addresses only"),
     layer(
         "redirects_unruled",
-        "the rules hold for a redirect's target",
+        "the rules apply to a redirect's target",
     ),
     layer(
         "hosts_unlisted",
         "a list of hosts is the only way out of a network namespace",
     ),
-    layer("rules_as_text", "shell rules are about parsed commands"),
-    layer("hooks_untrusted", "a project's hooks wait for trust"),
-    layer("project_approves", "a project's hooks approve nothing"),
+    layer("rules_as_text", "shell rules match parsed commands"),
+    layer("hooks_untrusted", "a project's hooks need trust"),
+    layer("project_approves", "a project's hooks cannot approve"),
     layer("links_followed", "project files are regular, bounded files"),
     layer("terminal_raw", "control sequences are removed"),
-    layer("import_unchecked", "an import is checked and bounded"),
+    layer("import_unchecked", "an import is checked and limited"),
     layer("imports_released", "an imported agent is held"),
     layer("owner_unchecked", "state and daemon must be the user's own"),
     layer("state_open", "state and sockets are closed to other users"),
-    layer("strangers_served", "sockets serve their own user alone"),
+    layer("strangers_served", "sockets serve their own user only"),
 ];
 
-/// Which injected bugs are switched on.
+/// Which injected bugs are active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// None: the product as it is.
     Defended,
     /// All of them.
     Control,
-    /// All but this one, which stands alone.
+    /// All except this one, so that its layer stands alone.
     Alone(&'static str),
 }
 

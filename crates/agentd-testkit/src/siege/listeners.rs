@@ -1,4 +1,4 @@
-//! What a tool may try to reach on this machine: TCP, UDP and two kinds of Unix sockets. They keep what they hear.
+//! What a tool may try to reach on this machine: TCP, UDP and two kinds of Unix sockets. They record what they receive.
 
 use crate::lab::testbed::lock;
 use std::io::{Read as _, Write as _};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A client that says nothing is not waited for.
+/// A client that sends nothing is not waited for.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 pub struct Listeners {
@@ -71,7 +71,7 @@ impl Listeners {
         Ok(listeners)
     }
 
-    /// What this one has heard since it was last asked.
+    /// What this listener has received since the last call.
     pub fn take(&self, which: &str) -> Option<String> {
         let mut heard = lock(&self.heard);
         let found = heard.iter().find(|(from, _)| *from == which);

@@ -2,10 +2,10 @@
 //!
 //! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`git`],
 //!   [`network`], [`rules`], [`text`], [`strangers`], [`other_user`].
-//! - [`layers`]: the layers of the defence, and the injected bug that takes each away.
-//! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the files as
-//!   they are before each attack ([`ground`]); [`evidence`]: what is found from outside.
-//! - [`run`]: which runs there are; [`worker`]: one of them, in a process of its own; [`report`]: what came of them.
+//! - [`layers`]: the layers of the defence, and the injected bug that removes each.
+//! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the
+//!   files before each attack ([`ground`]); [`evidence`]: what is found from outside.
+//! - [`run`]: which runs there are; [`worker`]: one of them, in its own process; [`report`]: the results.
 
 pub mod agents;
 pub mod approvals;

@@ -9,7 +9,7 @@ pub const THEME: Theme = Theme {
     attacks: ATTACKS,
 };
 
-/// Asks the proxy of a list of hosts, or the network where there is none, for each host of this loop.
+/// Asks the proxy of a list of hosts, or the network if there is none, for each host of this loop.
 fn through_proxy(each: &str) -> String {
     format!(
         "python3 - <<'PY'\nimport os, socket\n\
@@ -52,7 +52,7 @@ const ATTACKS: &[Attack] = &[
     }),
     Attack::new(
         "unix-socket",
-        "a Unix socket outside of the work tree",
+        "a Unix socket outside the work tree",
         |testbed| {
             testbed.script(
             "hermit",
@@ -107,7 +107,7 @@ const ATTACKS: &[Attack] = &[
     }),
     Attack::new(
         "fetch-mapped",
-        "the same as an IPv6 address that stands for it",
+        "the same as an equivalent IPv6 address",
         |testbed| {
             let url = format!("http://[::ffff:127.0.0.1]:{}/", testbed.listeners.tcp);
             testbed.tool("fetcher", "fetch_url", &json!({ "url": url }))?;

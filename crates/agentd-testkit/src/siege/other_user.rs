@@ -1,5 +1,5 @@
-//! Another user of the machine, with a real second uid. What only the kernel's own separation of users stops has a control in
-//! which the same is tried by the user's own uid.
+//! Another user of the machine, with a real second uid. Attacks that only the kernel's separation of users stops have a
+//! control in which the user's own uid tries the same.
 
 use super::attack::{Attack, Evidence, Needs, Theme};
 use super::keys::MEMORY;
@@ -40,7 +40,7 @@ fn runs(testbed: &Testbed, script: &str) -> Result<Output> {
     Ok(stranger(testbed, script).output()?)
 }
 
-/// As the stranger; with injected bugs as the user, for nothing but the kernel stands between the two.
+/// As the other user; with injected bugs as the user, since only the kernel separates the two.
 fn across_users(testbed: &Testbed, script: &str) -> Result<Output> {
     let mut command = stranger(testbed, script);
     if testbed.mode != Mode::Defended {
@@ -139,7 +139,7 @@ const ATTACKS: &[Attack] = &[
     })
     .needs(Needs::Root)
     .alone(),
-    Attack::new("user-logs", "the logs and what tools left", |testbed| {
+    Attack::new("user-logs", "the logs and the files of tools", |testbed| {
         testbed.shell("hostile", "echo \"$(echo canary)-told-0123\"; seq 20000")?;
         let out = runs(testbed, "find \"$STATE\" -type f -readable 2>/dev/null")?;
         Ok(found(&out, "journal"))
@@ -166,7 +166,7 @@ const ATTACKS: &[Attack] = &[
         let _up = lines.next();
         let mut command = testbed.command(testbed.bin.join("agentd"));
         command.envs(testbed.env()).env("AGENTD_HOME", &home);
-        // It gives up by itself when nobody answers.
+        // It gives up by itself without an answer.
         let mut sender = command
             .args(["send", "coder", "hello"])
             .stdout(Stdio::null())
@@ -184,7 +184,7 @@ const ATTACKS: &[Attack] = &[
     })
     .needs(Needs::Root)
     .alone(),
-    Attack::new("user-state", "a state directory that another user made first", |testbed| {
+    Attack::new("user-state", "a state directory that another user created first", |testbed| {
         let place = testbed.root.join("shared");
         fs::create_dir_all(&place)?;
         fs::set_permissions(&place, fs::Permissions::from_mode(0o777))?;

@@ -1,4 +1,4 @@
-//! What came of a siege.
+//! The results of a siege.
 
 use super::THEMES;
 use super::layers;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 impl Siege {
-    /// What is wrong, a line each: an attack that succeeded against the product, one that cannot succeed at all, one
+    /// The violations, one line each: an attack that succeeded against the product, one that cannot succeed at all, one
     /// that could not be tried.
     pub fn wrong(&self) -> Vec<String> {
         let mut wrong = Vec::new();
@@ -22,7 +22,7 @@ impl Siege {
                         wrong.push(format!("{name} SUCCEEDED: {evidence}"));
                     }
                     (None, "control", None) => {
-                        wrong.push(format!("{name} fails though nothing stands in its way"));
+                        wrong.push(format!("{name} fails although no layer is active"));
                     }
                     _ => {}
                 }
@@ -31,7 +31,7 @@ impl Siege {
         wrong
     }
 
-    /// Successes that are known, with their reason.
+    /// Attacks that are known to succeed, with their reason.
     fn known(&self) -> Vec<String> {
         let defended = self.runs.iter().filter(|run| run.mode == "defended");
         let found = defended.flat_map(|run| run.tried.iter().map(move |tried| (run, tried)));
@@ -47,7 +47,7 @@ impl Siege {
         lines.collect()
     }
 
-    /// The layers that stop an attack alone, where each was tried alone.
+    /// The layers that stop an attack alone, if each was tried alone.
     fn stopped_by(&self, attack: &str) -> Vec<&str> {
         let alone = self.runs.iter().filter(|run| {
             let mode = run.mode.as_str();
@@ -126,7 +126,7 @@ impl Siege {
     }
 }
 
-/// A run in one line, with what was not expected of it.
+/// A run in one line, with its unexpected results.
 pub fn progress(run: &Run) -> String {
     let unexpected = run.tried.iter().filter(|tried| match run.mode.as_str() {
         "defended" => tried.evidence.is_some() || tried.error.is_some(),
@@ -136,7 +136,7 @@ pub fn progress(run: &Run) -> String {
     let mut out = line(run);
     for tried in unexpected {
         let what = tried.evidence.as_ref().or(tried.error.as_ref());
-        let what = what.map_or("nothing was found", String::as_str);
+        let what = what.map_or("no evidence", String::as_str);
         let _written = write!(out, "\n    {}: {what}", tried.attack);
     }
     out

@@ -1,4 +1,4 @@
-//! Rules about shell commands, got around by writing the command in another way.
+//! Rules about shell commands, circumvented by writing the command in another way.
 
 use super::attack::{Attack, Needs, Theme};
 use super::testbed::Testbed;
@@ -11,7 +11,7 @@ pub const THEME: Theme = Theme {
     attacks: ATTACKS,
 };
 
-/// A command that a deny rule for `rm *` is about, however it is written.
+/// A command that matches a deny rule for `rm *`, however it is written.
 fn removes(testbed: &Testbed, command: &str) -> Result<Option<String>> {
     fs::write(testbed.work().join("list"), "precious\n")?;
     testbed.shell("ruled", command)?;
@@ -19,7 +19,7 @@ fn removes(testbed: &Testbed, command: &str) -> Result<Option<String>> {
     Ok(is_gone.then(|| "a denied command ran".to_owned()))
 }
 
-/// A line that begins like an allowed one, and does more.
+/// A line that begins like an allowed one, but does more.
 fn adds(testbed: &Testbed, command: &str) -> Result<Option<String>> {
     testbed.shell("careful", command)?;
     Ok(testbed.made(&testbed.work().join("made")))
@@ -34,7 +34,7 @@ const ATTACKS: &[Attack] = &[
         removes(testbed, "/bin/rm precious")
     })
     .needs(Needs::Workspace),
-    Attack::new("deny-list", "behind another command", |testbed| {
+    Attack::new("deny-list", "after another command", |testbed| {
         removes(testbed, "true && rm precious")
     })
     .needs(Needs::Workspace),

@@ -1,5 +1,5 @@
-//! Which runs there are: as root and as an ordinary user, with and without namespaces, defended, as a control, and with
-//! each layer alone. Each is a process of its own, under the user that it is about.
+//! The runs: as root and as an ordinary user, with and without namespaces, defended, as a control, and with
+//! each layer alone. Each is a separate process, under the user that it is about.
 
 use super::THEMES;
 use super::layers::{self, Mode};
@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// An ordinary user, where the siege is laid by root.
+/// The ordinary user, if the siege runs as root.
 const USER: u32 = 54_321;
 
 #[derive(Clone, Debug, Default)]
@@ -26,7 +26,7 @@ pub struct Options {
     pub json: bool,
 }
 
-/// Who the daemon and its agents run as, and with what kernel.
+/// The user of the daemon and its agents, and the kernel's abilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ground {
@@ -56,12 +56,12 @@ impl Ground {
     }
 }
 
-/// How an attack went.
+/// The result of an attack.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tried {
     pub theme: String,
     pub attack: String,
-    /// What was found from outside: it succeeded.
+    /// Evidence from outside that it succeeded.
     pub evidence: Option<String>,
     /// Why it could not be tried.
     pub error: Option<String>,
@@ -79,7 +79,7 @@ pub struct Run {
     pub took_ms: u64,
 }
 
-/// What a worker is to do: its arguments.
+/// The arguments of a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     pub root: PathBuf,
@@ -88,7 +88,7 @@ pub struct Order {
     pub only: Option<String>,
 }
 
-/// Whether one process of a user may trace another: Yama keeps it from that on many machines, whatever we do.
+/// Whether a process may trace another one of its user: on many machines Yama prevents it.
 pub(super) fn may_trace() -> bool {
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     scope.map_or(true, |scope| scope.trim() == "0")
@@ -96,7 +96,7 @@ pub(super) fn may_trace() -> bool {
 
 pub struct Siege {
     pub runs: Vec<Run>,
-    /// What this machine cannot do, a line each.
+    /// What this machine cannot run, one line each.
     pub skipped: Vec<String>,
     pub took_ms: u64,
 }
@@ -168,7 +168,7 @@ pub fn siege(options: &Options, progress: &(dyn Fn(&Run) + Sync)) -> io::Result<
     })
 }
 
-/// Where a home may be: a sandbox has a `/tmp` of its own, which would hide what lies there for another reason.
+/// Where a home may be: a sandbox has its own `/tmp`, which would hide a home there for another reason.
 fn base() -> PathBuf {
     let mut bases = ["/srv", "/home"].iter().map(PathBuf::from);
     let found = bases.find(|base| {
@@ -178,7 +178,7 @@ fn base() -> PathBuf {
     found.unwrap_or_else(std::env::temp_dir)
 }
 
-/// That there is such an attack, and that this machine has the programs that attacks are made of.
+/// Checks that the attack exists, and that this machine has the programs that attacks need.
 fn check(options: &Options) -> io::Result<()> {
     let mut names = THEMES.iter().flat_map(|theme| {
         let attacks = theme.attacks.iter().map(|attack| attack.name);
@@ -197,10 +197,10 @@ fn check(options: &Options) -> io::Result<()> {
     Ok(())
 }
 
-/// Most of the time is waiting.
+/// Most of the time is spent waiting.
 const WIDTH: usize = 4;
 
-/// On what this machine can do.
+/// The kinds of runs that this machine supports.
 fn grounds() -> (Vec<Ground>, Vec<String>) {
     let is_root = rustix::process::geteuid().is_root();
     let mut grounds = Vec::new();
@@ -211,7 +211,7 @@ fn grounds() -> (Vec<Ground>, Vec<String>) {
     };
     if !is_root {
         skipped
-            .push("skipped: as root, and another user: the siege is not laid by root".to_owned());
+            .push("skipped: as root, and another user: the siege does not run as root".to_owned());
     }
     if succeeds(Command::new("unshare").args([
         "--user",
@@ -223,11 +223,11 @@ fn grounds() -> (Vec<Ground>, Vec<String>) {
     ])) {
         grounds.extend(own);
     } else {
-        skipped.push("skipped: with namespaces: this kernel gives none".to_owned());
+        skipped.push("skipped: with namespaces: this kernel has none".to_owned());
     }
     if own.contains(&Ground::User) && !may_trace() {
         skipped
-            .push("skipped: an ordinary user's debuggers and memory: Yama allows none".to_owned());
+            .push("skipped: debuggers and memory as an ordinary user: Yama forbids it".to_owned());
     }
     for ground in own {
         let nested = match ground.is_root() {
@@ -238,7 +238,7 @@ fn grounds() -> (Vec<Ground>, Vec<String>) {
         match succeeds(&mut probe) {
             true => grounds.push(nested),
             false => skipped.push(format!(
-                "skipped: {}: it cannot be shown here",
+                "skipped: {}: it cannot be set up here",
                 nested.name()
             )),
         }
@@ -252,7 +252,7 @@ fn succeeds(command: &mut Command) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// A program on this ground.
+/// A program in this environment.
 fn within(ground: Ground, program: &Path, is_root: bool) -> Command {
     let mut command = match ground {
         Ground::Root | Ground::User => Command::new(program),

@@ -1,4 +1,4 @@
-//! What a project or an export from strangers brings along.
+//! What an untrusted project or export brings along.
 
 use super::attack::{Attack, Evidence, Needs, Theme};
 use super::testbed::Testbed;
@@ -22,13 +22,13 @@ fn hooks_file(testbed: &Testbed) -> Result<PathBuf> {
     Ok(testbed.work().join(".agentd/hooks.json"))
 }
 
-/// Hooks that leave a mark outside of the work tree.
+/// Hooks that leave a mark outside the work tree.
 fn planting(testbed: &Testbed) -> Value {
     let command = format!("touch {}/planted", testbed.outside().display());
     json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": command}]}]}})
 }
 
-/// What the daemon's memory has been at most, in KiB.
+/// The peak memory of the daemon, in KiB.
 fn peak(testbed: &Testbed) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", testbed.daemon_pid()));
     let status = status.unwrap_or_default();
@@ -37,7 +37,7 @@ fn peak(testbed: &Testbed) -> u64 {
     number.unwrap_or_default()
 }
 
-/// So many MiB more than before.
+/// Evidence if it grew by more than this many MiB.
 fn grew(before: u64, after: u64, limit: u64) -> Evidence {
     let more = after.saturating_sub(before) / 1024;
     (more > limit).then(|| format!("the daemon's memory grew by {more} MiB"))
@@ -72,7 +72,7 @@ fn sha256(testbed: &Testbed, text: &str) -> Result<String> {
         .to_owned())
 }
 
-/// An export of an agent's, with each line as this makes it.
+/// An export of an agent, with each line transformed by this function.
 fn exported(testbed: &Testbed, change: impl Fn(String) -> String) -> Result<Vec<u8>> {
     let name = testbed.agent("hostile")?;
     let _labelled = testbed.cli(&["checkpoint", &name, "paid"])?;
@@ -85,12 +85,12 @@ fn exported(testbed: &Testbed, change: impl Fn(String) -> String) -> Result<Vec<
 }
 
 const ATTACKS: &[Attack] = &[
-    Attack::new("hooks-untrusted", "a project's hooks that nobody trusted", |testbed| {
+    Attack::new("hooks-untrusted", "a project's hooks that the user has not trusted", |testbed| {
         fs::write(hooks_file(testbed)?, planting(testbed).to_string())?;
         testbed.turn("hostile", "do: say hello")?;
         Ok(testbed.made(&testbed.outside().join("planted")))
     }),
-    Attack::new("hooks-trusted", "hooks that the user trusted, and that reach for more", |testbed| {
+    Attack::new("hooks-trusted", "trusted hooks that try to write outside", |testbed| {
         fs::write(hooks_file(testbed)?, planting(testbed).to_string())?;
         testbed.trust_project()?;
         testbed.turn("hostile", "do: say hello")?;
@@ -105,7 +105,7 @@ const ATTACKS: &[Attack] = &[
         Ok(testbed.made(&testbed.outside().join("planted")))
     })
     .needs(Needs::Workspace),
-    Attack::new("hooks-pipe", "a pipe in place of a hooks file, which holds the daemon up", |testbed| {
+    Attack::new("hooks-pipe", "a pipe in place of a hooks file, to block the daemon", |testbed| {
         let file = hooks_file(testbed)?;
         let made = testbed.command("mkfifo").arg(&file).status()?;
         if !made.success() {
@@ -116,7 +116,7 @@ const ATTACKS: &[Attack] = &[
         Ok(saw.is_stuck.then(|| "the agent's turn hangs".to_owned()))
     })
     .alone(),
-    Attack::new("hooks-device", "/dev/zero in place of a hooks file, which fills the memory", |testbed| {
+    Attack::new("hooks-device", "/dev/zero in place of a hooks file, to exhaust the memory", |testbed| {
         testbed.turn("hostile", "do: say hello")?;
         let before = peak(testbed);
         std::os::unix::fs::symlink("/dev/zero", hooks_file(testbed)?)?;
@@ -124,7 +124,7 @@ const ATTACKS: &[Attack] = &[
         Ok(grew(before, peak(testbed), 128))
     })
     .alone(),
-    Attack::new("hooks-link", "a link to a hooks file of somebody else's", |testbed| {
+    Attack::new("hooks-link", "a link to a hooks file outside the project", |testbed| {
         let elsewhere = testbed.outside().join("hooks.json");
         fs::write(&elsewhere, planting(testbed).to_string())?;
         std::os::unix::fs::symlink(&elsewhere, hooks_file(testbed)?)?;
@@ -152,7 +152,7 @@ const ATTACKS: &[Attack] = &[
         let file = file.finish()?;
         let before = peak(testbed);
         import(testbed, file, "bomb");
-        // Some of it is read before the file is refused.
+        // A part of it is read before the file is refused.
         Ok(grew(before, peak(testbed), 200))
     })
     .alone(),
@@ -180,7 +180,7 @@ const ATTACKS: &[Attack] = &[
     })
     .needs(Needs::Workspace)
     .alone(),
-    Attack::new("import-cut", "an export with an event taken out", |testbed| {
+    Attack::new("import-cut", "an export without one of its events", |testbed| {
         let file = exported(testbed, |line| match line.contains("\"checkpoint_set\"") {
             true => String::from("{\"line\":\"blob\",\"hash\":\"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\",\"text\":\"\"}"),
             false => line,

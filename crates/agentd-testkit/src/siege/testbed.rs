@@ -1,5 +1,5 @@
-//! Where an attack takes place: a daemon with a canary key, a user's home with canaries in it, a work tree, agents,
-//! and listeners on loopback. The model is hostile: it calls whatever tools the attack says.
+//! The environment of an attack: a daemon with a canary key, a user's home with canaries in it, a work tree, agents,
+//! and listeners on loopback. The model is hostile: it calls the tools that the attack names.
 
 use super::agents::Victim;
 use super::layers::Mode;
@@ -8,8 +8,8 @@ use crate::lab::testbed::{Result, Stuck, lock, pause};
 use crate::model::{FakeModel, Format};
 use agentd_client::api::SetSecret;
 use agentd_client::{Client, Error};
-use agentd_process::failpoint::VARIABLE;
-use agentd_process::failpoint::plan::Plan;
+use agentd_failpoint::VARIABLE;
+use agentd_failpoint::plan::Plan;
 use rustix::process::Signal;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -21,7 +21,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
-/// What a turn may take: a hostile one is interrupted then.
+/// The time limit of a turn: after it, a hostile turn is interrupted.
 pub(super) const TURN: Duration = Duration::from_secs(5);
 pub(super) const START: Duration = Duration::from_secs(20);
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -31,11 +31,11 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 pub enum Level {
     /// As every agent by default.
     Default,
-    /// Where the kernel has no namespaces, the default runs nothing.
+    /// If the kernel has no namespaces, the default runs nothing.
     ReadOnly,
 }
 
-/// Words that the model must never see, by where they are.
+/// Texts that the model must never see, by where they are.
 #[derive(Clone, Debug)]
 pub struct Words {
     pub key: String,
@@ -55,23 +55,23 @@ pub struct Testbed {
     pub model: FakeModel,
     pub listeners: Listeners,
     pub words: Words,
-    /// The directory with `agentd` in it.
+    /// The directory that contains `agentd`.
     pub bin: PathBuf,
     runtime: tokio::runtime::Runtime,
     daemon: Mutex<Option<Child>>,
-    /// Another process of the user's.
+    /// Another process of the user.
     bystander: Mutex<Child>,
-    /// A command of the user's that has the key in its environment.
+    /// A command of the user that has the key in its environment.
     cli: Mutex<Option<Child>>,
     pub(super) agents: Mutex<HashSet<String>>,
     pub(super) victim: Mutex<Option<Victim>>,
     pub(super) victims: AtomicU32,
-    /// What the model saw last, for people who wonder why an attack failed.
+    /// What the model saw last, to explain why an attack failed.
     pub(super) last: Mutex<String>,
 }
 
 impl Testbed {
-    /// In this directory, which is there and empty.
+    /// In this directory, which exists and is empty.
     pub fn new(root: &Path, mode: Mode, level: Level) -> Result<Self> {
         let root = root.canonicalize()?;
         for dir in [
@@ -160,7 +160,7 @@ impl Testbed {
         Client::new(self.state().join("run/api.sock"))
     }
 
-    /// What a client is told; an error where the daemon does not answer in time, or says no.
+    /// A client's call; an error if the daemon does not answer in time, or refuses.
     pub fn ask<T>(
         &self,
         what: &str,
@@ -192,7 +192,7 @@ impl Testbed {
             .is_none_or(|daemon| !matches!(daemon.try_wait(), Ok(None)))
     }
 
-    /// A program in an environment that is all said, without a key.
+    /// A program with a completely specified environment, without a key.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command
@@ -217,7 +217,7 @@ impl Testbed {
         Ok(command.output()?)
     }
 
-    /// What the user's shell holds.
+    /// The variables of the user's shell.
     pub fn env(&self) -> BTreeMap<String, String> {
         self.env_with(&self.model.base_url(Format::Anthropic))
     }
@@ -251,7 +251,7 @@ impl Testbed {
         })
     }
 
-    /// A process of the user's with the key in its environment, for as long as the testbed is there.
+    /// A process of the user with the key in its environment, for as long as the testbed exists.
     pub fn long_command(&self) -> Result<u32> {
         self.agent("hostile")?;
         let mut cli = lock(&self.cli);
@@ -302,7 +302,7 @@ impl Drop for Testbed {
     }
 }
 
-/// Ends whatever names this directory in its arguments or its environment.
+/// Ends all processes that have this directory in their arguments or environment.
 pub fn end_all(root: &Path) {
     let root = root.display().to_string();
     let names = fs::read_dir("/proc").into_iter().flatten().flatten();

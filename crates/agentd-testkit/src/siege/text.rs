@@ -1,4 +1,4 @@
-//! Text that would act on the user's terminal.
+//! Text that would control the user's terminal.
 
 use super::attack::{Attack, Evidence, Theme};
 use super::evidence::escapes;
@@ -13,14 +13,14 @@ pub const THEME: Theme = Theme {
     attacks: ATTACKS,
 };
 
-/// What these words of the model are on the terminal of a user who sends a prompt.
+/// What this text of the model becomes on the terminal of a user who sends a prompt.
 fn said(testbed: &Testbed, words: &str) -> Result<Evidence> {
     let name = testbed.agent("hostile")?;
     let out = testbed.cli(&["send", &name, &format!("do: say {words}")])?;
     Ok(escapes(&out.stdout).or_else(|| escapes(&out.stderr)))
 }
 
-/// What a command of the user's shows afterwards.
+/// What a command of the user shows afterwards.
 fn shown(testbed: &Testbed, args: &[&str]) -> Result<Evidence> {
     let out = testbed.cli(args)?;
     Ok(escapes(&out.stdout).or_else(|| escapes(&out.stderr)))
@@ -35,7 +35,7 @@ const ATTACKS: &[Attack] = &[
     }),
     Attack::new(
         "text-cursor",
-        "a screen that is cleared and written anew",
+        "a screen that is cleared and rewritten",
         |testbed| said(testbed, "a\u{1b}[2J\u{1b}[Hall is well"),
     ),
     Attack::new("text-direction", "text that reads backwards", |testbed| {

@@ -28,7 +28,7 @@ impl Testbed {
         Ok(sent.prompt)
     }
 
-    /// One turn of the hostile model: its words are a script. Questions are answered with no.
+    /// One turn of the hostile model, which runs the text as a script. Approvals are denied.
     pub fn turn(&self, agent: &str, prompt: &str) -> Result<Saw> {
         let name = self.agent(agent)?;
         let from = self.model.count();
@@ -92,8 +92,8 @@ impl Testbed {
         self.tool(agent, "shell", &json!({ "command": command }))
     }
 
-    /// A script of bash that the model has written to the work tree, and runs. It knows where everything is; what it
-    /// pipes into `loot` the model sees in a form that no redaction recognises.
+    /// A bash script that the model has written to the work tree, and runs. It knows all paths; what it pipes into
+    /// `loot` reaches the model in a form that no redaction recognises.
     pub fn script(&self, agent: &str, body: &str) -> Result<Saw> {
         self.script_with(agent, body, json!({}))
     }
@@ -139,7 +139,7 @@ impl Testbed {
     }
 }
 
-/// The texts of a request behind the newest script.
+/// The texts of a request after the newest script.
 fn since_prompt(body: &Value) -> String {
     let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
     let is_script = |message: &Value| {
@@ -150,7 +150,7 @@ fn since_prompt(body: &Value) -> String {
     let at = messages.iter().rposition(is_script).map_or(0, |at| at + 1);
     let mut texts = Vec::new();
     for message in messages.get(at..).unwrap_or_default() {
-        // What the model says itself is no news to it.
+        // The model's own text is no evidence.
         if message["role"] == "user" {
             strings(&message["content"], &mut texts);
         }

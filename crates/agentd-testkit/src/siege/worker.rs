@@ -1,4 +1,4 @@
-//! One run, in a process of its own.
+//! One run, in its own process.
 
 use super::THEMES;
 use super::attack::{Attack, Needs};
@@ -9,10 +9,10 @@ use std::fs;
 use std::io;
 use std::time::Instant;
 
-/// Conversations grow with each attack, and with them every request.
+/// Conversations grow with each attack, and so does every request.
 const ATTACKS_PER_WORLD: usize = 30;
 
-/// Carries a run out, in this process.
+/// Executes a run, in this process.
 pub fn work(order: &Order) -> io::Result<Vec<Tried>> {
     let mode = Mode::parse(&order.mode).ok_or_else(|| io::Error::other("no such mode"))?;
     let level = match order.ground.has_namespaces() {
@@ -33,7 +33,7 @@ pub fn work(order: &Order) -> io::Result<Vec<Tried>> {
         for attack in theme.attacks {
             let is_wanted = match &order.only {
                 Some(only) => *only == attack.name || *only == theme.name,
-                // What does not depend on the sandbox is tried with namespaces.
+                // Attacks that do not depend on the sandbox are tried with namespaces.
                 None => theme.is_about_sandbox || order.ground.has_namespaces(),
             };
             if !is_wanted || !can(attack, order.ground) {
@@ -50,7 +50,7 @@ pub fn work(order: &Order) -> io::Result<Vec<Tried>> {
             let went = (attack.run)(&testbed);
             let took_ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
             let saw = testbed.last_seen();
-            // A testbed that an attack succeeded in alone, or that is not as it was, is left.
+            // A testbed is not reused after an `alone` attack that did not simply fail, or if it cannot be restored.
             let is_used_up = attack.is_alone && !matches!(went, Ok(None));
             attacks += 1;
             if !is_used_up && attacks < ATTACKS_PER_WORLD && matches!(testbed.restore(), Ok(true)) {

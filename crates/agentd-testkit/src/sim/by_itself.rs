@@ -1,5 +1,5 @@
-//! A compaction that a client asks for, and resets that nobody asks for: both begin between two turns, whatever
-//! else is going on.
+//! A compaction that a client requests, and resets that the agent's settings or a tool cause: both begin between two
+//! turns, whatever else is in progress.
 
 use super::Sim;
 use super::runtime::done;
@@ -12,7 +12,7 @@ use agentd_core::reset::{self, Begin};
 use agentd_core::spec::AutoReset;
 use agentd_core::turn::Input;
 
-/// What calls for a fresh conversation.
+/// What causes a new conversation.
 #[derive(Clone, Copy, Debug)]
 pub enum Auto {
     Off,
@@ -21,12 +21,12 @@ pub enum Auto {
     OverTokens,
 }
 
-/// In simulated milliseconds: a few things happen meanwhile.
+/// In simulated milliseconds: other ops happen in between.
 const IDLE_MS: u64 = 30;
 const OVER_TOKENS: u64 = 40;
 
 impl Sim {
-    /// A client asks for it, and once more under the same op.
+    /// A client requests it, and again under the same op.
     pub(super) fn ask_compaction(&mut self) {
         let op = OpId::new(self.new_id());
         if self.compact(op) {
@@ -35,7 +35,7 @@ impl Sim {
         }
     }
 
-    /// False where it cannot be now.
+    /// False if it is not possible now.
     fn compact(&mut self, op: OpId) -> bool {
         let state = self.kept.state();
         let is_off = state.stopped || state.failed.is_some() || state.resets.under_way().is_some();
@@ -74,7 +74,7 @@ impl Sim {
         self.write([SpecSet { spec }.into()]);
     }
 
-    /// A tool ends that asks for a fresh conversation.
+    /// A tool ends and requests a new conversation.
     pub(super) fn tool_schedules(&mut self) {
         let Some(call) = self.end_running() else {
             return;
@@ -85,7 +85,7 @@ impl Sim {
         self.input(Input::ToolFinished { call, finished });
     }
 
-    /// The daemon makes the reset that is due. False where none is.
+    /// The daemon starts the reset that is due. False if none is.
     pub(super) fn make_auto_reset(&mut self) -> bool {
         let Some(source) = self.kept.state().auto_reset(self.now()) else {
             return false;

@@ -30,7 +30,7 @@ impl Sim {
         );
     }
 
-    /// What the runtime's machine has been told is a prefix of the journal.
+    /// What the runtime's machine has received is a prefix of the journal.
     fn check_prefix(&mut self) {
         let Some(machine) = self.runtime.as_ref().and_then(RuntimeProcess::machine) else {
             return;
@@ -48,7 +48,7 @@ impl Sim {
         assert_eq!(*machine.agent(), self.told, "it knows another journal");
     }
 
-    /// A request is what the journal says, and nothing else: no word of a conversation that was left.
+    /// A request contains what the journal says, and nothing else: no text of a conversation that was left.
     pub(super) fn check_sent(&mut self, request: &Request) {
         let machine = self.runtime.as_ref().and_then(RuntimeProcess::machine);
         let agent = machine.expect("only a machine sends").agent();

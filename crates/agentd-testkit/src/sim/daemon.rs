@@ -1,4 +1,4 @@
-//! The daemon: it writes, it answers clients, it gives the agent to one runtime at a time.
+//! The daemon: it writes, answers clients, and gives the agent to one runtime at a time.
 
 use super::journal::Counted;
 use super::{AGENT, Sent, Sim, Wire};
@@ -15,7 +15,7 @@ use agentd_core::message::Block;
 #[derive(Default)]
 pub struct DaemonProcess {
     pub side: Daemon,
-    /// The runtime was told to stop, on the connection that there is.
+    /// The runtime was told to stop, on the current connection.
     pub told_to_stop: bool,
 }
 
@@ -27,7 +27,7 @@ impl Sim {
         self.reap();
     }
 
-    /// The daemon finds out, by identity, that nobody runs the agent.
+    /// The daemon determines, by process identity, that no process runs the agent.
     pub(super) fn reap(&mut self) {
         if let (Some(daemon), None) = (&mut self.daemon, &self.runtime) {
             daemon.side.gone();
@@ -47,7 +47,7 @@ impl Sim {
     }
 
     /// A client sends until it is acknowledged; the key makes that one prompt. The acknowledgement of
-    /// the first try is always lost, so that every prompt is sent at least twice.
+    /// the first attempt is always lost, so that every prompt is sent at least twice.
     pub(super) fn send_again(&mut self, index: usize) {
         let Some(sent) = self.prompts.get(index).cloned() else {
             return;
@@ -75,7 +75,7 @@ impl Sim {
         self.order(Order::Interrupt);
     }
 
-    /// False where nobody is there to hear it.
+    /// False if no runtime is connected.
     pub(super) fn order(&mut self, order: Order) -> bool {
         let is_connected = |daemon: &super::DaemonProcess| daemon.side.is_connected();
         let is_connected = self.daemon.as_ref().is_some_and(is_connected);
@@ -87,7 +87,7 @@ impl Sim {
         is_connected
     }
 
-    /// Somebody answers the question that waits.
+    /// A user answers the question that waits.
     pub(super) fn answer(&mut self, decision: Decision) {
         let state = self.kept.state();
         let turn = state.turn.as_ref().map(|turn| turn.id);
@@ -175,15 +175,15 @@ impl Sim {
                 self.kept.write_draft(draft);
                 self.send_down(&Down::Drafted { request, offset });
             }
-            // Whoever said it is gone, or will hear so when it comes back.
+            // The sender is gone, or will be told when it reconnects.
             Up::Append(_) | Up::Draft(_) => {}
-            // Its agents start nobody.
+            // Its agents start no process.
             Up::Ask(_) | Up::Keys(_) => {}
         }
     }
 
-    /// What comes on an old connection is still its sender's word: an append of the process that has the
-    /// agent counts. A greeting does not; nobody is there to answer.
+    /// A message that arrives on an old connection is still valid: an append of the process that has the
+    /// agent counts. A greeting does not, because it cannot be answered.
     pub(super) fn daemon_hears_late(&mut self, up: Up) {
         match up {
             Up::Hello(_) => {}

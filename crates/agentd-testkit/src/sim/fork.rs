@@ -1,4 +1,4 @@
-//! Another agent that begins from somewhere in this one's journal, whatever is under way there.
+//! Another agent that begins from some event of this one's journal, whatever is in progress there.
 
 use super::{AGENT, Sim};
 use agentd_core::begin;
@@ -19,8 +19,8 @@ impl Sim {
         })
     }
 
-    /// A fork is one append to another journal: it is there whole, or not at all. What it must be is looked
-    /// at here and now; nothing of it comes back to this journal.
+    /// A fork is one append to another journal: it exists completely, or not at all. It is checked here, immediately;
+    /// nothing of it comes back to this journal.
     pub(super) fn fork(&mut self, back: u8) {
         let (Some(place), true) = (self.some_branch_point(back), self.daemon.is_some()) else {
             return;

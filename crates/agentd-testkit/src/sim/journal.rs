@@ -1,4 +1,4 @@
-//! What a disk holds: it outlives every process.
+//! The contents of the disk: it outlives every process.
 
 use super::{AGENT, CONVERSATION};
 use agentd_core::begin;
@@ -14,16 +14,16 @@ pub struct Kept {
     pub events: Vec<Event>,
     pub draft: Option<(TryId, String)>,
     state: AgentState,
-    /// The newest append that was counted: whose, which, and where it begins.
+    /// The newest append with a counter: its sender, its number, and where it begins.
     source: Option<(Incarnation, u64, Seq)>,
 }
 
-/// What became of an append that was counted.
+/// The result of an append with a counter.
 pub enum Counted {
     Committed(Vec<Event>),
-    /// It was the last one, made before.
+    /// It was the last one, applied before.
     Repeated(Seq),
-    /// It was made, and answered, long before.
+    /// It was applied and answered long before.
     Old,
     Refused,
 }
@@ -55,12 +55,12 @@ impl Kept {
         event
     }
 
-    /// An append of the daemon's own.
+    /// An append of the daemon itself.
     pub fn append(&mut self, events: Vec<NewEvent>) -> Vec<Event> {
         events.into_iter().map(|event| self.place(event)).collect()
     }
 
-    /// An append of a runtime's, by the store's rules.
+    /// An append of a runtime, by the store's rules.
     pub fn append_counted(&mut self, append: Append) -> Counted {
         let incarnation = append.incarnation;
         let expected = match self.source {
@@ -98,7 +98,7 @@ impl Kept {
         }
     }
 
-    /// A piece at a wrong place is dropped.
+    /// A chunk at a wrong offset is dropped.
     pub fn write_draft(&mut self, draft: Draft) {
         let known = self.draft.take_if(|(of, _)| *of == draft.request);
         let (request, mut text) = known.unwrap_or((draft.request, String::new()));

@@ -1,5 +1,5 @@
-//! What the daemon does by itself and for its clients: processes are started and stopped, a reset goes on
-//! by one step. It looks at the journal alone, so whatever was under way when it was killed goes on.
+//! What the daemon does by itself and for its clients: it starts and stops processes, and advances a reset
+//! by one step. It looks at the journal alone, so whatever was in progress when it was killed continues.
 
 use super::Sim;
 use agentd_core::begin::{Line, Refused};
@@ -13,7 +13,7 @@ use agentd_core::link::Order;
 use agentd_core::reset::{self, Begin, Next};
 use agentd_core::state::{Outcome, Reset};
 
-/// What a client wants of a reset.
+/// A client's request for a reset.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     pub way: Way,
@@ -26,13 +26,13 @@ pub enum Way {
     Fresh,
     Undo,
     Redo,
-    /// From so many events before the newest of the current conversation.
+    /// From this many events before the newest of the current conversation.
     Rewind(u8),
-    /// The same, of whichever conversation.
+    /// The same, of any conversation.
     RewindAnywhere(u8),
 }
 
-/// A reset as the client that asked for it sees it.
+/// A reset as the client that requested it sees it.
 #[derive(Clone, Debug)]
 pub struct Asked {
     pub order: ResetBegan,
@@ -84,7 +84,7 @@ impl Sim {
         self.ask_again(self.resets.len() - 1);
     }
 
-    /// A client asks until it is told how its reset went, and sometimes once more.
+    /// A client asks until it is told how its reset ended, and sometimes once more.
     pub(super) fn ask_again(&mut self, index: usize) {
         let Some(asked) = self.resets.get(index).cloned() else {
             return;
@@ -122,7 +122,7 @@ impl Sim {
         }
     }
 
-    /// Nothing keeps its process alive: it is not tried again before somebody starts it.
+    /// Its process does not stay alive: the daemon stops trying until a user starts it.
     pub(super) fn give_up(&mut self) {
         let is_down = self.daemon.is_some() && self.runtime.is_none();
         if is_down && self.kept.state().after() == After::Crash {
@@ -131,7 +131,7 @@ impl Sim {
         }
     }
 
-    /// What runs in the foreground had its time.
+    /// The time limit of the foreground calls has passed.
     pub(super) fn grace_over(&mut self) {
         let state = self.kept.state();
         let Some(under_way) = state.resets.under_way() else {
@@ -151,12 +151,12 @@ impl Sim {
     pub(super) fn sleep(&mut self) {
         let state = self.kept.state();
         let is_idle = state.turn.is_none() && state.inbox.waiting().len() == 0;
-        if is_idle || state.waits_for_somebody() {
+        if is_idle || state.waits_for_user() {
             self.tell_to_stop();
         }
     }
 
-    /// The runtime is to end, whatever it is doing; what it leaves goes on in the next one.
+    /// The runtime must end, whatever it is doing; the next one continues its work.
     pub(super) fn tell_to_stop(&mut self) -> bool {
         if self
             .daemon
@@ -172,7 +172,7 @@ impl Sim {
         told
     }
 
-    /// The daemon looks at the journal, and does one thing that is due. False where nothing is.
+    /// The daemon looks at the journal, and does one thing that is due. False if nothing is.
     pub(super) fn tick(&mut self) -> bool {
         if self.daemon.is_none() {
             return false;
@@ -181,7 +181,7 @@ impl Sim {
             return true;
         }
         let state = self.kept.state();
-        // A process that ends the turn comes before everything; what is to be off is told to end.
+        // First a process that ends the turn; an agent that should be off is told to end.
         if self.runtime.is_none() && state.needs_process() {
             self.start_runtime();
             return true;

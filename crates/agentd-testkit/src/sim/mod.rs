@@ -1,10 +1,9 @@
-//! A deterministic simulation: one agent, its runtime, the daemon, the link between them and the journal,
-//! with everything that can be lost lost at any moment.
+//! A deterministic simulation: one agent, its runtime, the daemon, the link between them and the journal;
+//! everything that can be lost is lost at any moment.
 //!
-//! The machines are the real ones (core's turn machine, recovery, both sides of the link); the network
-//! is two queues that a cut empties, a process is a value that a kill drops, and the journal is a list
-//! that outlives both. What is said goes through its JSON text. A schedule is a list of [`Op`]s, so a
-//! failing one shrinks.
+//! The machines are the real ones (core's turn machine, recovery, both sides of the link). The network is two queues
+//! that a broken connection empties, a process is a value that a kill drops, and the journal is a list that outlives
+//! both. Messages are passed as JSON text. A schedule is a list of [`Op`]s, so a failing one shrinks.
 
 #![allow(
     clippy::expect_used,
@@ -51,11 +50,11 @@ pub struct Sent {
     pub is_acknowledged: bool,
 }
 
-/// What a tool's process has come to. It outlives the runtime.
+/// The state of a tool's process. It outlives the runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     Running,
-    /// It was told to end, and takes its time.
+    /// It was told to end, but has not ended yet.
     Cancelled,
     Ended,
 }
@@ -69,28 +68,28 @@ impl Task {
 pub struct Sim {
     pub kept: Kept,
     pub prompts: Vec<Sent>,
-    /// How often each call has had its effect.
+    /// How often each call took effect.
     pub effects: BTreeMap<CallId, u32>,
     /// Kills of a runtime.
     pub kills: u32,
     /// Runtimes that ended by themselves, in order.
     pub rests: u32,
     pub resets: Vec<Asked>,
-    /// Compactions that were asked for.
+    /// Compactions that were requested.
     pub compactions: Vec<OpId>,
-    /// Forks that were made, each looked at as it was.
+    /// Forks, each checked when it was made.
     pub forks: u32,
-    /// What was sent to the model, where somebody wants to know.
+    /// What was sent to the model, if a test records it.
     pub sent: Vec<Request>,
     pub is_recording: bool,
-    /// What the runtime's machine should know.
+    /// The events that the runtime's machine should know.
     told: AgentState,
     tasks: BTreeMap<CallId, Task>,
     daemon: Option<DaemonProcess>,
     runtime: Option<RuntimeProcess>,
-    /// What is on its way, as text. None where there is no connection.
+    /// Messages in transit, as text. None if there is no connection.
     wire: Option<Wire>,
-    /// What was said on connections that are broken, and the daemon has not read yet.
+    /// Messages on broken connections that the daemon has not read yet.
     late: VecDeque<String>,
     ids: u128,
     clock: i64,
@@ -272,7 +271,7 @@ impl Sim {
         &self.kept.events
     }
 
-    /// Lets everything come to rest: all is started and connected, clients ask again until they are
+    /// Waits until all is idle: everything is started and connected, clients repeat their requests until they are
     /// answered, the model answers, tools end.
     pub fn run_until_idle(&mut self) {
         for _ in 0..4_000 {
@@ -283,7 +282,7 @@ impl Sim {
             if self.wire.as_ref().is_some_and(said) {
                 self.apply(Op::Up);
                 self.apply(Op::Down);
-            } else if self.kept.state().waits_for_somebody() {
+            } else if self.kept.state().waits_for_user() {
                 self.answer(Decision::Allow);
             } else if !self.let_work() && !self.tick() && !self.clients_ask_again() {
                 return;
@@ -292,7 +291,7 @@ impl Sim {
         panic!("it never comes to rest: {:#?}", self.kept.events.last());
     }
 
-    /// Each client that was not answered asks again. False where there is none.
+    /// Each client without an answer asks again. False if there is none.
     fn clients_ask_again(&mut self) -> bool {
         let mut any = false;
         for prompt in 0..self.prompts.len() {

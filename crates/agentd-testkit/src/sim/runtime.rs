@@ -1,4 +1,4 @@
-//! The runtime: it wakes, it drives the turn machine, and whatever it wants written goes through the link.
+//! The runtime: it wakes, drives the turn machine, and sends everything that must be written over the link.
 
 use super::{AGENT, Sim, Task};
 use crate::journal::context;
@@ -19,7 +19,7 @@ pub struct RuntimeProcess {
     /// What waits until an append is durable: the driver does one thing at a time.
     waiting: VecDeque<Input>,
     is_appending: bool,
-    /// It has nothing in hand, and ends once that is on record.
+    /// It has no work, and ends once that is on record.
     is_resting: bool,
     pub(super) streaming: Option<Streaming>,
     pub(super) preparing: VecDeque<CallId>,
@@ -29,7 +29,7 @@ pub struct RuntimeProcess {
 enum Life {
     /// It has not been given the agent yet.
     New,
-    /// What it found out is on its way to the journal.
+    /// The results of recovery are on their way to the journal.
     Waking(Box<(AgentState, Window, Vec<CallId>)>),
     Awake(Box<Machine>),
 }
@@ -38,7 +38,7 @@ pub(super) struct Streaming {
     pub request: TryId,
     pub reply: Reply,
     pub kept: u64,
-    /// A piece is on its way to the disk.
+    /// A chunk is on its way to the disk.
     pub is_drafting: bool,
 }
 
@@ -103,7 +103,7 @@ impl Sim {
                 }
                 Did::HooksAnswered(id, verdict) => self.input(Input::HooksAnswered { id, verdict }),
                 Did::Told(order, turn) => self.input(Input::of_order(order, turn)),
-                // Somebody else has it: this one ends itself.
+                // Another process has the agent: this one ends itself.
                 Did::Refused(_) => self.runtime_ends(),
                 Did::Answered(..) => {}
                 Did::Reconnect => self.cut(),
@@ -188,7 +188,7 @@ impl Sim {
                 let (state, window, running) = *folds;
                 let machine = Machine::new(state, window, policy(), running.clone());
                 runtime.life = Life::Awake(Box::new(machine));
-                // Whoever waits for a task that has ended meanwhile hears it at once.
+                // A call that waits for a task that has ended in the meantime gets the end immediately.
                 for call in running {
                     if self.tasks.get(&call) == Some(&Task::Ended) {
                         let finished = done(&call);

@@ -1,10 +1,10 @@
-//! What can happen, as proptest makes it up and shrinks it.
+//! The ops of a schedule, which proptest generates and shrinks.
 
 use super::{Auto, Wanted, Way};
 use agentd_core::event::{Decision, PromptMode};
 use proptest::prelude::*;
 
-/// One thing that happens. One that does not fit the moment does nothing.
+/// One op. An op that is not possible at that moment does nothing.
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
     /// A client sends a prompt; one that was not acknowledged is sent again first, under its key.
@@ -13,11 +13,11 @@ pub enum Op {
     /// One message arrives.
     Up,
     Down,
-    /// The daemon reads what was said on a connection that is broken by now.
+    /// The daemon reads what was sent on a connection that is now broken.
     Late,
-    /// For a while all is well: the daemon does what is due, and so many messages arrive each way.
+    /// A while without faults: the daemon does what is due, and this many messages arrive in each direction.
     Flow(u8),
-    /// The connection breaks. What was on its way down is lost; what was on its way up may be read late.
+    /// The connection breaks. Messages to the runtime are lost; messages to the daemon may be read late.
     Cut,
     /// The runtime makes a new one.
     Connect,
@@ -26,31 +26,31 @@ pub enum Op {
     KillRuntime,
     /// The daemon does one thing that is due: a process, or the next step of a reset.
     Tick,
-    /// A client asks for a reset, an undo, a redo, a rewind.
+    /// A client requests a reset, an undo, a redo, a rewind.
     Reset(Wanted),
-    /// One that asked before asks once more, under the same op.
+    /// A client repeats an earlier request, under the same op.
     ResetAgain(u8),
-    /// Another agent begins from so many events before the newest.
+    /// Another agent begins from this many events before the newest.
     Fork(u8),
-    /// A client wants the conversation to be shortened.
+    /// A client requests a compaction.
     Compact,
-    /// From now on the agent gets a fresh conversation by itself, or does not.
+    /// Turns automatic new conversations on or off.
     SetAuto(Auto),
-    /// A tool's process ends, and with it the agent asks for a fresh conversation.
+    /// A tool's process ends, and the agent requests a new conversation.
     ToolSchedules,
-    /// What the reset waits for has had its time.
+    /// The time limit of what the reset waits for has passed.
     GraceOver,
     StopAgent,
     StartAgent,
-    /// The daemon does not try again to keep a process alive.
+    /// The daemon stops trying to keep a process alive.
     GiveUp,
     /// An idle runtime is told to stop.
     Sleep,
     /// A runtime is told to stop, whatever it is doing.
     Restart,
-    /// The model answers, with so many calls.
+    /// The model answers, with this many calls.
     Reply(u8),
-    /// The model's stream has come so far.
+    /// The model's stream has advanced this far.
     Stream,
     ModelFails,
     ToolPrepared,
@@ -85,7 +85,7 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     })
 }
 
-/// Things that are lost and found again; nobody asks for anything.
+/// Losses and reconnections, without requests of clients.
 pub fn trouble() -> impl Strategy<Value = Op> {
     prop_oneof![
         8 => Just(Op::Up),
@@ -127,7 +127,7 @@ pub fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The same, with what an agent does to its conversation by itself. An undo is then not the last word.
+/// The same, with automatic new conversations. An undo is then not necessarily the last change.
 pub fn everything() -> impl Strategy<Value = Op> {
     let auto = prop::sample::select(vec![
         Auto::Off,

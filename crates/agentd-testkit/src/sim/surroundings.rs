@@ -1,4 +1,4 @@
-//! What the runtime works with: a model that answers, tools that end.
+//! The runtime's environment: a model that answers, tools that end.
 
 use super::runtime::{RuntimeProcess, Streaming, done};
 use super::{Sim, Task};
@@ -42,7 +42,7 @@ impl Sim {
         }
     }
 
-    /// While a piece of a draft is on its way the driver waits for it.
+    /// While a chunk of a draft is in transit, the driver waits for it.
     fn take_stream(&mut self) -> Option<Streaming> {
         let runtime = self.runtime.as_mut()?;
         runtime
@@ -100,7 +100,7 @@ impl Sim {
         preparing.and_then(VecDeque::pop_front)
     }
 
-    /// The user must be asked first.
+    /// The user must approve first.
     pub(super) fn tool_asks(&mut self) {
         if let Some(call) = self.next_preparing() {
             let prepared = Prepared::Ask(String::new());
@@ -122,7 +122,7 @@ impl Sim {
         self.input(Input::Prepared { call, prepared });
     }
 
-    /// A tool's process that nobody has told to end ends by itself.
+    /// A tool's process that was not told to end ends by itself.
     pub(super) fn end_running(&mut self) -> Option<CallId> {
         let mut tasks = self.tasks.iter_mut();
         let (call, task) = tasks.find(|(_, task)| **task == Task::Running)?;
@@ -130,7 +130,7 @@ impl Sim {
         Some(call.clone())
     }
 
-    /// A tool's process ends, whether or not anybody waits for it.
+    /// A tool's process ends, whether or not a call waits for it.
     pub(super) fn tool_ends(&mut self) {
         let mut tasks = self.tasks.iter_mut();
         let Some((call, task)) = tasks.find(|(_, task)| task.is_alive()) else {
@@ -152,7 +152,7 @@ impl Sim {
         }
     }
 
-    /// One more thing that the world owes the runtime. False where it owes nothing.
+    /// One more pending answer of the model or a tool. False if none is pending.
     pub(super) fn let_work(&mut self) -> bool {
         let Some(runtime) = &self.runtime else {
             return false;

@@ -1,4 +1,4 @@
-//! Prompts on their way to the agent, and what their senders want back.
+//! Prompts that are waiting or running, and the fields that their senders want back.
 
 use agentd_core::event::{Body, Prompt, PromptMode, PromptQueued};
 use agentd_core::frame::PromptFrame;
@@ -8,28 +8,30 @@ use agentd_daemon::clock;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 
-/// What a prompt's sender wants back with its answer.
+/// The fields that a prompt's sender gets back with the answer.
 #[derive(Default)]
 pub struct Asked {
     pub turn_id: Option<String>,
     pub metadata: Option<Map<String, Value>>,
 }
 
-/// Why a prompt is not taken.
+/// Why a prompt is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum NotTaken {
-    #[error("the prompt `{0}` was sent before, and is not taken again")]
+    #[error("the prompt `{0}` was already accepted; it does not run again")]
     Repeated(String),
-    #[error("{0} prompts wait already (limits.max_queue); send it again when some are answered")]
+    #[error(
+        "{0} prompts are already queued (limits.max_queue); send it again when some are answered"
+    )]
     QueueFull(usize),
 }
 
 pub struct Asking {
-    /// The prompts that were accepted before this process.
+    /// The prompts that were accepted before this process started.
     before: Inbox,
     keys: HashSet<String>,
     waiting: HashMap<PromptId, Asked>,
-    /// Those of the turn that runs.
+    /// The prompts of the running turn.
     answering: Vec<Asked>,
     max_queue: usize,
     usual_mode: PromptMode,
@@ -47,7 +49,7 @@ impl Asking {
         }
     }
 
-    /// What to append for a prompt.
+    /// The events to append for a prompt.
     pub fn take(&mut self, frame: PromptFrame) -> Result<Vec<Body>, NotTaken> {
         if let Some(key) = &frame.turn_id
             && (self.before.by_key(key).is_some() || self.keys.contains(key))
@@ -73,14 +75,14 @@ impl Asking {
         Ok(vec![queued.into(), Prompt { prompt, blocks }.into()])
     }
 
-    /// These are in a turn now.
+    /// Marks these prompts as part of the running turn.
     pub fn taken(&mut self, prompts: &[PromptId]) {
         let asked = prompts.iter();
         let asked = asked.filter_map(|prompt| self.waiting.remove(prompt));
         self.answering.extend(asked);
     }
 
-    /// The turn is over: what goes back with its result.
+    /// Ends the turn, and returns the fields that go back with its result.
     pub fn answered(&mut self) -> Asked {
         let mut back = Asked::default();
         for asked in self.answering.drain(..) {

@@ -1,8 +1,8 @@
-//! `session-latest.json`: written whole or not at all, and read only if it is whole.
+//! `session-latest.json`: written atomically, and read only if it is complete.
 
 use crate::error::{Error, Exit};
 use agentd_core::session::Session;
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
@@ -13,7 +13,7 @@ use std::path::Path;
 
 pub const FILE: &str = "session-latest.json";
 
-/// The file: a session, and what it must hash to.
+/// The file: a session and its hash.
 #[derive(Deserialize)]
 struct Sealed<'a> {
     format: &'a str,
@@ -30,17 +30,17 @@ pub fn write(state_dir: &Path, session: &Session) -> Result<(), Error> {
     synced.map_err(|error| cannot_write(state_dir, &error))
 }
 
-/// Replaces the session by a newer one of the same conversation, in one step. After a power cut the older one
-/// may be back, which is as good: a resume takes what it lacks from the journal.
+/// Replaces the session by a newer one of the same conversation, atomically. After a power failure the older one may be
+/// back, which does no harm: a resume takes the missing events from the journal.
 pub fn replace(state_dir: &Path, session: &Session) -> Result<(), Error> {
     put(state_dir, session).map_err(|error| cannot_write(state_dir, &error))
 }
 
 fn cannot_write(state_dir: &Path, error: &io::Error) -> Error {
-    let what = format!("{} cannot be written", state_dir.join(FILE).display());
+    let what = format!("cannot write {}", state_dir.join(FILE).display());
     Error::new(Exit::Unavailable, what)
         .because(error)
-        .next("make room, or free the directory; the journal beside it has everything")
+        .next("check free space and permissions of the directory; the journal next to the file is complete")
 }
 
 fn put(state_dir: &Path, session: &Session) -> io::Result<()> {
@@ -65,18 +65,18 @@ fn put(state_dir: &Path, session: &Session) -> io::Result<()> {
     Ok(())
 }
 
-/// What [`Sealed`] reads. The session is JSON already, and long: it is neither parsed nor copied once more.
+/// The form in which [`Sealed`] is written. The session is long and already JSON: it is not parsed or copied again.
 fn sealed(session: &str) -> String {
     let sha256 = sha256(session);
     format!(r#"{{"format":"{FORMAT}","sha256":"{sha256}","session":{session}}}"#)
 }
 
-/// Why a file is none to go on from.
+/// Why a session file cannot be resumed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
     #[error("it cannot be read: {0}")]
     Io(#[from] io::Error),
-    #[error("it is cut off or was changed: {0}")]
+    #[error("it is truncated or was modified: {0}")]
     Damaged(String),
     #[error(transparent)]
     Session(#[from] agentd_core::session::SessionError),
@@ -88,10 +88,10 @@ pub fn read(path: &Path) -> Result<Session, Unusable> {
     let damaged = |error: serde_json::Error| Unusable::Damaged(error.to_string());
     let sealed: Sealed<'_> = serde_json::from_str(&text).map_err(damaged)?;
     if sealed.format != FORMAT {
-        return Err(Unusable::Damaged(format!("it is no {FORMAT}")));
+        return Err(Unusable::Damaged(format!("its format is not {FORMAT}")));
     }
     if sealed.sha256 != sha256(sealed.session.get()) {
-        let text = "its checksum is not that of what it holds";
+        let text = "its checksum does not match its content";
         return Err(Unusable::Damaged(text.to_owned()));
     }
     Ok(Session::parse(sealed.session.get())?)

@@ -1,5 +1,5 @@
-//! Where prompts come from. They are read on a thread of their own: a reader that waits for a terminal
-//! or a pipe must not keep the process from ending.
+//! The sources of prompts. They are read on a separate thread: a read that blocks on a terminal or a pipe must not keep
+//! the process from ending.
 
 use crate::error::{Error, Exit};
 use agentd_core::frame::{self, Frame, FrameError, Splitter};
@@ -10,13 +10,13 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use tokio::sync::mpsc;
 
-/// Frames that wait to be taken: past this the sender waits.
+/// The size of the frame queue; when it is full, the sender waits.
 const QUEUE: usize = 16;
 
 pub type Frames = mpsc::Receiver<Result<Frame, FrameError>>;
 type Sender = mpsc::Sender<Result<Frame, FrameError>>;
 
-/// NUL-ended frames from standard input; lines, where that is a terminal.
+/// NUL-terminated frames from stdin; lines, if stdin is a terminal.
 pub fn stdin() -> Frames {
     let (frames, queue) = mpsc::channel(QUEUE);
     std::thread::spawn(move || {
@@ -29,23 +29,24 @@ pub fn stdin() -> Frames {
     queue
 }
 
-/// NUL-ended frames from a named pipe, which is made where it is missing. It has no end.
+/// NUL-terminated frames from a named pipe, which is created if it does not exist. It has no end.
 pub fn fifo(path: &Path) -> Result<Frames, Error> {
     let cannot = |error: io::Error| {
-        let what = format!("{} cannot be read from", path.display());
+        let what = format!("cannot read from {}", path.display());
         Error::new(Exit::Unavailable, what).because(error)
     };
     if !path.exists() {
         let (mode, none) = (Mode::RUSR | Mode::WUSR, 0);
         mknodat(CWD, path, FileType::Fifo, mode, none).map_err(|errno| cannot(errno.into()))?;
     }
-    // Open for writing too: then it does not end with its first writer.
+    // Opened for writing too, so that it does not end when its first writer closes it.
     let file = File::options().read(true).write(true).open(path);
     let file = file.map_err(cannot)?;
     let kind = file.metadata().map_err(cannot)?.file_type();
     if !kind.is_fifo() {
-        let what = format!("{} is no named pipe", path.display());
-        return Err(Error::new(Exit::Usage, what).next("give the path of one, or of nothing"));
+        let what = format!("{} is not a named pipe", path.display());
+        return Err(Error::new(Exit::Usage, what)
+            .next("give the path of a named pipe, or a path that does not exist"));
     }
     let (frames, queue) = mpsc::channel(QUEUE);
     std::thread::spawn(move || read_frames(file, &frames));
@@ -59,7 +60,7 @@ fn read_frames(mut from: impl Read, frames: &Sender) {
         let count = match from.read(&mut buffer) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // Nothing more can come.
+            // No more frames can arrive.
             Err(_) => 0,
         };
         let read = buffer.get(..count).unwrap_or_default();

@@ -1,13 +1,13 @@
-//! The runtime's journal, kept in a store that this process has open itself.
+//! The runtime's journal, in a store that this process has open itself.
 
 use agentd_core::event::{Event, NewEvent, placed};
 use agentd_core::id::{Incarnation, TryId};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use agentd_runtime::driver::{Journal, JournalError};
 use agentd_store::{Ack, Append, DraftChunk, Error, Fence, Source, SqliteStore, Store as _};
 use async_trait::async_trait;
 
-/// The right to write one agent, and the counter that makes a repeated append harmless.
+/// The right to write one agent's journal, and the counter that makes a repeated append harmless.
 pub struct StoreJournal {
     pub store: SqliteStore,
     pub fence: Fence,
@@ -44,7 +44,7 @@ impl Journal for StoreJournal {
                 place: Some((first, _)),
             } => first,
             Ack::Repeated { place: None } => {
-                let text = "an append was taken for an old one".to_owned();
+                let text = "the store treated a new append as a repetition".to_owned();
                 return Err(JournalError::Broken(text));
             }
         };

@@ -28,31 +28,31 @@ use signals::Signals;
 use std::path::PathBuf;
 use tokio::sync::mpsc;
 
-/// Commands that wait for the driver.
+/// The size of the queue of commands to the driver.
 const COMMANDS: usize = 64;
 
-/// Changes a spec as the command line says.
+/// Applies the command line to a spec.
 pub type Adjust = Box<dyn Fn(&mut AgentSpec) -> Result<(), Error>>;
 
 pub struct Settings {
     pub style: Style,
     pub run_id: Option<String>,
-    /// Where everything is kept.
+    /// The directory of the journal, the session file and the tasks.
     pub state_dir: PathBuf,
     pub resume: Option<Resume>,
-    /// What is to be changed about the agent's spec, or to a new one.
+    /// Changes to the agent's spec, or to the spec of a new agent.
     pub adjust: Adjust,
     pub base_url: Option<String>,
     pub input: Input,
-    /// Prompts that come while a turn runs join it.
+    /// Prompts that arrive while a turn runs are added to it.
     pub steer: bool,
-    /// Take up a turn that ended as `limited`, or waits.
+    /// Continue a turn that ended as `limited`, or that waits.
     pub continue_turn: bool,
     pub answers: Vec<(ApprovalId, Decision)>,
 }
 
 pub enum Resume {
-    /// A session file, and the journal beside it where there is one.
+    /// A session file, and the journal next to it if there is one.
     File(PathBuf),
     /// The journal itself.
     Journal,
@@ -63,12 +63,12 @@ pub enum Input {
     Prompt(String),
     Stdin,
     Fifo(PathBuf),
-    /// Nothing new: what waits is done.
+    /// No new prompt: only waiting work is done.
     Nothing,
 }
 
 pub async fn run(mut settings: Settings) -> Result<(), Error> {
-    // First of all: a signal that comes early is not lost.
+    // First of all, so that an early signal is not lost.
     let signals = Signals::new()?;
     setup::close_to_others()?;
     let state_dir = StateDir::open(&settings.state_dir)?;
@@ -76,9 +76,9 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     let catalog = providers::catalog()?;
     let adjust = |spec: &mut AgentSpec| {
         (settings.adjust)(spec)?;
-        // Nobody is there to ask, unless the agent file or the command line says so.
+        // There is no user to ask, unless the agent file or the command line says so.
         spec.approval.get_or_insert(ApprovalMode::Never);
-        // That takes a daemon to carry it out.
+        // A reset needs the daemon.
         spec.auto_reset = AutoReset::default();
         if spec.provider.is_none() && spec.model.is_none() {
             spec.provider = providers::provider_by_key(&catalog);
@@ -105,7 +105,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     )?;
 
     if let Some(why) = &ready.policy.missing_key {
-        return Err(Error::new(Exit::Refused, "the provider cannot be used").because(why));
+        return Err(Error::new(Exit::Refused, "cannot use the provider").because(why));
     }
 
     let (fence, told) = state_dir.claim(kept.agent).await?;
@@ -116,7 +116,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     asked(&folded.state, &settings.answers)?;
     let after = folded.state.after();
     if spec != before {
-        // Before anything goes on: a limit that was raised or lowered holds from the first request.
+        // Before the turn continues: a changed limit applies from the first request.
         state_dir.change(fence, &folded.state, &spec).await?;
         folded = state_dir.fold(kept.agent).await?;
     }
@@ -126,7 +126,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     }
     let Some(conversation) = folded.state.tree.current() else {
         let what = "the agent has no conversation";
-        return Err(Error::new(Exit::Failed, what).next("look at it with `agentd verify`"));
+        return Err(Error::new(Exit::Failed, what).next("check it with `agentd verify`"));
     };
     let journal = state_dir.journal(fence, &folded);
     let (seen, sight) = mpsc::unbounded_channel();
@@ -155,32 +155,32 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     session.run(driver, sight, signals, settings).await
 }
 
-/// That each answer has its question.
+/// Checks that each answer belongs to a waiting approval.
 fn asked(state: &AgentState, answers: &[(ApprovalId, Decision)]) -> Result<(), Error> {
     for (approval, _) in answers {
         if !state.approvals.waiting().any(|(id, _)| id == approval) {
-            let what = format!("no call waits for approval as {approval}");
+            let what = format!("no call is waiting for the approval {approval}");
             return Err(Error::new(Exit::Refused, what)
-                .because("it was answered or withdrawn, or never asked"));
+                .because("it was already answered or withdrawn, or it never existed"));
         }
     }
     Ok(())
 }
 
-/// Whether there is something that `--continue` takes up. A turn that goes on by itself is none: should
-/// it reach its limit only now, nobody has asked for more.
+/// Whether there is a turn that `--continue` applies to. A turn that continues by itself is not one: if it reaches its
+/// limit now, the user has not asked to continue past it.
 fn waits(state: &AgentState, after: After) -> bool {
     let will_pause = after == After::Crash && state.spec.on_crash == OnCrash::Wait;
     let turn = state.turn.as_ref();
     turn.is_none_or(|turn| turn.paused.is_some() || will_pause)
 }
 
-/// The agent that is run, and how it came here.
+/// The agent to run, and where it came from.
 struct Kept {
     agent: AgentId,
     /// Its conversation has just begun.
     is_new: bool,
-    /// The conversation that is there is to be left for a new one.
+    /// The existing conversation is to be replaced by a new one.
     is_left: bool,
 }
 
@@ -205,8 +205,8 @@ async fn open(
         }
         (Some(Resume::Journal), Some(agent)) => Ok(kept(agent, false, false)),
         (Some(Resume::Journal), None) => {
-            let what = format!("there is no agent in {}", state_dir.path.display());
-            Err(Error::new(Exit::NotFound, what).next("begin one without --resume"))
+            let what = format!("{} contains no agent", state_dir.path.display());
+            Err(Error::new(Exit::NotFound, what).next("start one without --resume"))
         }
         (None, Some(agent)) => Ok(kept(agent, true, true)),
         (None, None) => {
@@ -218,7 +218,7 @@ async fn open(
     }
 }
 
-/// Ends what is under way in the current conversation, and begins a new one.
+/// Ends the turn in progress in the current conversation, and begins a new conversation.
 async fn leave(
     state_dir: &StateDir,
     agent: AgentId,
@@ -251,7 +251,7 @@ async fn leave(
         let driver = driver.map_err(|error| of_journal(&error))?;
         let (commands, queue) = mpsc::channel(COMMANDS);
         for command in [Command::Interrupt, Command::Stop] {
-            // The driver has not begun to read yet: there is room.
+            // The driver has not started to read yet, so the queue has room.
             let _there_is_room = commands.try_send(command);
         }
         driver
@@ -265,20 +265,20 @@ async fn leave(
 fn of_journal(error: &JournalError) -> Error {
     match error {
         JournalError::Superseded(_) => {
-            Error::new(Exit::Refused, "this agent is run by somebody else now").because(error)
+            Error::new(Exit::Refused, "another process runs this agent now").because(error)
         }
-        JournalError::Broken(_) => Error::new(Exit::Unavailable, "the agent cannot go on")
+        JournalError::Broken(_) => Error::new(Exit::Unavailable, "the agent cannot continue")
             .because(error)
-            .next("nothing is lost: see to the disk, then go on with --resume"),
+            .next("everything acknowledged is saved: fix the disk problem, then continue with --resume"),
     }
 }
 
-/// What the driver's task came to.
+/// The result of the driver's task.
 fn ended(
     joined: Result<Result<Ended, JournalError>, tokio::task::JoinError>,
 ) -> Result<Ended, Error> {
     match joined {
         Ok(ended) => ended.map_err(|error| of_journal(&error)),
-        Err(error) => Err(Error::new(Exit::Failed, "the agent's loop broke").because(error)),
+        Err(error) => Err(Error::new(Exit::Failed, "the agent's driver crashed").because(error)),
     }
 }

@@ -1,12 +1,11 @@
-//! What a run came to, as its exit code says it.
+//! The outcome of a run, as an exit code.
 
 use crate::error::{Error, Exit};
 use agentd_core::event::TurnStatus;
 use agentd_core::state::{AgentState, EndedTurn};
 use serde_json::json;
 
-/// `turn` is the last one of this run, `why` what was said of its failure, `resume` the command that goes
-/// on from here.
+/// `turn` is the last turn of this run, `why` the reason of its failure, `resume` the command that continues from here.
 pub fn of(
     state: &AgentState,
     turn: Option<&EndedTurn>,
@@ -15,15 +14,15 @@ pub fn of(
 ) -> Result<(), Error> {
     if let Some((approval, _)) = state.approvals.waiting().next() {
         let next = format!("`{resume} --approve {approval}`, or the same with --deny");
-        return Err(Error::new(Exit::Waiting, "the turn waits for your approval").next(next));
+        return Err(Error::new(Exit::Waiting, "the turn is waiting for your approval").next(next));
     }
     if state.turn.is_some() {
         let next = format!("`{resume} --continue`");
-        return Err(Error::new(Exit::Waiting, "the turn waits after a crash").next(next));
+        return Err(Error::new(Exit::Waiting, "the turn is waiting after a crash").next(next));
     }
     let Some(turn) = turn else { return Ok(()) };
-    let resume_hint = format!("go on with `{resume}`");
-    let why = why.unwrap_or_else(|| "nobody said why".to_owned());
+    let resume_hint = format!("continue with `{resume}`");
+    let why = why.unwrap_or_else(|| "no reason was given".to_owned());
     Err(match turn.status {
         TurnStatus::Completed => return Ok(()),
         TurnStatus::Interrupted => {
@@ -36,7 +35,7 @@ pub fn of(
             .because(why)
             .next(resume_hint),
         TurnStatus::Lost => Error::new(Exit::Failed, "the turn was given up")
-            .because("it crashed again and again")
+            .because("it crashed repeatedly")
             .next(resume_hint),
     })
 }

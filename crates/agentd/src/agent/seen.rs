@@ -1,4 +1,4 @@
-//! What the driver shows of its work: events, pieces of a reply, and the agent at the end of a turn.
+//! What the driver reports: events, pieces of a reply, and the agent's state at the end of a turn.
 
 use agentd_core::draft::Delta;
 use agentd_core::event::Event;
@@ -9,7 +9,7 @@ use agentd_daemon::clock;
 use agentd_runtime::driver::{Observed, Observer};
 use tokio::sync::mpsc;
 
-/// Something that is durable by now.
+/// A report; its content is durable.
 pub enum Seen {
     Event(Box<Event>),
     Delta(TryId, Delta),
@@ -19,7 +19,7 @@ pub enum Seen {
 /// The agent after the end of a turn, or of the run.
 pub struct Checkpoint {
     pub state: AgentState,
-    /// What `session-latest.json` is to hold.
+    /// The new content of `session-latest.json`.
     pub saved: Option<Session>,
     /// The newest answer.
     pub text: String,

@@ -1,4 +1,4 @@
-//! One run of an agent: prompts go in, what becomes durable comes out, until there is nothing more.
+//! One run of an agent: it reads prompts and prints what is durable, until there is no more work.
 
 use super::asking::{Asking, NotTaken};
 use super::checkpoint;
@@ -22,9 +22,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// How long the last lines may take to be read.
+/// How long the last output lines may take to be read.
 const LAST_LINES: Duration = Duration::from_secs(5);
-/// What a process that was told twice exits with: 128 and SIGTERM.
+/// The exit code after a second signal: 128 + SIGTERM.
 const TERMINATED: i32 = 143;
 
 type Driving = JoinHandle<Result<Ended, JournalError>>;
@@ -38,19 +38,19 @@ pub struct Session<'a> {
     printer: Printer,
     asking: Asking,
     is_terminal: bool,
-    /// The process ends with the next turn.
+    /// The process ends after the next turn.
     is_oneshot: bool,
     running: Option<TurnId>,
     question: Option<ApprovalId>,
-    /// The calls that wait for approval.
+    /// The calls that are waiting for approval.
     waiting: HashSet<ApprovalId>,
-    /// Why something failed, in the newest words there are.
+    /// The newest reason of a failure.
     note: Option<String>,
-    /// The turn that has ended, until the agent is shown as it is then.
+    /// The turn that has ended, until its checkpoint arrives.
     ended: Option<(Option<TurnId>, TurnEnded)>,
     last: Option<EndedTurn>,
     checkpoint: Option<Box<Checkpoint>>,
-    /// `session-latest.json` lacks events that change what a resume finds.
+    /// `session-latest.json` lacks events that a resume needs.
     is_unsaved: bool,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The first line: whom one is talking to.
+    /// The first line: the agent and its session.
     pub fn hello(&self, is_new: bool) {
         self.printer.object(&json!({
             "kind": "session",
@@ -121,7 +121,7 @@ impl<'a> Session<'a> {
                 biased;
                 told = signals.next() => match told {
                     Told::Interrupt => self.interrupt().await,
-                    // At once: all that counts is on disk.
+                    // At once: all state is on disk.
                     Told::Terminate if is_stopping => std::process::exit(TERMINATED),
                     Told::Terminate => {
                         is_stopping = true;
@@ -147,7 +147,7 @@ impl<'a> Session<'a> {
         outcome
     }
 
-    /// Opens where prompts come from; the one that is given is sent.
+    /// Opens the source of prompts; a prompt from the command line is sent.
     async fn source(&mut self, input: Input) -> Result<Option<Frames>, Error> {
         match input {
             Input::Prompt(text) => {
@@ -159,7 +159,7 @@ impl<'a> Session<'a> {
                 };
                 self.prompt(frame).await;
                 if self.is_terminal && !self.printer.is_json() {
-                    // Somebody is there to be asked.
+                    // A user at the terminal can be asked.
                     return Ok(Some(input::stdin()));
                 }
                 self.tell(Command::Drain).await;
@@ -196,10 +196,10 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A question is answered once; one that nobody asked is not answered.
+    /// An approval is answered once; an unknown one is an error.
     async fn answer(&mut self, approval: ApprovalId, decision: Decision) {
         if !self.waiting.remove(&approval) {
-            let text = format!("no call waits for approval as {approval}");
+            let text = format!("no call is waiting for the approval {approval}");
             return self.refuse("approval_unknown", &text);
         }
         self.append(vec![ApprovalAnswered::new(approval, decision).into()])
@@ -216,7 +216,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Hands events to the driver, which writes them among its own.
+    /// Sends events to the driver, which appends them.
     pub async fn append(&mut self, bodies: Vec<Body>) {
         let events = bodies.into_iter();
         let events = events.map(|body| state_dir::event(self.conversation, None, body));
@@ -225,7 +225,7 @@ impl<'a> Session<'a> {
     }
 
     async fn tell(&self, command: Command) {
-        // A driver that has ended says itself why.
+        // If the driver has ended, its result says why.
         let _ended = self.commands.send(command).await;
     }
 
@@ -236,7 +236,7 @@ impl<'a> Session<'a> {
                 .printer
                 .object(&json!({"kind": "error", "error": error}));
         }
-        self.printer.remark(kind, &format!("not taken: {text}"));
+        self.printer.remark(kind, &format!("rejected: {text}"));
     }
 
     async fn seen(&mut self, seen: Seen) -> Result<(), Error> {
@@ -338,7 +338,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// What the run came to, as the exit code says it.
+    /// The outcome of the run, as an exit code.
     async fn outcome(&mut self, ended: Ended) -> Result<(), Error> {
         let state = match self.checkpoint.take() {
             Some(checkpoint) => {
@@ -351,7 +351,8 @@ impl<'a> Session<'a> {
         };
         let resume = format!("agentd agent --resume {}", self.state_dir.path.display());
         for (task, _) in state.tasks.running() {
-            self.printer.remark("task", &format!("task {task} goes on"));
+            self.printer
+                .remark("task", &format!("task {task} keeps running"));
         }
         if ended == Ended::Stopped {
             return Ok(());
@@ -360,7 +361,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The next frame; for ever none, where nothing is read.
+/// The next frame; never returns if there is no input.
 async fn next(frames: &mut Option<Frames>) -> Option<Result<Frame, FrameError>> {
     match frames {
         Some(frames) => frames.recv().await,
@@ -368,7 +369,7 @@ async fn next(frames: &mut Option<Frames>) -> Option<Result<Frame, FrameError>> 
     }
 }
 
-/// What somebody at a terminal answers.
+/// The decision that a user types at the terminal.
 fn typed(prompt: &PromptFrame) -> Option<Decision> {
     let [Block::Text { text }] = &prompt.blocks[..] else {
         return None;

@@ -1,19 +1,19 @@
-//! What the process is told from outside.
+//! The signals that the process handles.
 
 use crate::error::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub enum Told {
-    /// SIGINT: the turn is to end.
+    /// SIGINT: end the turn.
     Interrupt,
-    /// SIGTERM: finish what is in hand, save, end.
+    /// SIGTERM: finish the work in progress, save, exit.
     Terminate,
 }
 
 pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// Heard, and nothing more.
+    /// Caught so that it does not end the process; ignored otherwise.
     hangup: Signal,
 }
 

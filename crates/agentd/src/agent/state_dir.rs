@@ -1,4 +1,4 @@
-//! A checkpoint directory: one journal with one agent, and the right to use it alone.
+//! A checkpoint directory: one journal with one agent, and an exclusive lock.
 
 use super::checkpoint::{self, Unusable};
 use super::journal::StoreJournal;
@@ -21,14 +21,14 @@ use std::path::{Path, PathBuf};
 pub struct StateDir {
     pub path: PathBuf,
     pub store: SqliteStore,
-    /// Held for as long as this is there.
+    /// The lock, held for the lifetime of this value.
     _lock: File,
 }
 
 impl StateDir {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let cannot = |error: std::io::Error| {
-            let what = format!("{} cannot be used", path.display());
+            let what = format!("cannot use {}", path.display());
             Error::new(Exit::Unavailable, what)
                 .because(error)
                 .next("choose another directory with --checkpoint-dir")
@@ -47,8 +47,8 @@ impl StateDir {
             Err(TryLockError::WouldBlock) => {
                 let what = format!("{} is in use", path.display());
                 return Err(Error::new(Exit::Refused, what)
-                    .because("another agentd runs this agent")
-                    .next("end it first, or choose another directory with --checkpoint-dir"));
+                    .because("another agentd process runs this agent")
+                    .next("stop it first, or choose another directory with --checkpoint-dir"));
             }
             Err(TryLockError::Error(error)) => return Err(cannot(error)),
         }
@@ -60,7 +60,7 @@ impl StateDir {
         })
     }
 
-    /// The agent that is kept here.
+    /// The agent in this directory.
     pub async fn agent(&self) -> Result<Option<AgentId>, Error> {
         let query = AgentQuery {
             mode: None,
@@ -79,15 +79,15 @@ impl StateDir {
         Ok(page.agents.first().map(|row| row.id))
     }
 
-    /// Makes this process the one that writes the agent. A damaged tail is set aside, and told.
+    /// Claims the right to write the agent's journal. A damaged tail is moved to quarantine and reported.
     pub async fn claim(&self, agent: AgentId) -> Result<(Fence, Option<String>), Error> {
         let owner = format!("agent {}", std::process::id());
         let claim = self.store.claim(agent, &owner).await;
         let claim = claim.map_err(|error| failed(&error))?;
         let told = claim.quarantined.map(|damage| {
             format!(
-                "events {} to {} of the journal were damaged ({}) and are set aside; the \
-                 conversation goes on from event {}",
+                "events {} to {} of the journal are damaged ({}) and were moved to quarantine; the \
+                 conversation continues from event {}",
                 damage.from.0,
                 damage.through.0,
                 damage.reason,
@@ -102,7 +102,7 @@ impl StateDir {
         loaded.map_err(|error| failed(&error))
     }
 
-    /// The agent as its journal has it, for the driver.
+    /// The agent as folded from its journal, for the driver.
     pub async fn fold(&self, agent: AgentId) -> Result<Folded, Error> {
         let loaded = self.load(agent).await?;
         let draft = self.store.draft(agent).await;
@@ -125,7 +125,7 @@ impl StateDir {
         Ok(agent)
     }
 
-    /// Writes down what the agent is from now on.
+    /// Records the agent's new spec.
     pub async fn change(
         &self,
         fence: Fence,
@@ -138,7 +138,7 @@ impl StateDir {
         self.append(fence, vec![(conversation, set(spec))]).await
     }
 
-    /// The agent of a session whose journal is not here.
+    /// The agent of a session whose journal is not in this directory.
     pub async fn import(&self, session: &Session) -> Result<AgentId, Error> {
         let (fence, _) = self.claim(session.agent).await?;
         let events = session.events(&mut clock::new_id).into_iter();
@@ -149,14 +149,14 @@ impl StateDir {
         Ok(session.agent)
     }
 
-    /// Seals the current conversation, whose turn must be over, and begins an empty one.
+    /// Seals the current conversation, whose turn must have ended, and begins an empty one.
     pub async fn begin(&self, agent: AgentId) -> Result<(), Error> {
         let (fence, _) = self.claim(agent).await?;
         let Loaded { state, window, .. } = self.load(agent).await?;
         let new = ConversationId::new(clock::new_id());
         let lines = begin::reset(&state, &window, new, Queue::SetAside, None);
         let lines = lines.map_err(|refused| {
-            Error::new(Exit::Refused, "no new conversation can begin").because(refused)
+            Error::new(Exit::Refused, "cannot begin a new conversation").because(refused)
         })?;
         self.append(fence, lines).await
     }
@@ -169,7 +169,7 @@ impl StateDir {
         appended.map(drop).map_err(|error| failed(&error))
     }
 
-    /// Reads the session file, and holds it against the journal beside it.
+    /// Reads the session file, and compares it with the journal next to it.
     pub async fn session(&self, path: &Path) -> Result<Session, Error> {
         let session = match checkpoint::read(path) {
             Ok(session) => session,
@@ -189,40 +189,38 @@ impl StateDir {
         let is_there = agent == session.agent && head.is_some_and(|it| it.at == session.head.at);
         if !is_there {
             let what = format!(
-                "{} does not belong to the journal beside it",
+                "{} does not belong to the journal next to it",
                 path.display()
             );
             return Err(Error::new(Exit::Refused, what)
                 .because("its last event is not in that journal")
                 .next(format!(
-                    "resume the journal itself with `--resume {}`, or take the file to an empty \
-                     directory with --checkpoint-dir",
+                    "resume the journal itself with `--resume {}`, or use the file with an empty \
+                     directory: --checkpoint-dir",
                     self.path.display()
                 )));
         }
         let loaded = self.load(agent).await?;
         if loaded.state.tree.current() != Some(session.conversation) {
-            let what = format!("{} is of an earlier conversation", path.display());
+            let what = format!("{} belongs to an earlier conversation", path.display());
             return Err(Error::new(Exit::Refused, what)
-                .because("the agent has begun another one since")
-                .next(
-                    "take the file to an empty directory with --checkpoint-dir to go on from it",
-                ));
+                .because("the agent has begun a new one since then")
+                .next("to continue from the file, give an empty directory with --checkpoint-dir"));
         }
         Ok(session)
     }
 
-    /// Says what there is to go on from instead.
+    /// Adds a hint that says what can be resumed instead.
     async fn unusable(&self, path: &Path, why: &Unusable) -> Result<Error, Error> {
-        let what = format!("{} cannot be resumed", path.display());
+        let what = format!("cannot resume {}", path.display());
         let error = match why {
             Unusable::Io(error) => Error::of_file(what, error),
             _ => Error::new(Exit::Refused, what).because(why),
         };
         let Some(agent) = self.agent().await? else {
             return Ok(error.next(
-                "there is no journal beside it either; resume an older copy of the file, or begin \
-                 anew without --resume",
+                "there is no journal next to it; resume an older copy of the file, or start a new \
+                 agent without --resume",
             ));
         };
         let state = self.load(agent).await?.state;
@@ -231,7 +229,7 @@ impl StateDir {
             None => "no turn has ended yet".to_owned(),
         };
         Ok(error.next(format!(
-            "the journal beside it is good up to event {} ({}); go on from there with `--resume {}`",
+            "the journal next to it is valid up to event {} ({}); continue from it with `--resume {}`",
             state.head.0,
             turn.to_lowercase(),
             self.path.display()
@@ -276,5 +274,5 @@ pub fn event(
 }
 
 fn failed(error: &agentd_store::Error) -> Error {
-    Error::of_store("the journal cannot be used", error)
+    Error::of_store("cannot use the journal", error)
 }

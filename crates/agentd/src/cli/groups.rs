@@ -3,7 +3,7 @@
 use clap::Command;
 use std::fmt::Write as _;
 
-/// In the order in which a user comes to need them.
+/// In the order in which a new user needs them.
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Talk to agents",
@@ -62,7 +62,7 @@ const TEMPLATE: &str = "\
 {before-help}Options:
 {options}{after-help}";
 
-/// Lists the verbs of a command that is built by their groups.
+/// Lists the verbs of a built command by group.
 pub fn list(command: Command) -> Command {
     let header = *command.get_styles().get_header();
     let literal = *command.get_styles().get_literal();

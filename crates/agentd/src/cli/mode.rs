@@ -1,5 +1,5 @@
-//! `--mode`: on every verb that names an existing agent, so that a script never acts on an agent of the other
-//! kind. [`Named`] adds it to a verb, and it is checked before the verb runs.
+//! `--mode`, an option of every verb that names an existing agent: a script that sets it never acts on an agent of the
+//! other mode. [`Named`] adds it to a verb; it is checked before the verb runs.
 
 use crate::connect;
 use crate::error::{Error, Exit};
@@ -60,7 +60,7 @@ impl<T: FromArgMatches> FromArgMatches for Named<T> {
     }
 }
 
-/// Adds the option to a verb, or to those below it that name an agent.
+/// Adds the option to a verb that names an agent, and to its subcommands that do.
 fn add(command: Command) -> Command {
     let is_name = |arg: &Arg| NAMES.contains(&arg.get_id().as_str());
     let names_one = command.get_arguments().any(is_name);
@@ -73,11 +73,11 @@ fn add(command: Command) -> Command {
             .long(ID)
             .value_parser(EnumValueParser::<Which>::new())
             .default_value("auto")
-            .help("Only if the agent is of this mode"),
+            .help("Fail unless the agent has this mode"),
     )
 }
 
-/// What the command line says about the mode; none where any mode will do.
+/// The mode that the command line requires; none if any mode is accepted.
 pub fn asked(matches: &ArgMatches) -> Option<Asked> {
     let (_, verb) = matches.subcommand()?;
     if let Some(below) = asked(verb) {
@@ -108,6 +108,6 @@ impl Asked {
         }
         let (name, is, wanted) = (&found.name, word(found.mode), word(self.mode));
         let what = format!("{name} is {is}, not {wanted}");
-        Err(Error::new(Exit::Refused, what).next("say --mode auto, or another name"))
+        Err(Error::new(Exit::Refused, what).next("pass --mode auto, or another agent"))
     }
 }

@@ -17,17 +17,17 @@ Examples:
   cp -a ~/.local/state/agentd /srv/agentd
   AGENTD_HOME=/srv/agentd agentd adopt-copy
 
-A state directory that was copied, restored from a backup or moved to another machine is open read-only until it is \
-adopted: its original may be in use. Commands that were running when it was copied become unknown here; turns that \
-were under way go on here, as after a crash.
+A state directory that was copied, restored from a backup or moved to another machine is read-only until it is \
+adopted, because the original may be in use. After adoption, commands that were running at the time of the copy have \
+an unknown outcome, and turns that were running continue as after a crash.
 
-Exit: 0 it is adopted, 3 it is no copy, 4 there is none or it cannot be used.";
+Exit: 0 adopted, 3 not a copy, 4 the state directory does not exist or cannot be used.";
 
-/// How long the daemon that has it open may take to end.
+/// How long a daemon that has the directory open may take to exit.
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 
-/// Make a copied state directory a home of its own
+/// Adopt a copied state directory, so that it can be used
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -40,7 +40,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let home = home::dir()?;
     if outside::is_in_task() {
         let what = "an agent's tools may not adopt a state directory";
-        return Err(Error::new(Exit::Refused, what).next("do it from a terminal of your own"));
+        return Err(Error::new(Exit::Refused, what).next("run it in a terminal of your own"));
     }
     let layout = Layout::new(&home);
     let cannot = |error: io::Error| {
@@ -48,15 +48,15 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         Error::new(Exit::Unavailable, what).because(error)
     };
     if !home.join("journal.db").is_file() {
-        let what = format!("there is no journal in {}", home.display());
+        let what = format!("{} has no journal", home.display());
         return Err(Error::new(Exit::Unavailable, what)
-            .next("set AGENTD_HOME to the state directory that you mean"));
+            .next("set AGENTD_HOME to the right state directory"));
     }
     layout.make().map_err(cannot)?;
     if look(&layout).map_err(cannot)?.1.is_none() {
-        let what = format!("{} is no copy", home.display());
+        let what = format!("{} is not a copy", home.display());
         return Err(Error::new(Exit::Refused, what)
-            .because("it is where it was made; there is nothing to adopt"));
+            .because("it is still where it was created; there is nothing to adopt"));
     }
     let _lock = lock(&layout).await?;
     let adopted = adopt(&layout).map_err(cannot)?;
@@ -67,13 +67,13 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         }));
     }
     out.line(format_args!(
-        "{} is a home of its own now (id {})",
+        "{} is adopted (id {})",
         home.display(),
         adopted.id
     ))
 }
 
-/// The daemon's lock. A daemon that only reads the copy is stopped for it: no agent's process ends with that.
+/// Takes the daemon's lock. A daemon that serves the copy read-only is stopped; it has no agents' processes to end.
 async fn lock(layout: &Layout) -> Result<std::fs::File, Error> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -87,7 +87,7 @@ async fn lock(layout: &Layout) -> Result<std::fs::File, Error> {
         }
         let client = connect::client_of_any()?;
         if connect::listens(client.socket())? {
-            // It may be ending already.
+            // It may already be shutting down.
             drop(client.stop_daemon().await);
         }
         // tidy: polls for the daemon's end
@@ -97,5 +97,5 @@ async fn lock(layout: &Layout) -> Result<std::fs::File, Error> {
 
 fn in_use(home: &Path) -> Error {
     let what = format!("{} is in use", home.display());
-    Error::new(Exit::Unavailable, what).next("`agentd daemon stop`, and try again")
+    Error::new(Exit::Unavailable, what).next("`agentd daemon stop`, then try again")
 }

@@ -21,44 +21,45 @@ Examples:
   printf 'first prompt\\0second prompt\\0' | agentd agent --checkpoint-dir ./run
   agentd agent --resume ./run/session-latest.json \"And now?\"
 
-Without a prompt, prompts are read from standard input, each ended by a NUL byte (by the end of the \
-line on a terminal). Keys come from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, \
+Without a prompt, prompts are read from standard input, each terminated by a NUL byte (on a terminal, \
+by a newline). Keys come from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, \
 GEMINI_API_KEY, …) or from config.toml.
 
-SIGINT ends the turn and keeps what was said; SIGTERM finishes what is in hand, saves, and exits with 0.
+SIGINT interrupts the turn and keeps its messages. SIGTERM finishes the current step, saves the session and \
+exits with 0.
 Exit: 0 ok, 1 the turn failed, 2 usage, 3 refused, 4 unavailable, 5 limited, 6 waiting for you, 130 \
 interrupted.";
 
-/// Run an agent here, without a daemon
+/// Run an agent in the foreground, without a daemon
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// What the agent is to do; `-` reads it from standard input
+    /// The prompt; `-` reads it from standard input
     prompt: Option<String>,
     #[command(flatten)]
     described: Described,
-    /// Where the provider is
+    /// Base URL of the provider
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// A name for this run, in what is printed
+    /// Name of this run, included in the output
     #[arg(long, value_name = "ID")]
     run_id: Option<String>,
     /// Print every event as a JSON line
     #[arg(long)]
     json: bool,
-    /// Where everything is kept [default: a new directory in the state directory]
+    /// Directory for the journal and the session [default: a new one in the state directory]
     #[arg(long, value_name = "DIR")]
     checkpoint_dir: Option<PathBuf>,
-    /// Go on from a session file, or from the journal in a directory
+    /// Resume from a session file, or from the journal in a directory
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
-    /// Read NUL-ended prompts from this named pipe
+    /// Read NUL-terminated prompts from this named pipe
     #[arg(long, value_name = "PATH", conflicts_with = "prompt")]
     fifo: Option<PathBuf>,
-    /// Prompts that come while a turn runs join it, instead of waiting for its end
+    /// Prompts that arrive during a turn join it, instead of waiting for its end
     #[arg(long)]
     steer: bool,
-    /// Take up the turn that reached a limit, or that waits after a crash
+    /// Continue the turn that reached a limit, or that waits after a crash
     #[arg(long = "continue", requires = "resume")]
     continue_turn: bool,
     /// Approve a tool call that is waiting for permission
@@ -67,13 +68,13 @@ pub struct Args {
     /// Deny a tool call that is waiting for permission
     #[arg(long, value_name = "ID", requires = "resume")]
     deny: Vec<ApprovalId>,
-    /// Model requests in one turn
+    /// Maximum number of model requests per turn
     #[arg(long, value_name = "N")]
     max_iterations: Option<u32>,
-    /// Tokens that one turn may use
+    /// Maximum number of tokens per turn
     #[arg(long, value_name = "N")]
     max_turn_tokens: Option<u64>,
-    /// Dollars that one turn may cost
+    /// Maximum cost per turn, in dollars
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_turn_usd: Option<MicroUsd>,
 }
@@ -135,18 +136,18 @@ fn dir(args: &Args) -> Result<PathBuf, Error> {
     }
 }
 
-/// A name that stays in its directory.
+/// Accepts only a name that cannot leave its parent directory.
 fn safe(name: &str) -> Result<String, Error> {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.starts_with('.') || name.len() > 128 || !name.chars().all(is_plain) {
-        let what = format!("`{name}` is no name for a directory");
+        let what = format!("`{name}` is not a valid directory name");
         return Err(Error::new(Exit::Usage, what)
-            .next("use letters, digits, `-`, `_` and `.`, or say --checkpoint-dir"));
+            .next("use letters, digits, `-`, `_` and `.`, or pass --checkpoint-dir"));
     }
     Ok(name.to_owned())
 }
 
-/// What the command line says about the agent.
+/// Applies the settings of the command line to the spec.
 fn adjust(args: &Args, spec: &mut AgentSpec) -> Result<(), Error> {
     args.described.apply(spec)?;
     let limits = &mut spec.limits;
@@ -157,8 +158,8 @@ fn adjust(args: &Args, spec: &mut AgentSpec) -> Result<(), Error> {
 }
 
 fn dollars(text: &str) -> Result<MicroUsd, String> {
-    // As an agent file has it.
+    // Parsed in the same way as in an agent file.
     let budget: Result<Budget, _> = serde_json::from_value(json!({ "usd": text }));
     let usd = budget.map_err(|error| error.to_string())?.usd;
-    usd.ok_or_else(|| "an amount of dollars, such as 2.50".to_owned())
+    usd.ok_or_else(|| "expected an amount in dollars, such as 2.50".to_owned())
 }

@@ -19,15 +19,15 @@ Examples:
   agentd apply second-reviewer -f reviewer.md
   agentd show coder --spec > coder.md; agentd apply -f coder.md
 
-The agent is called as the file is, without its extension, unless a name is given. It is created if it is \
-not there. The spec that is stored is the only one: the file is not read again. Where the file names no \
-directory or provider, an agent keeps its own.";
+Without NAME, the agent has the name of the file without its extension. It is created if it does not exist. The \
+spec is stored, and the file is not read again. If the file sets no directory or provider, an existing agent keeps \
+its own.";
 
-/// Make an agent what a file says: create it, or change its spec
+/// Create or update an agent from an agent file
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The agent [default: as the file is called]
+    /// The agent [default: the name of the file]
     #[arg(add = complete::agents())]
     name: Option<String>,
     /// The agent file: settings in YAML between `---` lines, then the system prompt
@@ -48,7 +48,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             .file
             .file_stem()
             .map(|stem| stem.to_string_lossy().into_owned())
-            .ok_or_else(|| Error::new(Exit::Usage, "the file has no name").next("say NAME"))?,
+            .ok_or_else(|| Error::new(Exit::Usage, "the file has no name").next("pass NAME"))?,
     };
     let client = connect::client().await?.under(args.op.id);
     let stored = match client.spec(&name).await {

@@ -19,9 +19,9 @@ Examples:
   agentd approve coder --always
   agentd approve coder 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
 
-Prints the call that it approves: the command or the change, the directory, the sandbox and why it asks. \
-`agentd show` prints the same beforehand. Without an id, the only call that waits is meant. The approval is \
-for that exact call; the first answer counts, from whichever client it comes.";
+Prints the call that it approves: the command or the change, the directory, the sandbox and why approval is \
+needed. `agentd show` prints the same beforehand. Without an id, approves the only waiting call. The approval is \
+bound to that exact call; if several clients answer, the first answer counts.";
 
 /// Approve a tool call that is waiting for permission
 #[derive(Debug, clap::Args)]
@@ -29,7 +29,7 @@ for that exact call; the first answer counts, from whichever client it comes.";
 pub struct Args {
     #[command(flatten)]
     pub question: Question,
-    /// Also allow the same call from now on: adds a rule to the agent's settings
+    /// Also allow the same call in the future: adds a rule to the agent's settings
     #[arg(long)]
     always: bool,
 }
@@ -40,7 +40,7 @@ pub struct Question {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
-    /// Which of its calls, by the id of the question [default: the only one that waits]
+    /// The id of the approval [default: the only one that is waiting]
     approval: Option<ApprovalId>,
     #[command(flatten)]
     op: Op,
@@ -58,13 +58,13 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if args.always && !args.question.json {
         let name = &args.question.name;
         out.line(format_args!(
-            "  added a rule to the settings of {name}; `agentd edit {name}` shows it"
+            "  rule added to the settings of {name}; see `agentd edit {name}`"
         ))?;
     }
     Ok(())
 }
 
-/// Answers a question, with yes or no.
+/// Approves or denies a call.
 pub async fn decide(
     question: &Question,
     mut answer: Answered,
@@ -76,7 +76,7 @@ pub async fn decide(
     let asked = which(&client, question).await?;
     let id = match (&asked, question.approval) {
         (Some(asked), _) => asked.id,
-        // It was answered meanwhile; the daemon says so, or that this very op has done it.
+        // It was answered in the meantime. The daemon reports that, or that this op already answered it.
         (None, Some(id)) => id,
         (None, None) => return Ok(()),
     };
@@ -95,7 +95,7 @@ pub async fn decide(
     tell(&agent, question.json, out)
 }
 
-/// The question that is meant; none where an id is given that does not wait.
+/// The approval to answer; none if the given id is not waiting.
 async fn which(client: &Client, question: &Question) -> Result<Option<Approval>, Error> {
     let name = question.name.as_str();
     let mut waiting = client.agent(name).await?.approvals;
@@ -105,14 +105,14 @@ async fn which(client: &Client, question: &Question) -> Result<Option<Approval>,
     match waiting.len() {
         1 => Ok(waiting.pop()),
         0 => {
-            let what = format!("no call of {name} waits for approval");
+            let what = format!("no call of {name} is waiting for approval");
             let error = Error::new(Exit::Refused, what);
-            Err(error.because("it was answered or withdrawn, or never asked"))
+            Err(error.because("it was answered or withdrawn, or approval was never requested"))
         }
         several => {
             let ids: Vec<String> = waiting.iter().map(|asked| asked.id.to_string()).collect();
-            let what = format!("{several} calls of {name} wait for approval");
-            let next = format!("say which: {}", ids.join(", "));
+            let what = format!("{several} calls of {name} are waiting for approval");
+            let next = format!("pass one of these ids: {}", ids.join(", "));
             Err(Error::new(Exit::Usage, what).next(next))
         }
     }

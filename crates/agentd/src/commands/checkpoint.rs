@@ -12,17 +12,17 @@ Examples:
   agentd checkpoint coder
   agentd checkpoint coder before-the-refactoring
 
-`init` and `session-latest` are set by themselves: where a conversation begins, and where its last turn \
-ended.";
+`init` and `session-latest` are set automatically: the beginning of a conversation, and the end of its last \
+turn.";
 
-/// Put a label on where an agent's conversation is now
+/// Label the current position of an agent's conversation
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
-    /// What the place is called [default: a name that says when]
+    /// The label [default: one with the current time]
     label: Option<String>,
     #[command(flatten)]
     op: Op,
@@ -41,7 +41,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         return out.json(&set);
     }
     out.line(format_args!(
-        "{}: event {} is `{}`",
+        "{}: event {} is labelled `{}`",
         args.name, set.seq, set.label
     ))
 }

@@ -12,15 +12,15 @@ Examples:
   agentd completions zsh >> ~/.zshrc
   agentd completions fish > ~/.config/fish/completions/agentd.fish
 
-The names of agents are completed too, as far as a daemon runs. agentd must be in your PATH.";
+Names of agents are completed while a daemon is running. agentd must be in your PATH.";
 
-/// Print what makes your shell complete agentd's commands
+/// Print a completion script for your shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The shell
     shell: Shell,
-    /// Print the script within one JSON object
+    /// Print the script in one JSON object
     #[arg(long)]
     json: bool,
 }

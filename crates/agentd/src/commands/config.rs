@@ -16,7 +16,7 @@ Examples:
   agentd config
   agentd config --json | jq -r '.settings[] | select(.key == \"home\").value'
 
-Keys of providers are never shown, only where they come from. Your own providers, models and prices go \
+Provider keys are never shown, only where they come from. Your own providers, models and prices go \
 into config.toml in the state directory:
 
   [providers.lab]
@@ -33,17 +33,17 @@ into config.toml in the state directory:
   long_context = { above = 100000, input_times = 2, output_times = 1.5 }
 
   [daemon]
-  orphan_ms = 3600000                  # how long an agent's process goes on without a daemon
+  orphan_ms = 3600000                  # how long an agent's process continues without a daemon
   session_end_wait_ms = 1500           # how long a reset or a stop waits for SessionEnd hooks
   log = \"info\"                       # or error, warn, debug
 
-  [agents]                             # what a new agent has where its file says nothing
+  [agents]                             # defaults of new agents, if their file sets nothing else
   sandbox = \"workspace-write\"        # or read-only, full-access
   network = \"on\"                     # or off, or hosts: [\"example.com\"]
   approval = \"on-request\"            # or always, never
   permissions = [{ tool = \"shell\", pattern = \"git push*\", decision = \"ask\" }]";
 
-/// Show every setting, and where it comes from
+/// Show every setting and where it comes from
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -69,11 +69,11 @@ fn setting(key: impl Into<String>, value: Option<String>, from: impl Into<String
 
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let catalog = providers::catalog()?;
-    let mut settings = places()?;
+    let mut settings = paths()?;
     let by_key = providers::provider_by_any_key(&catalog);
     let from = match by_key {
         Some(_) => "the first provider whose key is set",
-        None => "no provider's key is set; say --provider",
+        None => "no provider's key is set; pass --provider",
     };
     settings.push(setting("provider", by_key, from));
     let built_in = Catalog::built_in();
@@ -91,26 +91,26 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         vec![setting.key, value, setting.from]
     });
     let rows: Vec<_> = rows.collect();
-    // Whole, however wide: paths are there to be copied.
+    // Not cut to the width of the terminal: paths are meant to be copied.
     for line in table(&["KEY", "VALUE", "FROM"].map(Head::Kept), &rows, None) {
         out.line(line)?;
     }
     out.line(format_args!(
-        "{QUIET}see `agentd config --help` for what config.toml may hold{QUIET:#}"
+        "{QUIET}see `agentd config --help` for the format of config.toml{QUIET:#}"
     ))
 }
 
-fn places() -> Result<Vec<Setting>, Error> {
+fn paths() -> Result<Vec<Setting>, Error> {
     let home = home::dir()?;
     let config = home::config()?;
     let shown = |path: &std::path::Path| Some(path.display().to_string());
-    let there = match config.is_file() {
-        true => "it is there",
-        false => "it is not there; everything is as it is built in",
+    let state = match config.is_file() {
+        true => "the file exists",
+        false => "the file does not exist; defaults apply",
     };
     Ok(vec![
         setting("home", shown(&home), home::source()),
-        setting("config", shown(&config), there),
+        setting("config", shown(&config), state),
         setting("socket", shown(&connect::socket(&home)), "home"),
         setting("log", shown(&connect::log(&home)), "home"),
     ])
@@ -141,7 +141,7 @@ fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 3]
     ]
 }
 
-/// What new agents have.
+/// The defaults of new agents.
 fn of_agents(agents: &AgentDefaults) -> [Setting; 4] {
     let from = |is_set: bool| match is_set {
         true => "config.toml",
@@ -178,7 +178,7 @@ fn of_agents(agents: &AgentDefaults) -> [Setting; 4] {
     ]
 }
 
-/// Where each field of a provider comes from: a variable, the file, or what is built in.
+/// The fields of a provider, each with its source: a variable, the file or the built-in catalog.
 fn of_provider(
     entry: &ProviderEntry,
     built_in: Option<&ProviderEntry>,

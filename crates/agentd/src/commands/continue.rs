@@ -14,10 +14,10 @@ Examples:
   agentd set coder limits.turn.usd=5
   agentd continue coder
 
-For a turn that reached a limit that was raised since, that waits after a crash (`on_crash: wait`), or \
-that waits for a provider key: the keys in your environment are handed on.";
+Continues a turn that ended at a limit which you have raised since, a turn that waits after a crash \
+(`on_crash: wait`), or a turn that waits for a provider key: the keys in your environment are passed on.";
 
-/// Take up a turn that a limit ended, or that waits
+/// Continue a turn that ended at a limit or is waiting
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

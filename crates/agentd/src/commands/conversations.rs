@@ -12,9 +12,9 @@ Examples:
   agentd conversations coder
   agentd conversations coder --json | jq -r .current
 
-A conversation that follows another stands below it; what was left for another branch stands aside.";
+Each conversation is shown below its parent; older branches are indented.";
 
-/// Draw the tree of an agent's conversations
+/// Show the tree of an agent's conversations
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

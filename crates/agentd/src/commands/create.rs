@@ -16,18 +16,18 @@ Examples:
   agentd create helper --provider ollama --model qwen3 --system \"You answer in one line.\"
   agentd create nightly --cwd ~/project --prompt \"Run the tests and report\"
 
-The agent lives until it is removed. It works in the directory that it was created in, unless --cwd or the \
-file says otherwise. Send it prompts with `agentd send`.";
+The agent exists until it is removed. Its working directory is the current one, unless --cwd or the file \
+sets another. Send it prompts with `agentd send`.";
 
-/// Create an agent that lives until it is removed
+/// Create a persistent agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// What it is called: lower-case letters, digits, `-`, `_` and `.`
+    /// The name: lower-case letters, digits, `-`, `_` and `.`
     name: String,
     #[command(flatten)]
     described: Described,
-    /// Its first prompt; `-` reads it from standard input
+    /// The first prompt; `-` reads it from standard input
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     out.line(format_args!("created {name}"))?;
     super::tell_displaced(&created.agent, out)?;
     match created.prompt {
-        Some(_) => out.line(format_args!("  see what it does: agentd logs -f {name}")),
-        None => out.line(format_args!("  ask it something: agentd send {name} \"…\"")),
+        Some(_) => out.line(format_args!("  next: agentd logs -f {name}")),
+        None => out.line(format_args!("  next: agentd send {name} \"…\"")),
     }
 }

@@ -15,7 +15,8 @@ use agentd_daemon::Settings;
 use agentd_daemon::confine;
 use agentd_daemon::layout::Layout;
 use agentd_daemon::stop_mark::StopMark;
-use agentd_process::{Identity, failpoint};
+use agentd_failpoint as failpoint;
+use agentd_process::Identity;
 use serde_json::json;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -27,16 +28,16 @@ Examples:
   agentd daemon stop
   agentd daemon run
 
-Commands that need the daemon start it. When it stops, agents end what they have in hand and keep all they \
-have; they go on when it is back.";
+Commands that need the daemon start it. When it stops, each agent finishes its current step and keeps its \
+state; turns continue when a daemon runs again.";
 
 /// How long a daemon may take to end.
 const STOP: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
-/// As long as the log may get before it becomes the old one.
+/// The size at which the log is rotated.
 const LOG_CAP: u64 = 10 * 1024 * 1024;
 
-/// Run, start or stop the daemon
+/// Run, start, stop or query the daemon
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -46,27 +47,27 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Be the daemon, here and until Ctrl-C
+    /// Run the daemon in the foreground until Ctrl-C
     #[command(
         after_help = "Examples:\n  agentd daemon run\n  AGENTD_HOME=/srv/agentd agentd daemon run"
     )]
     Run(Run),
-    /// Start the daemon in the background, where none runs
+    /// Start the daemon in the background, unless it is running
     #[command(after_help = "Examples:\n  agentd daemon start")]
     Start(Json),
-    /// Stop the daemon; agents keep all they have
+    /// Stop the daemon; agents keep their state
     #[command(after_help = "Examples:\n  agentd daemon stop")]
     Stop(Json),
-    /// Say whether a daemon runs, and start none
+    /// Show whether the daemon is running, without starting it
     #[command(
-        after_help = "Examples:\n  agentd daemon status --json | jq .pid\n\nExit: 0 it runs, 4 it does not."
+        after_help = "Examples:\n  agentd daemon status --json | jq .pid\n\nExit: 0 running, 4 not running."
     )]
     Status(Json),
 }
 
 #[derive(Debug, clap::Args)]
 struct Run {
-    /// What runs the agents, in this program's place
+    /// Program that runs the agents, instead of this one
     #[arg(long, value_name = "PATH", hide = true)]
     runtime_program: Option<PathBuf>,
 }
@@ -79,8 +80,8 @@ struct Json {
 }
 
 impl Args {
-    /// A daemon hears signals itself, and ends in order.
-    pub const fn hears_signals(&self) -> bool {
+    /// `daemon run` handles signals itself and shuts down in order.
+    pub const fn handles_signals(&self) -> bool {
         matches!(self.verb, Verb::Run(_))
     }
 }
@@ -89,11 +90,11 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     match &args.verb {
         Verb::Run(run) => be(run).await,
         Verb::Start(style) => {
-            // One that was just killed may listen for a moment longer, and answers nobody: it is asked again.
+            // The socket of a daemon that was just killed may accept for a moment longer: the client retries.
             let daemon = connect::client().await?.daemon().await?;
             match style.json {
                 true => out.json(&daemon),
-                false => out.line(format_args!("the daemon runs, pid {}", daemon.pid)),
+                false => out.line(format_args!("the daemon is running (pid {})", daemon.pid)),
             }
         }
         Verb::Stop(style) => stop(style, out).await,
@@ -135,7 +136,7 @@ async fn be(run: &Run) -> Result<(), Error> {
     })
 }
 
-/// What of this process's environment a runtime's own holds: never a key.
+/// The variables of this process that a runtime inherits: never a key.
 fn is_handed_on(name: &str) -> bool {
     const NAMES: [&str; 17] = [
         "PATH",
@@ -174,7 +175,7 @@ async fn stop(style: &Json, out: &mut Output) -> Result<(), Error> {
     if !connect::listens(client.socket())? && !is_held(&home) {
         return match style.json {
             true => out.json(&json!({ "stopped": false })),
-            false => out.line("no daemon runs"),
+            false => out.line("the daemon is not running"),
         };
     }
     let deadline = Instant::now() + STOP;
@@ -183,7 +184,7 @@ async fn stop(style: &Json, out: &mut Output) -> Result<(), Error> {
             break pid;
         }
         if Instant::now() >= deadline {
-            return Err(does_not_end(&home, "the daemon does not stop"));
+            return Err(does_not_end(&home, "the daemon did not stop"));
         }
     };
     match style.json {
@@ -192,22 +193,22 @@ async fn stop(style: &Json, out: &mut Output) -> Result<(), Error> {
     }
 }
 
-/// Has a daemon end the agents' processes and then itself; its pid. None where it ended otherwise: by a signal, or in
-/// the middle of it. The agents' processes go on then, and another daemon is needed to end them.
+/// Asks a daemon to end the agents' processes and then itself. Returns its pid, or none if it ended in another way: by
+/// a signal, or before it was done. The agents' processes continue in that case, and another daemon must end them.
 async fn stop_once(home: &Path, deadline: Instant) -> Result<Option<u32>, Error> {
     let connection = Connection::at(home.to_owned()).await?;
     let asked = connect::client_at(home).stop_daemon().await;
     let daemon = match asked {
         Ok(daemon) => daemon,
         Err(error) if error.is_gone() || is_ending(&error) => {
-            // tidy: polls for the end of one that ends by itself
+            // tidy: polls for the end of a daemon that is already ending
             tokio::time::sleep(POLL).await;
             return Ok(None);
         }
         Err(error) => return Err(error.into()),
     };
     let pid = daemon.pid;
-    // The process is gone, and not only its socket: whoever copies the home finds it closed.
+    // Wait for the process, not only for its socket: after this command the home can be copied.
     if let Ok(identity) = Identity::of(pid) {
         let ours = connection.take_daemon();
         let ours = ours.filter(|child| child.identity() == identity);
@@ -216,12 +217,12 @@ async fn stop_once(home: &Path, deadline: Instant) -> Result<Option<u32>, Error>
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Err(Error::no_runtime(std::io::Error::other(error))),
             Err(_) => {
-                let what = format!("the daemon (pid {pid}) does not end");
+                let what = format!("the daemon (pid {pid}) did not exit");
                 return Err(does_not_end(home, &what));
             }
         }
         if let Some(mut child) = ours {
-            // It has ended: this only buries it.
+            // It has exited: this only reaps it.
             let _reaped = child.try_wait();
         }
     }
@@ -230,28 +231,28 @@ async fn stop_once(home: &Path, deadline: Instant) -> Result<Option<u32>, Error>
     Ok(is_complete.then_some(pid))
 }
 
-/// Whether a daemon has the home: one that is ending does, though it does not listen any more.
+/// Whether a daemon holds the lock of the home. A daemon that is shutting down does, although it no longer listens.
 fn is_held(home: &Path) -> bool {
     let lock = File::open(Layout::new(home).daemon_lock());
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// The daemon got a signal before it was asked.
+/// Whether the daemon was already shutting down when the request arrived.
 fn is_ending(error: &agentd_client::Error) -> bool {
     matches!(error, agentd_client::Error::Problem(problem) if problem.kind == Kind::Unavailable)
 }
 
 fn does_not_end(home: &Path, what: &str) -> Error {
     let log = connect::log(home);
-    Error::new(Exit::Unavailable, what).next(format!("look at {}", log.display()))
+    Error::new(Exit::Unavailable, what).next(format!("see {}", log.display()))
 }
 
 async fn status(style: &Json, out: &mut Output) -> Result<(), Error> {
     let client = connect::client_of_any()?;
     if !connect::listens(client.socket())? {
-        let what = "no daemon runs";
+        let what = "the daemon is not running";
         return Err(Error::new(Exit::Unavailable, what)
-            .next("`agentd daemon start`, or any command that needs one"));
+            .next("`agentd daemon start`, or any command that needs the daemon"));
     }
     let daemon = client.daemon().await?;
     if style.json {

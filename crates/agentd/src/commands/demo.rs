@@ -9,15 +9,15 @@ Examples:
   agentd demo
   agentd run --provider demo \"list the files here and count the lines of the largest\"
 
-It exits with 0 only if everything it says turned out true.";
+Exit: 0 only if every check passed.";
 
-/// See a conversation survive two kill -9: offline, in seconds
+/// Show a conversation that survives two kill -9, offline and in seconds
 ///
-/// A daemon is started in a temporary directory, and an agent works with real tools and the model that is
-/// built in. The agent's process is killed while a command runs: it goes on by itself, and the command
-/// ran once. Then the daemon is killed in the middle of a reply and started again: the agent's process
-/// was not restarted, and nothing is missing or doubled. A reset is undone to the byte. At the end all of it
-/// is removed, and no process is left.
+/// The demo starts a daemon in a temporary directory and runs an agent with real tools and the built-in
+/// model. It kills the agent's process while a command runs: the agent continues by itself, and the command
+/// has run once. Then it kills the daemon in the middle of a reply and starts a new one: the agent's process
+/// was not restarted, and no text is missing or duplicated. An undone reset restores the conversation byte
+/// for byte. At the end the demo removes its files and leaves no process behind.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DEMO_HELP}"))]
 pub struct Args {}

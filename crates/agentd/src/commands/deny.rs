@@ -12,8 +12,8 @@ Examples:
   agentd deny coder --reason 'push to a branch instead'
   agentd deny coder 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
 
-The model is told that the call was denied, with the reason if you give one, and goes on without it. Without \
-an id, the only call that waits is meant.";
+The model receives the denial, with the reason if you give one, and continues without the call. Without an \
+id, denies the only waiting call.";
 
 /// Deny a tool call that is waiting for permission
 #[derive(Debug, clap::Args)]
@@ -21,7 +21,7 @@ an id, the only call that waits is meant.";
 pub struct Args {
     #[command(flatten)]
     question: Question,
-    /// What to tell the model
+    /// Reason, sent to the model
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }

@@ -10,9 +10,9 @@ Examples:
   agentd doctor
   agentd doctor --json | jq .sandbox.namespaces.ok
 
-Exits with 4 where the default sandbox of agents cannot be had.";
+Exit: 0 the default sandbox of agents is available, 4 it is not.";
 
-/// Say what this machine lacks for agents' sandboxes, and what to change
+/// Check whether this machine supports agents' sandboxes, and what to change
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -27,10 +27,10 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let lacking = missing.map(|missing| {
         Error::new(
             Exit::Unavailable,
-            "agents cannot have their default sandbox",
+            "the default sandbox of agents is not available",
         )
         .because(missing)
-        .next("change that, or give agents `sandbox: full-access`")
+        .next("fix this, or set `sandbox: full-access` for agents")
     });
     if args.json {
         out.json(&json!({ "sandbox": object(&support) }))?;
@@ -45,18 +45,18 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     lacking.map_or(Ok(()), Err)
 }
 
-/// Each part: its name, what it is for, and what is missing.
+/// Each part: its name, its purpose, and what is missing.
 fn parts(support: &Support) -> [(&'static str, &'static str, Option<&Missing>); 4] {
     [
         (
             "namespaces",
-            "`workspace-write`, the default of agents",
+            "`workspace-write`, the default sandbox of agents",
             support.namespaces.as_ref().err(),
         ),
         ("network", "`network: off`", support.network.as_ref().err()),
         (
             "overlay",
-            "an agent's caches begin with yours",
+            "agents' caches start with the contents of yours",
             support.overlay.as_ref().err(),
         ),
         (

@@ -20,9 +20,9 @@ Examples:
   EDITOR=\"code --wait\" agentd edit coder
 
 Opens the spec in $VISUAL, $EDITOR or vi: settings in YAML between `---` lines, then the system prompt. \
-What is stored is changed when the editor ends, and holds from the next request on.";
+The new spec is stored when the editor exits, and applies from the next request on.";
 
-/// Change an agent's settings and prompt in an editor
+/// Edit the settings and the system prompt of an agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -47,7 +47,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             Ok(spec) => break spec,
             Err(error) if ask::is_possible() => {
                 out.aside(&error)?;
-                let answer = ask::line("edit it again? [Y/n]").await?;
+                let answer = ask::line("edit again? [Y/n]").await?;
                 if !matches!(answer.as_deref(), Some("" | "y" | "Y" | "yes")) {
                     return Err(kept(file, error));
                 }
@@ -58,12 +58,15 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if spec == before {
         return match args.json {
             true => out.json(&client.agent(&args.name).await?),
-            false => out.line("nothing was changed"),
+            false => out.line("no changes"),
         };
     }
-    // Somebody else may have been quicker.
+    // Another client may have changed the spec while the editor was open.
     if client.spec(&args.name).await? != before {
-        let what = format!("{} was changed by somebody else meanwhile", args.name);
+        let what = format!(
+            "{} was changed by another client in the meantime",
+            args.name
+        );
         return Err(kept(file, Error::new(Exit::Refused, what)));
     }
     match client.set_spec(&args.name, &spec).await {
@@ -72,7 +75,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
 }
 
-/// In our own home: it may hold what nobody else should read.
+/// Writes the spec to a file in the home, which other users cannot read: it may hold private text.
 fn write(text: &str) -> Result<NamedTempFile, Error> {
     let dir = home::dir()?.join("run");
     let made = tempfile::Builder::new()
@@ -85,7 +88,7 @@ fn write(text: &str) -> Result<NamedTempFile, Error> {
             Ok(file)
         });
     made.map_err(|error| {
-        let what = format!("there is nowhere to edit in: {}", dir.display());
+        let what = format!("cannot create a temporary file in {}", dir.display());
         Error::new(Exit::Unavailable, what).because(error)
     })
 }
@@ -96,12 +99,12 @@ fn edit(path: &Path) -> Result<(), Error> {
         .find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()))
         .unwrap_or_else(|| OsString::from("vi"));
     let cannot = |why: String| {
-        let what = format!("the editor `{}` did not work", editor.to_string_lossy());
+        let what = format!("the editor `{}` failed", editor.to_string_lossy());
         Error::new(Exit::Unavailable, what)
             .because(why)
-            .next("set EDITOR to one that is there")
+            .next("set EDITOR to an editor that is installed")
     };
-    // By the shell, for it may have arguments: `code --wait`.
+    // Through the shell, because the variable may contain arguments: `code --wait`.
     let mut start = Start::new("/bin/sh");
     let mut script = editor.clone();
     script.push(" \"$@\"");
@@ -114,22 +117,22 @@ fn edit(path: &Path) -> Result<(), Error> {
     let mut child = start.spawn().map_err(|error| cannot(error.to_string()))?;
     match child.wait().map_err(|error| cannot(error.to_string()))? {
         agentd_process::Exit::Code(0) => Ok(()),
-        agentd_process::Exit::Code(code) => Err(cannot(format!("it ended with {code}"))),
-        agentd_process::Exit::Signal(signal) => Err(cannot(format!("signal {signal} ended it"))),
+        agentd_process::Exit::Code(code) => Err(cannot(format!("exit code {code}"))),
+        agentd_process::Exit::Signal(signal) => Err(cannot(format!("ended by signal {signal}"))),
     }
 }
 
 fn read(path: &Path) -> Result<AgentSpec, Error> {
-    let cannot = || Error::new(Exit::Usage, "this is no spec");
+    let cannot = || Error::new(Exit::Usage, "the edited spec is not valid");
     let text = std::fs::read_to_string(path).map_err(|error| cannot().because(error))?;
     spec::parse(&text).map_err(|error| cannot().because(error))
 }
 
-/// What was written is not thrown away.
+/// Keeps the edited file after an error, and adds its path to the error.
 fn kept(file: NamedTempFile, error: Error) -> Error {
     match file.keep() {
         Ok((_, path)) => error.next(format!(
-            "your text is in {}: use it with `agentd apply NAME -f`",
+            "your edits are in {}: apply them with `agentd apply NAME -f`",
             path.display()
         )),
         Err(_) => error,

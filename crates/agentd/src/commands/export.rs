@@ -18,11 +18,11 @@ Examples:
   agentd export coder - | zstd -d | head
   agentd export coder --conversation 2 coder-2.jsonl
 
-One portable file (JSON lines, zstd) with everything: `agentd import` makes the same agent of it. With \
---conversation it is plain JSON lines, for reading: every event that this conversation shows, those of what it \
-branched off first, and no word of any other.";
+Writes one portable file (JSON lines, zstd) with the complete agent; `agentd import` creates the same agent from it. \
+With --conversation, writes plain JSON lines for reading: every event of this conversation, preceded by the events \
+that it branched off from, and no event of any other conversation.";
 
-/// Write an agent to one portable file
+/// Export an agent to one portable file
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -32,13 +32,13 @@ pub struct Args {
     /// The file; `-` is standard output [default: NAME.jsonl.zst, or NAME-N.jsonl for conversation N]
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: Option<PathBuf>,
-    /// Only what this conversation shows, by its id or number
+    /// Only this conversation, by its id or number
     #[arg(long, value_name = "ID|N")]
     conversation: Option<Which>,
-    /// Replace a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
-    /// Print what was written as one JSON object
+    /// Print the agent, the file and its size as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -51,8 +51,8 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     };
     let to_stdout = path == Path::new("-");
     if !to_stdout && !args.force && path.exists() {
-        let what = format!("{} is there already", path.display());
-        return Err(Error::new(Exit::Refused, what).next("say --force, or another file"));
+        let what = format!("{} already exists", path.display());
+        return Err(Error::new(Exit::Refused, what).next("pass --force, or another file"));
     }
     let client = connect::client().await?;
     let bytes = match args.conversation {
@@ -74,10 +74,12 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         return out.json(&json!({ "agent": agent, "file": path, "bytes": bytes.len() }));
     }
     let (name, path, length) = (&args.name, path.display(), bytes.len());
-    out.line(format_args!("{name} is in {path} ({length} bytes)"))
+    out.line(format_args!(
+        "{name} was exported to {path} ({length} bytes)"
+    ))
 }
 
-/// The whole file or none of it.
+/// Writes the file atomically.
 fn write(path: &Path, bytes: &[u8], replace: bool) -> Result<(), Error> {
     let cannot = |error: std::io::Error| {
         let what = format!("{} cannot be written", path.display());

@@ -15,32 +15,32 @@ Examples:
   agentd fork coder what-if --at 3
   agentd fork coder what-if --at before-the-refactoring --conversation 1
 
-Nothing is copied, and the agent itself goes on as if nothing had happened. The new one has its settings, its \
-directory and its words up to that place; it has none of its background tasks, questions and prompts that wait, \
-its cost begins at nothing, and it is told so. The words that they share cannot be purged while both are there.";
+Nothing is copied, and the original agent is not affected. The new agent has its settings, its directory and its \
+messages up to that position. It has none of its background tasks, pending approvals or queued prompts, its cost \
+starts at zero, and a notice tells it so. Messages that both agents share cannot be purged while both exist.";
 
-/// Make another agent that goes on from a place of this one
+/// Create a new agent that continues from a position of an existing one
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The agent
     #[arg(add = complete::archived())]
     name: String,
-    /// What the new one is called
+    /// The name of the new agent
     new: String,
-    /// A label, or a turn by its number or id [default: where it is now]
+    /// A label, or a turn by its number or id [default: the current position]
     #[arg(long, value_name = "LABEL|TURN")]
     at: Option<String>,
-    /// The conversation whose place that is [default: the current one]
+    /// The conversation that contains the position [default: the current one]
     #[arg(long, value_name = "ID|N")]
     conversation: Option<Which>,
-    /// An id for the new agent: repeated under the same one, it is made once
+    /// Id of this fork; a repeated command with the same id creates the agent once
     #[arg(long, value_name = "ID")]
     op: Option<OpId>,
-    /// Only if the agent is still of this generation, as `agentd show` has it
+    /// Fail unless the agent still has this generation; `agentd show` prints it
     #[arg(long, value_name = "N")]
     if_generation: Option<u64>,
-    /// Print what was made as one JSON object
+    /// Print the new agent as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -64,7 +64,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         return out.json(&forked);
     }
     let (new, name, at) = (&forked.agent.name, &args.name, forked.from.seq);
-    out.line(format_args!("{new} goes on from event {at} of {name}"))?;
+    out.line(format_args!("{new} continues from event {at} of {name}"))?;
     super::tell_displaced(&forked.agent, out)?;
     out.line(format_args!("  next: agentd send {new} …"))
 }

@@ -16,15 +16,15 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  agentd hooks list coder                  What would run for an agent, and what would not
-  agentd hooks check .agentd/hooks.json    What is wrong with a file
+  agentd hooks list coder                  List the hooks of an agent and whether they run
+  agentd hooks check .agentd/hooks.json    Check a hooks file
   agentd hooks test PreToolUse --agent coder --set tool_input='{\"command\":\"make\"}'
 
-Hooks are programs of yours that hear of what happens to an agent, and may have a say in it. They stand in \
-hooks.json in the state directory, under `hooks:` in an agent's file, and in .agentd/hooks.json in the directory \
-that an agent works in; those of a directory run only once you have trusted them as they are (`agentd trust`).";
+Hooks are your programs that agentd runs when an event happens to an agent, and that may block or change it. They are \
+defined in hooks.json in the state directory, under `hooks:` in an agent's file, and in .agentd/hooks.json in the working \
+directory of an agent. Hooks of a working directory run only after you have trusted their current content (`agentd trust`).";
 
-/// Show, check and try hooks
+/// List, check and test hooks
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -34,40 +34,40 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Show the hooks that there are: yours, an agent's, a directory's
+    /// List the hooks of the user, of an agent and of a directory
     #[command(
         after_help = "Examples:\n  agentd hooks list\n  agentd hooks list coder --json | jq '.hooks[] | select(.state == \"untrusted\")'"
     )]
     List {
-        /// The agent [default: those of this directory]
+        /// The agent [default: the hooks of this directory]
         #[arg(add = complete::agents())]
         name: Option<String>,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Say what is wrong with a hooks file
+    /// Report the problems of a hooks file
     #[command(
-        after_help = "Examples:\n  agentd hooks check\n  agentd hooks check .agentd/hooks.json\n\nExit: 0 all of it runs, 1 something does not."
+        after_help = "Examples:\n  agentd hooks check\n  agentd hooks check .agentd/hooks.json\n\nExit: 0 every hook can run, 1 some hook cannot."
     )]
     Check {
-        /// The file [default: yours, and this directory's]
+        /// The file [default: yours and the one of this directory]
         file: Option<PathBuf>,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Run the hooks of an event on a sample, and say what they decide; nothing is recorded
+    /// Run the hooks of an event on a sample input and print their decision; nothing is recorded
     #[command(
         after_help = "Examples:\n  agentd hooks test SessionStart\n  agentd hooks test PreToolUse --agent coder --set tool_name=read_file"
     )]
     Test {
-        /// The event, as in a hooks file
+        /// The name of the event, as in a hooks file
         event: String,
-        /// The agent whose hooks are run [default: those of this directory]
+        /// The agent whose hooks are run [default: the hooks of this directory]
         #[arg(long, value_name = "NAME", add = complete::agents())]
         agent: Option<String>,
-        /// Something else than the sample says; JSON, or a text
+        /// Replace a field of the sample input; the value is JSON or text
         #[arg(long, value_name = "FIELD=VALUE")]
         set: Vec<String>,
         /// Print one JSON object
@@ -89,11 +89,11 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
 }
 
-/// This directory, or that one, whole.
+/// The absolute path of the given directory, or of the current one.
 fn dir(given: Option<&Path>) -> Result<String, Error> {
     let given = given.unwrap_or(Path::new("."));
     let whole = std::fs::canonicalize(given).map_err(|error| {
-        let what = format!("{} is no directory", given.display());
+        let what = format!("{} is not a directory", given.display());
         Error::of_file(what, &error)
     })?;
     Ok(whole.display().to_string())
@@ -134,8 +134,8 @@ async fn list(name: Option<&str>, json: bool, out: &mut Output) -> Result<(), Er
     }
     for source in &list.sources {
         if let (Some(path), false) = (&source.path, source.trusted) {
-            out.line(format_args!("{path} is not trusted as it is"))?;
-            out.line("  next: look at it, then `agentd trust` in its directory")?;
+            out.line(format_args!("{path} is not trusted in its current state"))?;
+            out.line("  next: read it, then run `agentd trust` in its directory")?;
         }
         tell(source, out)?;
     }
@@ -165,7 +165,7 @@ fn row(hook: &HookLine) -> Vec<String> {
 }
 
 fn tell(source: &HookSource, out: &mut Output) -> Result<(), Error> {
-    let of = source.path.as_deref().unwrap_or("the agent's own");
+    let of = source.path.as_deref().unwrap_or("the agent's spec");
     for problem in &source.problems {
         out.line(format_args!("{of}: {}", said(problem)))?;
     }
@@ -228,7 +228,7 @@ async fn check_all(json: bool, out: &mut Output) -> Result<(), Error> {
 }
 
 fn verdict(is_good: bool, json: bool) -> Result<(), Error> {
-    let error = Error::new(Exit::Failed, "something does not run that was meant to");
+    let error = Error::new(Exit::Failed, "some hooks cannot run");
     match (is_good, json) {
         (true, _) => Ok(()),
         (false, true) => Err(error.printed()),
@@ -244,16 +244,16 @@ async fn test(
     out: &mut Output,
 ) -> Result<(), Error> {
     let Some(event) = HookEvent::parse(event) else {
-        let error = Error::new(Exit::Usage, format!("there is no event `{event}`"));
+        let error = Error::new(Exit::Usage, format!("unknown event `{event}`"));
         return Err(match HookEvent::nearest(event) {
             Some(near) => error.next(format!("did you mean `{near}`?")),
-            None => error.next("docs/hooks.md has all of them"),
+            None => error.next("see docs/hooks.md for all events"),
         });
     };
     let mut fields = Map::new();
     for pair in set {
         let Some((field, value)) = pair.split_once('=') else {
-            let what = format!("`{pair}` is no FIELD=VALUE");
+            let what = format!("`{pair}` is not of the form FIELD=VALUE");
             return Err(Error::new(Exit::Usage, what));
         };
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
@@ -277,7 +277,7 @@ async fn test(
 
 fn print(tested: &TestedHooks, out: &mut Output) -> Result<(), Error> {
     if tested.runs.is_empty() {
-        return out.line("no hook hears of it");
+        return out.line("no hook matches");
     }
     for run in &tested.runs {
         let exit = run.exit.map(|code| format!(", exit {code}"));

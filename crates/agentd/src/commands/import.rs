@@ -15,21 +15,21 @@ Examples:
   agentd import coder.jsonl.zst --as coder-2
   ssh other agentd export coder - | agentd import -
 
-The agent comes with its id, its names, all its conversations and what they cost. It is refused where an \
-agent of that id or name is there already, unless --as gives it another name: the journal is verified, and kept \
-under a new id that records where it comes from.
+The agent keeps its id, its names, all its conversations and their costs. The import is refused if an agent with \
+that id or name exists, unless --as gives another name: in that case the journal is verified and stored under a new \
+id, which records where it comes from.
 
-Its settings, its queue and its hooks may be a stranger's: the agent is held. Nothing of it runs before `agentd \
-start`, which shows what it contains.";
+The settings, queue and hooks may come from an untrusted author, so the agent is held: nothing of it runs before \
+`agentd start`, which shows what it contains.";
 
-/// Take an agent from a file that `agentd export` wrote
+/// Import an agent from a file that `agentd export` wrote
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The file; `-` is standard input
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
-    /// Import it under another name; where the agent is there already, as a copy with an id of its own
+    /// Import it under another name; if the agent exists already, as a copy with a new id
     #[arg(long = "as", value_name = "NAME")]
     name_it: Option<String>,
     #[command(flatten)]

@@ -11,9 +11,9 @@ const EXAMPLES: &str = "\
 Examples:
   agentd interrupt coder
 
-What was said so far is kept. The next prompt is answered; the task that was cancelled is not resumed.";
+Messages so far are kept. The next prompt is answered; the cancelled work is not resumed.";
 
-/// Cancel the turn that is under way
+/// Cancel the running turn
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

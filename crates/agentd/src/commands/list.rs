@@ -21,42 +21,42 @@ Examples:
   agentd list --tree
   agentd list --json | jq -r '.agents[].name'
 
-The last used come first. With --tree, subagents stand under the agent that started them.";
+Sorted by last use, most recent first. With --tree, subagents are listed under the agent that started them.";
 
-/// How many are shown, where nobody says.
+/// How many agents are shown by default.
 const USUAL: usize = 50;
-/// How many are asked for at once.
+/// How many agents are requested at once.
 const PAGE: usize = 500;
 
 /// List agents
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Only those of one mode
+    /// Only agents of this mode
     #[arg(long)]
     mode: Option<ModeName>,
-    /// Only those in one phase
+    /// Only agents in this phase
     #[arg(long, value_parser = phases())]
     phase: Option<Phase>,
-    /// Those that were put away, instead of the others
+    /// List archived agents instead
     #[arg(long)]
     archived: bool,
-    /// Only those whose name begins so
+    /// Only agents whose name begins with this text
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
-    /// In the order of their names
+    /// Sort by name
     #[arg(long)]
     by_name: bool,
-    /// So many at the most [default: 50]
+    /// Show at most this many [default: 50]
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "all")]
     limit: Option<usize>,
-    /// From where an earlier list ended: its `next`
+    /// Continue after an earlier list: its `next`
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
-    /// All of them
+    /// Show all agents
     #[arg(short, long)]
     all: bool,
-    /// All of them, subagents under the agent that started them
+    /// Show all agents, with subagents under the agent that started them
     #[arg(long, conflicts_with_all = ["limit", "after"])]
     tree: bool,
     /// Print one JSON object: agents, total, next
@@ -139,7 +139,10 @@ fn print(found: &Agents, is_tree: bool, out: &mut Output) -> Result<(), Error> {
             .filter_map(|asked| asked.what.as_ref())
         {
             let asks = render::approval::line(call);
-            out.line(format_args!("{} asks for approval of {asks}", agent.name))?;
+            out.line(format_args!(
+                "{} is waiting for approval of {asks}",
+                agent.name
+            ))?;
         }
     }
     let shown = found.agents.len() as u64;

@@ -23,26 +23,26 @@ Examples:
   agentd logs coder --task 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f -f
   agentd logs coder --all --json | jq -r .kind | sort | uniq -c
 
-What was said before `agentd reset --clear-log` is shown with --all, or with --conversation. With -f this goes on until Ctrl-C, \
+Events before `agentd reset --clear-log` are shown only with --all or --conversation. -f runs until Ctrl-C, \
 through every restart of the daemon, and shows each event once.";
 
-/// As long as a streamed reply may take to be written before what follows it.
+/// How long to wait for a streamed reply to be written before the next event is printed.
 const IN_TURN: Duration = Duration::from_secs(5);
 
-/// Between two looks at what a task writes.
+/// Interval between two polls for the output of a task.
 const MORE: Duration = Duration::from_millis(200);
 
-/// Show what an agent and its model said and did
+/// Show the log of an agent: prompts, messages, tool calls and results
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The agent
     #[arg(add = complete::archived())]
     name: String,
-    /// Go on as things happen
+    /// Follow: print new events as they happen
     #[arg(short, long)]
     follow: bool,
-    /// Only what comes after this sequence number
+    /// Only events after this sequence number
     #[arg(
         long,
         value_name = "SEQ",
@@ -50,16 +50,16 @@ pub struct Args {
         hide_default_value = true
     )]
     since: u64,
-    /// Only one turn
+    /// Only this turn
     #[arg(long, value_name = "ID")]
     turn: Option<TurnId>,
-    /// Only one conversation, by its id or number
+    /// Only this conversation, by its id or number
     #[arg(long, value_name = "ID|N")]
     conversation: Option<Which>,
-    /// What a task of the agent has written, instead
+    /// Show the output of a task instead
     #[arg(long, value_name = "ID", conflicts_with_all = ["since", "turn", "conversation", "all"])]
     task: Option<TaskId>,
-    /// From the very beginning, even where the log was cleared
+    /// Start at the beginning, even if the log was cleared
     #[arg(short, long)]
     all: bool,
     /// Print every event as a JSON line
@@ -90,7 +90,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
 }
 
-/// What a task has written; with -f until it ends.
+/// Prints the output of a task; with -f, until the task ends.
 async fn output(
     connection: &mut Connection,
     args: &Args,
@@ -137,7 +137,7 @@ async fn pages(
             lines.show(connection, event, out).await?;
         }
         match next {
-            // A page that leads nowhere would be asked for again for ever.
+            // A page that does not advance would be requested again without end.
             Some(next) if next.0 > query.after => query.after = next.0,
             _ => return Ok(()),
         }
@@ -152,7 +152,7 @@ async fn follow(
     out: &mut Output,
 ) -> Result<(), Error> {
     let mut follow = Follow::new(name, query);
-    // Replies are shown as they stream, and finished when their message comes.
+    // Replies are shown as they stream, and completed when their message arrives.
     let mut printer = Printer::new(Style::Text);
     let mut is_streaming = false;
     let mut lines = Lines::new(args);
@@ -173,7 +173,7 @@ async fn follow(
     }
 }
 
-/// Events as lines, with the numbers that people know conversations by.
+/// Prints events as lines, with the numbers of conversations that users see.
 struct Lines<'a> {
     args: &'a Args,
     numbers: BTreeMap<ConversationId, u32>,
@@ -207,7 +207,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// None where the daemon does not say: the line then has the id.
+    /// None if the daemon does not return it: the line has the id instead.
     async fn number(&mut self, connection: &Connection, id: ConversationId) -> Option<u32> {
         if !self.numbers.contains_key(&id) {
             let all = connection

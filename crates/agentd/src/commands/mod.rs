@@ -102,7 +102,7 @@ pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
     }
 }
 
-/// Says that an alias of another agent gave way to an agent's name.
+/// Prints that an alias of another agent was removed, because this agent now has that name.
 fn tell_displaced(agent: &Agent, out: &mut Output) -> Result<(), Error> {
     let Some(other) = &agent.displaced else {
         return Ok(());
@@ -110,11 +110,11 @@ fn tell_displaced(agent: &Agent, out: &mut Output) -> Result<(), Error> {
     let other = render::named(other);
     let name = &agent.name;
     out.line(format_args!(
-        "  `{name}` was an alias of {other}, which is no longer found by it"
+        "  `{name}` was an alias of {other} and no longer finds that agent"
     ))
 }
 
-/// What became of an agent: the object, or a line.
+/// Prints the state of an agent after a change: the object, or a line.
 fn tell(agent: &Agent, json: bool, out: &mut Output) -> Result<(), Error> {
     if json {
         return out.json(agent);

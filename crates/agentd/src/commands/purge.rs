@@ -14,10 +14,11 @@ Examples:
   agentd rm coder; agentd purge coder --dry-run
   agentd purge coder --yes
 
-What was said is deleted for good: prompts, messages, results, and every copy of them. That something was \
-there, and what it cost, stays. A current conversation is left alone: `agentd reset` or `agentd rm` first. It says first what would go; without a terminal it needs --yes.";
+Permanently deletes prompts, messages, results and every copy of them. The structure of the journal and the \
+costs remain. The current conversation of an agent cannot be purged: use `agentd reset` or `agentd rm` first. Shows \
+what would be deleted and asks for confirmation; without a terminal it needs --yes.";
 
-/// Delete for good what an agent said, or one conversation of it
+/// Permanently delete the content of an agent or of one conversation
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -27,15 +28,15 @@ pub struct Args {
     /// Only this conversation, by its id or number
     #[arg(long, value_name = "ID|N")]
     conversation: Option<Which>,
-    /// Say what would go, and delete nothing
+    /// Show what would be deleted, and delete nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long, conflicts_with = "dry_run")]
     yes: bool,
     #[command(flatten)]
     op: Op,
-    /// Print what is gone as one JSON object
+    /// Print what was deleted as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -54,20 +55,20 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if args.dry_run {
         return match args.json {
             true => out.json(&would_go),
-            false => out.line(format_args!("would go: {}", what(&would_go))),
+            false => out.line(format_args!("would be deleted: {}", what(&would_go))),
         };
     }
     if !args.yes {
         let name = &args.name;
         out.aside(format_args!(
-            "{name} would lose for good: {}",
+            "this permanently deletes from {name}: {}",
             what(&would_go)
         ))?;
         if !ask::is_possible() {
             let error = Error::new(Exit::Refused, "nothing was deleted");
             return Err(error
-                .because("nobody is at a terminal to be asked")
-                .next("say --yes"));
+                .because("confirmation needs a terminal")
+                .next("pass --yes"));
         }
         let answer = ask::line("delete it? [y/N]").await?;
         if !matches!(answer.as_deref(), Some("y" | "Y" | "yes")) {
@@ -78,7 +79,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let gone = client.purge(&args.name, &purge).await?;
     match args.json {
         true => out.json(&gone),
-        false => out.line(format_args!("gone: {}", what(&gone))),
+        false => out.line(format_args!("deleted: {}", what(&gone))),
     }
 }
 

@@ -10,16 +10,16 @@ const EXAMPLES: &str = "\
 Examples:
   agentd rename coder backend-coder
 
-The old name stays as an alias: whoever uses it still finds the agent.";
+The old name becomes an alias and still finds the agent.";
 
-/// Give an agent another name
+/// Rename an agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
-    /// Its new name
+    /// The new name
     to: String,
     #[command(flatten)]
     op: Op,
@@ -34,6 +34,6 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if args.json {
         return out.json(&agent);
     }
-    out.line(format_args!("{} is {} now", args.name, agent.name))?;
+    out.line(format_args!("{} is now called {}", args.name, agent.name))?;
     super::tell_displaced(&agent, out)
 }

@@ -16,20 +16,20 @@ Examples:
   agentd replay --since 120000 -f --json
   agentd replay coder --since 1200
 
-Of all agents, events come in the order of their commits, and --since is a `cursor` of an earlier replay; \
-of one agent, it is a sequence number. Each line of --json has its `cursor`.";
+For all agents, events are printed in commit order, and --since takes a `cursor` of an earlier replay. For one \
+agent, --since takes a sequence number. Each line of --json has its `cursor`.";
 
-/// Print the journal, event by event: of all agents, or of one
+/// Print the events of the journal, for all agents or for one
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The agent [default: all of them]
+    /// The agent [default: all agents]
     #[arg(add = complete::archived())]
     name: Option<String>,
-    /// Only what comes after this
+    /// Only events after this position
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     since: u64,
-    /// Go on as things happen
+    /// Follow: print new events as they happen
     #[arg(short, long)]
     follow: bool,
     /// Print every event as a JSON line
@@ -86,7 +86,7 @@ async fn of_all(connection: &mut Connection, args: &Args, out: &mut Output) -> R
             };
             let Item::Event(event) = item else { continue };
             let Some(cursor) = stream.cursor() else {
-                let what = "the daemon does not say where an event stands";
+                let what = "the daemon sent an event without a cursor";
                 return Err(Error::new(Exit::Unavailable, what));
             };
             if cursor > query.after {

@@ -18,25 +18,25 @@ Examples:
   agentd reset coder --clear-log --reason \"a new feature\"
   agentd reset coder --grace 2s --force --kill-background
 
-The old conversation is sealed and kept; --undo opens it again, over several levels and from anywhere, \
-and --redo goes back. The agent keeps its name, settings, directory and background tasks. Prompts that wait \
-are set aside with the old conversation, and come back with it.
-Exit: 0 ok, 3 refused or conflict, 4 it is still active: try again, or --force, 7 not found.";
+The old conversation is sealed and kept. --undo returns to it; it can be repeated, and works from any \
+conversation. --redo reverses an undo. The agent keeps its name, settings, directory and background tasks. Queued \
+prompts are set aside with the old conversation, and an undo restores them.
+Exit: 0 ok, 3 refused or conflict, 4 still active: try again, or --force, 7 not found.";
 
-/// Begin a new conversation, and keep the old one
+/// Begin a new conversation and keep the old one
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
-    /// Go back to the conversation before
+    /// Return to the previous conversation
     #[arg(long, conflicts_with_all = ["redo", "clear_log"])]
     undo: bool,
-    /// Go to the conversation that --undo left
+    /// Return to the conversation that --undo left
     #[arg(long, conflicts_with = "clear_log")]
     redo: bool,
-    /// Let `agentd logs` begin with the new conversation
+    /// Make `agentd logs` start with the new conversation
     #[arg(long)]
     clear_log: bool,
     #[command(flatten)]

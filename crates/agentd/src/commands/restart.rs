@@ -16,16 +16,16 @@ const EXAMPLES: &str = "\
 Examples:
   agentd restart coder
 
-The turn that is under way is not lost: it goes on in the new process.";
+A running turn is not lost: it continues in the new process.";
 
-/// Give an agent a new process; its turn goes on there
+/// Replace the process of an agent; a running turn continues in the new one
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
-    /// How long what runs may take to end before it is killed
+    /// Time that the process gets to exit before it is killed
     #[arg(long, value_name = "TIME", value_parser = time::duration)]
     grace: Option<Duration>,
     #[command(flatten)]

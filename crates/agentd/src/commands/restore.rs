@@ -14,16 +14,16 @@ Examples:
   agentd restore coder --as coder-2
   agentd restore 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
 
-Where several were put away under one name, it is the id that says which: `agentd list --archived`.";
+If several archived agents have the same name, give the id: `agentd list --archived --json`.";
 
-/// Take an agent out again that `agentd rm` put away
+/// Restore an archived agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The agent, by its name or its id
+    /// The name or the id of the agent
     #[arg(add = complete::archived())]
     name: String,
-    /// Restore it under another name, where its own is taken
+    /// Restore it under another name, if its own is taken
     #[arg(long = "as", value_name = "NAME")]
     name_it: Option<String>,
     #[command(flatten)]
@@ -43,6 +43,6 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if args.json {
         return out.json(&agent);
     }
-    out.line(format_args!("{} is back", agent.name))?;
+    out.line(format_args!("{} is restored", agent.name))?;
     super::tell_displaced(&agent, out)
 }

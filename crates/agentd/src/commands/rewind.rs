@@ -17,12 +17,12 @@ Examples:
   agentd rewind coder --to session-latest --conversation 1
   agentd rewind coder --to init --grace 2s --force
 
-A turn is named by its number or its id, and meant as it ended; `agentd show NAME --conversation N` lists the \
-turns and the labels. What came after that place is kept in the conversation that is left, and `agentd reset \
---undo` goes back to it. Files are left as they are, and background tasks go on.
-Exit: 0 ok, 3 refused or conflict, 4 it is still active: try again, or --force, 7 not found.";
+A turn is given by its number or its id and stands for the position at its end; `agentd show NAME --conversation N` \
+lists the turns and the labels. Later messages are kept in the old conversation, and `agentd reset --undo` returns \
+to it. Files are not changed, and background tasks continue.
+Exit: 0 ok, 3 refused or conflict, 4 still active: try again, or --force, 7 not found.";
 
-/// Go back to an earlier place of a conversation, and keep what came after
+/// Go back to an earlier position of a conversation and keep what came after
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -32,7 +32,7 @@ pub struct Args {
     /// A label, or a turn by its number or id
     #[arg(long, value_name = "LABEL|TURN")]
     to: String,
-    /// The conversation whose place that is [default: the current one]
+    /// The conversation that contains the position [default: the current one]
     #[arg(long, value_name = "ID|N")]
     conversation: Option<Which>,
     #[command(flatten)]

@@ -12,16 +12,17 @@ Examples:
   agentd rm coder
   agentd rm coder --reason \"the project is over\"
 
-Nothing is deleted: it is put away, with all it said, and comes back with `agentd restore`. `agentd purge` deletes.";
+Nothing is deleted: `agentd restore` brings the agent back with all its conversations. `agentd purge` deletes \
+content.";
 
-/// Put an agent away; it can be restored
+/// Archive an agent; `agentd restore` brings it back
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
-    /// Why, for whoever reads the log
+    /// Reason, recorded in the journal
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]
@@ -39,12 +40,12 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         return out.json(&archived);
     }
     let name = &archived.agent.name;
-    out.line(format_args!("{name} is put away"))?;
+    out.line(format_args!("{name} is archived"))?;
     let tasks = archived.ended.tasks.iter().map(ToString::to_string);
     let subagents = archived.ended.subagents.iter().cloned();
     let ended: Vec<String> = subagents.chain(tasks).collect();
     if !ended.is_empty() {
-        out.line(format_args!("  ended with it: {}", ended.join(", ")))?;
+        out.line(format_args!("  also ended: {}", ended.join(", ")))?;
     }
-    out.line(format_args!("  take it out again: agentd restore {name}"))
+    out.line(format_args!("  to restore it: agentd restore {name}"))
 }

@@ -22,24 +22,24 @@ Examples:
   git diff | agentd run --system \"You review changes.\" -
   agentd run --detach \"Update the dependencies and run the tests\"
 
-The agent lives for this one prompt; `agentd show` and `agentd logs` know it afterwards. A daemon is \
-started where none runs. In a pipe or a file, standard output is the answer alone. Ctrl-C interrupts the \
-turn, and keeps what was said.
+The agent answers this one prompt; `agentd show` and `agentd logs` work afterwards. A daemon is started if \
+none is running. If standard output is not a terminal, it receives only the answer. Ctrl-C interrupts the turn \
+and keeps its messages.
 Exit: 0 ok, 1 the turn failed, 2 usage, 3 refused, 4 unavailable, 5 limited, 6 waiting for you, 130 \
 interrupted.";
 
-/// As long as the last lines may take to be read by whoever reads them.
+/// How long to wait for the last lines to be written.
 const LAST_LINES: Duration = Duration::from_secs(5);
 
-/// Run an agent for one prompt, and show its answer as it comes
+/// Run an agent for one prompt and stream its answer
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// What the agent is to do; `-` reads it from standard input
+    /// The prompt; `-` reads it from standard input
     prompt: String,
     #[command(flatten)]
     described: Described,
-    /// Print the name of the agent, and do not wait for it
+    /// Print the name of the agent and do not wait for the answer
     #[arg(short, long)]
     detach: bool,
     /// Print the result as one JSON object
@@ -67,12 +67,12 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let Some(prompt) = created.prompt else {
         let what = format!("{name} was created without its prompt");
         return Err(Error::new(Exit::Unavailable, what)
-            .next("the daemon may be of another version: `agentd daemon stop`, and try again"));
+            .next("the daemon may have another version: `agentd daemon stop`, then try again"));
     };
     let show = match (args.json, out.is_watched()) {
         (true, _) => Show::Json,
         (_, true) => Show::Nothing,
-        // Whoever reads it gets the answer, and not what was said on the way.
+        // A program that reads the output gets the answer, without the messages before it.
         (_, false) => Show::Text,
     };
     watch(&mut connection, &mut interrupts, name, prompt, show).await?;
@@ -87,7 +87,7 @@ fn detached(args: &Args, created: &Created, out: &mut Output) -> Result<(), Erro
     }
 }
 
-/// Shows the turn as it goes, until it is over or waits for somebody.
+/// Shows the turn as it runs, until it has ended or waits for the user.
 async fn watch(
     connection: &mut Connection,
     interrupts: &mut Signal,
@@ -107,7 +107,7 @@ async fn watch(
                     let next = format!("see `agentd logs {name}`");
                     break Err(Error::interrupted().next(next));
                 }
-                // It ends as soon as it can; that is seen as its other ends are.
+                // The turn ends soon; its end is seen in the same way as any other.
                 let asked = connection.client.interrupt(name).await;
                 if connection.or_again(asked).await?.is_none() {
                     connection.client.interrupt(name).await?;
@@ -130,7 +130,7 @@ async fn watch(
             Show::Json => {}
         }
         match turn.look(&event) {
-            Now::GoesOn => {}
+            Now::Continues => {}
             Now::Over => break Ok(()),
             Now::MayWait => {
                 let answer = connection.client.answer(name, prompt, Duration::ZERO).await;
@@ -152,8 +152,8 @@ struct Turn {
 }
 
 enum Now {
-    GoesOn,
-    /// It waits for somebody, unless that is over already.
+    Continues,
+    /// It waits for the user, unless that has ended in the meantime.
     MayWait,
     Over,
 }
@@ -163,7 +163,7 @@ impl Turn {
         match &event.body {
             Body::PromptsTaken(taken) if taken.prompts.contains(&self.prompt) => {
                 self.id = event.turn;
-                Now::GoesOn
+                Now::Continues
             }
             Body::TurnEnded(_) if self.id.is_some() && event.turn == self.id => Now::Over,
             Body::PromptsSetAside(aside) if aside.prompts.contains(&self.prompt) => Now::Over,
@@ -171,7 +171,7 @@ impl Turn {
             | Body::ApprovalRequested(_)
             | Body::AgentFailed(_)
             | Body::AgentStopped(_) => Now::MayWait,
-            _ => Now::GoesOn,
+            _ => Now::Continues,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `agentd runtime`, which the daemon starts and nobody else.
+//! `agentd runtime`, which only the daemon starts.
 
 use crate::error::Error;
 use crate::{home, runtime};
@@ -8,16 +8,19 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  agentd runtime --agent 019b76da-a800-7000-8000-000000000001";
+  agentd runtime coder --agent 019b76da-a800-7000-8000-000000000001";
 
-/// Run one agent's turns for the daemon (started by it)
+/// Run the turns of one agent (started by the daemon)
 #[derive(Debug, clap::Args)]
 #[command(hide = true, after_help = EXAMPLES)]
 pub struct Args {
+    /// The agent's name when the process was started, for `ps`
+    #[arg(value_name = "NAME")]
+    _shown: String,
     /// The agent's id
     #[arg(long)]
     agent: AgentId,
-    /// How long to go on without a daemon, in milliseconds
+    /// How long to continue without a daemon, in milliseconds
     #[arg(long, default_value_t = 3_600_000)]
     orphan_ms: u64,
 }

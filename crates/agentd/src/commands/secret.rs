@@ -15,17 +15,17 @@ use std::io::{self, IsTerminal as _, Read as _};
 
 const EXAMPLES: &str = "\
 Examples:
-  agentd secret set ANTHROPIC_API_KEY          Asks for it; what you type is not shown
+  agentd secret set ANTHROPIC_API_KEY          Prompts for the value without echo
   pass show anthropic | agentd secret set ANTHROPIC_API_KEY
   agentd secret list
   agentd secret rm ANTHROPIC_API_KEY
 
-A secret is kept in a file in the state directory that only you can read, and that no sandbox has. Agents have it \
-without a shell that does: after a reboot, too. A variable of the shell that you send a prompt from comes before it; \
-it comes before what the daemon was started with. It is given to no tool and no hook, and is redacted in what they \
-print. `agentd agent`, which has no daemon, does not use it.";
+A secret is stored in a file in the state directory that only you can read and that no sandbox contains. Agents can use \
+it without a shell that has the variable, also after a reboot. A variable of the shell that sends a prompt takes \
+precedence over the secret; the secret takes precedence over the environment of the daemon. Tools and hooks do not get \
+it, and it is redacted in their output. `agentd agent`, which has no daemon, does not use it.";
 
-/// Store keys of providers for agents that nobody watches
+/// Store provider keys for unattended agents
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -35,19 +35,19 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Store a secret, or replace it; its value is read from standard input
+    /// Store or replace a secret; its value is read from standard input
     #[command(
-        after_help = "Examples:\n  agentd secret set OPENAI_API_KEY\n  agentd secret set OPENAI_API_KEY < key.txt\n\nTurns that wait for this key go on."
+        after_help = "Examples:\n  agentd secret set OPENAI_API_KEY\n  agentd secret set OPENAI_API_KEY < key.txt\n\nTurns that wait for this key continue."
     )]
     Set {
-        /// The variable that the provider looks for
+        /// The variable from which the provider reads its key
         #[arg(value_name = "NAME", add = complete::key_names())]
         variable: String,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Show the names of stored secrets, when each was set, and which providers use it
+    /// List the names of stored secrets, when each was set, and which providers use it
     #[command(
         after_help = "Examples:\n  agentd secret list\n  agentd secret list --json | jq -r '.secrets[].name'"
     )]
@@ -58,10 +58,10 @@ enum Verb {
     },
     /// Remove a stored secret
     #[command(
-        after_help = "Examples:\n  agentd secret rm OPENAI_API_KEY\n\nAn agent that works with it has it until its turn is over."
+        after_help = "Examples:\n  agentd secret rm OPENAI_API_KEY\n\nAn agent that is using the secret keeps it until its turn ends."
     )]
     Rm {
-        /// Its name
+        /// The name of the secret
         #[arg(value_name = "NAME", add = complete::stored_secrets())]
         variable: String,
         /// Print one JSON object
@@ -80,9 +80,9 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 
 async fn set(name: &str, json: bool, out: &mut Output) -> Result<(), Error> {
     let catalog = providers::catalog()?;
-    // Before somebody types a key for nothing.
+    // Checked before the user types a key that would be refused.
     agentd_daemon::secrets::check_name(name).map_err(|error| {
-        Error::new(Exit::Usage, "that cannot be stored as a secret").because(error)
+        Error::new(Exit::Usage, "this name cannot be used for a secret").because(error)
     })?;
     let client = connect::client().await?;
     let value = value(name).await?;
@@ -92,17 +92,20 @@ async fn set(name: &str, json: bool, out: &mut Output) -> Result<(), Error> {
     }
     let users = providers::users_of(&catalog, name);
     match users.is_empty() {
-        false => out.line(format_args!("{name} is stored, for {}", users.join(", "))),
+        false => out.line(format_args!(
+            "{name} is stored and used by {}",
+            users.join(", ")
+        )),
         true => {
             out.line(format_args!("{name} is stored"))?;
             out.aside(format_args!(
-                "warning: no provider looks for {name}; `agentd config` shows what they look for, config.toml can add to it"
+                "warning: no provider uses {name}; `agentd config` shows which variables are used, and config.toml can add others"
             ))
         }
     }
 }
 
-/// Typed and not shown, or all of standard input.
+/// Reads the value from the terminal without echo, or else all of standard input.
 async fn value(name: &str) -> Result<String, Error> {
     let none = || Error::new(Exit::Usage, format!("no value was given for {name}"));
     if io::stdin().is_terminal() {
@@ -119,7 +122,7 @@ async fn value(name: &str) -> Result<String, Error> {
         Error::new(Exit::Unavailable, "standard input cannot be read").because(error)
     })?;
     let text = String::from_utf8(bytes);
-    let text = text.map_err(|_| Error::new(Exit::Usage, "the value is no text"))?;
+    let text = text.map_err(|_| Error::new(Exit::Usage, "the value is not valid UTF-8"))?;
     match text.trim() {
         "" => Err(none().next(format!("`agentd secret set {name} < FILE`"))),
         value => Ok(value.to_owned()),

@@ -21,20 +21,20 @@ Examples:
   agentd send coder --steer \"Leave the public API as it is\"
   make 2>&1 | agentd send coder --key build-1234 -
 
-The prompt is on disk before this returns. Sent twice under one key, it is delivered once. Ctrl-C and \
---timeout let go of a turn that goes on; `agentd wait` finds it again.
+The prompt is on disk before this command returns. A prompt that is sent twice with the same key is delivered \
+once. Ctrl-C and --timeout only stop waiting: the turn continues, and `agentd wait` waits for it again.
 Exit: 0 ok, 1 the turn failed, 2 usage, 3 refused or set aside, 4 unavailable, 5 limited, 6 waiting for \
-you, 7 not found, 124 the timeout is over, 130 interrupted. A prompt to a stopped agent is queued: exit 6, \
+you, 7 not found, 124 timeout, 130 interrupted. A prompt to a stopped agent is queued: exit 6, \
 or 0 with --no-wait.";
 
-/// Send an agent a prompt, and wait for its answer
+/// Send a prompt to an agent and wait for the answer
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
-    /// What it is to do; `-` reads it from standard input
+    /// The prompt; `-` reads it from standard input
     prompt: String,
     /// Wait for the answer (the default)
     #[arg(long, overrides_with = "no_wait")]
@@ -42,16 +42,16 @@ pub struct Args {
     /// Return as soon as the prompt is accepted
     #[arg(long)]
     no_wait: bool,
-    /// Wait so long at the most; the turn goes on
+    /// Wait at most this long; the turn continues
     #[arg(long, value_name = "TIME", value_parser = time::duration, conflicts_with = "no_wait")]
     timeout: Option<Duration>,
-    /// Under one key, a prompt is delivered once, however often it is sent
+    /// Idempotency key: a prompt that is sent repeatedly with the same key is delivered once
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Join the turn that is under way, instead of waiting for its end
+    /// Add the prompt to the running turn, instead of queueing it
     #[arg(long, conflicts_with = "interrupt")]
     steer: bool,
-    /// End the turn that is under way, and be answered next
+    /// Interrupt the running turn, and answer this prompt next
     #[arg(long)]
     interrupt: bool,
     /// Print the result as one JSON object
@@ -59,8 +59,8 @@ pub struct Args {
     json: bool,
 }
 
-/// Why nobody waits any longer.
-enum LetGo {
+/// Why the command stops waiting.
+enum StopWaiting {
     TimedOut,
     Interrupted,
 }
@@ -69,7 +69,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let catalog = providers::catalog()?;
     let send = Send {
         text: prompt::read(&args.prompt)?,
-        // Of our own where none is given: a prompt that is sent again was perhaps accepted.
+        // Generated if none is given: the client may have to send the prompt again after it was accepted.
         key: Some(
             args.key
                 .clone()
@@ -83,11 +83,11 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         env: providers::env(&catalog),
     };
     let interrupts = signal(SignalKind::interrupt()).map_err(Error::no_runtime)?;
-    let mut let_go = std::pin::pin!(let_go(args.timeout, interrupts));
+    let mut stop_waiting = std::pin::pin!(stop_waiting(args.timeout, interrupts));
     let mut connection = Connection::open().await?;
     let sent = tokio::select! {
         biased;
-        why = &mut let_go => return Err(not_sent(&why, &args.name)),
+        why = &mut stop_waiting => return Err(not_sent(&why, &args.name)),
         sent = deliver(&mut connection, &args.name, &send) => sent?,
     };
     if args.no_wait {
@@ -95,7 +95,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
     let answer = tokio::select! {
         biased;
-        why = &mut let_go => Err(goes_on(&why, &args.name, &sent)),
+        why = &mut stop_waiting => Err(not_answered(&why, &args.name, &sent)),
         answer = waiting::answer(&mut connection, &args.name, sent.prompt, out) => answer,
     };
     out.end_progress()?;
@@ -116,7 +116,7 @@ async fn deliver(connection: &mut Connection, name: &str, send: &Send) -> Result
     }
 }
 
-async fn let_go(timeout: Option<Duration>, mut interrupts: Signal) -> LetGo {
+async fn stop_waiting(timeout: Option<Duration>, mut interrupts: Signal) -> StopWaiting {
     let timed_out = async {
         match timeout {
             Some(timeout) => tokio::time::sleep(timeout).await,
@@ -124,8 +124,8 @@ async fn let_go(timeout: Option<Duration>, mut interrupts: Signal) -> LetGo {
         }
     };
     tokio::select! {
-        Some(()) = interrupts.recv() => LetGo::Interrupted,
-        () = timed_out => LetGo::TimedOut,
+        Some(()) = interrupts.recv() => StopWaiting::Interrupted,
+        () = timed_out => StopWaiting::TimedOut,
     }
 }
 
@@ -135,38 +135,42 @@ fn accepted(args: &Args, sent: &Sent, out: &mut Output) -> Result<(), Error> {
     }
     let (name, prompt) = (&args.name, sent.prompt);
     match sent.repeated {
-        true => out.line(format_args!("{name} had accepted it before, as {prompt}"))?,
-        false => out.line(format_args!("{name} has accepted it as {prompt}"))?,
+        true => out.line(format_args!(
+            "{name} had already accepted the prompt as {prompt}"
+        ))?,
+        false => out.line(format_args!("{name} accepted the prompt as {prompt}"))?,
     }
     if matches!(sent.phase, Phase::Stopped | Phase::Failed) {
         let phase = word(sent.phase);
         out.line(format_args!(
-            "  {name} is {phase}, and answers after: agentd start {name}"
+            "  {name} is {phase} and answers after: agentd start {name}"
         ))?;
     }
     out.line(format_args!(
-        "  wait for the answer: agentd wait {name} {prompt}"
+        "  to wait for the answer: agentd wait {name} {prompt}"
     ))
 }
 
-fn not_sent(why: &LetGo, name: &str) -> Error {
+fn not_sent(why: &StopWaiting, name: &str) -> Error {
     let error = match why {
-        LetGo::TimedOut => Error::new(Exit::TimedOut, "the daemon did not take the prompt in time"),
-        LetGo::Interrupted => Error::interrupted(),
+        StopWaiting::TimedOut => {
+            Error::new(Exit::TimedOut, "timed out sending the prompt to the daemon")
+        }
+        StopWaiting::Interrupted => Error::interrupted(),
     };
     error.next(format!(
-        "see with `agentd logs {name}` whether the prompt arrived"
+        "check with `agentd logs {name}` whether the prompt arrived"
     ))
 }
 
-fn goes_on(why: &LetGo, name: &str, sent: &Sent) -> Error {
+fn not_answered(why: &StopWaiting, name: &str, sent: &Sent) -> Error {
     let error = match why {
-        LetGo::TimedOut => Error::new(Exit::TimedOut, "the answer did not come in time"),
-        LetGo::Interrupted => Error::new(Exit::Interrupted, "let go of the turn"),
+        StopWaiting::TimedOut => Error::new(Exit::TimedOut, "timed out waiting for the answer"),
+        StopWaiting::Interrupted => Error::new(Exit::Interrupted, "stopped waiting for the answer"),
     };
     let prompt = sent.prompt;
     let error = error.about_prompt(prompt);
-    error.because("the turn goes on without you").next(format!(
+    error.because("the turn continues").next(format!(
         "`agentd wait {name} {prompt}` for the answer, `agentd interrupt {name}` to end the turn"
     ))
 }

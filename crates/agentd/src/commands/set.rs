@@ -17,17 +17,17 @@ Examples:
   agentd set coder 'tools=[\"read_file\",\"search_files\"]' on_crash=wait
   agentd set coder temperature=
 
-The keys are those of an agent file, with dots between; `system` is the prompt. A value is text, or JSON; \
-none at all puts the default back. All of them are set, or none.";
+The keys are those of an agent file, with dots for nesting; `system` is the system prompt. A value is text or \
+JSON; an empty value restores the default. Either all settings are applied or none.";
 
-/// Change single settings of an agent
+/// Change individual settings of an agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
-    /// What to set
+    /// The settings to change
     #[arg(value_name = "KEY=VALUE", required = true)]
     settings: Vec<String>,
     #[command(flatten)]
@@ -52,10 +52,10 @@ fn changed(spec: &AgentSpec, setting: &str) -> Result<AgentSpec, Error> {
     let wrong = |why: String| {
         Error::new(Exit::Usage, format!("`{setting}` cannot be set"))
             .because(why)
-            .next("`agentd show NAME --spec` has what is set now")
+            .next("see the current settings with `agentd show NAME --spec`")
     };
     let Some((key, value)) = setting.split_once('=') else {
-        return Err(wrong("there is no `=` in it".to_owned()));
+        return Err(wrong("it has no `=`".to_owned()));
     };
     let mut tries = Vec::new();
     if value.is_empty() {
@@ -72,7 +72,7 @@ fn changed(spec: &AgentSpec, setting: &str) -> Result<AgentSpec, Error> {
         let read = read.map_err(|error| error.to_string());
         match read.and_then(|spec| spec.validate().map(|()| spec).map_err(|e| e.to_string())) {
             Ok(spec) => return Ok(spec),
-            // The first one is about the value as it was meant.
+            // The first error is about the value as JSON, which is what the user probably meant.
             Err(error) if why.is_empty() => why = error,
             Err(_) => {}
         }
@@ -80,7 +80,7 @@ fn changed(spec: &AgentSpec, setting: &str) -> Result<AgentSpec, Error> {
     Err(wrong(why))
 }
 
-/// Sets what stands at a path, or takes it away; what is missing on the way is made.
+/// Sets or removes the value at a path, and creates missing objects on the way.
 fn put(object: &mut Value, path: &str, value: Option<Value>) {
     let mut at = object;
     let (way, last) = path.rsplit_once('.').unwrap_or(("", path));
@@ -155,7 +155,7 @@ mod tests {
     fn what_makes_no_sense_is_refused_with_its_reason() {
         for (setting, why) in [
             ("modle=x", "unknown field `modle`"),
-            ("model", "there is no `=`"),
+            ("model", "it has no `=`"),
             ("temperature=3", "from 0 to 2"),
             ("limits.max_iterations=many", "invalid type"),
         ] {

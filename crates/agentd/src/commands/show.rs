@@ -15,20 +15,20 @@ Examples:
   agentd show coder --spec > coder.md
   agentd show coder --conversation 2
 
-With --conversation: where it comes from, its labels and its turns, which `agentd rewind` and `agentd fork` \
-take as places.";
+--conversation shows the origin, the labels and the turns of a conversation; `agentd rewind` and `agentd fork` \
+accept the labels and the turns as positions.";
 
-/// Show all about one agent
+/// Show one agent in detail
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The agent
     #[arg(add = complete::archived())]
     name: String,
-    /// Its spec instead, as a file that `agentd apply` takes
+    /// Print its spec instead, as a file for `agentd apply`
     #[arg(long)]
     spec: bool,
-    /// One of its conversations instead, by its id or number
+    /// Show one of its conversations instead, by its id or number
     #[arg(long, value_name = "ID|N", conflicts_with = "spec")]
     conversation: Option<Which>,
     /// Print one JSON object

@@ -16,15 +16,15 @@ Examples:
   agentd start imported
   agentd start imported --yes --keep hooks,queue
 
-It runs from now on, whenever there is something to do: after `stop`, or after it has failed. Your \
-provider keys are handed on to it.
+After `agentd stop` or a failure, the agent runs again whenever it has work. Your provider keys are passed on \
+to it.
 
-An imported agent is held until its first start. That shows what the agent contains and asks; without a terminal \
-it needs --yes, and ends with exit 6 otherwise. What could act for whoever made the file is dropped, unless --keep \
-names it: its hooks, its queue, rules that allow calls, a sandbox wider than the default, variables, and programs \
-that it would start. A turn that was under way ends.";
+An imported agent is held until its first start. That start shows what the agent contains and asks for \
+confirmation; without a terminal it needs --yes, and exits with 6 otherwise. Parts that could act for the author of \
+the file are dropped unless --keep names them: hooks, queued prompts, rules that allow calls, a sandbox wider than \
+the default, variables, and programs that the agent would start. A turn in progress is ended.";
 
-/// Start an agent that was imported or stopped, or has failed
+/// Start an agent that was stopped, has failed or was imported
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -34,7 +34,7 @@ pub struct Args {
     /// Start an imported agent without asking
     #[arg(short, long)]
     yes: bool,
-    /// What an imported agent keeps
+    /// Parts that an imported agent keeps
     #[arg(long, value_name = "PART", value_delimiter = ',', requires = "yes")]
     keep: Vec<Part>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub struct Args {
 enum Part {
     /// The hooks in its settings
     Hooks,
-    /// Prompts that wait
+    /// Queued prompts
     Queue,
     /// Rules that allow calls
     Permissions,
@@ -94,7 +94,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if let Some(held) = &held {
         confirm(args, held, &keep, out).await?;
     }
-    // Also where it is not held any more: this may be the second try of what released it.
+    // Also if it is no longer held: this may be a retry of the start that released it.
     let release = Release {
         keep,
         head: held.as_ref().map(|held| held.head),
@@ -118,7 +118,7 @@ async fn started(client: &Client, args: &Args, start: &Start) -> Result<Agent, E
     keys::continue_turn(client, agent).await
 }
 
-/// Shows what a held agent contains, and asks.
+/// Shows what a held agent contains, and asks for confirmation.
 async fn confirm(
     args: &Args,
     held: &Held,
@@ -135,7 +135,7 @@ async fn confirm(
         return Ok(());
     }
     let waits = || {
-        let what = format!("{name} is held, and was not started");
+        let what = format!("{name} is held and was not started");
         Error::new(Exit::Waiting, what).next(format!("agentd start {name} --yes"))
     };
     if args.json {
@@ -143,9 +143,9 @@ async fn confirm(
         return Err(waits().printed());
     }
     if !ask::is_possible() {
-        return Err(waits().because("nobody is at a terminal to be asked"));
+        return Err(waits().because("confirmation needs a terminal"));
     }
-    let answer = ask::line("start it? [y/N]").await?;
+    let answer = ask::line("start the agent? [y/N]").await?;
     match answer.as_deref() {
         Some("y" | "Y" | "yes") => Ok(()),
         _ => Err(waits()),

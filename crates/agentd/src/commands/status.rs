@@ -17,13 +17,13 @@ Examples:
   agentd status coder
   agentd status --json | jq .phases.awaiting_approval
 
-All about one agent is in `agentd show`.";
+`agentd show` prints all details of one agent.";
 
-/// Say how the daemon is, or an agent
+/// Show the status of the daemon or of an agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The agent [default: the daemon, and how many agents are in which phase]
+    /// The agent [default: the daemon, and the number of agents in each phase]
     #[arg(add = complete::agents())]
     name: Option<String>,
     /// Print one JSON object
@@ -77,7 +77,7 @@ pub fn of_daemon(daemon: &Daemon) -> Vec<String> {
     pairs(&[
         (
             "daemon",
-            Some(format!("runs for {since}, pid {}", daemon.pid)),
+            Some(format!("up for {since}, pid {}", daemon.pid)),
         ),
         ("version", Some(daemon.version.clone())),
         ("home", Some(daemon.home.clone())),
@@ -98,14 +98,14 @@ fn of_agent(agent: &Agent, out: &mut Output) -> Result<(), Error> {
     out.line(render::agent::line(agent))?;
     let now = clock::now();
     if let Some(started) = agent.started_at {
-        out.line(format_args!("  its turn began {}", time::ago(started, now)))?;
+        out.line(format_args!("  turn began {}", time::ago(started, now)))?;
     }
     if let (None, Some(last)) = (agent.turn, &agent.last_turn) {
         let when = agent
             .completed_at
             .map(|at| format!(" {}", time::ago(at, now)));
         let (status, when) = (word(last.status), when.unwrap_or_default());
-        out.line(format_args!("  its last turn ended as {status}{when}"))?;
+        out.line(format_args!("  last turn: {status}{when}"))?;
     }
     if agent.queued > 0 {
         out.line(format_args!("  queued: {}", count(agent.queued, "prompt")))?;

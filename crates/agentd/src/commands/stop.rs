@@ -15,20 +15,20 @@ Examples:
   agentd stop coder
   agentd stop coder --grace 2s --kill-background
 
-The turn is cancelled and what was said is kept; prompts wait until `agentd start`. Background tasks go \
-on unless you say --kill-background.";
+The turn is cancelled and its messages are kept; prompts are queued until `agentd start`. Background tasks \
+continue unless you pass --kill-background.";
 
-/// Stop an agent: its turn ends, and it does not run until it is started
+/// Stop an agent: cancel its turn and do not run it until `agentd start`
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
-    /// End its background tasks too
+    /// Also end the background tasks
     #[arg(long)]
     kill_background: bool,
-    /// How long what runs may take to end before it is killed
+    /// Time that the turn gets to end before the process is killed
     #[arg(long, value_name = "TIME", value_parser = time::duration)]
     grace: Option<Duration>,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if !args.json && !agent.tasks.is_empty() {
         let tasks: Vec<String> = agent.tasks.iter().map(ToString::to_string).collect();
         out.line(format_args!(
-            "  goes on in the background: {}",
+            "  still running in the background: {}",
             tasks.join(", ")
         ))?;
     }

@@ -20,18 +20,19 @@ Examples:
   agentd tasks coder --json | jq '.tasks[] | select(.running)'
 
 Background tasks outlive their turn, the agent's process, the daemon and a reset. `agentd logs NAME --task ID` \
-shows what one writes. When one ends, the agent's conversation is told once, and it leaves this list.";
+shows the output of a task. When a task ends, the agent's conversation gets one notice, and the task is no \
+longer listed.";
 
 /// Characters of a command that are shown.
 const COMMAND: usize = 60;
 
-/// List the processes that agents' tools have left running, or end them
+/// List the background tasks of agents, or end them
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
-    /// The agent [default: all of them]
+    /// The agent [default: all agents]
     #[arg(add = complete::agents())]
     name: Option<String>,
     /// Print one JSON object
@@ -41,7 +42,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// End a task and all that it started; with an agent's name, all of its tasks
+    /// End a task and all processes that it started; with an agent's name, all of its tasks
     #[command(
         after_help = "Examples:\n  agentd tasks stop 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f\n  agentd tasks stop coder"
     )]
@@ -50,12 +51,12 @@ enum Verb {
 
 #[derive(Debug, clap::Args)]
 struct Stop {
-    /// The task's id, or an agent
+    /// The id of a task, or the name of an agent
     #[arg(value_name = "ID|NAME", add = complete::agents())]
     which: String,
     #[command(flatten)]
     op: Op,
-    /// Print those that it ended as one JSON object
+    /// Print the ended tasks as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -84,7 +85,7 @@ fn print_ended(ended: &Tasks, which: &str, out: &mut Output) -> Result<(), Error
         let how = task.exit.map(|exit| event::exit(&exit));
         let how = how.unwrap_or_else(|| word(task.state));
         let name = named(&task.agent);
-        out.line(format_args!("{} of {name} is ended: {how}", task.id))?;
+        out.line(format_args!("{} of {name} has ended: {how}", task.id))?;
     }
     match ended.tasks.is_empty() {
         true => out.line(format_args!("{which} has no background tasks")),

@@ -12,19 +12,19 @@ Examples:
   agentd trust ~/src/project
   agentd trust --show
 
-A project's hooks, settings, skills, agent files (`.agentd/`) and `.mcp.json` came with somebody's repository. They \
-count once you have trusted them, and only for as long as their content stays what it was then. Look at the files first.";
+The hooks, settings, skills, agent files (`.agentd/`) and `.mcp.json` of a project come with its repository. They \
+are used only after you have trusted them, and only while their content does not change. Read the files first.";
 
-/// Trust a project's files for agents, as they are now
+/// Trust the current content of a project's files for agents
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     pub which: Which,
-    /// Only list the files, and say which are trusted
+    /// Only list the files and whether they are trusted
     #[arg(long, conflicts_with = "hash")]
     show: bool,
-    /// Only if the files are still those with this hash, as `--show --json` has it
+    /// Fail unless the files still have this hash; `--show --json` prints it
     #[arg(long, value_name = "HASH")]
     hash: Option<String>,
 }
@@ -41,11 +41,11 @@ pub struct Which {
 }
 
 impl Which {
-    /// The directory, whole.
+    /// The absolute path of the directory.
     fn dir(&self) -> Result<String, Error> {
         let given = self.dir.as_deref().unwrap_or(Path::new("."));
         let whole = std::fs::canonicalize(given).map_err(|error| {
-            let what = format!("{} is no directory", given.display());
+            let what = format!("{} is not a directory", given.display());
             Error::of_file(what, &error)
         })?;
         Ok(whole.display().to_string())
@@ -63,7 +63,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     set(&args.which, args.hash.clone(), true, out).await
 }
 
-/// Trusts a project's files, or takes that back.
+/// Trusts a project's files, or revokes the trust.
 pub async fn set(
     which: &Which,
     hash: Option<String>,
@@ -88,7 +88,7 @@ fn tell(found: &ProjectTrust, json: bool, out: &mut Output) -> Result<(), Error>
     }
     for file in &found.files {
         let state = if file.trusted {
-            "trusted as it is now"
+            "trusted in its current state"
         } else {
             "not trusted"
         };

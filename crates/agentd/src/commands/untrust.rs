@@ -9,7 +9,7 @@ Examples:
   agentd untrust
   agentd untrust ~/src/project";
 
-/// Trust a project's files no more
+/// Revoke the trust in a project's files
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

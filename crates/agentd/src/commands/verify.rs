@@ -20,17 +20,17 @@ Examples:
   AGENTD_HOME=/backup/agentd agentd verify
   agentd daemon stop; agentd verify --repair
 
-`--repair` makes a fresh journal of everything that can be read, and says which agents have lost something. \
-The damaged files are kept in a directory beside it. It is refused while a daemon runs.
+`--repair` builds a new journal from everything that can be read, and lists the agents that have lost events. \
+The damaged files are kept in a directory next to it. It is refused while a daemon runs.
 
-Exit: 0 all is well, 1 something is damaged (with --repair: something could not be recovered), 3 a daemon \
-runs and nothing was repaired, 4 there is no journal or it cannot be read.";
+Exit: 0 no damage, 1 damage was found (with --repair: some events could not be recovered), 3 a daemon is \
+running and nothing was repaired, 4 the journal does not exist or cannot be read.";
 
-/// Check the journal: gaps, checksums, references, the file itself
+/// Check the journal: gaps, checksums, references and the database file
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Recover what is readable of a damaged journal
+    /// Recover the readable part of a damaged journal
     #[arg(long)]
     repair: bool,
     /// Print the report as one JSON object
@@ -58,15 +58,15 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         false => damaged,
     };
     Err(damaged
-        .because("what is stored is not what was written; see the list above")
+        .because("the stored data differs from what was written; see the list above")
         .next(
-            "keep a copy of the directory first. What comes before the damage still loads; a damaged \
-             tail is set aside, and kept, when its agent is next taken over. Where files or pages \
-             are missing, `agentd daemon stop` and `agentd verify --repair` recover what is readable",
+            "copy the directory first. Events before the damage still load; a damaged tail is moved \
+             to quarantine when the agent's journal is next claimed. If files or pages are missing, \
+             `agentd daemon stop` and `agentd verify --repair` recover what is readable",
         ))
 }
 
-/// How the store in a home is opened, with what shows that there must be one.
+/// The options for the store of a home. A directory of agents beside it is evidence that a journal must exist.
 fn options(dir: &Path) -> Options {
     Options {
         beside: vec![Layout::new(dir).agents()],
@@ -78,16 +78,16 @@ fn check(dir: &Path) -> Result<Report, Error> {
     SqliteStore::inspect(&existing(dir)?).map_err(|error| cannot(dir, &error))
 }
 
-/// An error where there is nothing to check: opening makes what is missing, and a check must not.
+/// An error if no journal exists: opening a store would create one, and a check must not.
 fn existing(dir: &Path) -> Result<Options, Error> {
     let options = options(dir);
     if options.has_traces() {
         return Ok(options);
     }
-    let what = format!("there is no journal in {}", dir.display());
+    let what = format!("{} has no journal", dir.display());
     Err(Error::new(Exit::Unavailable, what)
-        .because("no agent has been kept there yet, or AGENTD_HOME names another directory")
-        .next("set AGENTD_HOME to the directory that you mean"))
+        .because("no agent was created there yet, or AGENTD_HOME names another directory")
+        .next("set AGENTD_HOME to the right directory"))
 }
 
 fn cannot(dir: &Path, error: &agentd_store::Error) -> Error {
@@ -101,7 +101,7 @@ fn cannot(dir: &Path, error: &agentd_store::Error) -> Error {
 fn print(out: &mut Output, dir: &Path, report: &Report) -> Result<(), Error> {
     let problems = report.damaged.len() + report.dangling.len() + report.file.len();
     let (mark, verdict) = match problems {
-        0 => (format!("{GOOD}✓{GOOD:#}"), "nothing is damaged".to_owned()),
+        0 => (format!("{GOOD}✓{GOOD:#}"), "no damage".to_owned()),
         n => (format!("{BAD}✗{BAD:#}"), count(n as u64, "problem")),
     };
     out.line(format_args!(
@@ -128,12 +128,12 @@ fn print(out: &mut Output, dir: &Path, report: &Report) -> Result<(), Error> {
     }
     if report.quarantined > 0 {
         out.line(format_args!(
-            "  set aside as damaged earlier, and kept: {}",
+            "  in quarantine since earlier damage: {}",
             count(report.quarantined, "event")
         ))?;
     }
     if report.head == HeadState::Unreadable {
-        out.line("  journal.head cannot be read; the next start writes it anew")?;
+        out.line("  journal.head cannot be read; the next start writes it again")?;
     }
     Ok(())
 }

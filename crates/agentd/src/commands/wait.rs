@@ -20,24 +20,24 @@ Examples:
   agentd wait coder --timeout 10m && echo done
   agentd wait coder 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
 
-With a prompt's id, as `agentd send --no-wait` prints it, its answer is printed; otherwise this waits until \
-nothing is under way or queued.
-Exit: 0 ok, 1 the turn or the agent failed, 4 unavailable, 5 limited, 6 it waits for you, 7 not found, \
-124 the timeout is over, 130 interrupted.";
+With the id of a prompt (`agentd send --no-wait` prints it), prints the answer to that prompt. Without one, waits \
+until no turn runs and no prompt is queued.
+Exit: 0 ok, 1 the turn or the agent failed, 4 unavailable, 5 limited, 6 waiting for you, 7 not found, \
+124 timeout, 130 interrupted.";
 
-/// A question of a subagent's is in a journal of its own: where some work for the agent, it is looked for so often.
+/// How often an agent with running subagents is polled: their approval requests are not in its own journal.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Wait until an agent has nothing left to do, or for the answer to a prompt
+/// Wait until an agent is idle, or for the answer to a prompt
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
-    /// A prompt, by its id
+    /// The id of a prompt
     prompt: Option<PromptId>,
-    /// Wait so long at the most
+    /// Wait at most this long
     #[arg(long, value_name = "TIME", value_parser = time::duration)]
     timeout: Option<Duration>,
     /// Print the agent, or the answer, as one JSON object
@@ -54,21 +54,21 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     tokio::time::timeout(timeout, waiting)
         .await
         .unwrap_or_else(|_| {
-            let what = format!("{} is not done yet", args.name);
-            let error = Error::new(Exit::TimedOut, what).because("it goes on without you");
+            let what = format!("timed out waiting for {}", args.name);
+            let error = Error::new(Exit::TimedOut, what).because("its turn continues");
             let name = &args.name;
             Err(match args.prompt {
                 Some(prompt) => error
                     .about_prompt(prompt)
-                    .next(format!("`agentd wait {name} {prompt}` waits on")),
-                None => error.next(format!("`agentd wait {name}` waits on")),
+                    .next(format!("`agentd wait {name} {prompt}` to wait again")),
+                None => error.next(format!("`agentd wait {name}` to wait again")),
             })
         })
 }
 
 async fn wait(connection: &mut Connection, args: &Args, out: &mut Output) -> Result<(), Error> {
     let name = args.name.as_str();
-    // It may wait for a key that the caller has.
+    // The turn may be waiting for a key that the caller has.
     let agent = connection.client.agent(name).await?;
     keys::continue_turn(&connection.client, agent).await?;
     if let Some(prompt) = args.prompt {
@@ -90,7 +90,7 @@ async fn wait(connection: &mut Connection, args: &Args, out: &mut Output) -> Res
     }
 }
 
-/// Waits until nothing is under way, or somebody is waited for.
+/// Waits until the agent is idle, stopped or failed, or waits for the user.
 async fn wait_idle(connection: &mut Connection, name: &str) -> Result<Agent, Error> {
     let mut follow: Option<Follow> = None;
     loop {
@@ -110,7 +110,7 @@ async fn wait_idle(connection: &mut Connection, name: &str) -> Result<Agent, Err
     }
 }
 
-/// Waits until it is worth another look.
+/// Waits for an event after which the agent may be idle or waiting.
 async fn until_changed(
     follow: &mut Follow,
     connection: &mut Connection,
@@ -140,7 +140,7 @@ fn is_settled(agent: &Agent) -> bool {
     }
 }
 
-/// Whether such an event may leave an agent with nothing to do.
+/// Whether an agent may be idle or waiting after such an event.
 const fn may_settle(kind: Kind) -> bool {
     matches!(
         kind,
@@ -172,12 +172,15 @@ fn outcome(agent: &Agent) -> Result<(), Error> {
     };
     match agent.phase {
         Phase::Waiting | Phase::AwaitingApproval => {
-            return Err(stands_still(Exit::Waiting, format!("{name} waits for you")));
+            return Err(stands_still(
+                Exit::Waiting,
+                format!("{name} is waiting for you"),
+            ));
         }
         Phase::Failed => return Err(stands_still(Exit::Failed, format!("{name} has failed"))),
         Phase::Stopped if agent.queued > 0 => {
             let prompts = render::count(agent.queued, "prompt");
-            let what = format!("{name} is stopped: {prompts} in its queue");
+            let what = format!("{name} is stopped, with {prompts} queued");
             return Err(stands_still(Exit::Waiting, what));
         }
         _ => {}
@@ -191,6 +194,6 @@ fn outcome(agent: &Agent) -> Result<(), Error> {
         TurnStatus::Failed | TurnStatus::Lost => Exit::Failed,
         TurnStatus::Limited => Exit::Limited,
     };
-    let what = format!("the last turn ended as {}", word(last.status));
+    let what = format!("the last turn ended with status {}", word(last.status));
     Err(Error::new(exit, what).next(format!("see `agentd logs {name}`")))
 }

@@ -1,4 +1,4 @@
-//! What the demo says, and whether it held. The first thing that is not so ends the demo.
+//! The demo's claims, and their verdicts. The first claim that does not hold ends the demo.
 
 use super::evidence::Verdict;
 use crate::error::{Error, Exit};
@@ -19,7 +19,7 @@ impl<'a> Claims<'a> {
         }
     }
 
-    /// A new part of the story.
+    /// Begins a new step of the demo.
     pub fn step(&mut self, what: &str) -> Result<(), Error> {
         self.steps += 1;
         let number = self.steps;
@@ -28,12 +28,12 @@ impl<'a> Claims<'a> {
             .line(format_args!("{HEADING}{number}. {what}{HEADING:#}"))
     }
 
-    /// What happens, as it happens.
+    /// Prints what happens.
     pub fn say(&mut self, what: &str) -> Result<(), Error> {
         self.out.line(format_args!("   {QUIET}{what}{QUIET:#}"))
     }
 
-    /// Says it with a ✓ if it is so; otherwise with a ✗, and that is the end.
+    /// Prints the claim with a ✓ if it holds; otherwise with a ✗, and returns an error.
     pub fn check(&mut self, claim: &str, verdict: Verdict) -> Result<(), Error> {
         match verdict {
             Ok(seen) => {
@@ -47,7 +47,10 @@ impl<'a> Claims<'a> {
             }
             Err(found) => {
                 self.out.line(format_args!("   {BAD}✗{BAD:#} {claim}"))?;
-                Err(Error::new(Exit::Failed, format!("not so: {claim}")).because(found))
+                Err(
+                    Error::new(Exit::Failed, format!("claim does not hold: {claim}"))
+                        .because(found),
+                )
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Where the story takes place: a daemon with a directory of its own, and the agent, seen from outside.
+//! The demo's daemon, with its own state directory, and the agent, seen through the API.
 
 use super::claims::Claims;
 use super::journal::Journal;
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 pub const NAME: &str = "coder";
 const POLL: Duration = Duration::from_millis(10);
-/// How long one question may be open.
+/// The timeout of one request for an answer.
 const WAIT: Duration = Duration::from_secs(10);
 
 pub struct DemoDaemon {
@@ -28,36 +28,36 @@ pub struct DemoDaemon {
     pub tree: PathBuf,
     pub connection: Connection,
     follow: Follow,
-    /// Every event that was shown to us, in that order.
+    /// Every event that the stream has shown, in order.
     pub seen: Vec<Seq>,
-    /// What has streamed since the last prompt.
+    /// The text that was streamed since the last prompt.
     pub streamed: String,
 }
 
-/// Why tools cannot have a sandbox on this kernel.
+/// Why tools cannot run in a sandbox on this kernel, if they cannot.
 pub fn missing_sandbox() -> Option<Missing> {
     agentd_sandbox::support().namespaces.err()
 }
 
-/// Where the daemon keeps everything.
+/// The daemon's state directory.
 pub fn home(dir: &Path) -> PathBuf {
     dir.join("home")
 }
 
-/// When it falls, everybody leaves.
+/// Kills and reaps all processes of the demo when it is dropped.
 pub struct Curtain(());
 
 impl Curtain {
     pub fn raise() -> Result<Self, Error> {
-        // Whoever loses its parent comes to us: so we know whom we would leave behind.
-        agentd_process::adopt_orphans().map_err(|error| cannot("look after processes", error))?;
+        // Orphaned processes become children of the demo, so that it can find and kill them all.
+        agentd_process::adopt_orphans().map_err(|error| cannot("adopt processes", error))?;
         Ok(Self(()))
     }
 }
 
 impl Drop for Curtain {
     fn drop(&mut self) {
-        // On the way out there is nobody to tell.
+        // An error cannot be reported here.
         let _untold = agentd_process::kill_descendants();
         let _untold = agentd_process::reap_orphans();
     }
@@ -108,9 +108,9 @@ impl DemoDaemon {
 
     /// The process that runs the agent.
     pub async fn process(&self) -> Result<Identity, Error> {
-        let nobody = || Error::new(Exit::Failed, "the agent has no process");
-        let pid = self.agent().await?.process.pid.ok_or_else(nobody)?;
-        Identity::of(pid).map_err(|error| cannot("look at the agent's process", error))
+        let none = || Error::new(Exit::Failed, "the agent has no process");
+        let pid = self.agent().await?.process.pid.ok_or_else(none)?;
+        Identity::of(pid).map_err(|error| cannot("identify the agent's process", error))
     }
 
     pub async fn send(&mut self, claims: &mut Claims<'_>, text: &str) -> Result<Sent, Error> {
@@ -123,7 +123,7 @@ impl DemoDaemon {
         Ok(self.client().send(NAME, &send).await?)
     }
 
-    /// Shows what happens, until something of it is what was waited for.
+    /// Shows events until one matches.
     pub async fn watch(
         &mut self,
         claims: &mut Claims<'_>,
@@ -146,12 +146,12 @@ impl DemoDaemon {
         Ok(self.client().answer(NAME, sent.prompt, WAIT).await?)
     }
 
-    /// Shows a reply while it streams, until so many of its lines have come.
+    /// Shows a reply while it streams, until this many lines have arrived.
     pub async fn stream(&mut self, claims: &mut Claims<'_>, lines: usize) -> Result<(), Error> {
         while self.streamed.lines().count() < lines {
             let event = self.next(claims).await?;
             if event.is_some_and(|event| matches!(event.body, Body::TurnEnded(_))) {
-                let what = "the turn ended before it had said much";
+                let what = "the turn ended before the reply had enough lines";
                 return Err(Error::new(Exit::Failed, what));
             }
             let far = self.streamed.lines().last().unwrap_or_default();
@@ -177,7 +177,7 @@ impl DemoDaemon {
         }
     }
 
-    /// What is on record by now, all of which has been shown to us when this returns.
+    /// The journal as it is now. When this returns, the stream has shown all of it.
     pub async fn journal(&mut self, claims: &mut Claims<'_>) -> Result<Journal, Error> {
         let mut events: Vec<Event> = Vec::new();
         loop {
@@ -199,7 +199,7 @@ impl DemoDaemon {
         Ok(Journal(events))
     }
 
-    /// What a file holds that the agent works with.
+    /// The content of a file in the agent's working directory.
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.tree.join(name)).unwrap_or_default()
     }
@@ -210,7 +210,7 @@ impl DemoDaemon {
     }
 }
 
-/// Waits until there is something to return.
+/// Polls until `look` returns a value.
 pub async fn until<T>(mut look: impl AsyncFnMut() -> Result<Option<T>, Error>) -> Result<T, Error> {
     loop {
         if let Some(found) = look().await? {
@@ -221,11 +221,11 @@ pub async fn until<T>(mut look: impl AsyncFnMut() -> Result<Option<T>, Error>) -
     }
 }
 
-/// Ends a process without a chance to tidy up.
+/// Kills a process with SIGKILL and waits until it has ended.
 pub async fn kill(one: Identity) -> Result<(), Error> {
     let sent = signal(one, Signal::KILL).map_err(|error| cannot("kill a process", error))?;
     if sent == Delivery::Gone {
-        return Err(Error::new(Exit::Failed, "a process was gone too early"));
+        return Err(Error::new(Exit::Failed, "a process ended too early"));
     }
     let ended = agentd_process::ended(one).await;
     ended.map_err(|error| cannot("wait for the end of a process", error))
@@ -233,7 +233,7 @@ pub async fn kill(one: Identity) -> Result<(), Error> {
 
 pub fn is_alive(one: Identity) -> Result<bool, Error> {
     one.is_alive()
-        .map_err(|error| cannot("look at a process", error))
+        .map_err(|error| cannot("check a process", error))
 }
 
 pub fn cannot(what: &str, error: agentd_process::Error) -> Error {
@@ -241,6 +241,6 @@ pub fn cannot(what: &str, error: agentd_process::Error) -> Error {
 }
 
 fn cannot_use(path: &Path, error: std::io::Error) -> Error {
-    let what = format!("{} cannot be used", path.display());
+    let what = format!("cannot use {}", path.display());
     Error::new(Exit::Unavailable, what).because(error)
 }

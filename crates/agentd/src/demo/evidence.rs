@@ -1,4 +1,4 @@
-//! Whether something is so. Each check gives what it saw, or what is wrong.
+//! The checks behind the claims. Each returns what it saw, or what is wrong.
 
 use agentd_core::id::{CallId, Seq};
 use agentd_core::message::{Block, Message, Role};
@@ -7,7 +7,7 @@ use agentd_core::request::Request;
 /// A detail worth showing, or what was found instead.
 pub type Verdict = Result<String, String>;
 
-/// Something that is simply so or not.
+/// A claim that either holds or does not.
 pub fn is_so(holds: bool, seen: impl Into<String>, otherwise: impl Into<String>) -> Verdict {
     match holds {
         true => Ok(seen.into()),
@@ -15,15 +15,15 @@ pub fn is_so(holds: bool, seen: impl Into<String>, otherwise: impl Into<String>)
     }
 }
 
-/// What was shown is what is on record: nothing is missing, nothing is doubled.
+/// The shown events are the journal's events: none is missing, none is duplicated.
 pub fn each_once(shown: &[Seq], journal: &[Seq]) -> Verdict {
     let differ = shown.iter().zip(journal).find(|(one, other)| one != other);
     match differ {
         Some((shown, there)) => Err(format!(
-            "event {shown} was shown where {there} is on record"
+            "event {shown} was shown where the journal has {there}"
         )),
         None if shown.len() != journal.len() => Err(format!(
-            "{} events were shown, and {} are on record",
+            "{} events were shown, and {} are in the journal",
             shown.len(),
             journal.len()
         )),
@@ -38,7 +38,7 @@ pub fn without_gaps(journal: &[Seq]) -> Verdict {
     for seq in journal {
         expected = expected.next();
         if *seq != expected {
-            return Err(format!("{seq} stands where {expected} should be"));
+            return Err(format!("event {seq} is where {expected} should be"));
         }
     }
     is_so(
@@ -48,7 +48,7 @@ pub fn without_gaps(journal: &[Seq]) -> Verdict {
     )
 }
 
-/// Texts that together count from 1 on, nothing left out and nothing said twice.
+/// Checks that the texts together count from 1, without a gap and without a repetition.
 pub fn counts_to(to: u64, parts: &[&str]) -> Verdict {
     let said = parts.iter().flat_map(|part| numbers(part));
     let mut last = 0;
@@ -65,7 +65,7 @@ pub fn counts_to(to: u64, parts: &[&str]) -> Verdict {
     )
 }
 
-/// What every provider asks of a request, and that nothing had to be repaired for it.
+/// Checks what every provider requires of a request, and that no repair was necessary.
 pub fn is_valid(request: &Request) -> Verdict {
     if let Some(repair) = request.repairs.first() {
         return Err(format!("it needed a repair: {}", repair.name()));
@@ -73,7 +73,7 @@ pub fn is_valid(request: &Request) -> Verdict {
     let messages = &request.messages;
     let of_user = |message: Option<&Message>| message.is_some_and(|m| m.role == Role::User);
     if !of_user(messages.first()) || !of_user(messages.last()) {
-        return Err("the first and the last word are not both the user's".to_owned());
+        return Err("the first and the last message are not both the user's".to_owned());
     }
     let mut open: Vec<&CallId> = Vec::new();
     for message in messages {
@@ -81,7 +81,7 @@ pub fn is_valid(request: &Request) -> Verdict {
             match block {
                 Block::ToolResult(result) => match open.iter().position(|id| **id == result.call) {
                     Some(at) => drop(open.remove(at)),
-                    None => return Err(format!("result {} answers nothing", result.call)),
+                    None => return Err(format!("result {} has no call", result.call)),
                 },
                 block if block.is_blank() => return Err("there is empty text".to_owned()),
                 _ => {}

@@ -1,4 +1,4 @@
-//! What is on record of the agent, read anew each time, and what follows from it.
+//! The agent's journal, read again each time, and what is derived from it.
 
 use agentd_core::event::{Body, Event, Kind, NewEvent, Prompt, PromptsTaken};
 use agentd_core::id::{AgentId, ConversationId, PromptId, Seq, TurnId};
@@ -15,7 +15,7 @@ impl Journal {
         self.0.iter().map(|event| event.seq).collect()
     }
 
-    /// How often something happened in a turn.
+    /// How many events of a kind a turn has.
     pub fn count(&self, turn: Option<TurnId>, kind: Kind) -> usize {
         let of_turn = self.0.iter().filter(|event| event.turn == turn);
         of_turn.filter(|event| event.kind() == kind).count()
@@ -36,7 +36,7 @@ impl Journal {
         window
     }
 
-    /// The first request that left in a conversation after a place.
+    /// The first request that was sent in a conversation after a position.
     pub fn request_after(&self, conversation: ConversationId, after: Seq) -> Option<Request> {
         let sent = self.0.iter().find(|event| {
             let is_it = event.conversation == conversation && event.seq > after;
@@ -46,7 +46,7 @@ impl Journal {
     }
 }
 
-/// What is sent to the model for this.
+/// The next request to the model for this window.
 pub fn next_request(window: &Window) -> Option<Request> {
     request::answer(window, window.context()?)
 }
@@ -57,7 +57,7 @@ pub fn bytes(request: Option<&Request>) -> Vec<u8> {
     })
 }
 
-/// The window as if this had been prompted. Nothing is written.
+/// The window as it would be after this prompt. Nothing is written.
 pub fn prompted(window: &Window, text: &str) -> Window {
     let mut window = window.clone();
     let id = PromptId::from_bytes([0; 16]);

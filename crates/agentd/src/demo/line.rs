@@ -1,14 +1,14 @@
-//! An event in a line or a few, as the demo shows what happens.
+//! An event as one or more lines of the demo's output.
 
 use crate::printer::shortened;
 use agentd_core::event::{Body, Event};
 use agentd_core::message::Block;
 use serde_json::Value;
 
-/// Lines of an answer that are shown; of a longer one, its beginning and its end.
+/// How many lines of an answer are shown; of a longer answer, the beginning and the end.
 const LINES: usize = 8;
 
-/// None where only the machinery is concerned.
+/// Empty for internal events.
 pub fn shown(event: &Event) -> Vec<String> {
     match &event.body {
         Body::MessageAdded(message) => {

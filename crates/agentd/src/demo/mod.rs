@@ -1,12 +1,12 @@
-//! `agentd demo`: a true story, told while it happens.
+//! `agentd demo`: kills an agent and its daemon at work, and shows that nothing is lost.
 //!
-//! It starts the very daemon that a user has, with a directory of its own, lets an agent work with the
-//! model that is built in and real tools, and kills both. Everything it prints with a ✓ was looked up
-//! first, and the first thing that is not so ends it.
+//! It starts the real daemon with its own state directory, lets an agent work with the built-in model and real tools,
+//! and kills both. Every claim with a ✓ was checked before it was printed. The first claim that does not hold ends the
+//! demo.
 //!
-//! - [`story`]: the steps, in order. [`claims`]: what is said, and whether it held.
-//! - [`demo`]: the daemon and the agent, seen from outside. [`journal`]: what is on record.
-//! - [`evidence`]: the checks themselves, pure. `line`: an event in a line or a few.
+//! - [`story`]: the steps, in order. [`claims`]: the claims and their verdicts.
+//! - [`daemon`]: the daemon and the agent, seen through the API. [`journal`]: the agent's journal.
+//! - [`evidence`]: the checks, without IO. `line`: an event as one or more lines.
 
 mod claims;
 mod daemon;
@@ -22,9 +22,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// It takes a few seconds; past this something hangs.
+/// The demo takes a few seconds; after this time it hangs.
 const LONGEST: Duration = Duration::from_secs(90);
-/// What the address of a socket holds.
+/// The longest path that a socket address can hold.
 const SOCKET_PATH: usize = 107;
 
 pub async fn run(out: &mut Output) -> Result<(), Error> {
@@ -33,16 +33,16 @@ pub async fn run(out: &mut Output) -> Result<(), Error> {
     let mut hangup = signal(SignalKind::hangup()).map_err(Error::no_runtime)?;
     let told = tokio::select! {
         told = tokio::time::timeout(LONGEST, story::tell(out, dir.path())) => told,
-        // Whatever ends us, what we started ends with us.
+        // When the demo ends, the processes that it started end too.
         _ = terminate.recv() => return Err(Error::interrupted()),
         _ = hangup.recv() => return Err(Error::interrupted()),
     };
     let told = told.unwrap_or_else(|_| {
-        let what = "the demo does not come to its end";
+        let what = "the demo timed out";
         Err(Error::new(Exit::Failed, what))
     });
     match told {
-        // Evidence: whoever looks into it needs the files.
+        // The files are kept: they are needed to investigate the failure.
         Err(error) if error.is_failure() => {
             let kept = dir.keep();
             let next = format!(
@@ -56,19 +56,19 @@ pub async fn run(out: &mut Output) -> Result<(), Error> {
 }
 
 fn dir() -> Result<TempDir, Error> {
-    let cannot = || Error::new(Exit::Unavailable, "the demo has no directory to work in");
+    let cannot = || Error::new(Exit::Unavailable, "the demo cannot create its directory");
     let dir = tempfile::Builder::new().prefix("agentd-demo-").tempdir();
     let dir = dir.map_err(|error| {
         cannot()
             .because(error)
-            .next("set TMPDIR to a directory that can be written to")
+            .next("set TMPDIR to a writable directory")
     })?;
     let longest = agentd_daemon::layout::Layout::new(daemon::home(dir.path())).link_socket();
     match fits(&longest) {
         true => Ok(dir),
         false => Err(cannot()
             .because("its path is too long for a socket")
-            .next("set TMPDIR to a directory with a shorter path, /tmp for one")),
+            .next("set TMPDIR to a directory with a shorter path, such as /tmp")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The file that stderr leads to, where it is one: how long it is, and what happens at its limit.
+//! The log file behind stderr: its length, and its rotation at the limit.
 
 use rustix::fs::{FileType, Stat, fstat, stat};
 use std::fs::{self, File};
@@ -6,10 +6,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where lines go.
+/// The destination of log lines.
 pub struct LogFile {
     out: Box<dyn io::Write + Send>,
-    /// None where stderr is no file of ours, which nobody then limits.
+    /// None if stderr is not the log file: its size is then not limited.
     limit: Option<Limit>,
     /// The last write broke off in the middle of a line.
     is_torn: bool,
@@ -22,7 +22,7 @@ struct Limit {
 }
 
 impl LogFile {
-    /// Stderr; limited where it is the file at `path`.
+    /// Stderr, with a limit if it is the file at `path`.
     pub fn stderr(path: &Path, cap: u64) -> Self {
         let own = fstat(io::stderr()).ok();
         let limit = own.filter(|own| is_at(own, path)).map(|own| Limit {
@@ -59,7 +59,7 @@ impl LogFile {
         if let Some(limit) = &mut self.limit {
             limit.length += line.len() as u64;
             if limit.length > limit.cap {
-                limit.begin_anew();
+                limit.rotate();
             }
         }
         written
@@ -67,9 +67,9 @@ impl LogFile {
 }
 
 impl Limit {
-    /// The file becomes the old one, in the place of the one before, and a new one takes over stderr and stdout.
-    /// Where that fails it is tried again with the next line.
-    fn begin_anew(&mut self) {
+    /// Renames the file to `.1`, replacing an older one, and redirects stderr and stdout to a new file.
+    /// If that fails, it is tried again with the next line.
+    fn rotate(&mut self) {
         let old = with_suffix(&self.path);
         let is_ours = fstat(io::stderr()).is_ok_and(|own| is_at(&own, &self.path));
         if is_ours && fs::rename(&self.path, &old).is_err() {
@@ -86,7 +86,7 @@ impl Limit {
     }
 }
 
-/// A log, to be added to by its owner alone.
+/// Opens a log for appending, accessible only to its owner.
 pub fn open(path: &Path) -> io::Result<File> {
     File::options()
         .create(true)
@@ -95,7 +95,7 @@ pub fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Where the log goes that is at its limit.
+/// The name of a log after rotation.
 pub fn with_suffix(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".1");
@@ -112,7 +112,7 @@ fn same_file(one: Option<Stat>, other: Option<Stat>) -> bool {
     one.map(id) == other.map(id) && one.is_some()
 }
 
-/// How long the file is that stderr leads to; 0 where it is none.
+/// The length of the file behind stderr; 0 if it is not a file.
 pub fn stderr_length() -> u64 {
     let own = fstat(io::stderr()).ok();
     own.and_then(|own| u64::try_from(own.st_size).ok())

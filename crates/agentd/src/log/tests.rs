@@ -1,4 +1,4 @@
-//! A log that cannot be written.
+//! Tests with a log that cannot be written.
 
 use super::file::LogFile;
 use super::{Log, Message, write_lines};
@@ -59,13 +59,13 @@ fn lines_that_a_full_disk_does_not_take_are_counted_and_the_next_begins_on_a_lin
     drop(log);
     writer.join().unwrap();
     let kept = String::from_utf8(disk.kept.lock().unwrap().clone()).unwrap();
-    let expected = "before\nlos\nlog lines missing here: 2 (they could not be written)\nafter\n";
+    let expected = "before\nlos\nlog lines dropped: 2 (could not be written)\nafter\n";
     assert_eq!(kept, expected);
 }
 
 #[test]
-fn a_writer_that_hangs_holds_nobody_up() {
-    // Nobody takes anything out of the queue.
+fn a_writer_that_hangs_blocks_no_caller() {
+    // No thread reads the queue.
     let (log, lines) = log(2);
     for _ in 0..100 {
         log.line(b"a line\n");

@@ -6,7 +6,7 @@ use agentd_core::event::PauseReason;
 use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
 
-/// `coder is idle`, and why where it is not well.
+/// `coder is idle`, with the error if there is one.
 pub fn line(agent: &Agent) -> String {
     let phase = match agent.phase {
         Phase::AwaitingApproval => "waiting for your approval".to_owned(),
@@ -21,7 +21,7 @@ pub fn line(agent: &Agent) -> String {
     line
 }
 
-/// What to do about an agent that waits for somebody.
+/// What to do about an agent that waits for the user.
 pub fn next(agent: &Agent) -> Option<String> {
     let name = &agent.name;
     match agent.phase {
@@ -48,7 +48,7 @@ fn child(child: &Child) -> String {
         true => String::new(),
         false => format!(" ({})", about.join(", ")),
     };
-    let state = child.outcome.map_or_else(|| "works".to_owned(), word);
+    let state = child.outcome.map_or_else(|| "running".to_owned(), word);
     format!("{}{about}: {state}", child.name)
 }
 
@@ -67,8 +67,8 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
     });
     let last_turn = agent.last_turn.as_ref();
     let untrusted = agent.untrusted_hooks.as_ref();
-    let untrusted =
-        untrusted.map(|path| format!("passed over: {path} is not trusted as it is (agentd trust)"));
+    let untrusted = untrusted
+        .map(|path| format!("ignored: {path} is not trusted in its current state (agentd trust)"));
     let some = |text: &str| Some(text.to_owned());
     let many = |n: u64| (n > 0).then(|| n.to_string());
     let listed = |items: Vec<String>| (!items.is_empty()).then(|| items.join("\n"));
@@ -108,7 +108,7 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
             "parent",
             agent.parent.as_ref().map(|parent| match &parent.name {
                 Some(name) => name.clone(),
-                None => format!("{}, which is not here", parent.id),
+                None => format!("{} (not in this home)", parent.id),
             }),
         ),
         (

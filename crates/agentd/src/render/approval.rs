@@ -1,4 +1,4 @@
-//! A call that waits for the user's approval: all that is needed to judge it.
+//! A call that waits for the user's approval, with everything that is needed to judge it.
 
 use super::{named, word};
 use agentd_client::api::{Approval, Call};
@@ -13,7 +13,7 @@ pub fn lines(approval: &Approval) -> Vec<String> {
         Some(call) => {
             lines.push(format!("{}{}:", call.tool, of.unwrap_or_default()));
             lines.extend(input(call).into_iter().map(|line| format!("    {line}")));
-            lines.push(format!("  in {}", place(call)));
+            lines.push(format!("  in {}", surroundings(call)));
         }
         None => lines.push(format!(
             "a call{} that cannot be read: {}",
@@ -25,7 +25,7 @@ pub fn lines(approval: &Approval) -> Vec<String> {
         approval
             .why
             .as_ref()
-            .map(|why| format!("  asks because {why}")),
+            .map(|why| format!("  approval needed because {why}")),
     );
     let reason = approval
         .what
@@ -36,13 +36,13 @@ pub fn lines(approval: &Approval) -> Vec<String> {
     lines
 }
 
-/// The call in one line, for a list.
+/// The call in one line.
 pub fn line(call: &Call) -> String {
     let first = input(call).into_iter().next().unwrap_or_default();
     format!("{}: {first}", call.tool)
 }
 
-fn place(call: &Call) -> String {
+fn surroundings(call: &Call) -> String {
     let cwd = call.cwd.as_deref().unwrap_or("no directory");
     let leaves = if call.input.get("escalate").is_some() {
         ", which this call asks to leave"
@@ -60,7 +60,7 @@ fn text<'a>(call: &'a Call, key: &str) -> Option<&'a str> {
     call.input.get(key).and_then(Value::as_str)
 }
 
-/// The command, the change of the file, or the input as it is.
+/// The command, the change to the file, or the raw input.
 fn input(call: &Call) -> Vec<String> {
     let signed = |sign: char, text: &str| -> Vec<String> {
         text.lines().map(|line| format!("{sign}{line}")).collect()

@@ -1,11 +1,11 @@
-//! One conversation as an aligned list: where it comes from, its labels, its turns.
+//! One conversation as an aligned list: its origin, labels and turns.
 
 use crate::render::{count, named, table, time, usage, word};
 use agentd_client::api::{Conversations, OneConversation};
 use agentd_core::id::ConversationId;
 use agentd_core::time::Timestamp;
 
-/// `all` has the numbers of the conversations that this one speaks of.
+/// `all` has the numbers of the conversations that this one refers to.
 pub fn list(one: &OneConversation, all: &Conversations, now: Timestamp) -> Vec<String> {
     let number = |id: ConversationId| {
         let mut known = all.conversations.iter();

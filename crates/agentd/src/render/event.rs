@@ -1,4 +1,4 @@
-//! An event in a line or a few, for people.
+//! Events as text for people.
 
 use crate::output::{BAD, HEADING, QUIET};
 use crate::printer::shortened;
@@ -21,8 +21,8 @@ pub const fn begins(event: &Event) -> Option<ConversationId> {
     }
 }
 
-/// What `logs` shows of an event; none where only the machinery is concerned. `number` is that of the
-/// conversation that [`begins`].
+/// What `logs` shows of an event; none for internal events. `number` is that of the conversation that
+/// [`begins`].
 pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
     let conversation = || match (number, begins(event)) {
         (Some(number), _) => number.to_string(),
@@ -47,8 +47,8 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
             }
             match message.status {
                 MessageStatus::Complete => {}
-                MessageStatus::Interrupted => lines.push(dimmed("(cut off)")),
-                MessageStatus::Superseded => lines.push(dimmed("(said again below)")),
+                MessageStatus::Interrupted => lines.push(dimmed("(interrupted)")),
+                MessageStatus::Superseded => lines.push(dimmed("(superseded)")),
             }
             lines.join("\n")
         }
@@ -64,7 +64,7 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
             dimmed(&text)
         }
         Body::Notice(notice) => dimmed(&format!("[{}]", notice.text)),
-        Body::Summary(summary) => dimmed(&format!("[summed up: {}]", summary.text)),
+        Body::Summary(summary) => dimmed(&format!("[summary: {}]", summary.text)),
         Body::Note(note) => dimmed(&format!("({})", note.text)),
         Body::Gone(kind) => dimmed(&format!("({}: purged)", kind.name())),
         Body::TurnEnded(ended) if ended.status == TurnStatus::Completed => return None,
@@ -74,28 +74,26 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
                 (_, Some(failure)) => format!(": {}", word(failure)),
                 _ => String::new(),
             };
-            format!("{BAD}the turn ended as {}{why}{BAD:#}", word(ended.status))
+            format!("{BAD}turn ended: {}{why}{BAD:#}", word(ended.status))
         }
-        Body::TurnPaused(paused) => format!("the turn waits: {}", word(paused.reason)),
-        Body::ApprovalRequested(asked) => format!("a call needs leave: {}", asked.approval),
-        Body::ApprovalAnswered(answered) => dimmed(&format!("leave: {}", word(answered.decision))),
-        Body::TaskStarted(task) => dimmed(&format!("task {} runs: {}", task.task, task.tool)),
-        Body::TaskEnded(task) => dimmed(&format!(
-            "task {} has ended: {}",
-            task.task,
-            exit(&task.exit)
-        )),
+        Body::TurnPaused(paused) => format!("turn paused: {}", word(paused.reason)),
+        Body::ApprovalRequested(asked) => format!("approval requested: {}", asked.approval),
+        Body::ApprovalAnswered(answered) => {
+            dimmed(&format!("approval: {}", word(answered.decision)))
+        }
+        Body::TaskStarted(task) => dimmed(&format!("task {} started: {}", task.task, task.tool)),
+        Body::TaskEnded(task) => dimmed(&format!("task {} ended: {}", task.task, exit(&task.exit))),
         Body::SubagentStarted(started) => {
             let aside = if started.background {
                 " in the background"
             } else {
                 ""
             };
-            dimmed(&format!("subagent {} works{aside}", started.name))
+            dimmed(&format!("subagent {} started{aside}", started.name))
         }
         Body::SubagentEnded(ended) => {
             let outcome = word(ended.outcome);
-            dimmed(&format!("subagent {} has ended: {outcome}", ended.agent))
+            dimmed(&format!("subagent {} ended: {outcome}", ended.agent))
         }
         Body::SubagentOf(of) => dimmed(&format!("subagent of {}", of.parent)),
         Body::ConversationBegan(began) => {
@@ -118,17 +116,17 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
             ResetTo::Redo => "redo",
             ResetTo::Rewind { .. } => "rewind",
         }),
-        Body::ResetScheduled(_) => dimmed("a fresh conversation begins after this turn"),
-        Body::CompactionAsked(_) => dimmed("compact"),
+        Body::ResetScheduled(_) => dimmed("reset scheduled for the end of this turn"),
+        Body::CompactionAsked(_) => dimmed("compaction requested"),
         Body::Instruction(instruction) => dimmed(&format!("({})", instruction.text)),
         Body::ResetWithdrawn(withdrawn) => {
-            format!("the reset was withdrawn: {}", word(withdrawn.why))
+            format!("reset withdrawn: {}", word(withdrawn.why))
         }
-        Body::HookStarted(started) => dimmed(&format!("hook {} runs", started.event)),
+        Body::HookStarted(started) => dimmed(&format!("hook {} started", started.event)),
         Body::HookEnded(ended) => match (ended.outcome, ended.decision) {
             (HookOutcome::Ran, Decision::None) => return None,
-            (HookOutcome::Ran, decision) => dimmed(&format!("the hook says {}", word(decision))),
-            (outcome, _) => format!("{BAD}the hook: {}{BAD:#}", word(outcome)),
+            (HookOutcome::Ran, decision) => dimmed(&format!("hook decided: {}", word(decision))),
+            (outcome, _) => format!("{BAD}hook: {}{BAD:#}", word(outcome)),
         },
         Body::HookOutput(output) => {
             let answer = &output.answer;
@@ -141,7 +139,7 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
         }
         Body::CallRevised(revised) => {
             let arguments = Value::Object(revised.arguments.clone()).to_string();
-            dimmed(&format!("· a hook changed it to {}", shortened(&arguments)))
+            dimmed(&format!("· changed by a hook to {}", shortened(&arguments)))
         }
         Body::PromptsSetAside(aside) => {
             let prompts = count(aside.prompts.len() as u64, "prompt");
@@ -150,7 +148,7 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
         Body::AgentStopped(_) => dimmed("stopped"),
         Body::AgentStarted(_) => dimmed("started"),
         Body::AgentFailed(failed) => {
-            format!("{BAD}the agent has failed: {}{BAD:#}", word(failed.cause))
+            format!("{BAD}agent failed: {}{BAD:#}", word(failed.cause))
         }
         Body::AgentRenamed(renamed) => dimmed(&format!("renamed to {}", renamed.name)),
         Body::AgentImported(from) => dimmed(&format!("imported, a copy of agent {}", from.agent)),
@@ -164,7 +162,7 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Every event in one line, as `replay` has it: when, where, what.
+/// One event in one line, for `replay`: time, agent, sequence number, kind, body.
 pub fn line(event: &Event) -> String {
     let body = match event.body.to_json() {
         Ok(Some(body)) => shortened(&body),
@@ -180,14 +178,14 @@ fn dimmed(text: &str) -> String {
     format!("{QUIET}{text}{QUIET:#}")
 }
 
-/// How a task ended, in a word or two.
+/// The exit of a task as text.
 pub fn exit(exit: &agentd_core::event::TaskExit) -> String {
     use agentd_core::event::TaskExit;
     match exit {
         TaskExit::Code { code } => format!("exit {code}"),
         TaskExit::Signal { signal } => format!("signal {signal}"),
         TaskExit::NotStarted => "never started".to_owned(),
-        TaskExit::Unknown => "nobody saw how".to_owned(),
+        TaskExit::Unknown => "unknown exit status".to_owned(),
     }
 }
 
@@ -240,9 +238,9 @@ mod tests {
     }
 
     #[test]
-    fn only_an_end_that_was_not_wanted_is_told() {
+    fn only_a_turn_that_did_not_complete_is_shown() {
         assert_eq!(plain(TurnEnded::with(TurnStatus::Completed)), None);
         let lost = plain(TurnEnded::with(TurnStatus::Lost));
-        assert_eq!(lost.as_deref(), Some("the turn ended as lost"));
+        assert_eq!(lost.as_deref(), Some("turn ended: lost"));
     }
 }

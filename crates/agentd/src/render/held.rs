@@ -1,12 +1,12 @@
-//! What an imported agent contains. All of it is a stranger's text: each piece stands on one line, so that none of it looks
-//! like a line of ours.
+//! The contents of an imported agent. All of it is untrusted text: each item is printed on one line, so that it cannot
+//! imitate our own output.
 
 use super::{count, named, table, time, word};
 use agentd_client::api::Held;
 use agentd_core::event::{HeldPart, HoldReason};
 use agentd_core::spec::Rule;
 
-/// What is shown of one piece of text.
+/// Characters of one item that are shown.
 const WIDTH: usize = 1000;
 
 pub fn lines(held: &Held, keep: &[HeldPart]) -> Vec<String> {
@@ -34,7 +34,8 @@ pub fn lines(held: &Held, keep: &[HeldPart]) -> Vec<String> {
         ("prompts", all(prompts(held))),
         (
             "turn",
-            held.turn.map(|_| "one is under way, and ends".to_owned()),
+            held.turn
+                .map(|_| "in progress; the start ends it".to_owned()),
         ),
         ("approvals", all(approvals.collect())),
         ("tasks", (held.tasks > 0).then(|| held.tasks.to_string())),
@@ -124,7 +125,7 @@ mod tests {
     use super::one_line;
 
     #[test]
-    fn a_strangers_text_stays_on_its_line() {
+    fn untrusted_text_stays_on_its_line() {
         assert_eq!(one_line("ls\n  dropped  nothing\r\n"), "ls dropped nothing");
         assert_eq!(one_line(&"x".repeat(2000)).chars().count(), 1001);
     }

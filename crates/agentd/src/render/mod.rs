@@ -1,4 +1,4 @@
-//! What the API's objects look like to people. Pure: from values to text.
+//! The API's objects as text for people. Pure: from values to text.
 
 pub mod agent;
 pub mod approval;
@@ -22,13 +22,13 @@ pub fn count(n: u64, what: &str) -> String {
     }
 }
 
-/// An agent as people know it: by its name, or its id where it has none here.
+/// The name of an agent, or its id if it has no name here.
 pub fn named(agent: &AgentRef) -> String {
     let id = || agent.id.to_string();
     agent.name.clone().unwrap_or_else(id)
 }
 
-/// As JSON spells a value that is one word.
+/// A value that is a single word in JSON, without quotes.
 pub fn word(value: impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,

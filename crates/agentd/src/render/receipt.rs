@@ -5,7 +5,7 @@ use crate::output::Output;
 use crate::render::count;
 use agentd_client::api::Receipt;
 
-/// What it took with it, and how to take it back.
+/// Prints what the operation ended and kept, and how to undo it.
 pub fn print(receipt: &Receipt, out: &mut Output) -> Result<(), Error> {
     let killed = &receipt.killed;
     let parts = [
@@ -21,10 +21,10 @@ pub fn print(receipt: &Receipt, out: &mut Output) -> Result<(), Error> {
         }
     }
     for task in &receipt.kept {
-        out.line(format_args!("  goes on: task {task}"))?;
+        out.line(format_args!("  still running: task {task}"))?;
     }
     for subagent in &receipt.kept_subagents {
-        out.line(format_args!("  goes on: subagent {subagent}"))?;
+        out.line(format_args!("  still running: subagent {subagent}"))?;
     }
-    out.line(format_args!("  take it back: {}", receipt.undo))
+    out.line(format_args!("  to undo: {}", receipt.undo))
 }

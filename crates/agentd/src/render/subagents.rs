@@ -1,11 +1,11 @@
-//! Agents under those that started them.
+//! Subagents, listed under the agents that started them.
 
 use agentd_client::api::AgentLine;
 use agentd_core::id::AgentId;
 use std::collections::BTreeMap;
 
-/// Each subagent behind the agent that started it, the oldest first. Where that one is not in the list, it
-/// stands by itself.
+/// Each subagent after the agent that started it, the oldest first. A subagent whose parent is not in the list is
+/// listed by itself.
 pub fn sorted(agents: Vec<AgentLine>) -> Vec<AgentLine> {
     let ids: Vec<AgentId> = agents.iter().map(|agent| agent.id).collect();
     let mut below: BTreeMap<Option<AgentId>, Vec<AgentLine>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Rows and columns that fit the terminal: what matters least goes first, and then the first column is cut.
+//! Tables that fit the terminal: the least important columns are left out, then the first column is cut.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ColumnConstraint, ContentArrangement, Row, Table};
@@ -6,11 +6,11 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Row, Table};
 /// Between two columns.
 const GAP: usize = 2;
 
-/// A column's heading, and whether it may be left out.
+/// A column's heading, and whether the column may be left out.
 #[derive(Clone, Copy)]
 pub enum Head {
     Kept(&'static str),
-    /// The lowest goes first.
+    /// The column with the lowest rank is left out first.
     Spare(&'static str, u8),
 }
 
@@ -22,7 +22,7 @@ impl Head {
     }
 }
 
-/// Lines without trailing space. `width` is the terminal's; none where nobody looks.
+/// Lines without trailing space. `width` is that of the terminal; none if the output is not a terminal.
 pub fn table(head: &[Head], rows: &[Vec<String>], width: Option<u16>) -> Vec<String> {
     let shown = match width {
         Some(width) => fitting(head, rows, width.into()),
@@ -60,7 +60,7 @@ pub fn table(head: &[Head], rows: &[Vec<String>], width: Option<u16>) -> Vec<Str
     lines.map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// The columns that there is room for.
+/// The columns that fit into the width.
 fn fitting(head: &[Head], rows: &[Vec<String>], width: usize) -> Vec<usize> {
     let widest = |n: usize| {
         let cells = rows.iter().filter_map(|cells| cells.get(n));
@@ -101,7 +101,7 @@ mod tests {
         vec![
             row(["coder", "idle", "3m ago"]),
             row([
-                "a-very-long-name-that-nobody-would-type",
+                "a-very-long-name-that-no-user-will-type",
                 "running",
                 "1s ago",
             ]),
@@ -119,19 +119,19 @@ mod tests {
         let expected = [
             "NAME                                     PHASE    USED",
             "coder                                    idle     3m ago",
-            "a-very-long-name-that-nobody-would-type  running  1s ago",
+            "a-very-long-name-that-no-user-will-type  running  1s ago",
         ];
         assert_eq!(table(&HEAD, &rows(), None), expected);
         assert_eq!(table(&HEAD, &rows(), Some(80)), expected);
     }
 
     #[test]
-    fn what_matters_least_goes_first_and_then_the_first_column_is_cut() {
+    fn the_least_important_column_goes_first_and_then_the_first_one_is_cut() {
         let lines = table(&HEAD, &rows(), Some(50));
         let expected = [
             "NAME                                     USED",
             "coder                                    3m ago",
-            "a-very-long-name-that-nobody-would-type  1s ago",
+            "a-very-long-name-that-no-user-will-type  1s ago",
         ];
         assert_eq!(lines, expected);
         let lines = table(&HEAD, &rows(), Some(30));

@@ -1,4 +1,4 @@
-//! Times and durations, as people read and write them.
+//! Formatting and parsing of times and durations.
 
 use agentd_core::time::Timestamp;
 use jiff::SignedDuration;
@@ -31,7 +31,7 @@ pub fn rough(ms: u64) -> String {
     }
 }
 
-/// By the clock on the wall: `2026-01-31 12:00:05`.
+/// Local time: `2026-01-31 12:00:05`.
 pub fn clock(at: Timestamp) -> String {
     in_zone(at, zone().clone())
 }
@@ -59,7 +59,7 @@ fn of_file(path: &Path) -> TimeZone {
 fn in_zone(at: Timestamp, zone: TimeZone) -> String {
     match jiff::Timestamp::from_millisecond(at.as_millis()) {
         Ok(at) => at.to_zoned(zone).strftime("%F %T").to_string(),
-        // No time that anybody lived in.
+        // Out of the range of calendar dates.
         Err(_) => at.as_millis().to_string(),
     }
 }
@@ -91,7 +91,7 @@ mod tests {
         let zone = of_file(file.path());
         let at = Timestamp::from_millis(1_700_000_000_000);
         assert_eq!(in_zone(at, zone), "2023-11-14 23:43:20");
-        // One that is no zone, or is not there, is what the system says it is.
+        // Without a valid file, the system's zone is used.
         std::fs::write(file.path(), "no zone").unwrap();
         assert_eq!(of_file(file.path()), TimeZone::system());
         assert_eq!(of_file(Path::new("/nowhere")), TimeZone::system());

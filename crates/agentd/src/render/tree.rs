@@ -1,7 +1,6 @@
-//! An agent's conversations, drawn as the tree they are.
+//! An agent's conversations, drawn as a tree.
 //!
-//! Most resets follow one another, so a line that only goes on stays in its column; what was left for
-//! another branch stands aside.
+//! Most conversations have one child, which is drawn in the column of its parent; only older siblings are indented.
 
 use crate::render::{count, time, word};
 use agentd_client::api::{Conversation, Conversations};
@@ -21,39 +20,39 @@ pub fn draw(all: &Conversations, now: Timestamp) -> Vec<String> {
         siblings.sort_by_key(|conversation| conversation.ordinal);
     }
     let mut lines = Vec::new();
-    // What is still to be drawn, the next one last: a conversation, and what stands left of it.
+    // Conversations still to be drawn, the next one last, each with the text to its left.
     let mut open: Vec<(&Conversation, String, Branch)> = Vec::new();
     let roots = children.get(&None).into_iter().flatten().rev();
-    open.extend(roots.map(|root| (*root, String::new(), Branch::GoesOn)));
+    open.extend(roots.map(|root| (*root, String::new(), Branch::SameColumn)));
     while let Some((conversation, left, branch)) = open.pop() {
         let mark = match branch {
-            Branch::GoesOn => "",
-            Branch::Aside => "├─",
+            Branch::SameColumn => "",
+            Branch::Indented => "├─",
         };
         lines.push(format!(
             "{left}{mark}● {}",
             describe(all, conversation, now)
         ));
         let below = match branch {
-            Branch::GoesOn => left,
-            Branch::Aside => format!("{left}│ "),
+            Branch::SameColumn => left,
+            Branch::Indented => format!("{left}│ "),
         };
         let next = children.get(&Some(conversation.id));
         let Some((last, aside)) = next.and_then(|next| next.split_last()) else {
             continue;
         };
-        open.push((last, below.clone(), Branch::GoesOn));
+        open.push((last, below.clone(), Branch::SameColumn));
         let aside = aside.iter().rev();
-        open.extend(aside.map(|other| (*other, below.clone(), Branch::Aside)));
+        open.extend(aside.map(|other| (*other, below.clone(), Branch::Indented)));
     }
     lines
 }
 
 enum Branch {
     /// Under its parent, in the same column.
-    GoesOn,
-    /// Beside the branch that goes on.
-    Aside,
+    SameColumn,
+    /// An older sibling.
+    Indented,
 }
 
 fn describe(all: &Conversations, conversation: &Conversation, now: Timestamp) -> String {
@@ -79,10 +78,10 @@ fn describe(all: &Conversations, conversation: &Conversation, now: Timestamp) ->
         parts.push("purged".to_owned());
     }
     if all.undo == id {
-        parts.push("undo goes here".to_owned());
+        parts.push("undo target".to_owned());
     }
     if all.redo == id {
-        parts.push("redo goes here".to_owned());
+        parts.push("redo target".to_owned());
     }
     if all.current == id {
         parts.push("← current".to_owned());
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_stays_in_its_column() {
+    fn an_only_child_stays_in_its_column() {
         let mut first = conversation(1, None);
         first.sealed = Some(SealReason::Reset);
         let lines = drawn(
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_stand_aside() {
+    fn older_branches_are_indented() {
         let tree = [
             (1, None),
             (2, Some(1)),

@@ -2,7 +2,7 @@
 
 use agentd_client::api::Usage;
 
-/// `$0.0123`; `?` where a part of it is not known.
+/// `$0.0123`; `?` if a part of it is unknown.
 pub fn cost(usage: &Usage) -> String {
     match usage.cost_usd {
         None => "?".to_owned(),
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_not_zero() {
+    fn an_unknown_cost_is_not_zero() {
         let usage = |cost_usd| Usage {
             input_tokens: 12_345,
             output_tokens: 67,

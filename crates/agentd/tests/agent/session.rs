@@ -56,7 +56,7 @@ fn a_damaged_file_is_refused_by_name_of_the_last_good_state_and_nothing_changes(
         fs::write(harness.session_file(), &bytes).unwrap();
         let refused = harness.run().resume().prompt("do: say two").ended();
         assert_eq!(refused.code, Some(3), "{name}: {refused:#?}");
-        let expected = format!("good up to event {head} (its last turn");
+        let expected = format!("valid up to event {head} (its last turn");
         assert!(
             refused.stderr.contains(&expected),
             "{name}: {}",

@@ -1,12 +1,12 @@
-//! A directory for everything, a fake model of its own, and the program in an environment that is all
-//! said.
+//! A directory for everything, a fake model, and the program with a completely specified
+//! environment.
 
 use super::process::{Agent, Ended, until};
 use agentd_core::event::Event;
 use agentd_core::id::Seq;
+use agentd_failpoint::plan::{Plan, Role, Rule};
+use agentd_failpoint::{self as failpoint, Passed};
 use agentd_process::Identity;
-use agentd_process::failpoint::plan::{Plan, Role, Rule};
-use agentd_process::failpoint::{self, Passed};
 use agentd_store::{AgentQuery, AgentSort, Options, ReadQuery, SqliteStore, Store as _};
 use agentd_testkit::model::{FakeModel, Format, Scenario};
 use rustix::process::Signal;
@@ -24,7 +24,7 @@ pub const FORMATS: [Format; 4] = [
     Format::Gemini,
 ];
 
-/// Words that take longer to be said than anybody waits for them.
+/// Text that takes longer to stream than any test waits.
 pub fn speech() -> String {
     "word after word ".repeat(200).trim_end().to_owned()
 }
@@ -147,7 +147,7 @@ impl TestAgent {
         });
     }
 
-    /// The directory of the only task there is, once its shim holds still.
+    /// The directory of the only task, once its shim is held at a failpoint.
     pub fn held_task(&self) -> PathBuf {
         until("the shim to hold still", || {
             Passed::of_rule(self.path(), &self.hold_name()).unwrap()
@@ -157,12 +157,12 @@ impl TestAgent {
         tasks.next().unwrap()
     }
 
-    /// Whoever holds still goes on.
+    /// Releases the held processes.
     pub fn release(&self) {
         Passed::release(self.path(), &self.hold_name()).unwrap();
     }
 
-    /// The newest hold's.
+    /// The one of the newest hold.
     fn hold_name(&self) -> String {
         format!("hold-{}", self.holds.load(Ordering::Relaxed))
     }
@@ -180,7 +180,7 @@ impl TestAgent {
         Agent::spawn(command).ended()
     }
 
-    /// All that is in the journal, of the only agent there is.
+    /// All events of the journal, of the only agent.
     pub fn events(&self) -> Vec<Event> {
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.build().unwrap();
@@ -204,7 +204,7 @@ impl TestAgent {
         })
     }
 
-    /// What the shell calls left behind: a line each.
+    /// What the shell calls wrote: one line each.
     pub fn effects(&self) -> Vec<String> {
         let text = fs::read_to_string(self.work().join("effects")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
@@ -303,42 +303,42 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Goes on from the session file.
+    /// Continues from the session file.
     pub fn resume(self) -> Self {
         let file = self.harness.session_file();
         self.arg("--resume").arg(file)
     }
 
-    /// Goes on from the journal.
+    /// Continues from the journal.
     pub fn resume_dir(self) -> Self {
         let dir = self.harness.state();
         self.arg("--resume").arg(dir)
     }
 
-    /// What was under way goes on, and nothing else.
+    /// Continues what was in progress, and nothing else.
     pub fn continue_turn(self) -> Self {
         self.arg("--continue")
     }
 
-    /// It holds still at this place.
+    /// It is held at this failpoint.
     pub fn hold(mut self, point: &str) -> Self {
         self.hold = Some((Role::Agent, point.to_owned()));
         self
     }
 
-    /// The shims of its tasks hold still at this place.
+    /// The shims of its tasks are held at this failpoint.
     pub fn hold_shims(mut self, point: &str) -> Self {
         self.hold = Some((Role::Shim, point.to_owned()));
         self
     }
 
-    /// Nobody reads what it says.
+    /// Its output is not read.
     pub fn deaf(mut self) -> Self {
         self.is_deaf = true;
         self
     }
 
-    /// Its input stays open for prompts.
+    /// Its stdin stays open for prompts.
     pub fn open(mut self) -> Self {
         self.is_open = true;
         self
@@ -369,7 +369,7 @@ impl<'a> Run<'a> {
         agent
     }
 
-    /// Starts it, waits until it is at the place where it holds still, and kills it there.
+    /// Starts it, waits until it is held at its failpoint, and kills it there.
     pub fn kill_at_hold(self) -> Ended {
         assert!(self.hold.is_some(), "it has a place");
         let harness = self.harness;

@@ -32,5 +32,5 @@ fn the_first_answer_counts() {
     cli.refused(3, &["approve", "coder", id]);
     cli.ok(&["wait", "coder"]);
     let text = cli.refused(3, &["approve", "coder"]);
-    assert!(text.contains("no call of coder waits"), "{text}");
+    assert!(text.contains("no call of coder is waiting"), "{text}");
 }

@@ -24,7 +24,7 @@ fn a_label_is_not_called_as_something_else() {
     ] {
         let error = cli.refused(2, &["checkpoint", "coder", label]);
         assert!(
-            error.contains(label) && error.contains("another word"),
+            error.contains(label) && error.contains("another label"),
             "{error}"
         );
     }

@@ -9,7 +9,7 @@ fn what_was_said_is_summed_up() {
     assert!(nothing.contains("nothing to compact"), "{nothing}");
     cli.ok(&["send", "coder", "run `echo one`"]);
     let out = cli.ok(&["compact", "coder", "--instructions", "keep the names"]);
-    assert!(out.contains("coder is compacted to about "), "{out}");
+    assert!(out.contains("coder was compacted to about "), "{out}");
     let id = "01a1de8c-1d87-731f-acc4-996921d41571";
     cli.ok(&["send", "coder", "run `echo two`"]);
     let made = cli.json(&["compact", "coder", "--op", id]);

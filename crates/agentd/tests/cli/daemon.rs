@@ -1,6 +1,6 @@
 //! `agentd daemon`, and that others start it.
 
-use super::test_cli::{TestCli, ended};
+use super::test_cli::{TestCli, ended, until};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -9,7 +9,7 @@ fn started_looked_at_and_stopped() {
     let cli = TestCli::new();
     let text = cli.refused(4, &["daemon", "status"]);
     assert!(text.contains("agentd daemon start"), "{text}");
-    assert_eq!(cli.ok(&["daemon", "stop"]), "no daemon runs\n");
+    assert_eq!(cli.ok(&["daemon", "stop"]), "the daemon is not running\n");
     let started = cli.json(&["daemon", "start"]);
     assert_eq!(cli.json(&["daemon", "start"])["pid"], started["pid"]);
     assert_eq!(cli.json(&["daemon", "status"])["pid"], started["pid"]);
@@ -69,4 +69,39 @@ fn one_that_cannot_start_says_why() {
     assert!(text.contains("daemon.log"), "{text}");
     fs::remove_dir(cli.home().join("journal.db")).unwrap();
     cli.ok(&["list"]);
+}
+
+/// They were called `/proc/self/exe` and `exe`.
+#[test]
+fn processes_are_called_what_they_are() {
+    let cli = TestCli::with_coder();
+    cli.ok(&["send", "coder", "--no-wait", "run `sleep 60`"]);
+    cli.until_tool("coder");
+    let daemon = cli.daemon_pid().unwrap();
+    let runtime = cli.json(&["show", "coder"])["process"]["pid"].as_u64();
+    let home = cli.home();
+    let shim = until("the shim", || {
+        let pids = fs::read_dir("/proc").unwrap().flatten();
+        let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let is_shim = |pid: &u64| shown(*pid).1.starts_with("agentd shim ");
+        let is_ours = |pid: &u64| shown(*pid).1.contains(home.to_str().unwrap());
+        pids.find(|pid| is_shim(pid) && is_ours(pid))
+    });
+    for (pid, wanted) in [
+        (daemon, "agentd daemon run "),
+        (runtime.unwrap(), "agentd runtime coder "),
+        (shim, "agentd shim "),
+    ] {
+        let (comm, args) = shown(pid);
+        assert_eq!(comm, "agentd", "{args}");
+        assert!(args.starts_with(wanted), "{args}");
+    }
+}
+
+/// The name and the arguments of a process.
+fn shown(pid: u64) -> (String, String) {
+    let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let comm = String::from_utf8_lossy(&read("comm")).trim().to_owned();
+    let args = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
+    (comm, args)
 }

@@ -9,5 +9,5 @@ fn the_call_is_not_made_and_the_turn_goes_on() {
     cli.ok(&["wait", "coder"]);
     assert!(!cli.work().join("effects").exists());
     let out = cli.ok(&["logs", "coder"]);
-    assert!(out.contains("It was refused"), "{out}");
+    assert!(out.contains("The call was refused"), "{out}");
 }

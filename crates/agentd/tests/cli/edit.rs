@@ -14,7 +14,7 @@ fn what_the_editor_leaves_is_stored() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert_eq!(cli.json(&["show", "coder", "--spec"])["on_crash"], "wait");
     let ran = edit(&cli, "true");
-    assert_eq!(ran.out, "nothing was changed\n", "{ran:#?}");
+    assert_eq!(ran.out, "no changes\n", "{ran:#?}");
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn what_is_no_spec_is_kept_for_another_try() {
     let ran = edit(&cli, "sed -i 's/^provider/providr/'");
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.err.contains("did you mean `provider`?"), "{ran:#?}");
-    let path = ran.err.split("your text is in ").nth(1).unwrap();
+    let path = ran.err.split("your edits are in ").nth(1).unwrap();
     let path = path.split(": ").next().unwrap();
     assert!(std::fs::read_to_string(path).unwrap().contains("providr"));
     assert_eq!(cli.json(&["show", "coder", "--spec"])["provider"], "demo");

@@ -24,14 +24,17 @@ fn a_directory_hooks_are_listed_tried_and_trusted() {
     );
     assert_eq!(
         cli.ok(&["hooks", "test", "PreToolUse"]),
-        "no hook hears of it\n"
+        "no hook matches\n"
     );
     let shown = cli.json(&["trust", "--show"]);
     assert_eq!(shown["files"][0]["trusted"], false);
     let hash = shown["hash"].as_str().unwrap();
     cli.refused(3, &["trust", "--hash", "of-another-content"]);
     let trusted = cli.ok(&["trust", "--hash", hash]);
-    assert!(trusted.contains("trusted as it is now"), "{trusted}");
+    assert!(
+        trusted.contains("trusted in its current state"),
+        "{trusted}"
+    );
     let tested = cli.json(&["hooks", "test", "PreToolUse", "--agent", "coder"]);
     assert_eq!(tested["verdict"]["decision"], "deny");
     assert_eq!(tested["verdict"]["reason"], "not this");
@@ -42,7 +45,7 @@ fn a_directory_hooks_are_listed_tried_and_trusted() {
         "--set",
         "tool_name=read_file",
     ];
-    assert_eq!(cli.ok(&set), "no hook hears of it\n");
+    assert_eq!(cli.ok(&set), "no hook matches\n");
     let status = cli.ok(&["show", "coder"]);
     assert!(!status.contains("not trusted"), "{status}");
     cli.ok(&["untrust"]);

@@ -14,10 +14,11 @@ fn it_says_what_first_and_asks() {
     let ran = cli.run(&["purge", "coder"]);
     assert_eq!(ran.code, Some(3), "{ran:#?}");
     assert!(
-        ran.err.contains("would lose for good: 1 conversation"),
+        ran.err
+            .contains("permanently deletes from coder: 1 conversation"),
         "{ran:#?}"
     );
-    assert!(ran.err.contains("say --yes"), "{ran:#?}");
+    assert!(ran.err.contains("pass --yes"), "{ran:#?}");
     assert!(cli.ok(&["logs", "coder", "--all"]).contains("hello"));
 }
 

@@ -7,7 +7,7 @@ fn the_old_name_still_finds_it() {
     let cli = TestCli::with_coder();
     assert_eq!(
         cli.ok(&["rename", "coder", "backend"]),
-        "coder is backend now\n"
+        "coder is now called backend\n"
     );
     assert_eq!(cli.json(&["show", "coder"])["name"], "backend");
     cli.ok(&["create", "other", "--provider", "demo"]);

@@ -78,5 +78,5 @@ fn a_failure_before_it_is_not_shown_and_not_waited_for() {
     }
     assert_eq!(after["phase"], "idle");
     let text = cli.refused(3, &["continue", "coder"]);
-    assert!(text.contains("nothing to go on with"), "{text}");
+    assert!(text.contains("no turn to continue"), "{text}");
 }

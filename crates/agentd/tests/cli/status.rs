@@ -13,5 +13,5 @@ fn of_the_daemon_and_of_an_agent() {
     cli.ok(&["send", "coder", "run `true`"]);
     let out = cli.ok(&["status", "coder"]);
     assert!(out.starts_with("coder is idle\n"), "{out}");
-    assert!(out.contains("ended as completed"), "{out}");
+    assert!(out.contains("last turn: completed"), "{out}");
 }

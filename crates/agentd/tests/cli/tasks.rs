@@ -87,9 +87,9 @@ fn rm_says_which_it_ended() {
     let task = with_task(&cli, &model);
     let said = cli.ok(&["stop", "coder"]);
     assert!(
-        said.contains(&format!("goes on in the background: {task}")),
+        said.contains(&format!("still running in the background: {task}")),
         "{said}"
     );
     let said = cli.ok(&["rm", "coder"]);
-    assert!(said.contains(&format!("ended with it: {task}")), "{said}");
+    assert!(said.contains(&format!("also ended: {task}")), "{said}");
 }

@@ -1,4 +1,4 @@
-//! A home and a directory to work in, both empty at first, and the program in an environment that is all said.
+//! A state directory and a working directory, both empty at first, and the program with a fully specified environment.
 
 use serde_json::Value;
 use std::fs;
@@ -16,7 +16,7 @@ pub struct TestCli {
     root: TempDir,
 }
 
-/// What a command came to.
+/// How a command ended, and its output.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -90,7 +90,7 @@ impl TestCli {
         self.command(args).output().unwrap().into()
     }
 
-    /// What it printed; it must have worked.
+    /// Its output; the command must succeed.
     pub fn ok(&self, args: &[&str]) -> String {
         let ran = self.run(args);
         assert_eq!(ran.code, Some(0), "{args:?}: {ran:#?}\n{}", self.log());
@@ -109,7 +109,7 @@ impl TestCli {
         lines.collect()
     }
 
-    /// What it said; it must not have worked, and must say so with this code.
+    /// Its error output; the command must fail with this code.
     pub fn refused(&self, code: i32, args: &[&str]) -> String {
         let ran = self.run(args);
         assert_eq!(ran.code, Some(code), "{args:?}: {ran:#?}\n{}", self.log());
@@ -135,7 +135,7 @@ impl TestCli {
         })
     }
 
-    /// Waits until its turn has come to a tool.
+    /// Waits until its turn has started a tool.
     pub fn until_tool(&self, name: &str) {
         until("a tool", || {
             let events = self.lines(&["logs", name]);
@@ -158,7 +158,7 @@ impl TestCli {
     }
 }
 
-/// Waits for the end of one that was started.
+/// Waits for the end of a command that was started.
 pub fn ended(mut child: Child) -> Ran {
     let code = until("its end", || child.try_wait().unwrap()).code();
     let (mut out, mut err) = (String::new(), String::new());

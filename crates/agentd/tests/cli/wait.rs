@@ -19,7 +19,7 @@ fn a_timeout_exits_with_124() {
     let cli = TestCli::with_coder();
     cli.ok(&["send", "coder", "--no-wait", "run `sleep 100`"]);
     let text = cli.refused(124, &["wait", "coder", "--timeout", "200ms"]);
-    assert!(text.contains("not done yet"), "{text}");
+    assert!(text.contains("timed out waiting for coder"), "{text}");
     cli.ok(&["interrupt", "coder"]);
     cli.refused(130, &["wait", "coder"]);
 }

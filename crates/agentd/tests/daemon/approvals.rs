@@ -80,7 +80,7 @@ fn the_whole_call_is_shown_and_the_answer_is_for_that_call_alone() {
     let list = daemon.cli(&["list"]);
     let list = String::from_utf8_lossy(&list.stdout).into_owned();
     assert!(
-        list.contains("asks for approval of shell: echo hi"),
+        list.contains("is waiting for approval of shell: echo hi"),
         "{list}"
     );
     // An answer to something else that was shown under this id.
@@ -138,7 +138,7 @@ fn always_adds_a_rule_and_ask_beats_it() {
         .unwrap();
     asked(&daemon, r#"shell {"command":"date"}"#);
     let out = daemon.cli(&["approve", "coder", "--always"]);
-    assert!(String::from_utf8_lossy(&out.stderr).contains("ask beats allow"));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("ask takes precedence over allow"));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn the_model_reads_why_a_call_was_denied() {
     let requests = daemon.requests();
     let last = requests.last().unwrap().body.to_string();
     assert!(last.contains("use the other file"), "{last}");
-    assert!(last.contains("did not allow this call"), "{last}");
+    assert!(last.contains("denied this call"), "{last}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn a_turn_that_dies_three_times_without_progress_is_lost() {
     assert!(answer.error.is_some());
     assert_eq!(daemon.model.requests().len(), 3, "there is no fourth try");
     let error = daemon.show("coder").error.unwrap();
-    assert!(error.contains("died again and again"), "{error}");
+    assert!(error.contains("died repeatedly"), "{error}");
     // The agent itself is well.
     let next = daemon.completed("coder", "do: say well");
     assert_eq!(next.text, "well");

@@ -513,8 +513,9 @@ fn a_denied_command_says_what_was_denied_and_how_to_ask() {
     let home = with_a_home(&daemon);
     create(&daemon, |_| {});
     let work = daemon.work().display().to_string();
-    let writes = format!("Commands write only to {work}, /tmp and a home of their own.");
-    let ask = "tell the user what and why; the user can change the agent's settings: `writable`";
+    let writes = format!("Commands can write only to {work}, /tmp and a private home directory.");
+    let ask =
+        "tell the user what it needs and why; the user can change the agent's settings: `writable`";
     for (command, denied) in [
         (
             "echo x > /usr/x".to_owned(),
@@ -588,7 +589,7 @@ fn a_denied_file_tool_says_the_same() {
             "{name}: {said}"
         );
         assert!(
-            said.contains("tell the user what and why"),
+            said.contains("tell the user what it needs and why"),
             "{name}: {said}"
         );
         assert!(!said.contains(CANARY), "{name}: {said}");

@@ -7,8 +7,8 @@ use agentd_core::event::{Body, Decision as Answer, HeldPart, Kind, OpVerb, TurnS
 use agentd_core::id::ApprovalId;
 use agentd_core::spec::{AgentSpec, Decision, Rule, Sandbox};
 use agentd_core::state::Phase;
-use agentd_process::failpoint::VARIABLE;
-use agentd_process::failpoint::plan::{Action, Plan, Role, Rule as PlanRule};
+use agentd_failpoint::VARIABLE;
+use agentd_failpoint::plan::{Action, Plan, Role, Rule as PlanRule};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;

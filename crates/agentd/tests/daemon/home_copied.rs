@@ -107,10 +107,7 @@ fn a_copied_home_is_only_read_until_it_is_adopted_and_its_original_goes_on() {
 #[test]
 fn a_call_that_had_not_begun_is_unknown_in_an_adopted_copy() {
     let daemon = TestDaemon::empty();
-    daemon.hold(
-        agentd_process::failpoint::plan::Role::Shim,
-        "before-claim.shim",
-    );
+    daemon.hold(agentd_failpoint::plan::Role::Shim, "before-claim.shim");
     daemon.start_daemon();
     daemon.create("coder");
     let call = serde_json::json!({ "command": "echo ran >> effects" });

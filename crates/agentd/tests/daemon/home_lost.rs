@@ -53,7 +53,7 @@ fn a_daemon_whose_home_was_deleted_refuses_and_ends_with_its_runtimes() {
     until("the runtime's end", || is_gone(runtime).then_some(()));
     assert!(!daemon.home().exists(), "it was made anew");
     assert!(
-        daemon.log().contains("the state directory is gone"),
+        daemon.log().contains("state directory is lost"),
         "{}",
         daemon.log()
     );

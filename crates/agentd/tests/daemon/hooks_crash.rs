@@ -6,7 +6,7 @@ use agentd_client::api::Status;
 use agentd_core::event::HookOutcome;
 use agentd_core::hook::HookEvent;
 use agentd_core::state::Phase;
-use agentd_process::failpoint::plan::Role;
+use agentd_failpoint::plan::Role;
 use rustix::process::Signal;
 use serde_json::json;
 

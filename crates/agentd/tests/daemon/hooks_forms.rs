@@ -7,7 +7,7 @@ use agentd_core::event::{Body, HookOutcome, Kind};
 use agentd_core::hook::HookEvent;
 use agentd_core::spec::Restart as RestartPolicy;
 use agentd_core::state::Phase;
-use agentd_process::failpoint::plan::Role;
+use agentd_failpoint::plan::Role;
 use serde_json::{Value, json};
 
 fn call(command: &str) -> String {
@@ -190,7 +190,7 @@ fn what_an_exit_code_means() {
         .collect();
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].contains("exit code 7") && warnings[0].contains("broken"));
-    assert!(warnings[1].contains("no JSON"));
+    assert!(warnings[1].contains("not valid JSON"));
 }
 
 /// Somebody will answer later: the call waits for that, for as long as it takes.
@@ -323,7 +323,7 @@ fn a_turn_that_is_lost_is_told_as_a_failure() {
     assert_eq!(daemon.answer("coder", sent.prompt).status, Status::Lost);
     let told = until_heard(&daemon, "StopFailure");
     assert!(
-        told["error"].as_str().unwrap().contains("died again"),
+        told["error"].as_str().unwrap().contains("died repeatedly"),
         "{told}"
     );
     assert_eq!(heard_of(&daemon, "Stop").len(), 0);

@@ -7,7 +7,7 @@ use agentd_core::event::{Body, Kind, NoticeCause};
 use agentd_core::hook::HookEvent;
 use agentd_core::id::TurnId;
 use agentd_core::state::Phase;
-use agentd_process::failpoint::plan::Role;
+use agentd_failpoint::plan::Role;
 use serde_json::{Value, json};
 
 fn fork_as(name: &str) -> Fork {

@@ -30,7 +30,7 @@ fn a_projects_hooks_run_once_they_are_trusted_as_they_are() {
     let shown = daemon.show("coder").untrusted_hooks;
     assert_eq!(shown.as_deref(), file_of.to_str());
     assert!(
-        daemon.log().contains("hooks are passed over"),
+        daemon.log().contains("hooks file ignored"),
         "{}",
         daemon.log()
     );
@@ -217,11 +217,11 @@ fn with_a_file_that_cannot_be_read_calls_are_asked_about() {
     daemon.until_kind("coder", Kind::ApprovalRequested);
     let broken = daemon.show("coder").broken_hooks.unwrap();
     assert!(
-        broken.contains("hooks.json") && broken.contains("no JSON"),
+        broken.contains("hooks.json") && broken.contains("invalid JSON"),
         "{broken}"
     );
     assert!(
-        daemon.log().contains("hooks are passed over"),
+        daemon.log().contains("hooks file ignored"),
         "{}",
         daemon.log()
     );

@@ -5,8 +5,8 @@ use agentd_client::api::{Create, Start, Status};
 use agentd_core::event::{Body, Kind, TaskExit};
 use agentd_core::spec::{AgentSpec, Decision, Rule as Permission};
 use agentd_core::state::Phase;
-use agentd_process::failpoint::plan::{Action, Plan, Role, Rule};
-use agentd_process::failpoint::{Passed, VARIABLE};
+use agentd_failpoint::plan::{Action, Plan, Role, Rule};
+use agentd_failpoint::{Passed, VARIABLE};
 
 /// The next daemon gets this signal from itself at the point, once.
 fn plan(daemon: &TestDaemon, point: &str, nth: u32, action: Action) {
@@ -139,7 +139,7 @@ fn outside_the_lab_its_switches_are_refused() {
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(text.contains("is for the lab alone"), "{text}");
+        assert!(text.contains("is only for the lab"), "{text}");
         assert!(text.contains("unset AGENTD_LAB"), "{text}");
     }
     assert_eq!(daemon.block(daemon.client().daemon()).unwrap().agents, 0);
@@ -191,8 +191,7 @@ fn a_command_of_an_agent_starts_no_daemon() {
     );
     let said = std::fs::read_to_string(work.join("said")).unwrap();
     assert_eq!(
-        said.matches("a command of an agent does not start one")
-            .count(),
+        said.matches("an agent's command cannot start it").count(),
         3,
         "{said}"
     );

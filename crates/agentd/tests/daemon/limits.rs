@@ -29,7 +29,7 @@ fn connections_beyond_the_limit_wait_for_their_turn() {
     let tools = run.join(format!("a/{id}/s"));
     for (path, limit) in [(run.join("api.sock"), 512), (tools, 16)] {
         let held: Vec<UnixStream> = (0..=limit).map(|_| connect(&path)).collect();
-        until_logged(&daemon, &format!("until one ends limit={limit}"));
+        until_logged(&daemon, &format!("new connections wait limit={limit}"));
         // The agent works meanwhile, and whoever has come waits.
         let client = agentd_client::Client::new(&path);
         let asked = daemon.spawn(async move { client.daemon().await });

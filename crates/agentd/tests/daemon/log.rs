@@ -4,8 +4,8 @@ use crate::test_daemon::{TestDaemon, until};
 use agentd_client::Error;
 use agentd_client::api::{Send, Status};
 use agentd_core::event::Kind;
-use agentd_process::failpoint::VARIABLE;
-use agentd_process::failpoint::plan::{Action, Plan, Role, Rule};
+use agentd_failpoint::VARIABLE;
+use agentd_failpoint::plan::{Action, Plan, Role, Rule};
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -81,7 +81,7 @@ fn a_connection_whose_task_dies_is_closed_and_the_turn_goes_on() {
         let text = format!("do: slowly 5 {} ;; say done", "word ".repeat(40));
         assert_eq!(daemon.completed("coder", &text).status, Status::Completed);
         let log = daemon.log();
-        assert!(log.contains("a task of the daemon died"), "{point}: {log}");
+        assert!(log.contains("daemon task panicked"), "{point}: {log}");
         assert!(log.contains("the lab's, at "), "{point}: {log}");
     }
 }
@@ -94,7 +94,7 @@ fn a_start_that_dies_is_made_again() {
     daemon.create("coder");
     assert_eq!(daemon.completed("coder", "do: say hello").text, "hello");
     assert!(
-        daemon.log().contains("task=\"a start\""),
+        daemon.log().contains("task=\"runtime start\""),
         "{}",
         daemon.log()
     );
@@ -146,7 +146,7 @@ fn the_log_of_a_daemon_is_kept_below_its_limit_while_it_runs() {
     say_nonsense(&daemon);
     until("a line in it", || {
         let log = fs::read_to_string(&path).ok()?;
-        log.contains("cannot be read").then_some(())
+        log.contains("cannot be parsed").then_some(())
     });
     assert!(length(&path) < 4096);
     daemon.cli(&["daemon", "stop"]);

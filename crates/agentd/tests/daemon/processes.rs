@@ -226,7 +226,7 @@ fn an_agent_that_cannot_work_fails_with_the_reason() {
         let agent = daemon.show("coder");
         (agent.phase == Phase::Failed).then_some(agent)
     });
-    assert!(agent.error.unwrap().contains("gone is no directory"));
+    assert!(agent.error.unwrap().contains("gone is not a directory"));
     fs::create_dir(daemon.work().join("gone")).unwrap();
     let start = agentd_client::api::Start::default();
     daemon

@@ -72,7 +72,7 @@ fn a_project_that_allows_something_cannot_be_trusted() {
     daemon.create("coder");
     write(&daemon, r#"{ tool = "shell", decision = "allow" }"#);
     let error = trust(&daemon).unwrap_err();
-    assert!(error.contains("the user's to say"), "{error}");
+    assert!(error.contains("only the user may allow"), "{error}");
     write(&daemon, r#"{ tool = "shell", decision = "perhaps" }"#);
     assert!(trust(&daemon).is_err());
     fs::write(

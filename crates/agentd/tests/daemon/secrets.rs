@@ -55,7 +55,7 @@ fn set(daemon: &TestDaemon) {
     let out = cli(daemon, &["secret", "set", NAME], &format!("{KEY}\n"));
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     let said = String::from_utf8_lossy(&out.stdout);
-    assert!(said.contains("for anthropic"), "{said}");
+    assert!(said.contains("used by anthropic"), "{said}");
 }
 
 fn create(
@@ -259,7 +259,7 @@ fn a_file_that_others_can_read_is_refused_and_agents_work_without_it() {
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(3), "{said}");
     assert!(said.contains("open to other users"), "{said}");
-    assert!(daemon.log().contains("stored secrets are not used"));
+    assert!(daemon.log().contains("stored secrets not loaded"));
     let prompt = create(&daemon, "coder", Some("do: say hello")).unwrap();
     daemon.until_kind("coder", Kind::TurnPaused);
     mode(0o600);

@@ -3,9 +3,9 @@
 use crate::test_daemon::{TestDaemon, until};
 use agentd_core::event::Body;
 use agentd_core::event::{Kind, RequestOutcome};
+use agentd_failpoint::VARIABLE;
+use agentd_failpoint::plan::{Action, Plan, Role, Rule};
 use agentd_process::Identity;
-use agentd_process::failpoint::VARIABLE;
-use agentd_process::failpoint::plan::{Action, Plan, Role, Rule};
 use rustix::process::Signal;
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};

@@ -4,8 +4,8 @@
 use crate::subagents::{check_told_once, go, parent_spec, start, until_go};
 use crate::test_daemon::{TestDaemon, until};
 use agentd_core::event::{Kind, SubagentOutcome};
-use agentd_process::failpoint::plan::{Action, Plan, Role, Rule};
-use agentd_process::failpoint::{Passed, VARIABLE};
+use agentd_failpoint::plan::{Action, Plan, Role, Rule};
+use agentd_failpoint::{Passed, VARIABLE};
 
 const RULE: &str = "rule";
 

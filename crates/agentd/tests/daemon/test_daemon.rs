@@ -1,13 +1,13 @@
-//! A home of its own with a daemon in it, a directory to work in, and a fake model.
+//! A state directory with a daemon in it, a working directory, and a fake model.
 
 use agentd_client::api::{Agent, Answer, Create, EventQuery, Send, Sent, Status};
 use agentd_client::{Client, Error};
 use agentd_core::event::{Body, Event, Kind};
 use agentd_core::id::PromptId;
 use agentd_core::spec::AgentSpec;
+use agentd_failpoint::plan::{Plan, Role, Rule};
+use agentd_failpoint::{self as failpoint, Passed};
 use agentd_process::Identity;
-use agentd_process::failpoint::plan::{Plan, Role, Rule};
-use agentd_process::failpoint::{self, Passed};
 use agentd_testkit::model::{FakeModel, Format, Recorded, Scenario};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::Value;
@@ -39,8 +39,8 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Copies the program. By another process: one that a test beside this one starts meanwhile would inherit the open file,
-/// and a program that is open for writing cannot be run.
+/// Copies the program. By another process: a process that a parallel test starts meanwhile would inherit the open
+/// file, and a program that is open for writing cannot be run.
 pub fn copy_program(to: &Path) {
     let program = env!("CARGO_BIN_EXE_agentd");
     let copied = Command::new("cp").arg(program).arg(to).status().unwrap();
@@ -53,10 +53,10 @@ pub struct TestDaemon {
     runtime: tokio::runtime::Runtime,
     daemon: Mutex<Option<Child>>,
     env: Mutex<BTreeMap<String, String>>,
-    /// What callers have besides, or in the place of it.
+    /// Variables that callers have in addition, or instead.
     caller: Mutex<BTreeMap<String, String>>,
     args: Mutex<Vec<String>>,
-    /// Signals that the daemon does not hear.
+    /// Signals that the daemon ignores.
     ignored: Mutex<Option<String>>,
     /// Another copy of the program.
     other: Mutex<Option<PathBuf>>,
@@ -71,7 +71,7 @@ impl TestDaemon {
     }
 
     pub fn empty() -> Self {
-        // Whoever loses its parent comes to this process: so we see who was left behind.
+        // This process is a child subreaper: it adopts orphans, so the test sees which processes were left behind.
         agentd_process::adopt_orphans().unwrap();
         let root = tempfile::Builder::new().prefix("ad").tempdir().unwrap();
         for dir in ["home", "work"] {
@@ -138,7 +138,7 @@ impl TestDaemon {
         env.insert(name.to_owned(), value.to_owned());
     }
 
-    /// The first runtime that comes to this point holds still there.
+    /// The first runtime that reaches this failpoint is held there.
     pub fn hold_runtime(&self, point: &str) {
         self.hold(Role::Runtime, point);
     }
@@ -154,7 +154,7 @@ impl TestDaemon {
         self.daemon_env(failpoint::VARIABLE, &lab);
     }
 
-    /// The daemons that are started from now on make this mistake on purpose.
+    /// The daemons that are started from now on have this injected bug.
     pub fn mistake(&self, name: &str) {
         let plan = Plan {
             injected_bugs: vec![name.to_owned()],
@@ -189,7 +189,7 @@ impl TestDaemon {
         *self.other.lock().unwrap() = Some(other);
     }
 
-    /// The program, in an environment that is all said.
+    /// The program, with a completely specified environment.
     pub fn command(&self) -> Command {
         let other = self.other.lock().unwrap().clone();
         let program = other.unwrap_or_else(|| env!("CARGO_BIN_EXE_agentd").into());
@@ -213,7 +213,7 @@ impl TestDaemon {
         command
     }
 
-    /// Runs the program to its end, as one who has a key.
+    /// Runs the program to its end, as a user who has a key.
     pub fn cli(&self, args: &[&str]) -> Output {
         self.cli_at(&self.home(), args)
     }
@@ -252,7 +252,7 @@ impl TestDaemon {
         self.daemon.lock().unwrap().as_ref().map(Child::id)
     }
 
-    /// Waits until the daemon has ended by itself; its exit code.
+    /// Waits until the daemon has ended by itself; returns its exit code.
     pub fn until_daemon_ends(&self) -> Option<i32> {
         let child = self.daemon.lock().unwrap().take();
         let mut child = child.expect("there is a daemon");
@@ -270,7 +270,7 @@ impl TestDaemon {
         self.signal_daemon(Signal::KILL);
     }
 
-    /// What a caller's shell holds.
+    /// The variables of a caller's shell.
     pub fn caller(&self) -> BTreeMap<String, String> {
         let path = std::env::var("PATH").unwrap_or_default();
         let pairs = [
@@ -286,7 +286,7 @@ impl TestDaemon {
             .collect()
     }
 
-    /// A variable of the callers from now on.
+    /// Sets a variable of the callers from now on.
     pub fn caller_env(&self, name: &str, value: &str) {
         let mut caller = self.caller.lock().unwrap();
         caller.insert(name.to_owned(), value.to_owned());
@@ -320,7 +320,7 @@ impl TestDaemon {
         }
     }
 
-    /// Asks for an agent, and kills the daemon when it is held. One that is held answers nothing: the
+    /// Creates an agent, and kills the daemon when it is held at a failpoint. A held daemon answers nothing: the
     /// answer may have come before, or not at all.
     pub fn create_and_kill_when_held(&self, name: &str) {
         let (client, create) = (self.client(), self.create_request(name, self.spec()));
@@ -339,7 +339,7 @@ impl TestDaemon {
         self.block(self.client().send(name, &send)).unwrap()
     }
 
-    /// Waits for the end of a prompt, whatever becomes of the daemon meanwhile.
+    /// Waits for the end of a prompt, even if the daemon is replaced meanwhile.
     pub fn answer(&self, name: &str, prompt: PromptId) -> Answer {
         let begin = Instant::now();
         loop {
@@ -420,7 +420,7 @@ impl TestDaemon {
         until("its end", || (self.pid(name) != Some(pid)).then_some(()));
     }
 
-    /// What tools left behind: a line each.
+    /// What tools wrote: one line each.
     pub fn effects(&self) -> Vec<String> {
         let text = fs::read_to_string(self.work().join("effects")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
@@ -437,7 +437,7 @@ impl TestDaemon {
         fs::read_to_string(self.root.path().join("daemon.log")).unwrap_or_default()
     }
 
-    /// That the journal is whole, as the program itself says.
+    /// Checks that the journal is intact, according to the program itself.
     pub fn verify(&self) {
         let output = self.command().args(["verify", "--json"]).output().unwrap();
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -472,7 +472,7 @@ pub fn kill(pid: u32, signal: Signal) {
     let _gone = kill_process(pid, signal);
 }
 
-/// Buries one that has come to us. Not others: a test beside this one may wait for its own.
+/// Reaps an orphan that this process adopted. Not others: a parallel test may wait for its own.
 pub fn reap(pid: u32) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let _alive_or_not_ours = waitpid(pid, WaitOptions::NOHANG);

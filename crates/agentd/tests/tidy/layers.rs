@@ -14,18 +14,28 @@ enum Allowed {
 /// Every crate of the workspace, from the bottom up. A new one needs a line here.
 const LAYERS: &[(&str, Allowed)] = &[
     ("agentd-core", Allowed::These(&[])),
+    ("agentd-failpoint", Allowed::These(&[])),
     ("agentd-sandbox", Allowed::These(&[])),
-    ("agentd-process", Allowed::These(&["agentd-sandbox"])),
+    (
+        "agentd-process",
+        Allowed::These(&["agentd-failpoint", "agentd-sandbox"]),
+    ),
     ("agentd-store", Allowed::These(&["agentd-core"])),
     ("agentd-client", Allowed::These(&["agentd-core"])),
     (
         "agentd-runtime",
-        Allowed::These(&["agentd-core", "agentd-process", "agentd-sandbox"]),
+        Allowed::These(&[
+            "agentd-core",
+            "agentd-failpoint",
+            "agentd-process",
+            "agentd-sandbox",
+        ]),
     ),
     (
         "agentd-daemon",
         Allowed::These(&[
             "agentd-core",
+            "agentd-failpoint",
             "agentd-store",
             "agentd-process",
             "agentd-sandbox",
@@ -36,6 +46,7 @@ const LAYERS: &[(&str, Allowed)] = &[
         "agentd",
         Allowed::These(&[
             "agentd-core",
+            "agentd-failpoint",
             "agentd-store",
             "agentd-process",
             "agentd-client",
@@ -48,6 +59,7 @@ const LAYERS: &[(&str, Allowed)] = &[
         TESTKIT,
         Allowed::These(&[
             "agentd-core",
+            "agentd-failpoint",
             "agentd-store",
             "agentd-process",
             "agentd-client",

@@ -124,6 +124,7 @@ fn sql_elsewhere_is_found() {
 // Processes
 
 const WITH_PROCESSES: &[&str] = &[
+    "agentd-failpoint",
     "agentd-process",
     "agentd-sandbox",
     "agentd-testkit",

@@ -1,4 +1,4 @@
-//! A place in a line. To the shell a backslash at the end of a line, with the line's end, is nothing at all.
+//! A position in a line. The shell ignores a backslash at the end of a line together with the line break.
 
 pub(super) struct Cursor {
     chars: Vec<char>,
@@ -13,7 +13,7 @@ impl Cursor {
         }
     }
 
-    /// The next character, after continued lines were joined.
+    /// The next character, after joining continued lines.
     pub fn peek(&mut self) -> Option<char> {
         while self.chars.get(self.at) == Some(&'\\') && self.chars.get(self.at + 1) == Some(&'\n') {
             self.at += 2;
@@ -26,7 +26,7 @@ impl Cursor {
         self.next_raw()
     }
 
-    /// The next character as it is written, as between single quotes.
+    /// The next character as written, as between single quotes.
     pub fn peek_raw(&self) -> Option<char> {
         self.chars.get(self.at).copied()
     }
@@ -44,7 +44,7 @@ impl Cursor {
         is_at
     }
 
-    /// Goes past the text where it comes next.
+    /// Consumes the text if it comes next.
     pub fn eat(&mut self, text: &str) -> bool {
         let from = self.at;
         for expected in text.chars() {
@@ -56,7 +56,7 @@ impl Cursor {
         true
     }
 
-    /// Everything up to that character, which is passed too, as it is written.
+    /// Consumes everything up to and including that character, and returns the text before it as written.
     pub fn up_to(&mut self, end: char) -> Option<String> {
         let mut text = String::new();
         loop {

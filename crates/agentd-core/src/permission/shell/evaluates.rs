@@ -1,15 +1,14 @@
-//! Commands that decide at run time what is run: by a text that they evaluate, a file that they read, or by
-//! giving a name another meaning.
+//! Commands that decide at run time what is run: they evaluate a text, read a file, or give a name another meaning.
 
 use super::Word;
 
-/// Builtins that run texts or files, or change what a name means.
+/// Builtins that run text or files, or change what a name means.
 const ALWAYS: &[&str] = &[
     ".", "alias", "bind", "compgen", "complete", "coproc", "enable", "eval", "fc", "hash", "shopt",
     "source", "trap", "unalias",
 ];
 
-/// Programs that run others in ways that are not read here.
+/// Programs that run other programs in ways that this parser does not read.
 const RUN_OTHERS: &[&str] = &[
     "at",
     "batch",
@@ -42,10 +41,10 @@ const RUN_OTHERS: &[&str] = &[
     "watch",
 ];
 
-/// Interpreters that run what they read where no argument names a script.
+/// Interpreters that run their input if no argument names a script.
 const READ_PROGRAMS: &[&str] = &["node", "perl", "php", "python", "python3", "ruby"];
 
-/// Builtins that take names of variables. Bash runs the substitutions in the subscript of one.
+/// Builtins that take variable names. Bash runs substitutions in the subscript of such a name.
 const TAKE_NAMES: &[&str] = &[
     "getopts",
     "let",
@@ -59,7 +58,7 @@ const TAKE_NAMES: &[&str] = &[
 /// Operators of `[[` whose operands are arithmetic.
 const ARITHMETIC: &[&str] = &["-eq", "-ge", "-gt", "-le", "-lt", "-ne", "-v"];
 
-/// Settings of git that are no programs. All others might be.
+/// Settings of git that are not programs. All others might be.
 const PLAIN_SETTINGS: &[&str] = &[
     "advice.",
     "color.",
@@ -91,7 +90,7 @@ pub(super) fn decides_later(program: &str, words: &[Word]) -> bool {
         "git" => is_configured(arguments),
         "mapfile" | "readarray" if has(&["-C"]) => true,
         "declare" | "export" | "local" | "readonly" | "typeset" => {
-            // With `-i` or `-n` the value is an expression or a name, too.
+            // With `-i` or `-n` the value is an expression or a name as well.
             let is_option = |word: &Word| word.text.starts_with(['-', '+']);
             let has_options = arguments.iter().any(is_option);
             let is_value = |word: &Word| !has_options && word.assignment().is_some();
@@ -100,7 +99,7 @@ pub(super) fn decides_later(program: &str, words: &[Word]) -> bool {
                 .any(|word| !is_value(word) && may_substitute(word))
         }
         _ if TAKE_NAMES.contains(&program) => arguments.iter().any(may_substitute),
-        // It sets a variable, such as PATH.
+        // `-v` sets a variable, such as PATH.
         "printf" => arguments
             .first()
             .is_some_and(|word| word.text.starts_with("-v")),
@@ -114,7 +113,7 @@ fn may_substitute(word: &Word) -> bool {
     !word.is_certain() || word.text.contains(['[', '$', '`'])
 }
 
-/// Whether git is told to use other programs, before its subcommand.
+/// Whether options before git's subcommand make it use other programs.
 fn is_configured(arguments: &[Word]) -> bool {
     let mut words = arguments.iter().map(|word| word.text.as_str());
     while let Some(text) = words.next() {

@@ -11,7 +11,7 @@ const CLOSING: &[&str] = &["then", "do", "done", "fi", "elif", "else", "esac", "
 pub(super) struct Reader {
     pub cursor: Cursor,
     pub found: Vec<Command>,
-    /// Announced in this line; their text begins after it.
+    /// Here-documents that this line announces. Their text begins after the line.
     pub pending: Vec<HereDocument>,
     defines: Option<String>,
     depth: usize,
@@ -51,7 +51,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads a text within this one, such as what stands between back quotes.
+    /// Parses a text within this one, such as the text between backquotes.
     pub fn nested_text(
         &mut self,
         text: &str,
@@ -64,7 +64,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Goes past blanks and a comment.
+    /// Skips blanks and a comment.
     pub fn blanks(&mut self) {
         while let Some(' ' | '\t') = self.cursor.peek() {
             self.cursor.next();
@@ -85,7 +85,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The word that stands here, if it is bare: only then can it belong to the grammar.
+    /// The word at this position, if it is bare. Only a bare word can belong to the grammar.
     fn bare_word(&mut self) -> String {
         let from = self.cursor.mark();
         let mut word = String::new();
@@ -113,7 +113,7 @@ impl Reader {
         self.eat_keyword(keyword).then_some(()).ok_or(Unparsed)
     }
 
-    /// Commands up to something that ends a list, which the caller goes past.
+    /// Commands up to the end of a list. The caller consumes what ends it.
     pub fn list(&mut self) -> Result<(), Unparsed> {
         loop {
             self.linebreaks()?;
@@ -186,7 +186,7 @@ impl Reader {
             self.cursor.eat(&word);
             self.nested(read)?;
         } else {
-            // Arithmetic to bash, two subshells to others.
+            // Arithmetic in bash, two subshells in other shells.
             if self.cursor.is_at("((") {
                 return Err(Unparsed);
             }
@@ -239,7 +239,7 @@ impl Reader {
             .bare()
             .filter(|name| is_name(name))
             .ok_or(Unparsed)?;
-        // Programs look at variables such as PATH; loops of everyday lines have small names.
+        // Programs read variables such as PATH. Loop variables in ordinary lines have lowercase names.
         if variable.contains(|c: char| c.is_ascii_uppercase()) {
             self.found.push(Command {
                 assignments: vec![Assignment {
@@ -313,7 +313,7 @@ impl Reader {
     fn simple(&mut self) -> Result<(), Unparsed> {
         let mut command = Command::default();
         let mut is_empty = true;
-        // `&>` is one redirection to bash; to others `&` ends the command there.
+        // `&>` is one redirection in bash; in other shells `&` ends the command.
         let mut must_end = false;
         loop {
             self.blanks();
@@ -335,11 +335,11 @@ impl Reader {
                 command.assignments.push(assignment);
                 continue;
             }
-            // Subscripts are expressions, and bash runs what is substituted in them.
+            // Subscripts are expressions, and bash runs substitutions in them.
             if is_before_name && word.text.contains("[") && word.text.contains("=") {
                 return Err(Unparsed);
             }
-            // `{name}>file` is one redirection to bash.
+            // `{name}>file` is one redirection in bash.
             if word.text.starts_with('{') && matches!(self.cursor.peek(), Some('<' | '>')) {
                 return Err(Unparsed);
             }

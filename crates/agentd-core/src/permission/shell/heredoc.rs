@@ -6,13 +6,13 @@ use super::word::WordBuilder;
 
 pub(super) struct HereDocument {
     end: String,
-    /// With a quoted delimiter nothing in the text is expanded.
+    /// With a quoted delimiter, nothing in the text is expanded.
     is_literal: bool,
     drops_tabs: bool,
 }
 
 impl Reader {
-    /// What follows `<<`. Only plain delimiters are read, on which all shells agree.
+    /// Reads what follows `<<`. Only plain delimiters are accepted, on which all shells agree.
     pub(super) fn announce_heredoc(&mut self) -> Result<(), Unparsed> {
         let drops_tabs = self.cursor.eat("-");
         self.blanks();
@@ -47,7 +47,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Goes past the end of a line, and past the here-documents that were announced in it.
+    /// Consumes the end of a line and the here-documents that the line announced.
     pub(super) fn end_line(&mut self) -> Result<(), Unparsed> {
         self.cursor.next();
         for heredoc in std::mem::take(&mut self.pending) {
@@ -75,7 +75,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The next line as it is written, and whether the text ends with it.
+    /// The next line as written, and whether the text ends with it.
     fn raw_line(&mut self) -> (String, bool) {
         let mut line = String::new();
         while let Some(c) = self.cursor.next_raw() {

@@ -3,10 +3,10 @@
 use super::grammar::Reader;
 use super::{Command, Unparsed};
 
-/// Operators that open a file for writing. A longer one comes before its beginning.
+/// Operators that open a file for writing. A longer one comes before its prefix.
 const WRITING: &[&str] = &["&>>", "&>", "<>", ">>", ">|", ">"];
 
-/// Targets that are no regular files.
+/// Targets that are not regular files.
 const HARMLESS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
 
 impl Reader {
@@ -23,7 +23,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Goes past a redirection, and notes its target if it may be written to.
+    /// Consumes a redirection, and records its target if it may be written to.
     pub(super) fn redirection(&mut self, writes: &mut Vec<String>) -> Result<bool, Unparsed> {
         let from = self.cursor.mark();
         let mut digits = 0;
@@ -37,7 +37,7 @@ impl Reader {
             self.cursor.back_to(from);
             return Ok(false);
         }
-        // More digits are an argument to some shells, before a redirection without a number.
+        // Some shells treat more digits as an argument before a redirection without a number.
         if digits > 1 {
             return Err(Unparsed);
         }
@@ -63,7 +63,7 @@ impl Reader {
             let is_harmless = if is_write {
                 HARMLESS.contains(&text)
             } else {
-                // Bash opens a connection.
+                // Bash opens a network connection.
                 !text.starts_with("/dev/tcp/") && !text.starts_with("/dev/udp/")
             };
             if !is_harmless || !target.is_certain() {
@@ -73,16 +73,16 @@ impl Reader {
         Ok(true)
     }
 
-    /// What follows `>&` or `<&`: a number, `-`, or to bash also a file.
+    /// Reads what follows `>&` or `<&`: a number, `-`, or in bash also a file.
     fn copy(&mut self, writes: &mut Vec<String>) -> Result<(), Unparsed> {
-        // `>&-` is an operator of its own to bash, which may have a word right after it.
+        // In bash `>&-` is a separate operator, which a word may follow immediately.
         if self.cursor.eat("-") {
             let is_end = self.word()?.is_none();
             return is_end.then_some(()).ok_or(Unparsed);
         }
         self.blanks();
         let target = self.word()?.ok_or(Unparsed)?;
-        // Bash expands the name of a file here twice, so quotes do not protect what is in it.
+        // Bash expands a file name here twice, so quotes do not protect its contents.
         let text = target.bare().ok_or(Unparsed)?;
         if text.chars().any(|c| !c.is_ascii_digit()) {
             writes.push(target.text);

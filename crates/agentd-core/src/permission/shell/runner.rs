@@ -1,4 +1,4 @@
-//! Commands that run other commands: which, as far as their arguments tell.
+//! Commands that run other commands, as far as their arguments show.
 
 use super::evaluates::decides_later;
 use super::runners::{RUNNERS, Runner, command_at, variable};
@@ -11,7 +11,7 @@ pub(super) fn reveal(command: &mut Command, depth: usize) {
         return;
     };
     let text = name.text.clone();
-    // A name that is an option belongs to a `time` that is a program. One with blanks would look like a name with
+    // A name that is an option belongs to `time` as a program. A name with blanks would look like a name with
     // arguments to a pattern.
     let is_odd = text.is_empty() || text.starts_with('-') || text.contains(char::is_whitespace);
     let is_plain = name.is_certain() && !is_odd;
@@ -32,7 +32,7 @@ pub(super) fn reveal(command: &mut Command, depth: usize) {
         return;
     }
     match program {
-        // A deny rule may mean what is in the text, if it is there to be read.
+        // A deny rule may match the evaluated text, if it can be read.
         "eval" => {
             let certain = command.words.iter().all(Word::is_certain);
             let texts: Vec<&str> = command
@@ -54,7 +54,7 @@ pub(super) fn reveal(command: &mut Command, depth: usize) {
             command.opaque = Some(text);
         }
         "find" => run_for_each_file(command, depth),
-        // These only say what a name means.
+        // These only report what a name means.
         "command" if has_option(command, &["-v", "-V", "-pv"]) => {}
         _ => {
             if let Some(runner) = RUNNERS.iter().find(|runner| runner.name == program) {
@@ -141,7 +141,7 @@ fn run(command: &mut Command, words: Vec<Word>, assignments: Vec<Assignment>, de
     command.runs.push(inner);
 }
 
-/// What `-I` makes stand for a line of input.
+/// The placeholder that `-I` replaces by a line of input.
 fn replaced_by_xargs(options: &[Word]) -> Option<String> {
     options.iter().enumerate().find_map(|(at, word)| {
         let letters = word.text.strip_prefix('-')?;

@@ -156,8 +156,8 @@ pub(super) const RUNNERS: &[Runner] = &[
     },
 ];
 
-/// Where the variables and the command begin among the words. None where an option is unknown or a word before
-/// the command is only known at run time.
+/// Where the variables and the command begin among the words. `None` if an option is unknown or a word before the
+/// command is only known at run time.
 pub(super) fn command_at(words: &[Word], runner: &Runner) -> Option<(usize, usize)> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
@@ -192,7 +192,7 @@ pub(super) fn command_at(words: &[Word], runner: &Runner) -> Option<(usize, usiz
     }
     let operands = words.get(at..at + runner.operands).unwrap_or_default();
     at += runner.operands;
-    // The option or operand before the command may be nothing, and the next word another one.
+    // The option or operand before the command may expand to nothing, and then the next word is a different one.
     let is_certain = words
         .get(..at)
         .unwrap_or(words)
@@ -201,7 +201,7 @@ pub(super) fn command_at(words: &[Word], runner: &Runner) -> Option<(usize, usiz
     (is_certain && operands.len() == runner.operands).then_some((variables, at))
 }
 
-/// `NAME=value` for a program, which does not see whether it was quoted.
+/// `NAME=value` for a program, which cannot tell whether it was quoted.
 pub(super) fn variable(text: &str) -> Option<Assignment> {
     let (name, _) = text.split_once('=')?;
     Some(Assignment {

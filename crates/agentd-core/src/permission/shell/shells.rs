@@ -1,11 +1,11 @@
-//! Calls of a shell: `sh -c 'a script'`, `bash a_file`, or one that reads its commands.
+//! Calls of a shell: `sh -c 'a script'`, `bash a_file`, or a shell that reads its commands from stdin.
 
 use super::Word;
 
-/// Shells whose scripts this grammar reads.
+/// Shells whose scripts this grammar can parse.
 const READ: &[&str] = &["ash", "bash", "dash", "sh"];
 
-/// Shells with other rules.
+/// Shells with another grammar.
 const OTHERS: &[&str] = &[
     "csh", "fish", "ksh", "mksh", "nu", "pwsh", "rbash", "tcsh", "zsh",
 ];
@@ -13,7 +13,7 @@ const OTHERS: &[&str] = &[
 pub(super) enum ShellCall {
     /// The script in its arguments.
     Script(String),
-    /// A file, which is a program like others.
+    /// A file, which is treated like any program.
     File,
     /// Its commands are not in the line.
     Unknown,

@@ -1,20 +1,20 @@
-//! Words: quotes are removed, and what is only known when the line runs is marked.
+//! Words, with quotes removed and with the parts marked that are only known when the line runs.
 
 use super::grammar::Reader;
 use super::{Assignment, Command, Unparsed};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::permission) struct Word {
-    /// Without quotes. What is only known at run time is as it was written.
+    /// Without quotes. Parts that are only known at run time are kept as written.
     pub text: String,
-    /// How many bytes of the text are certain; the rest depends on the run. None for all of them.
+    /// How many bytes of the text are certain; the rest depends on the run. `None` means all.
     pub certain: Option<usize>,
-    /// Up to here nothing was quoted or expanded. None for the whole text.
+    /// How many bytes are neither quoted nor expanded. `None` means all.
     bare: Option<usize>,
 }
 
 impl Word {
-    /// A word that stands for what another program will fill in.
+    /// A word that another program will fill in.
     pub fn unknown() -> Self {
         Self {
             text: String::new(),
@@ -27,19 +27,19 @@ impl Word {
         self.certain.is_none()
     }
 
-    /// The text, if it had no quotes and no expansions: only then can it be a word of the grammar.
+    /// The text, if it had no quotes and no expansions. Only such a word can belong to the grammar.
     pub fn bare(&self) -> Option<&str> {
         (self.bare.is_none() && self.is_certain()).then_some(self.text.as_str())
     }
 
-    /// Makes everything from that text on uncertain, where it is part of the word.
+    /// Makes everything from the placeholder on uncertain, if the word contains it.
     pub fn fill_in(&mut self, placeholder: &str) {
         if let Some(at) = self.text.find(placeholder) {
             self.certain = Some(self.certain.map_or(at, |certain| certain.min(at)));
         }
     }
 
-    /// `NAME=value` or `NAME+=value`, as it may stand before a command.
+    /// `NAME=value` or `NAME+=value`, as written before a command.
     pub fn assignment(&self) -> Option<Assignment> {
         let at = self.text.find('=')?;
         let name = self.text[..at].trim_end_matches('+');
@@ -61,9 +61,9 @@ pub(super) struct WordBuilder {
     text: String,
     certain: Option<usize>,
     bare: Option<usize>,
-    /// Where an unquoted `[` is: with a `]` after it, it is a glob.
+    /// The position of an unquoted `[`. With a `]` after it, it is a glob.
     bracket: Option<usize>,
-    /// Where an unquoted `{` is, and whether an unquoted `,` or `..` came after it.
+    /// The position of an unquoted `{`, and whether an unquoted `,` or `..` came after it.
     brace: Option<(usize, bool)>,
     has_begun: bool,
 }
@@ -97,7 +97,7 @@ impl WordBuilder {
         self.text.push_str(text);
     }
 
-    /// Something that is only known at run time, as it is written.
+    /// Appends a part that is only known at run time, as written.
     fn push_expansion(&mut self, source: &str) {
         self.is_bare_to_here();
         self.depends_from(self.text.len());
@@ -114,7 +114,7 @@ impl WordBuilder {
     }
 
     fn finish(mut self) -> Option<Word> {
-        // `~` and `~/…` are the home directory and stay as they are; the shell looks up the rest.
+        // `~` and `~/…` are the home directory and stay unchanged. The shell looks up other names.
         if self.text.starts_with('~') && self.bare != Some(0) {
             let user = self.text[1..].split('/').next();
             if user.is_some_and(|user| !user.is_empty()) {
@@ -130,7 +130,7 @@ impl WordBuilder {
 }
 
 impl Reader {
-    /// The word that begins here; none where an operator, a blank or the end is.
+    /// The word that begins here; `None` at an operator, a blank or the end.
     pub(super) fn word(&mut self) -> Result<Option<Word>, Unparsed> {
         let mut word = WordBuilder::default();
         let from = self.cursor.mark();
@@ -166,7 +166,7 @@ impl Reader {
                 }
             }
         }
-        // Shells disagree about where the body begins when a word goes on in the next line.
+        // Shells disagree about where the body begins if a word continues on the next line.
         if has_pending && self.cursor.since(from).contains('\n') {
             return Err(Unparsed);
         }
@@ -200,7 +200,7 @@ impl Reader {
         }
     }
 
-    /// What begins with `$`.
+    /// Reads an expansion that begins with `$`.
     pub(super) fn dollar(
         &mut self,
         word: &mut WordBuilder,
@@ -220,7 +220,7 @@ impl Reader {
                 self.cursor.next();
                 self.nested(Self::parameter)?;
             }
-            // Arithmetic to bash, text to others.
+            // Arithmetic in bash, text in other shells.
             Some('[') => return Err(Unparsed),
             Some('\'') if !is_quoted => {
                 self.cursor.next();
@@ -230,13 +230,13 @@ impl Reader {
                     return Err(Unparsed);
                 }
                 if !text.contains('\\') {
-                    // To shells that do not know it, the `$` is part of the word.
+                    // In shells that do not support it, the `$` is part of the word.
                     word.depends_from(word.text.len());
                     word.push_quoted(&text);
                     return Ok(());
                 }
             }
-            // Bash translates it.
+            // Bash translates the string.
             Some('"') if !is_quoted => {}
             Some(c) if c.is_ascii_alphabetic() || c == '_' => self.name(),
             Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => {
@@ -271,7 +271,7 @@ impl Reader {
         let from = self.cursor.mark();
         self.cursor.next();
         let text = self.cursor.up_to('`').ok_or(Unparsed)?;
-        // What a backslash means in here depends on what is around it.
+        // The meaning of a backslash here depends on the surrounding quotes.
         if text.contains('\\') {
             return Err(Unparsed);
         }
@@ -290,7 +290,7 @@ impl Reader {
             let c = self.cursor.next().ok_or(Unparsed)?;
             match c {
                 '(' => depth += 1,
-                // One that closes here and is not followed by the other was a group of commands.
+                // If the next character is not the second parenthesis, this was a group of commands.
                 ')' if depth == 2 && self.cursor.peek() != Some(')') => return Err(Unparsed),
                 ')' => depth -= 1,
                 c if c.is_ascii_alphabetic() || c == '_' => has_names = true,
@@ -302,7 +302,7 @@ impl Reader {
                 _ => return Err(Unparsed),
             }
         }
-        // The value of a name is an expression too, and bash runs the substitutions in it.
+        // The value of a name is an expression too, and bash runs substitutions in it.
         if has_names {
             let source = format!("$({}", self.cursor.since(from));
             self.found.push(Command::opaque(source));
@@ -310,7 +310,7 @@ impl Reader {
         Ok(())
     }
 
-    /// `${…}`, after its brace. Only forms that run nothing of what a variable holds.
+    /// `${…}`, after the brace. Only forms that do not run the value of a variable.
     fn parameter(&mut self) -> Result<(), Unparsed> {
         let is_length = self.cursor.eat("#");
         if is_length && self.cursor.eat("}") {
@@ -338,7 +338,7 @@ impl Reader {
             ':' if self.cursor.eat("-") || self.cursor.eat("+") || self.cursor.eat("?") => {
                 self.operand()
             }
-            // A part of the value: `${x:1:2}`. Anything but numbers is arithmetic.
+            // A substring: `${x:1:2}`. Anything other than numbers is arithmetic.
             ':' => loop {
                 match self.cursor.next().ok_or(Unparsed)? {
                     '}' => return Ok(()),
@@ -361,7 +361,7 @@ impl Reader {
                 }
                 '$' => self.dollar(&mut ignored, true)?,
                 '`' => self.backquoted(&mut ignored)?,
-                // Whether these mean anything depends on the shell and on quotes around.
+                // Their meaning depends on the shell and on surrounding quotes.
                 c if "'\"\\{()<>&;|\n".contains(c) => return Err(Unparsed),
                 _ => {
                     self.cursor.next();

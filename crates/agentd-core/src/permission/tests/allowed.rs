@@ -88,7 +88,7 @@ fn a_line_is_covered_where_each_command_is() {
 #[test]
 fn a_line_with_anything_else_is_not() {
     for line in [
-        // Another command, wherever it stands.
+        // Another command, anywhere in the line.
         "git status && rm -rf /",
         "rm -rf / && git status",
         "git status|sh",
@@ -196,7 +196,7 @@ fn a_line_with_anything_else_is_not() {
         "(git diff) > x",
         "for f in a; do ls; done > x",
         "cat < /dev/tcp/a/80",
-        // Shells disagree, or it is no shell.
+        // Shells disagree about these, or they are not shell.
         "git status &> /dev/null rm",
         "{x}>/dev/null rm x",
         "echo >&-rm x",

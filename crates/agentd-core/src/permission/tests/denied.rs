@@ -1,4 +1,4 @@
-//! Which lines deny and ask rules match, and which are asked about because it cannot be told.
+//! Which lines deny and ask rules match, and which lines need approval because it is uncertain.
 
 use super::{Allow, Ask, Decision, Deny, rule};
 use crate::permission::{Subject, decide};
@@ -108,7 +108,7 @@ fn a_command_is_denied_however_it_is_written() {
         "git -C . push",
         "git --no-pager -c color.ui=never push",
         "/usr/bin/git push",
-        // A line that cannot be parsed is looked at piece by piece.
+        // A line that cannot be parsed is checked piece by piece.
         "((i++)); rm x",
         "echo 'a; rm x",
     ] {

@@ -1,4 +1,4 @@
-//! Lines that are made to break the parser: it ends soon, and never panics.
+//! Lines that try to break the parser: it ends quickly and never panics.
 
 use super::{Allow, Ask, Deny, rule};
 use crate::permission::{Subject, decide, shell};

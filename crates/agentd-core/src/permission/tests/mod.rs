@@ -1,4 +1,4 @@
-//! Which rule counts, and what a pattern fits.
+//! Which rule applies, and what a pattern matches.
 
 mod allowed;
 mod because;
@@ -143,7 +143,7 @@ fn an_allow_pattern_with_controls_covers_just_these() {
     ] {
         assert!(!shell(Allow, pattern, line), "{line}");
     }
-    // The order counts too: here a `*` would have to swallow a control.
+    // The order matters too: here a `*` would have to match an operator.
     assert!(!shell(Allow, "a * ; b | c", "a x | y ; b c"));
 }
 
@@ -189,7 +189,7 @@ fn without_a_pattern_every_line_is_meant() {
     }
 }
 
-/// The words that hooks files know for what a set of rules comes to.
+/// The permission modes of hooks files for sets of rules.
 #[test]
 fn rules_have_a_mode() {
     let of = |rules: &[(&str, Option<&str>, Decision)]| {

@@ -1,4 +1,4 @@
-//! Each repair by itself, and that none of them drops a word in silence.
+//! Each repair by itself. None of them drops text silently.
 
 use super::*;
 use crate::fixture::{call_of, notice, thinking};

@@ -30,8 +30,8 @@ fn results<const N: usize>(ids: [&str; N]) -> Message {
     Message::user(ids.map(result).to_vec())
 }
 
-/// Repairs, checks what must hold of every repaired history, and gives the messages and the names of
-/// the repairs.
+/// Repairs a history, checks the invariants of every repaired history, and returns the messages and the names of the
+/// repairs.
 #[track_caller]
 fn repaired(messages: Vec<Message>) -> (Vec<Message>, Vec<&'static str>) {
     let (messages, repairs) = repair(messages);
@@ -42,8 +42,7 @@ fn repaired(messages: Vec<Message>) -> (Vec<Message>, Vec<&'static str>) {
     (messages, repairs.iter().map(Repair::name).collect())
 }
 
-/// The user speaks first and last; every call is answered in the very next message, once; no result
-/// is an orphan.
+/// The user is first and last; every call is answered in the next message, once; no result is an orphan.
 #[track_caller]
 fn check(messages: &[Message]) {
     assert_eq!(messages.first().map(|m| m.role), Some(Role::User));

@@ -1,5 +1,5 @@
-//! Histories with which other programs could never speak to a model again (LESSONS.md, "A conversation
-//! is lost or poisoned"). Here each is sent, and what was done to it is named.
+//! Histories with which other programs could never send another request to a model (LESSONS.md, "A conversation is
+//! lost or poisoned"). Here each of them can be sent, and the repairs are named.
 
 use super::{answers, calls, repaired, results, says, text_of, user};
 use crate::fixture::{notice, result};
@@ -114,7 +114,7 @@ fn two_interleaved_writers_are_taken_apart() {
     }
 }
 
-// goose#11808, langgraph#7417: a tool that ran twice has two results; the first is the one.
+// goose#11808, langgraph#7417: a tool that ran twice has two results; the first one counts.
 #[test]
 fn a_second_result_of_the_same_call_is_dropped_and_its_words_are_named() {
     let twice = user(vec![result("q1", "first"), result("q1", "second")]);
@@ -126,7 +126,7 @@ fn a_second_result_of_the_same_call_is_dropped_and_its_words_are_named() {
     super::check(&messages);
 }
 
-// codex#2759, claude-code#24025: interrupted in mid-turn, the reply is the last thing there is.
+// codex#2759, claude-code#24025: the turn was interrupted, and the reply is the last message.
 #[test]
 fn a_history_that_ends_with_a_reply_is_closed_by_us_and_not_in_the_user_s_name() {
     let (messages, repairs) = repaired(vec![says("go"), answers("I was")]);

@@ -1,4 +1,4 @@
-//! Refusals: the variant, the line, the words. Values that do not fit are in `invalid`.
+//! Errors: the variant, the line, the message. Invalid values are in `invalid`.
 
 use super::*;
 
@@ -8,8 +8,8 @@ fn refused(text: &str) -> Error {
     error
 }
 
-/// The error of a front matter, whose first line is line 2 of its file. Neither line ends nor a
-/// byte order mark may change it.
+/// The error of a front matter, whose first line is line 2 of its file. Neither line endings nor a byte order mark
+/// may change it.
 pub(super) fn refused_front(yaml: &str) -> Error {
     let file = format!("---\n{yaml}\n---\nbody\n");
     let error = refused(&file);
@@ -79,7 +79,7 @@ fn the_words_say_what_where_and_what_next() {
     );
     assert_eq!(
         words("a: 1\na: 2"),
-        "line 3: `a` is here a second time; remove one of the two"
+        "line 3: duplicate key `a`; remove one of the two"
     );
     assert_eq!(
         words("runtime: acpp"),
@@ -160,7 +160,7 @@ fn yaml_that_cannot_be_read() {
     assert_yaml("model: x\ntools: !x [a]", 3, "tags");
     assert_yaml("model: x\nlimits: !x {}", 3, "tags");
     assert_yaml("model: x\n[a]: b", 3, "a key must be a word");
-    assert_yaml("env: &a {b: *a}", 2, "inside what it names");
+    assert_yaml("env: &a {b: *a}", 2, "inside the node that it names");
     assert_yaml("%YAML 1.2\n", 2, "");
 }
 

@@ -1,4 +1,4 @@
-//! Known keys with values that do not fit.
+//! Known keys with invalid values.
 
 use super::errors::refused_front;
 use super::*;
@@ -45,10 +45,10 @@ fn a_wrong_type_is_named() {
         ("sandbox: none", "sandbox", 2, "not one of: read-only, workspace-write, full-access"),
         ("network: some", "network", 2, "on, off"),
         ("network: []", "network", 2, "write `off`"),
-        ("network: [a.example, http://b.example]", "network[1]", 2, "is no host"),
+        ("network: [a.example, http://b.example]", "network[1]", 2, "is not a host"),
         ("sandbox: full-access\nnetwork: [a.example]", "network", 3, "limited to hosts"),
         ("writable: [out]", "writable[0]", 2, "give an absolute path"),
-        ("sandbox: read-only\nwritable: [/x]", "writable", 3, "writes nothing"),
+        ("sandbox: read-only\nwritable: [/x]", "writable", 3, "cannot write"),
         ("sandbox: full-access\nnetwork: off", "network", 3, "cannot be off"),
         ("thinking: max", "thinking", 2, "not one of: off, low, medium, high"),
         ("env:\n  A: [x]", "env.A", 3, "expected text"),
@@ -122,15 +122,15 @@ fn fields_that_need_or_exclude_each_other() {
         ("runtime: command\ncommand:\n  program: \"\"", "command.program", 4, "expected a path"),
         ("mcp:\n  a: {url: x}\n  b:\n    url: x\n    command: y", "mcp.b", 4, "both"),
         ("mcp:\n  b: {}", "mcp.b", 3, "neither"),
-        ("model: x\nmcp:\n  b: {url: x}", "mcp", 3, "starts no MCP servers"),
-        ("tools: [shell, bash]", "tools[1]", 2, "there is no tool `bash`; there are: shell, read_file"),
+        ("model: x\nmcp:\n  b: {url: x}", "mcp", 3, "does not support MCP servers"),
+        ("tools: [shell, bash]", "tools[1]", 2, "unknown tool `bash`; the tools are: shell, read_file"),
         ("tools:\n  - shell\n  - raed_file", "tools[1]", 4, "did you mean `read_file`?"),
         ("tools: [reset_conversation]", "tools[0]", 2, "auto_reset"),
         ("permissions:\n- {tool: '*', decision: ask}\n- tool: Shell\n  decision: deny", "permissions[1].tool", 4, "did you mean `shell`?"),
-        ("agents:\n  a:\n    tools: [Bash]", "agents.a.tools[0]", 4, "there is no tool `Bash`"),
+        ("agents:\n  a:\n    tools: [Bash]", "agents.a.tools[0]", 4, "unknown tool `Bash`"),
         ("mcp:\n  a.b:\n    args: [x]", "mcp.a.b", 3, "neither"),
-        ("mcp:\n  b:\n    url: x\n    args: [y]", "mcp.b.args", 5, "not started here"),
-        ("mcp:\n  b:\n    url: x\n    env: {A: b}", "mcp.b.env", 5, "not started here"),
+        ("mcp:\n  b:\n    url: x\n    args: [y]", "mcp.b.args", 5, "agentd does not start"),
+        ("mcp:\n  b:\n    url: x\n    env: {A: b}", "mcp.b.env", 5, "agentd does not start"),
         ("temperature: 2.01", "temperature", 2, "from 0 to 2"),
         ("temperature: -0.1", "temperature", 2, "from 0 to 2"),
         ("compact_at: 0.09", "compact_at", 2, "from 0.1 to 1.0"),

@@ -1,8 +1,8 @@
-//! Nothing makes the reader panic, and what it takes it can write again.
+//! No input makes the reader panic, and what it accepts it can write again.
 
 use super::*;
 
-/// Reads something that may be anything.
+/// Reads arbitrary input.
 fn feed(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match parse(&text) {
@@ -27,7 +27,7 @@ fn feed(bytes: &[u8]) {
 
 const CHANGES: &[u8] = b"\0\n\r\t :-#'\"[{&*!|?%,\\~\xff";
 
-/// Small enough for every change at every byte.
+/// Small enough to try every change at every byte.
 const SMALL: &str = r#"---
 model: "x"
 limits: &a

@@ -1,4 +1,4 @@
-//! Tests of the spec: what is read, what is refused, what comes back from a round trip.
+//! Tests of the spec: what is read, what is refused, what survives a round trip.
 
 mod errors;
 mod invalid;
@@ -22,7 +22,7 @@ fn pairs<const N: usize>(list: [(&str, &str); N]) -> BTreeMap<String, String> {
         .into()
 }
 
-/// A file that uses every key but `mcp`. It reads as [`full`].
+/// A file that uses every key except `mcp`. It reads as [`full`].
 const FULL: &str = r#"---
 description: Reviews pull requests
 title: The review

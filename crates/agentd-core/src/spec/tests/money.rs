@@ -103,7 +103,7 @@ fn every_amount_survives_both_forms() {
             spec.limits.day,
             "{json}"
         );
-        // A value buffered by serde, as in a tagged enum, comes by another way.
+        // A value that serde buffers, as in a tagged enum, takes another code path.
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(
             serde_json::from_value::<Budget>(value).unwrap(),

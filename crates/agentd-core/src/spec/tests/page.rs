@@ -1,11 +1,11 @@
-//! The page about agent files names every key there is.
+//! The page about agent files names every key.
 
 use super::full;
 use serde_json::Value;
 
 const PAGE: &str = include_str!("../../../../../docs/agents.md");
 
-/// Maps whose keys are the user's own.
+/// Maps whose keys the user chooses.
 const NAMED: [&str; 4] = ["agents", "env", "hooks", "mcp"];
 
 fn keys(value: &Value, into: &mut Vec<String>) {
@@ -14,7 +14,7 @@ fn keys(value: &Value, into: &mut Vec<String>) {
             for (key, value) in map {
                 into.push(key.clone());
                 match value {
-                    // Of what is called by the user's names, what is in it.
+                    // Skip the names that the user chose, and check the keys below them.
                     Value::Object(named) if ["agents", "mcp"].contains(&key.as_str()) => {
                         named.values().for_each(|value| keys(value, into));
                     }

@@ -17,7 +17,7 @@ fn every_key_is_read() {
     assert_eq!(parse(FULL).unwrap(), full());
 }
 
-/// So that a test that takes [`FULL`] or [`full`] takes every key, those to come too.
+/// Ensures that a test that uses [`FULL`] or [`full`] uses every key, including future ones.
 #[test]
 fn the_full_file_has_every_key() {
     let keys = |json: &str| {
@@ -35,7 +35,7 @@ fn the_full_file_has_every_key() {
     };
     let top = keys(r#"{"?": 1}"#);
     assert_eq!(top.len(), 27);
-    // `mcp` is a known key that is refused: no file holds it.
+    // `mcp` is a known key that is refused, so no file contains it.
     let elsewhere = ["system", "mcp"];
     for key in top.iter().filter(|key| !elsewhere.contains(&key.as_str())) {
         assert!(FULL.contains(&format!("\n{key}:")), "{key}");
@@ -133,7 +133,7 @@ fn the_schema_of_the_json_form_is_that_of_the_file() {
     let json = serde_json::to_string(&full()).unwrap();
     assert_eq!(serde_json::from_str::<AgentSpec>(&json).unwrap(), full());
     assert!(json.contains(r#""usd":2.5"#), "{json}");
-    // The whole spec, prompt apart, is front matter as it stands.
+    // The whole spec without its prompt is valid front matter.
     let mut value = serde_json::to_value(full()).unwrap();
     value.as_object_mut().unwrap().remove("system");
     let mut expected = full();

@@ -1,4 +1,4 @@
-//! `parse(to_markdown(s)) == s`, for all sorts of texts in all places.
+//! `parse(to_markdown(s)) == s`, for all kinds of text in all fields.
 
 use super::*;
 use serde_json::json;
@@ -28,7 +28,7 @@ const ODD: &[&str] = &[
     "$(x)", "{{x}}", "<a href=\"b\">", "system", "model",
 ];
 
-/// Puts a text wherever a text can be.
+/// Puts a text into every field that can hold one.
 fn everywhere(text: &str) -> AgentSpec {
     let text = || text.to_owned();
     let texts = || vec![text(), "x".to_owned(), text()];
@@ -266,7 +266,7 @@ Be kind.
     assert_eq!(comes_back(&full()), expected);
 }
 
-/// A journal may hold a spec with MCP servers; it is shown as it is.
+/// A journal may contain a spec with MCP servers; it is displayed unchanged.
 #[test]
 fn mcp_servers_are_written() {
     let search = McpServer {

@@ -1,4 +1,4 @@
-//! Words and numbers of YAML, aliases, and their bounds.
+//! Words and numbers of YAML, aliases, and their limits.
 
 use super::super::scalar::Scalar;
 use super::*;
@@ -81,7 +81,7 @@ fn aliases_are_copies() {
     let spec = parse("---\nlimits:\n  turn: &b {usd: 1}\n  day: *b\n---\n").unwrap();
     assert_eq!(spec.limits.day, spec.limits.turn);
     assert_eq!(spec.limits.day.usd, Some(MicroUsd(1_000_000)));
-    // What is wrong inside a copy is wrong where it was written.
+    // An error inside a copy is reported at the original.
     let error = parse("---\nhooks:\n  x: &b {usdd: 1}\nlimits:\n  day: *b\n---\n").unwrap_err();
     let expected = Error::UnknownKey {
         key: "limits.day.usdd".to_owned(),
@@ -125,7 +125,7 @@ fn depth_is_bounded() {
             lines.collect::<String>()
         ))
     };
-    // Copies of copies do not get past it.
+    // Copies of copies do not evade the limit.
     let inner = nested(40);
     let alias = |wrap: &str| {
         let yaml = format!("hooks: {{a: &a {inner}, b: {wrap}}}");
@@ -138,7 +138,7 @@ fn depth_is_bounded() {
     }
 }
 
-/// Inputs that make a careless reader quadratic. They only have to end soon.
+/// Inputs that make a careless reader quadratic. They only have to end quickly.
 #[test]
 fn large_files_do_not_take_long() {
     for unit in [

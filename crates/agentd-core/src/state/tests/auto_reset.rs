@@ -1,4 +1,4 @@
-//! When a fresh conversation is due that nobody asked for. Time is a value here.
+//! When an automatic reset is due. Time is a value here.
 
 use crate::event::*;
 use crate::fixture::{self, Journal, prompt_id};
@@ -20,7 +20,7 @@ fn with(auto_reset: AutoReset) -> Journal {
     journal
 }
 
-/// A turn that ends at `at`, whose answer came to so many tokens.
+/// A turn that ends at `at` and whose answer has this many tokens.
 fn turn(journal: &mut Journal, n: u128, at: i64, tokens: u64) {
     journal.start_turn(n);
     journal.prompt(n, "go on");
@@ -96,14 +96,14 @@ fn after_a_silence_and_not_before() {
     assert_eq!(state.auto_reset(ms(5_999)), None);
     assert_eq!(state.auto_reset(ms(6_000)), Some(ResetSource::Idle));
     assert_eq!((state.phase(), state.needs_process()), (Phase::Idle, false));
-    // A prompt that waits is no silence.
+    // While a prompt is queued, the conversation is not idle.
     let mut asked = journal.clone();
     asked.queue(prompt_id(50), PromptMode::Queue, "hello");
     assert_eq!(asked.state().auto_reset(ms(9_000)), None);
     let mut stopped = journal.clone();
     stopped.push(AgentStopped {});
     assert_eq!(stopped.state().auto_reset(ms(9_000)), None);
-    // Refused, it is tried after another silence.
+    // After a refusal, it is tried after another idle period.
     let op = begin(&mut journal, ResetSource::Idle);
     assert_eq!(journal.state().auto_reset(ms(9_000)), None);
     withdraw(&mut journal, op, 9_000);
@@ -126,7 +126,7 @@ fn over_a_size_before_anything_new_begins() {
         (state.phase(), state.needs_process()),
         (Phase::Resetting, false)
     );
-    // Refused, the prompt is answered, and the next turn gives another reason.
+    // After a refusal the prompt is answered, and the next turn is another reason.
     let op = begin(&mut journal, ResetSource::ContextSize);
     withdraw(&mut journal, op, 7_000);
     let state = journal.state();
@@ -158,7 +158,7 @@ fn by_its_own_wish_at_the_end_of_the_turn() {
     assert_eq!(journal.state().reset_due(), None, "once");
 }
 
-/// Undo would otherwise be undone at once.
+/// Otherwise an undo would be reversed immediately.
 #[test]
 fn a_conversation_that_was_taken_up_again_is_left_alone() {
     let mut journal = with(AutoReset {

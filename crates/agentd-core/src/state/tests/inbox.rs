@@ -77,7 +77,7 @@ fn what_is_set_aside_comes_back_in_its_order() {
     assert_eq!(journal.state().anomalies, 1, "it waits already");
 }
 
-/// DESIGN §6: `--keep-queue` carries them over instead.
+/// DESIGN §6: `--keep-queue` moves them instead.
 #[test]
 fn a_prompt_that_is_carried_over_waits_once_and_in_the_new_conversation() {
     let mut journal = Journal::new();
@@ -92,7 +92,7 @@ fn a_prompt_that_is_carried_over_waits_once_and_in_the_new_conversation() {
     assert!(state.inbox.waiting().all(there));
 }
 
-/// DESIGN §4.1: an idempotency key makes sending twice deliver once.
+/// DESIGN §4.1: a prompt that is sent twice with an idempotency key is delivered once.
 #[test]
 fn a_key_finds_the_prompt_that_was_accepted_under_it() {
     let mut journal = Journal::new();

@@ -1,5 +1,5 @@
-//! What a daemon reads off an agent's journal: whether it is to run, whether it needs a process, and what
-//! that process comes after.
+//! What a daemon derives from an agent's journal: whether it should run, whether it needs a process, and what
+//! preceded that process.
 
 use crate::event::*;
 use crate::fixture::{self, Journal, approval, prompt_id};
@@ -68,7 +68,7 @@ fn a_turn_that_is_to_end_needs_a_process_even_where_the_agent_is_to_have_none() 
     journal.start_turn(1);
     let reason = PauseReason::Crash;
     journal.push(TurnPaused { reason });
-    assert!(!journal.state().needs_process(), "it waits for somebody");
+    assert!(!journal.state().needs_process(), "it waits for the user");
     journal.push(began(1));
     assert!(!journal.state().needs_process(), "hooks are asked first");
     journal.push(stepped(1, ResetStep::PreReset));
@@ -136,7 +136,7 @@ fn what_failed_is_not_tried_before_it_is_started_or_reset() {
     assert_eq!(journal.state().anomalies, 0);
 }
 
-/// DESIGN §6: the last error is gone with the conversation.
+/// DESIGN §6: a reset clears the last error.
 #[test]
 fn a_turn_that_failed_in_a_conversation_that_was_left_is_no_trouble_any_more() {
     let mut journal = Journal::new();
@@ -169,7 +169,7 @@ fn a_process_comes_after_a_start_a_crash_or_a_rest() {
     journal.push(IncarnationBegan::new(incarnation, after));
     assert_eq!(journal.state().after(), After::Crash);
     assert_eq!(journal.state().anomalies, 0);
-    // Somebody else's end says nothing about this one.
+    // The end of another incarnation says nothing about this one.
     let incarnation = Incarnation(1);
     journal.push(IncarnationEnded { incarnation });
     let state = journal.state();

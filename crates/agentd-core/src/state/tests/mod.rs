@@ -1,4 +1,4 @@
-//! Tests of the first fold: one file for each part of the state.
+//! Tests of the first fold: one file per part of the state.
 
 mod agent;
 mod auto_reset;

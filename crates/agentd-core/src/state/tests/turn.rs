@@ -1,4 +1,4 @@
-//! The turn under way: tries, crashes, calls, time.
+//! The running turn: attempts, crashes, calls, time.
 
 use crate::event::*;
 use crate::fixture::{Journal, approval, request, turn};
@@ -15,7 +15,7 @@ fn in_turn() -> Journal {
 }
 
 fn turn_of(journal: &Journal) -> Turn {
-    journal.state().turn.expect("a turn is under way")
+    journal.state().turn.expect("a turn is running")
 }
 
 fn try_once(journal: &mut Journal, n: u64, purpose: Purpose, outcome: RequestOutcome) {
@@ -120,7 +120,7 @@ fn crashes_add_up_until_there_is_progress() {
     assert_eq!(turn_of(&journal).crashes, 0);
 }
 
-/// What recovery says of a call that a crash took is no progress of the turn's.
+/// A result that recovery wrote after a crash is not progress of the turn.
 #[test]
 fn an_unknown_outcome_is_no_progress() {
     for outcome in [CallOutcome::Unknown, CallOutcome::NotStarted] {
@@ -143,17 +143,17 @@ fn starts_and_restarts_are_no_crashes() {
 }
 
 #[test]
-fn a_turn_that_waits_for_somebody_is_not_being_tried() {
+fn a_turn_that_waits_for_user_is_not_being_tried() {
     let mut journal = in_turn();
-    assert!(!journal.state().waits_for_somebody());
+    assert!(!journal.state().waits_for_user());
     let (asked, call) = (approval(1), CallId::new("a"));
     journal.push(ApprovalRequested::new(asked, call));
-    assert!(journal.state().waits_for_somebody());
+    assert!(journal.state().waits_for_user());
     crash(&mut journal);
     assert_eq!(turn_of(&journal).crashes, 0);
     let decision = Decision::Allow;
     journal.push(ApprovalAnswered::new(asked, decision));
-    assert!(!journal.state().waits_for_somebody());
+    assert!(!journal.state().waits_for_user());
     crash(&mut journal);
     assert_eq!(turn_of(&journal).crashes, 1);
     let reason = PauseReason::Crash;

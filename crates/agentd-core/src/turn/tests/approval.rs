@@ -1,4 +1,4 @@
-//! A call that needs the user's leave waits for it: durable, answered once.
+//! A call that needs the user's approval waits for it. The approval is durable and answered once.
 
 use super::harness::{Act, Rig, allowed, calls, finishes, prepared};
 use crate::event::{ApprovalAnswered, Decision, PromptMode};
@@ -20,7 +20,7 @@ fn asked(tools: &[&str]) -> Rig {
     rig
 }
 
-/// DESIGN §4.5: an approval that waits is durable.
+/// DESIGN §4.5: a pending approval is durable.
 #[test]
 fn a_question_is_durable_and_the_call_waits_for_its_answer() {
     let mut rig = asked(&["shell"]);
@@ -74,7 +74,7 @@ fn calls_behind_the_question_wait_with_it_and_those_in_front_go_on() {
     rig.on(allowed(A)).ends_with("run call_1_1_0");
     rig.on(finishes(A, CallOutcome::Ok))
         .does(["append tool_ended call_1_1_0 ok, result"]);
-    // The third was being prepared already; it may go on.
+    // The third one was already being prepared; it may continue.
     rig.on(allowed("call_1_1_2")).ends_with("run call_1_1_2");
     rig.on(finishes("call_1_1_2", CallOutcome::Ok))
         .does(["append tool_ended call_1_1_2 ok, result"]);
@@ -92,7 +92,7 @@ fn an_unsafe_call_behind_a_question_is_not_prepared_before_the_answer() {
         .ends_with("prepare call_1_1_1");
 }
 
-/// The call in front was marked as being prepared, and nobody was told to.
+/// The earlier call was marked as being prepared, but the effect that prepares it was lost.
 #[test]
 fn a_denied_call_behind_one_that_is_being_prepared_does_not_lose_it() {
     let mut rig = Rig::called(&["read", "read"]);
@@ -111,7 +111,7 @@ fn a_denied_call_behind_one_that_is_being_prepared_does_not_lose_it() {
         let approval = ids[index];
         ApprovalAnswered::new(approval, decision).into()
     };
-    // Both answers in one append: the first look that can act sees them together.
+    // Both answers are in one append, so the machine sees them at the same time.
     rig.write(vec![answer(1, Decision::Deny)]).does([]);
     rig.write(vec![answer(0, Decision::Allow)]).does([
         "prepare call_1_1_0 with consent",
@@ -167,7 +167,7 @@ fn an_answer_that_was_given_before_the_crash_still_counts() {
     ]);
 }
 
-/// A turn that waits for the user is not being tried: reboots do not use up its tries.
+/// A turn that waits for the user makes no attempts, so reboots do not use them up.
 #[test]
 fn a_question_outlives_any_number_of_crashes() {
     let mut rig = asked(&["shell"]);

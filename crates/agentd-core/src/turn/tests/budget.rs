@@ -1,4 +1,4 @@
-//! Limits: granted before a request leaves, so that none is passed.
+//! Limits: granted before a request is sent, so that none is exceeded.
 
 use super::harness::{Act, Rig, allowed, calls, finishes, says, text, used};
 use crate::event::{Body, FailureClass, Grant, LimitKind, StopReason, TurnStatus};
@@ -38,7 +38,7 @@ fn says_for(input: u64, output: u64) -> Act {
     }
 }
 
-/// One round of a tool, so that the model has to be asked again.
+/// One round of a tool, so that the model must be asked again.
 fn one_round(rig: &mut Rig) -> Vec<String> {
     let (request, _) = rig.sent.last().unwrap();
     let call = format!("call_{}_{}_0", request.incarnation, request.n);
@@ -102,7 +102,7 @@ fn tokens_that_are_left_shorten_the_output() {
     let grant = granted(&rig);
     assert_eq!(grant.input_tokens + grant.output_tokens, 400);
     assert_eq!(rig.sent[0].1.context.max_output_tokens, grant.output_tokens);
-    // Only the request is shorter; the context on record is as it was.
+    // Only the request is shorter; the recorded context is unchanged.
     assert_eq!(
         rig.machine.window().context().unwrap().max_output_tokens,
         1000
@@ -121,7 +121,7 @@ fn tokens_that_are_used_up_end_the_turn() {
     rig.on(allowed("call_2_1_0"));
     rig.on(finishes("call_2_1_0", CallOutcome::Ok))
         .ends_with("append turn_ended limited turn_tokens, checkpoint_set");
-    // A turn's budget is a turn's: the next has its own.
+    // A turn's budget applies to that turn only; the next one has its own.
     rig.prompt("again").ends_with("send 2.2");
 }
 
@@ -221,7 +221,7 @@ fn the_first_limit_that_leaves_no_room_is_named() {
     assert_eq!(limit(&rig), Some(LimitKind::DayTokens));
 }
 
-/// What the provider refuses with a status of 400 to 499 is not on its bill.
+/// A request that the provider refuses with a status from 400 to 499 costs nothing.
 #[test]
 fn a_rejected_request_costs_nothing() {
     for (status, is_free) in [
@@ -254,7 +254,7 @@ fn a_rejected_request_costs_nothing() {
         assert_eq!(ended.usage == Usage::default(), is_free, "{status:?}");
         assert_eq!(ended.estimated, !is_free);
     }
-    // Also where the price of the model is unknown: the sum stays known.
+    // Also if the price of the model is unknown: the sum stays known.
     let mut rig = Rig::asked();
     let request = rig.sent.last().unwrap().0;
     rig.give(Input::RequestFailed {

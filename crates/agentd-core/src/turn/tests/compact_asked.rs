@@ -1,4 +1,4 @@
-//! A compaction that somebody asks for: a turn that answers nobody, makes one summary, and is over.
+//! A compaction that the user requests: a turn that answers no prompt, makes one summary, and ends.
 
 use super::harness::{Rig, fails, says};
 use crate::event::{
@@ -30,7 +30,7 @@ fn outcome(rig: &Rig) -> Option<CompactionOutcome> {
 }
 
 #[test]
-fn all_of_it_is_summed_up_and_nobody_is_answered() {
+fn everything_is_summarized_and_no_prompt_is_answered() {
     let mut rig = answered();
     let last = rig.machine.agent().last_turn.clone();
     rig.write(ask()).does([
@@ -50,10 +50,13 @@ fn all_of_it_is_summed_up_and_nobody_is_answered() {
     assert_eq!(rig.machine.window().items().len(), 1, "the summary alone");
     assert_eq!(outcome(&rig), Some(CompactionOutcome::Compacted));
     let agent = rig.machine.agent();
-    assert_eq!(agent.last_turn, last, "it was nobody's turn");
+    assert_eq!(
+        agent.last_turn, last,
+        "a compaction is not counted as a turn"
+    );
     assert_eq!(agent.tree.current_conversation().unwrap().turns, 1);
     assert_eq!((agent.phase(), agent.anomalies), (Phase::Idle, 0));
-    // What was said to this one is not said to the next.
+    // The instruction for this compaction does not apply to the next one.
     rig.prompt("go on").ends_with("send 1.3");
     assert!(!format!("{:?}", rig.sent.last()).contains("keep the names"));
 }

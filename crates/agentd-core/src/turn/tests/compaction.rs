@@ -1,5 +1,5 @@
-//! When the window gets too small a summary takes the place of its older part. Nothing that the
-//! summary has not seen is replaced by it, and one that fails is not the end.
+//! When the window gets too small, a summary replaces its older part. It replaces nothing that it has not covered,
+//! and a failed summary does not end the turn.
 
 use super::harness::{Act, Rig, allowed, calls, fails, finishes, says, text, used};
 use crate::event::{Body, FailureClass, Notice, NoticeCause, Purpose, StopReason};
@@ -13,7 +13,7 @@ fn long(word: &str) -> String {
     format!("{word:<3600}")
 }
 
-/// A rig with a model of 3,000 tokens, most of which are used up when it is asked again.
+/// A rig with a model of 3,000 tokens, most of which are used when it is asked again.
 fn nearly_full() -> Rig {
     let mut rig = Rig::with(|_, policy| policy.model_window = Some(3000));
     rig.prompt(&long("one")).ends_with("send 2.1");
@@ -26,8 +26,8 @@ fn nearly_full() -> Rig {
     rig
 }
 
-/// A rig of a model whose window nobody knows, which has called two tools one after the other, and
-/// whose request with the second result was too large.
+/// A rig with a model whose window is unknown, which has called two tools one after the other, and whose request with
+/// the second result was too large.
 fn overflowed() -> Rig {
     let mut rig = Rig::called(&["shell"]);
     rig.on(allowed("call_1_1_0"));
@@ -96,7 +96,7 @@ fn a_summary_is_asked_for_with_what_it_will_stand_for_and_calls_no_tool() {
     );
 }
 
-/// The model's summary did not see it, so the summary must not take its place.
+/// The summary does not cover it, so the summary must not replace it.
 #[test]
 fn what_comes_while_the_summary_is_written_is_not_replaced_by_it() {
     let mut rig = nearly_full();
@@ -182,8 +182,8 @@ fn the_open_turn_s_prompt_and_its_newest_result_follow_the_summary_word_for_word
     assert_eq!(said.len(), 4, "the call stands before its result");
 }
 
-/// At the threshold by itself, a prompt used to be all that the summary stood for: the model was then
-/// asked to answer the summary alone.
+/// A prompt that reached the threshold by itself used to be all that the summary covered. The model was then asked to
+/// answer the summary alone.
 #[test]
 fn a_prompt_over_the_threshold_is_answered_and_never_summarised() {
     let mut rig = Rig::with(|spec, policy| {
@@ -234,11 +234,11 @@ fn a_provider_for_whom_everything_is_too_large_ends_the_turn() {
     rig.on(says("short")).ends_with("send 1.5");
     rig.on(fails(OVERFLOW))
         .ends_with("append note, turn_ended failed turn_too_large, checkpoint_set");
-    // The next prompt is no dead end: it is asked.
+    // The next prompt is still answered.
     rig.prompt("shorter").ends_with("send 1.6");
 }
 
-/// Each summary covers something that was none before, so this cannot go on for ever.
+/// Each summary covers something that was not a summary before, so this ends.
 #[test]
 fn overflow_after_overflow_ends() {
     let mut rig = Rig::asked();
@@ -270,7 +270,7 @@ fn a_summary_that_fails_for_now_is_asked_for_again_and_not_the_answer_that_does_
     rig.on(says("answer")).completes();
 }
 
-/// Near the limit is not over it.
+/// Close to the limit is not over it.
 #[test]
 fn a_summary_that_is_refused_near_the_limit_does_not_end_the_turn() {
     for class in [FailureClass::Rejected, FailureClass::Refused, OVERFLOW] {

@@ -1,9 +1,8 @@
-//! A driver for tests: it numbers what the machine appends, feeds it back, and notes every effect as
-//! a line. What the world does comes from the test, as [`Act`]s.
+//! A driver for tests: it numbers what the machine appends, feeds it back, and records every effect as a line. The
+//! test supplies external events as [`Act`]s.
 //!
-//! It also holds the machine to what drivers rely on: one append at a time, nothing acted on before it
-//! is durable, no tool run twice, nothing sent that needed a repair, and folds that equal those of
-//! the journal.
+//! It also checks what drivers rely on: one append at a time, no action before it is durable, no tool run twice, no
+//! request that needed a repair, and folds that equal those of the journal.
 
 use super::words;
 use crate::draft::{Change, Delta, Reply};
@@ -19,10 +18,10 @@ use crate::usage::Usage;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use uuid::Uuid;
 
-/// What the world does.
+/// What happens outside the machine.
 pub enum Act {
     Give(Input),
-    /// About the request that left last.
+    /// About the request that was sent last.
     Replied {
         reply: Reply,
         stop: StopReason,
@@ -38,7 +37,7 @@ pub enum Act {
     },
 }
 
-/// A reply that says this.
+/// A reply with this text.
 pub fn text(text: &str) -> Reply {
     let mut reply = Reply::default();
     let text = text.to_owned();
@@ -118,7 +117,7 @@ pub fn finishes(call: &str, outcome: CallOutcome) -> Act {
     Act::Give(Input::ToolFinished { call, finished })
 }
 
-/// What the machine asked for, a line for each effect.
+/// The effects of the machine, one line each.
 pub struct Seen(pub Vec<String>);
 
 impl Seen {
@@ -149,7 +148,7 @@ pub struct Rig {
     pub machine: Machine,
     pub policy: Policy,
     pub sent: Vec<(TryId, Request)>,
-    /// Appends stay under way until [`Rig::commit`].
+    /// Appends stay in progress until [`Rig::commit`].
     pub holding: bool,
     under_way: Option<Vec<NewEvent>>,
     ran: BTreeSet<CallId>,
@@ -197,14 +196,14 @@ impl Rig {
         rig
     }
 
-    /// A rig whose agent has been asked something, and has asked the model.
+    /// A rig whose agent has a prompt and has sent a request.
     pub fn asked() -> Self {
         let mut rig = Self::new();
         rig.prompt("hi").ends_with("send 1.1");
         rig
     }
 
-    /// A rig whose model has called these tools; they are being prepared as far as they may be.
+    /// A rig whose model has called these tools. They are being prepared as far as they may be.
     pub fn called(tools: &[&str]) -> Self {
         let mut rig = Self::asked();
         rig.on(calls(tools));
@@ -258,14 +257,14 @@ impl Rig {
         self.write(vec![queued.into(), Prompt { prompt, blocks }.into()])
     }
 
-    /// Answers the question that waits.
+    /// Answers the pending approval.
     pub fn decide(&mut self, decision: Decision) -> Seen {
         let waiting = self.machine.agent().approvals.waiting().next();
         let (&approval, _) = waiting.expect("a question waits");
         self.write(vec![ApprovalAnswered::new(approval, decision).into()])
     }
 
-    /// One append of others: all of it is in the journal before anybody hears of any of it.
+    /// An append by another process. All of it is in the journal before the machine sees any of it.
     pub fn write(&mut self, bodies: Vec<Body>) -> Seen {
         self.journal.turn = self.machine.agent().turn.as_ref().map(|turn| turn.id);
         let events: Vec<Event> = bodies.into_iter().map(|b| self.journal.push(b)).collect();
@@ -280,16 +279,16 @@ impl Rig {
         self.carry_out(effects)
     }
 
-    /// The append that is under way is done.
-    /// Leaves only the first events of the append that is under way: as a process committed them that put the end of a
-    /// turn into a commit of its own.
+    /// Keeps only the first events of the append in progress, as if a process had put the end of a turn into a
+    /// separate commit.
     pub fn keep_first(&mut self, count: usize) {
-        let events = self.under_way.as_mut().expect("an append is under way");
+        let events = self.under_way.as_mut().expect("an append is in progress");
         events.truncate(count);
     }
 
+    /// The append in progress is committed.
     pub fn commit(&mut self) -> Seen {
-        let events = self.under_way.take().expect("an append is under way");
+        let events = self.under_way.take().expect("an append is in progress");
         let events: Vec<Event> = events.into_iter().map(|e| self.journal.place(e)).collect();
         let mut effects = Vec::new();
         for event in events {
@@ -299,8 +298,8 @@ impl Rig {
         self.carry_out(effects)
     }
 
-    /// The process is gone, and so is what it had in its hands. An append that was under way never
-    /// came to be; commit it first where it should have.
+    /// The process has died, and its state is lost. An append in progress is lost too; commit it first if it should
+    /// survive.
     pub fn take_over(&mut self, after: After, find_out: impl FnOnce(&mut Facts)) -> Seen {
         self.under_way = None;
         self.incarnation = self.incarnation.next();
@@ -323,7 +322,7 @@ impl Rig {
         self.machine = Machine::new(state, window, self.policy.clone(), recovery.running);
         let effects = self.moment(|machine, moment| machine.start(moment));
         seen.extend(self.carry_out(effects).0);
-        // The first line of every start says nothing new.
+        // The first line of every start is always the same.
         if seen[0] == "append incarnation_began" {
             seen.remove(0);
         }

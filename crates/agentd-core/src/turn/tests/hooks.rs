@@ -1,4 +1,4 @@
-//! Hooks in the course of a turn: asked before a prompt is taken, a turn ends, or a conversation is shortened.
+//! Hooks in the course of a turn: before a prompt is taken, before a turn ends, and around a compaction.
 
 use super::harness::{Rig, says};
 use crate::event::*;
@@ -30,7 +30,7 @@ fn a_prompt_is_taken_once_the_hooks_have_heard_of_it() {
     let mut rig = rig();
     let id = invoked_hook(rig.prompt("hi"));
     assert!(rig.machine.agent().turn.is_none());
-    // Whoever takes over asks the same.
+    // The next process invokes the same hooks.
     assert_eq!(invoked_hook(rig.crash()), id);
     let verdict = Verdict {
         context: Some("it is Monday".to_owned()),
@@ -45,7 +45,7 @@ fn a_prompt_is_taken_once_the_hooks_have_heard_of_it() {
     ]);
     let request = format!("{:?}", rig.sent[0].1);
     assert!(request.contains("it is Monday"), "{request}");
-    // Said twice, it counts once.
+    // A repeated answer counts once.
     rig.give(answered(no("late"))).does([]);
 }
 
@@ -101,7 +101,7 @@ fn an_interrupt_does_not_wait_for_hooks() {
     rig.give(Input::HooksAnswered { id, verdict }).does([]);
 }
 
-/// Nobody has judged it, so the model never sees it; the next one is asked about as ever.
+/// Its hooks have not answered, so the model never sees it. The hooks of the next prompt run as usual.
 #[test]
 fn a_prompt_that_is_interrupted_while_hooks_are_asked_is_over() {
     let mut rig = rig();
@@ -115,13 +115,13 @@ fn a_prompt_that_is_interrupted_while_hooks_are_asked_is_over() {
     rig.give(Input::HooksAnswered { id, verdict })
         .ends_with("send 2.1");
     assert!(!format!("{:?}", rig.sent[0].1).contains("xyzzy"));
-    // With nothing asked and no turn there is nothing to interrupt.
+    // Without an invocation or a turn there is nothing to interrupt.
     let mut idle = self::rig();
     idle.give(Input::Interrupt).does([]);
     invoked_hook(idle.prompt("hi"));
 }
 
-/// A stop or a reset leaves the prompt where it was: it waits, or is set aside.
+/// A stop or a reset does not drop the prompt: it stays queued, or is set aside.
 #[test]
 fn a_stop_leaves_the_prompt_that_hooks_were_asked_about() {
     let mut rig = rig();
@@ -148,8 +148,8 @@ fn a_hook_of_a_call_can_end_the_turn() {
     assert!(notice.unwrap().contains("enough"));
 }
 
-/// A process that dies between the summary and its hooks leaves them to the next one; what they said is
-/// told to the model once.
+/// If a process dies between the summary and its hooks, the next process runs them. Their context is added for the
+/// model once.
 #[test]
 fn hooks_hear_of_a_summary_also_after_a_crash() {
     let mut rig = rig();
@@ -179,7 +179,7 @@ fn hooks_hear_of_a_summary_also_after_a_crash() {
     ]);
 }
 
-/// It died right after it had told the model what the hooks said.
+/// It died right after it had added the hooks' context.
 #[test]
 fn what_hooks_say_to_a_summary_is_told_once() {
     let mut rig = rig();
@@ -211,4 +211,24 @@ fn what_hooks_say_to_a_summary_is_told_once() {
     };
     rig.give(Input::HooksAnswered { id: start, verdict })
         .does(["append turn_ended completed, checkpoint_set"]);
+}
+
+/// A file with hooks that comes during the turn counts from the next prompt on.
+#[test]
+fn without_any_hook_the_end_of_the_turn_is_in_the_commit_of_the_reply() {
+    let mut rig = rig();
+    let id = invoked_hook(rig.prompt("hi"));
+    let verdict = Verdict {
+        hookless: true,
+        ..Verdict::default()
+    };
+    rig.give(Input::HooksAnswered { id, verdict })
+        .ends_with("send 2.1");
+    rig.on(says("done")).does([
+        "append request_ended completed, message complete, turn_ended completed, checkpoint_set (ends 2.1)",
+    ]);
+    let (id, verdict) = (invoked_hook(rig.prompt("again")), Verdict::default());
+    rig.give(Input::HooksAnswered { id, verdict })
+        .ends_with("send 2.2");
+    invoked_hook(rig.on(says("done")));
 }

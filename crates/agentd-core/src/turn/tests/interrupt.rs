@@ -1,4 +1,4 @@
-//! An interrupt ends the turn, whatever it was doing; then the next prompt is answered.
+//! An interrupt ends the turn, whatever it is doing; then the next prompt is answered.
 
 use super::harness::{Act, Rig, allowed, fails, finishes, prepared, says, text};
 use crate::event::{Body, FailureClass, MessageStatus, PromptMode, TurnStatus};
@@ -16,7 +16,7 @@ fn last_status(rig: &Rig) -> Option<TurnStatus> {
         .map(|turn| turn.status)
 }
 
-/// goose#11996: nothing goes on, and the next prompt is the last word of the next request.
+/// goose#11996: nothing continues, and the next prompt is the end of the next request.
 #[track_caller]
 fn next_prompt_is_answered(mut rig: Rig) {
     assert_eq!(last_status(&rig), Some(TurnStatus::Interrupted));
@@ -39,7 +39,7 @@ fn without_a_turn_it_does_nothing() {
     rig.prompt("again").ends_with("send 1.2");
 }
 
-/// claude-code#24025, codex#2759: what had arrived is kept, marked, and the model sees it.
+/// claude-code#24025, codex#2759: the part that had arrived is kept and marked, and the model sees it.
 #[test]
 fn while_the_model_answers_its_words_are_kept() {
     let mut rig = Rig::asked();
@@ -280,7 +280,7 @@ fn a_prompt_that_interrupts_while_a_turn_begins_ends_it_and_is_next() {
     assert_eq!(last.blocks, [Block::text("second")]);
 }
 
-/// DESIGN §4: notices are told once for each interruption, never as the user's words.
+/// DESIGN §4: one notice for each interruption, never as the user's text.
 #[test]
 fn the_model_is_told_once_in_a_role_of_its_own() {
     let mut rig = Rig::asked();
@@ -323,7 +323,7 @@ fn an_interrupted_reply_is_marked_so() {
     assert_eq!(rig.journal.events.iter().filter(marked).count(), 1);
 }
 
-/// The machine keeps no memory of the first that would keep it from cancelling the second.
+/// The first interrupt must not keep the machine from cancelling the second turn.
 #[test]
 fn one_turn_after_the_other_can_be_interrupted() {
     let mut rig = Rig::asked();

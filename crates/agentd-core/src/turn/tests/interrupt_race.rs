@@ -1,4 +1,4 @@
-//! What is under way may end before the cancel reaches it. Then it has ended, and nothing is lost.
+//! Work in progress may end before the cancellation reaches it. Then it has ended, and nothing is lost.
 
 use super::harness::{Act, Rig, allowed, calls, fails, finishes, says, text};
 use crate::event::{FailureClass, PromptMode, TurnStatus};
@@ -44,7 +44,7 @@ fn a_tool_that_ended_well_before_the_cancel_has_its_own_result() {
     rig.on(finishes(A, CallOutcome::Interrupted)).does([]);
 }
 
-/// claude-code#24025: a connection that breaks while it is let go of takes no words with it.
+/// claude-code#24025: a connection that breaks while it is being cancelled loses no text.
 #[test]
 fn a_request_that_fails_before_the_cancel_is_not_tried_again_and_its_words_are_kept() {
     let mut rig = Rig::asked();
@@ -131,7 +131,7 @@ fn an_interrupting_prompt_during_an_interrupt_is_answered_next() {
     assert_eq!(last.blocks, [Block::text("now this")]);
 }
 
-/// The lab: an interrupt that came as the turn ended by itself ended the next one, whose prompt had waited.
+/// The lab: an interrupt that arrived as its turn ended by itself interrupted the next turn, whose prompt was queued.
 #[test]
 fn an_interrupt_of_a_turn_that_is_over_leaves_the_next_one_alone() {
     let mut rig = Rig::asked();

@@ -1,5 +1,5 @@
-//! Tests of the turn machine: lists of what happens, and of the effects expected. One file for each
-//! transition; `harness` drives, `words` names.
+//! Tests of the turn machine: lists of inputs and of the expected effects. One file per transition; `harness` drives,
+//! `words` names.
 
 mod approval;
 mod budget;

@@ -1,4 +1,4 @@
-//! What the model says becomes one message, whatever it is.
+//! Every output of the model becomes one message.
 
 use super::harness::{Act, Rig, calling, says, text, used};
 use crate::draft::{Change, Delta, Reply};
@@ -68,7 +68,7 @@ fn what_it_used_is_written_down_with_its_cost_and_the_provider_s_id() {
     assert_eq!(ended.provider_request.as_deref(), Some("req_1"));
 }
 
-/// DESIGN §7: a try that ends without usage is charged its estimated input and its draft.
+/// DESIGN §7: an attempt that ends without usage is charged its estimated input and its draft.
 #[test]
 fn without_usage_it_is_charged_what_was_granted_and_what_it_wrote() {
     let mut rig = Rig::asked();
@@ -121,7 +121,7 @@ fn a_reply_to_another_request_changes_nothing() {
     rig.give(late(crate::fixture::request(1, 7))).does([]);
     rig.give(late(crate::fixture::request(0, 1))).does([]);
     rig.on(says("hello"));
-    // The same one twice: it has ended.
+    // The same reply twice: its request has ended.
     rig.give(late(rig.sent[0].0)).does([]);
     assert_eq!(messages(&rig).len(), 1);
 }

@@ -94,7 +94,7 @@ fn a_prompt_that_comes_while_an_append_is_under_way_waits_for_it() {
     assert_eq!(*said, [Message::user(vec![Block::text("first")])]);
 }
 
-/// The words may stand behind the acceptance of their prompt; both are in one append.
+/// The text may follow the acceptance of its prompt; both are in one append.
 #[test]
 fn a_turn_that_begins_before_the_words_are_fed_in_has_them_all_the_same() {
     let mut rig = Rig::new();

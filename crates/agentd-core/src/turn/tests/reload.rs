@@ -1,4 +1,4 @@
-//! The pointer moved: this machine is done, and says which window the next one needs.
+//! The pointer moved: this machine is done, and returns which window the next one needs.
 
 use super::harness::{Rig, says};
 use crate::event::{
@@ -64,7 +64,7 @@ fn undo_asks_for_the_old_one() {
     );
 }
 
-/// The rest of the append that moved it belongs to the next window too.
+/// The rest of the append that moved it also belongs to the next window.
 #[test]
 fn what_comes_after_it_moves_the_mark_and_starts_nothing() {
     let mut rig = Rig::new();

@@ -1,5 +1,5 @@
-//! A reset or a stop that begins while something is under way: the turn ends as interrupted, and nothing
-//! new begins before the reset is withdrawn or the agent started again.
+//! A reset or a stop that begins while work is in progress: the turn ends as interrupted, and no new turn begins
+//! before the reset is withdrawn or the agent is started again.
 
 use super::harness::{Act, Rig, allowed, finishes, prepared, says, text};
 use crate::event::*;
@@ -11,7 +11,7 @@ const A: &str = "call_1_1_0";
 const CLOSED: &str = "append notice interrupted, turn_ended interrupted, checkpoint_set";
 const OP: OpId = OpId::from_bytes([9; 16]);
 
-/// It has begun, and no hook refused it.
+/// The reset has begun, and no hook refused it.
 fn reset() -> Vec<Body> {
     let step = ResetStep::PreReset;
     vec![began(), ResetStepped { op: OP, step }.into()]
@@ -42,7 +42,7 @@ fn stop() -> Body {
     AgentStopped {}.into()
 }
 
-/// What holds the agent back, and what lets it go on.
+/// What holds the agent back, and what lets it continue.
 fn both() -> [(Vec<Body>, Body); 2] {
     let started = AgentStarted {}.into();
     [(reset(), withdrawn()), (vec![stop()], started)]
@@ -166,7 +166,7 @@ fn an_idle_agent_is_held_back_and_stops_when_it_is_told_to() {
     rig.give(Input::Stop).does(["stopped"]);
 }
 
-/// The process that is told to stop ends the turn first: nobody else can.
+/// The process that is told to stop ends the turn first, because no other process can.
 #[test]
 fn a_stop_and_an_order_to_end_leave_no_turn_behind() {
     let mut rig = Rig::asked();
@@ -218,9 +218,9 @@ fn without_its_key_the_turn_waits_and_goes_on_once_there_is_one() {
         "append note, turn_paused missing_key",
     ]);
     assert!(rig.sent.is_empty());
-    assert!(rig.machine.agent().waits_for_somebody());
+    assert!(rig.machine.agent().waits_for_user());
     rig.prompt("hello?").does([]);
-    // Nobody brought one.
+    // The key is still missing.
     rig.give(Input::Continue).does([
         "append turn_continued",
         "append note, turn_paused missing_key",

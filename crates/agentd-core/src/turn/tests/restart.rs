@@ -1,5 +1,5 @@
-//! The process dies at some point; recovery writes down what became of everything, and a machine that
-//! is built anew from the journal goes on where the old one was.
+//! The process dies at some point. Recovery records the outcome of everything, and a new machine that is built from
+//! the journal continues where the old one was.
 
 use super::harness::{Act, Rig, allowed, calls, fails, finishes, says, text};
 use crate::event::{After, Body, Decision, FailureClass, IncarnationBegan, TurnStatus};
@@ -15,14 +15,14 @@ fn words(rig: &Rig) -> String {
     crate::wire::encode(request).to_string()
 }
 
-/// Issue 1/5 and goose#12133, codex#12382: it goes on by itself.
+/// Issue 1/5 and goose#12133, codex#12382: the turn continues by itself.
 #[test]
 fn before_anything_was_done_it_begins_the_turn() {
     let mut rig = Rig::new();
     rig.holding = true;
     rig.prompt("hi")
         .does(["append turn_started, prompts_taken"]);
-    // The beginning was lost with the process; the prompt was not.
+    // The start of the turn was lost with the process; the prompt was not.
     rig.holding = false;
     rig.crash().ends_with("send 2.1");
 }
@@ -49,8 +49,8 @@ fn a_request_that_was_on_record_and_may_have_left_is_lost_and_asked_again() {
     assert_eq!(rig.sent[0].1.messages, rig.sent[1].1.messages);
 }
 
-/// The lab: a process died between the words that an interrupt had cut off and the turn's end, and the next
-/// one took those words for the answer.
+/// The lab: a process died between the partial reply of an interrupted turn and the turn's end, and the next process
+/// took that reply for the answer.
 #[test]
 fn an_interrupt_whose_end_was_lost_in_a_crash_is_an_interrupt() {
     let mut rig = Rig::asked();
@@ -58,7 +58,7 @@ fn an_interrupt_whose_end_was_lost_in_a_crash_is_an_interrupt() {
     rig.holding = true;
     let partial = text("half a sen");
     rig.on(Act::Cancelled { partial });
-    // The words are on record, the turn's end is not.
+    // The partial reply is recorded, the end of the turn is not.
     rig.commit();
     rig.holding = false;
     rig.crash()
@@ -67,7 +67,7 @@ fn an_interrupt_whose_end_was_lost_in_a_crash_is_an_interrupt() {
     assert_eq!(last.status, TurnStatus::Interrupted);
 }
 
-/// Nobody knows what became of it: recovery says so first, and until then nothing is sent.
+/// Its outcome is unknown. Recovery must record that first, and until then nothing is sent.
 #[test]
 fn a_request_of_another_process_is_not_sent_again_without_recovery() {
     let mut rig = Rig::asked();
@@ -148,7 +148,7 @@ fn a_call_that_still_runs_can_be_interrupted() {
         .ends_with("append notice interrupted, turn_ended interrupted, checkpoint_set");
 }
 
-/// The notice of the crash must not come between a reply and the results that are still to come.
+/// The notice of the crash must not come between a reply and the results that are still pending.
 #[test]
 fn results_before_and_after_a_crash_are_one_message() {
     let mut rig = Rig::called(&["read", "read", "read"]);
@@ -230,7 +230,7 @@ fn a_graceful_restart_goes_on_too_and_counts_as_no_crash() {
     assert_eq!(rig.machine.agent().turn.as_ref().unwrap().crashes, 0);
 }
 
-/// DESIGN §4: three tries in all without progress, and it is lost.
+/// DESIGN §4: after three attempts in total without progress, it is lost.
 #[test]
 fn three_tries_without_progress_and_the_turn_is_lost() {
     let mut rig = Rig::asked();
@@ -257,7 +257,7 @@ fn a_finished_message_is_progress() {
     );
 }
 
-/// What recovery writes about a call is no work of the turn's.
+/// A result that recovery writes is not progress of the turn.
 #[test]
 fn a_call_that_a_crash_took_is_no_progress() {
     let mut rig = Rig::called(&["shell"]);
@@ -271,7 +271,7 @@ fn a_call_that_a_crash_took_is_no_progress() {
     );
 }
 
-/// A call with the user's leave has no turn any more that could run it.
+/// An approved call no longer has a turn that could run it.
 #[test]
 fn a_lost_turn_leaves_no_call_for_the_next_one_to_run() {
     let mut rig = Rig::called(&["shell"]);
@@ -291,7 +291,7 @@ fn a_lost_turn_leaves_no_call_for_the_next_one_to_run() {
         words(&rig).contains("given up"),
         "and it is not told to go on"
     );
-    assert!(!words(&rig).contains("Go on with the task"));
+    assert!(!words(&rig).contains("Continue with the task"));
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn a_failure_that_ends_the_turn_ends_it_after_a_crash_too() {
         .does(["append turn_ended failed rejected, checkpoint_set"]);
 }
 
-/// A machine is a function of the journal: after a crash anywhere it is the same turn that goes on.
+/// A machine is a function of the journal: after a crash at any point, the same turn continues.
 #[test]
 fn a_turn_that_dies_after_every_event_has_one_beginning_and_one_end() {
     let mut rig = Rig::asked();

@@ -1,4 +1,4 @@
-//! `continue`: a turn that ended as `limited` is taken up by a new one, a paused one goes on.
+//! `continue`: a new turn continues one that ended as `limited`, and a paused turn continues.
 
 use super::harness::{Rig, allowed, calls, finishes, says};
 use crate::event::{
@@ -10,7 +10,7 @@ use crate::message::CallOutcome;
 use crate::spec::{AgentSpec, OnCrash};
 use crate::turn::Input;
 
-/// A turn that ended because one iteration was all it had.
+/// A turn that ended because it was limited to one iteration.
 fn limited() -> Rig {
     let mut rig = Rig::with(|spec, _| spec.limits.max_iterations = 1);
     rig.prompt("hi");
@@ -109,7 +109,7 @@ fn a_turn_that_ended_otherwise_is_not_taken_up() {
     rig.give(Input::Continue).does([]);
 }
 
-/// A wish that nobody could fulfil when it was made must not come true later.
+/// A `continue` that has no effect when it is requested must not take effect later.
 #[test]
 fn said_to_a_turn_that_runs_it_is_not_remembered() {
     let mut rig = Rig::with(|spec, _| spec.limits.max_iterations = 1);
@@ -135,7 +135,7 @@ fn said_while_the_end_is_written_down_it_counts() {
 }
 
 #[test]
-fn a_limited_turn_of_another_conversation_is_not_taken_up() {
+fn a_limited_turn_of_another_conversation_is_not_continued() {
     let mut rig = limited();
     let old = rig.journal.conversation;
     rig.journal.conversation = fixture::conversation(2);
@@ -159,9 +159,9 @@ fn a_paused_turn_waits_whatever_comes() {
     assert_eq!(turn.paused, Some(PauseReason::Crash));
 }
 
-/// DESIGN §2: `continue NAME` takes up one that waits after a crash.
+/// DESIGN §2: `continue NAME` continues a turn that waits after a crash.
 #[test]
-fn a_paused_turn_goes_on_and_the_leave_is_durable() {
+fn a_paused_turn_continues_and_the_continue_is_durable() {
     let mut rig = paused();
     rig.give(Input::Continue).does([
         "append turn_continued",
@@ -174,7 +174,7 @@ fn a_paused_turn_goes_on_and_the_leave_is_durable() {
 }
 
 #[test]
-fn a_leave_that_somebody_else_wrote_down_counts_too() {
+fn a_continue_that_another_process_recorded_counts_too() {
     let mut rig = paused();
     rig.write(vec![TurnContinued {}.into()])
         .does(["append request_sent 3.1", "send 3.1"]);
@@ -192,7 +192,7 @@ fn said_twice_it_is_written_once() {
     assert_eq!(rig.journal.events.iter().filter(continued).count(), 1);
 }
 
-/// Somebody looked at it: it has all its tries again, whatever the last one ran into.
+/// The user has looked at it, so it has all its attempts again, whatever the last failure was.
 #[test]
 fn a_turn_that_was_hopeless_is_tried_again() {
     let mut rig = Rig::asked();

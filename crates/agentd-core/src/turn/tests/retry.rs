@@ -1,4 +1,4 @@
-//! A request that fails is tried again after a while, or ends the turn.
+//! A request that fails is retried after a while, or ends the turn.
 
 use super::harness::{Act, Rig, fails, says, text};
 use crate::event::{Body, FailureClass, TurnStatus};
@@ -55,7 +55,7 @@ fn a_hopeless_failure_ends_the_turn_at_once() {
         "append request_ended failed rejected, note (ends 1.1)",
         "append turn_ended failed rejected, checkpoint_set",
     ]);
-    // The next prompt is a new turn with all its tries.
+    // The next prompt is a new turn with all its attempts.
     rig.prompt("try this").ends_with("send 1.2");
 }
 
@@ -101,7 +101,7 @@ fn success_gives_all_tries_back() {
         .ends_with("back off 1");
 }
 
-/// DESIGN §4: for a failed try that is retried, a superseded message: kept in history, not sent.
+/// DESIGN §4: a failed attempt that is retried leaves a superseded message: kept in the history, not sent.
 #[test]
 fn the_words_of_a_try_that_is_made_again_are_kept_and_not_sent() {
     let mut rig = Rig::asked();
@@ -125,7 +125,7 @@ fn the_words_of_a_try_that_is_made_again_are_kept_and_not_sent() {
     assert!(words.contains(&"first try".to_owned()));
 }
 
-/// DESIGN §4: only a try that is retried is superseded; of the last one the model sees what there is.
+/// DESIGN §4: only an attempt that is retried is superseded. The model sees the partial reply of the last one.
 #[test]
 fn the_words_of_the_last_try_stay_and_the_turn_has_failed() {
     let mut rig = Rig::with(|_, policy| policy.max_failures = 1);

@@ -1,5 +1,5 @@
-//! Stop (SIGTERM and its like): what is in hand is finished, nothing new is started, and the turn goes
-//! on in another process.
+//! Stop (SIGTERM and similar): work in progress is finished, nothing new is started, and the turn continues in
+//! another process.
 
 use super::harness::{Act, Rig, allowed, calls, fails, finishes, prepared, says, text};
 use crate::event::{Decision, FailureClass, PromptMode, TurnStatus};
@@ -24,7 +24,7 @@ fn after_it_has_stopped_nothing_is_done_any_more() {
     rig.give(Input::Interrupt).does([]);
     rig.give(Input::Continue).does([]);
     rig.on(allowed(A)).does([]);
-    // Another process takes it up, with everything that came meanwhile.
+    // Another process continues it, with everything that arrived in the meantime.
     rig.take_over(crate::event::After::Restart, |_| {});
     assert_eq!(rig.machine.agent().inbox.waiting().len(), 2);
 }
@@ -40,7 +40,7 @@ fn a_reply_that_is_on_its_way_is_waited_for_and_its_calls_are_left() {
     assert!(rig.machine.agent().turn.is_some());
 }
 
-/// DESIGN §7: SIGTERM finishes the effect in hand, saves and exits 0.
+/// DESIGN §7: SIGTERM finishes the effect in progress, saves and exits 0.
 #[test]
 fn a_reply_that_answers_ends_the_turn() {
     let mut rig = Rig::asked();
@@ -183,7 +183,7 @@ fn a_paused_turn_stays_paused() {
     rig.give(Input::Stop).does(["stopped"]);
 }
 
-/// `daemon stop` with a model that said nothing took 22 seconds.
+/// `daemon stop` with a model that did not reply took 22 seconds.
 #[test]
 fn a_process_that_leaves_does_not_wait_for_the_reply() {
     let mut rig = Rig::asked();

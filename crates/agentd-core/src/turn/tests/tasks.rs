@@ -1,4 +1,4 @@
-//! Background tasks: their start comes with the call's result, their end is told at a boundary, once.
+//! Background tasks: their start is recorded with the call's result, and their end is reported once, at a boundary.
 
 use super::harness::{Rig, Seen, allowed, calls, finishes, says};
 use crate::event::{TaskExit, TaskStarted};

@@ -16,7 +16,7 @@ fn later(rig: &mut Rig, ms: u64) {
     rig.journal.at = rig.journal.at.plus(ms);
 }
 
-/// What a driver says at the deadline.
+/// What a driver sends at the deadline.
 fn time_up(rig: &mut Rig) -> Input {
     let now = rig.journal.at;
     let deadline = rig.machine.deadline(now).expect("a deadline");
@@ -92,7 +92,7 @@ fn the_wait_before_another_try_ends_too() {
         .does(["append turn_ended limited turn_time, checkpoint_set"]);
 }
 
-/// A driver that could not say it in time, because it waited for the disk.
+/// A driver that was late because it waited for the disk.
 #[test]
 fn whatever_happens_after_the_deadline_finds_it() {
     let mut rig = rig();
@@ -102,7 +102,7 @@ fn whatever_happens_after_the_deadline_finds_it() {
     assert_eq!(last_status(&rig), LIMITED);
 }
 
-/// A new process has no more time than the one before it.
+/// A new process has no more time than the previous one.
 #[test]
 fn a_crash_does_not_give_a_turn_more_time() {
     let mut rig = rig();
@@ -117,7 +117,7 @@ fn a_crash_does_not_give_a_turn_more_time() {
     assert_eq!(rig.sent.len(), 2);
 }
 
-/// The time for which the user is asked is not the agent's.
+/// The time spent waiting for the user does not count.
 #[test]
 fn the_clock_stands_still_while_the_turn_waits_for_the_user() {
     let mut rig = rig();
@@ -138,7 +138,7 @@ fn the_clock_stands_still_while_the_turn_waits_for_the_user() {
     assert_eq!(conversation.spent.busy_ms, 4_000);
 }
 
-/// Another call runs meanwhile, and is not allowed to run for ever.
+/// Another call runs in the meantime, and must not run forever.
 #[test]
 fn it_goes_on_while_another_call_runs() {
     let mut rig = rig();

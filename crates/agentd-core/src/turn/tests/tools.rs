@@ -1,4 +1,4 @@
-//! Calls run in order, beside each other where that is safe, each at most once, each with one result.
+//! Calls run in order, in parallel where that is safe, each at most once, each with one result.
 
 use super::harness::{Act, Rig, allowed, calling, calls, finishes, prepared, says};
 use crate::event::StopReason;
@@ -76,7 +76,7 @@ fn tools_that_are_safe_run_beside_each_other_and_each_result_is_kept_as_it_comes
         .does(["append tool_started call_1_1_1", "run call_1_1_1"]);
     rig.on(allowed(A))
         .does(["append tool_started call_1_1_0", "run call_1_1_0"]);
-    // The second is done first; its result does not wait for the first.
+    // The second one ends first; its result does not wait for the first.
     rig.on(ok(B))
         .does(["append tool_ended call_1_1_1 ok, result"]);
     rig.on(ok(A)).ends_with("send 1.2");
@@ -175,7 +175,7 @@ fn malformed_arguments_run_nothing_and_are_told_to_the_model() {
     );
 }
 
-/// The good call in front was marked as being prepared, and nobody was told to.
+/// The earlier valid call was marked as being prepared, but the effect that prepares it was lost.
 #[test]
 fn malformed_arguments_behind_a_good_call_do_not_lose_it() {
     let (mut rig, seen) = called_with(&[("read", "{}"), ("read", "[1]")]);
@@ -210,7 +210,7 @@ fn late_and_repeated_news_of_a_call_change_nothing() {
     rig.on(ok(A)).does([]);
 }
 
-/// goose#11808, langgraph#7417: a result once taken is taken; the harness checks that nothing runs twice.
+/// goose#11808, langgraph#7417: a result counts once; the harness checks that nothing runs twice.
 #[test]
 fn three_tools_have_three_results_and_ran_once_each() {
     let mut rig = Rig::called(&["shell", "shell", "shell"]);

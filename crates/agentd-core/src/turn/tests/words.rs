@@ -1,4 +1,4 @@
-//! Effects and events as lines that a test can name.
+//! Effects and events as lines that a test can compare.
 
 use crate::event::*;
 use crate::id::TryId;
@@ -37,7 +37,7 @@ pub fn append(events: &[NewEvent], ends: Option<TryId>) -> String {
     format!("append {}{ends}", bodies.join(", "))
 }
 
-/// The kind, and what of the body a test may want to tell apart.
+/// The kind, and the parts of the body that a test may want to distinguish.
 fn body(body: &Body) -> String {
     let kind = body.kind().name();
     let more = match body {
@@ -66,7 +66,7 @@ fn body(body: &Body) -> String {
         Body::ApprovalRequested(asked) => asked.call.to_string(),
         Body::Notice(notice) => name(&notice.cause),
         Body::Compacted(compacted) => format!("through {}", compacted.through.seq),
-        // What goes with the event before it.
+        // These belong to the event before them.
         _ => String::new(),
     };
     if more.is_empty() {

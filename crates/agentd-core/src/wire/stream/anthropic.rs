@@ -32,7 +32,7 @@ enum Kind {
     },
     Thinking,
     Call,
-    /// A block that has no counterpart here, put together as it comes.
+    /// A block that has no counterpart here, assembled as it arrives.
     Native {
         item: Value,
         json: String,
@@ -56,7 +56,7 @@ impl Decoder {
             }
             "message_stop" => self.stopped = true,
             "error" => return Err(broken(&event["error"])),
-            // Pings, and what may be added later.
+            // Pings, and events that may be added later.
             _ => {}
         }
         Ok(())
@@ -98,7 +98,7 @@ impl Decoder {
         let block = self
             .blocks
             .get_mut(&index)
-            .ok_or_else(|| Broken::malformed(format!("block {index} grows before it began")))?;
+            .ok_or_else(|| Broken::malformed(format!("delta for unknown block {index}")))?;
         let part = block.part;
         let change = &event["delta"];
         let piece = |key| text(change, key).unwrap_or_default().to_owned();
@@ -130,7 +130,7 @@ impl Decoder {
             ("input_json_delta", Kind::Native { json, .. }) => {
                 json.push_str(&piece("partial_json"))
             }
-            // A kind of growth that is not known is kept with the block that grew.
+            // A delta of an unknown kind is kept with its block.
             (_, Kind::Native { item, .. }) => {
                 if let Some(item) = item.as_object_mut() {
                     let grown = item.entry("deltas").or_insert_with(|| json!([]));
@@ -166,7 +166,7 @@ impl Decoder {
         out.push(delta(block.part, change));
     }
 
-    /// The counts are running totals; a later one replaces an earlier one.
+    /// The counts are running totals; a later count replaces an earlier one.
     fn count(&mut self, usage: &Value) {
         if !usage.is_object() {
             return;

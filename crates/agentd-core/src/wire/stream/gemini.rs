@@ -1,4 +1,4 @@
-//! Gemini: each event is a piece of a response; calls come whole.
+//! Gemini: each event is a piece of a response; calls arrive complete.
 
 use super::{Broken, End, Open, Parts, delta, number, text};
 use crate::draft::{Change, Delta};
@@ -13,7 +13,7 @@ const WIRE: Wire = Wire::Gemini;
 #[derive(Default)]
 pub struct Decoder {
     parts: Parts,
-    /// What the open text part holds, for the case that a signature is put on it.
+    /// The text of the open part, in case a signature for it arrives.
     written: String,
     called: bool,
     usage: Option<Usage>,
@@ -78,7 +78,7 @@ impl Decoder {
         if !matches!(self.parts.open, Some((_, Open::Text))) {
             self.written.clear();
         }
-        // A signature may come by itself, behind the text it is for.
+        // A signature may arrive by itself, after its text.
         if words.is_empty() && (self.written.is_empty() || signature.is_none()) {
             return;
         }
@@ -136,7 +136,7 @@ impl Decoder {
     }
 }
 
-/// The prompt's count includes what came from the cache; thoughts are counted apart.
+/// The prompt's count includes tokens from the cache; thoughts are counted separately.
 fn count(usage: &Value) -> Usage {
     let cached = number(usage, "cachedContentTokenCount");
     Usage {

@@ -1,6 +1,6 @@
-//! A provider's stream, event by event, as deltas. Pure: the driver brings the bytes.
+//! A provider's stream, event by event, as deltas. Pure: the driver supplies the bytes.
 //!
-//! A stream that ends without its provider's last word was cut off, whatever had come.
+//! A stream that ends without its provider's final event was cut off, whatever has arrived.
 
 mod anthropic;
 mod gemini;
@@ -16,12 +16,12 @@ use crate::message::Wire;
 use crate::usage::Usage;
 use serde_json::Value;
 
-/// Why a stream is of no use any more.
+/// Why a stream cannot be used any further.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct Broken {
     pub class: FailureClass,
-    /// For people.
+    /// For users.
     pub detail: String,
 }
 
@@ -67,7 +67,7 @@ impl Decoder {
         }
     }
 
-    /// Takes the data of one server-sent event.
+    /// Processes the data of one server-sent event.
     pub fn event(&mut self, data: &str) -> Result<Vec<Delta>, Broken> {
         if let (Format::OpenaiChat(decoder), "[DONE]") = (&mut self.format, data.trim()) {
             decoder.done();
@@ -85,7 +85,7 @@ impl Decoder {
         Ok(out)
     }
 
-    /// There is no more to come.
+    /// The stream has ended.
     pub fn finish(self) -> Result<End, Broken> {
         let end = match self.format {
             Format::Anthropic(decoder) => decoder.finish(),
@@ -114,7 +114,7 @@ enum Open {
 }
 
 impl Parts {
-    /// A new part; whatever was open is closed.
+    /// Begins a new part, and closes the open one.
     fn begin(&mut self) -> usize {
         self.open = None;
         let part = self.next;
@@ -122,7 +122,7 @@ impl Parts {
         part
     }
 
-    /// The part that text of this sort goes on in, a new one where none is open.
+    /// The open part for text of this kind, or a new part if none is open.
     fn running(&mut self, kind: Open) -> usize {
         match self.open {
             Some((part, open)) if open == kind => part,

@@ -44,7 +44,7 @@ impl Decoder {
     }
 
     fn grow(&mut self, change: &Value, out: &mut Vec<Delta>) -> Result<(), Broken> {
-        // Two names for the same thing, by different servers.
+        // Two names for the same field, on different servers.
         let thinking = text(change, "reasoning_content").or_else(|| text(change, "reasoning"));
         if let Some(text) = thinking.filter(|text| !text.is_empty()) {
             let part = self.parts.running(Open::Thinking);
@@ -106,7 +106,7 @@ impl Decoder {
         self.done = true;
     }
 
-    /// Some servers leave out the last line; a reason to stop is as good.
+    /// Some servers omit the last line; a finish reason is sufficient.
     pub fn finish(self) -> Option<End> {
         if self.stop.is_none() && !(self.done && self.parts.next > 0) {
             return None;
@@ -129,7 +129,7 @@ fn stop_reason(reason: &str) -> StopReason {
     }
 }
 
-/// The prompt's count includes what came from the cache.
+/// The prompt's count includes tokens from the cache.
 fn count(usage: &Value) -> Usage {
     let details = &usage["prompt_tokens_details"];
     let cached = number(details, "cached_tokens");

@@ -92,7 +92,7 @@ impl Decoder {
         }
     }
 
-    /// Text with annotations is kept as it came; a refusal is a block of its own.
+    /// Annotated text is kept unchanged; a refusal is a separate block.
     fn part_done(&mut self, output: u64, content: u64, part: &Value, out: &mut Vec<Delta>) {
         let annotations = part.get("annotations").and_then(Value::as_array);
         match text(part, "type").unwrap_or_default() {
@@ -155,7 +155,7 @@ impl Decoder {
     }
 }
 
-/// The input's count includes what came from the cache.
+/// The input's count includes tokens from the cache.
 fn count(usage: &Value) -> Usage {
     let details = &usage["input_tokens_details"];
     let cached = number(details, "cached_tokens");

@@ -1,5 +1,5 @@
-//! The four streams, each telling the same story: thinking, text, two calls whose arguments come in
-//! pieces of every size, and a block that only its provider knows.
+//! The four streams, each with the same content: thinking, text, two calls whose arguments arrive in pieces of every
+//! size, and a block that only its provider knows.
 
 use super::{Broken, Decoder, End};
 use crate::draft::Reply;
@@ -250,7 +250,7 @@ fn what_only_the_provider_knows_is_kept_as_it_came() {
 fn a_stream_that_stops_anywhere_was_cut_off() {
     for wire in Wire::ALL {
         let whole = story(wire, 3);
-        // Chat's last chunk holds the usage only; the reply is whole before it.
+        // Chat's last chunk contains only the usage; the reply is complete before it.
         let last = whole.len() - usize::from(wire == Wire::OpenaiChat);
         for len in 0..last {
             let (_, end) = read(wire, &whole[..len]);
@@ -338,7 +338,7 @@ fn errors_in_the_stream_say_what_to_do_next() {
     }
 }
 
-/// Whatever comes, reading it ends in deltas or an error, never in a panic.
+/// Any input results in deltas or an error, never in a panic.
 #[test]
 fn junk_in_every_place_is_survived() {
     let junk = [

@@ -107,8 +107,8 @@ fn thinking_that_does_not_fit_into_the_output_is_off() {
     assert_eq!(encode(&request).get("thinking"), None);
 }
 
-/// In a tool loop that began without it, thinking cannot be turned on, whatever came behind the
-/// results: a notice, or a prompt that steers.
+/// In a tool loop that began without it, thinking cannot be turned on, whatever follows the results: a notice, or a
+/// prompt that steers.
 #[test]
 fn thinking_stays_off_in_a_tool_loop_that_began_without_it() {
     let mut messages = vec![
@@ -146,7 +146,7 @@ fn a_loop_that_began_with_redacted_thinking_began_with_thinking() {
     assert_eq!(*first, json!({"type": "redacted_thinking", "data": "x"}));
 }
 
-/// A model that takes an effort takes neither a budget nor a temperature.
+/// A model that accepts an effort accepts neither a budget nor a temperature.
 #[test]
 fn an_effort_is_sent_in_the_place_of_a_budget() {
     let mut context = crate::fixture::context(WIRE);

@@ -1,4 +1,4 @@
-//! Golden bodies: the same conversation in each provider's words, and what each does differently.
+//! Golden bodies: the same conversation in each provider's format, and how the formats differ.
 
 mod anthropic;
 mod gemini;
@@ -59,7 +59,7 @@ fn conversation(wire: Wire) -> Vec<Message> {
     ]
 }
 
-/// One call that went wrong, with these words and an image.
+/// One failed call, with this text and an image.
 fn failure(wire: Wire, blocks: Vec<Block>) -> Value {
     body(
         wire,
@@ -111,7 +111,7 @@ fn a_longer_conversation_begins_with_the_bytes_of_the_shorter() {
             });
             texts.collect::<Vec<_>>()
         };
-        // Up to where the model spoke last, and to the ends of what came after.
+        // Up to the model's last reply, and to the end of each later message.
         for end in [1, 3, 4, 5] {
             assert!(text(&all).starts_with(&text(&all[..end])), "{wire:?} {end}");
         }

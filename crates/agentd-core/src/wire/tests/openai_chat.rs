@@ -4,7 +4,7 @@ use super::*;
 
 const WIRE: Wire = Wire::OpenaiChat;
 
-/// The format has no place for thinking; [`crate::request`] leaves it out.
+/// The format has no field for thinking; [`crate::request`] leaves it out.
 fn without_thinking() -> Vec<Message> {
     let mut messages = conversation(WIRE);
     messages[1].blocks.remove(0);

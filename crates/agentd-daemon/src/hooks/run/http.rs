@@ -1,14 +1,14 @@
-//! A handler that is a service: it gets what a program would read, and answers what one would print.
+//! A handler that is an HTTP service: it receives the input of a command as its body and returns the output.
 
 use super::{Done, Job};
 use crate::daemon::Daemon;
 use agentd_core::event::HookOutcome;
 use agentd_core::hook::{Ended, read, read_http};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The most that is taken of an answer.
+/// The longest response that is accepted.
 const LARGEST: usize = 1024 * 1024;
 
 pub async fn run(
@@ -48,10 +48,10 @@ async fn ask(
     headers: &BTreeMap<String, String>,
 ) -> Result<(u16, String), String> {
     let client = daemon.hooks.client.get_or_init(|| {
-        // Whoever was first has chosen the same.
+        // If a provider is installed already, it is the same one.
         let _chosen = rustls::crypto::ring::default_provider().install_default();
         reqwest::Client::builder()
-            // The input and the headers are for the address that the hooks file names.
+            // No redirects: the input and the headers are only for the address in the hooks file.
             .redirect(match failpoint::injected_bug("hook_redirects") {
                 true => reqwest::redirect::Policy::limited(5),
                 false => reqwest::redirect::Policy::none(),
@@ -59,7 +59,7 @@ async fn ask(
             .build()
             .ok()
     });
-    let client = client.as_ref().ok_or("there is no way to call a service")?;
+    let client = client.as_ref().ok_or("the HTTP client cannot be created")?;
     let mut request = client
         .post(url)
         .header("content-type", "application/json")
@@ -73,7 +73,7 @@ async fn ask(
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(words)? {
         if body.len() + chunk.len() > LARGEST {
-            return Err(format!("its answer has more than {LARGEST} bytes"));
+            return Err(format!("its response has more than {LARGEST} bytes"));
         }
         body.extend_from_slice(&chunk);
     }

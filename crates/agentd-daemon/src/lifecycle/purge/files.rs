@@ -1,4 +1,4 @@
-//! What a conversation's tools left in files: their output holds words, too.
+//! Deletes the files of a purged conversation's tools and hooks, which contain text too.
 
 use crate::daemon::Daemon;
 use agentd_core::event::Body;
@@ -9,8 +9,7 @@ use std::path::PathBuf;
 
 const PAGE: usize = 500;
 
-/// Removes the files of the tasks and calls that began in a conversation. Those of a task that still runs
-/// stay.
+/// Removes the files of the tasks and calls that began in a conversation, except those of a task that is still running.
 pub async fn remove(
     daemon: &Daemon,
     agent: AgentId,
@@ -18,7 +17,7 @@ pub async fn remove(
     running: &[agentd_core::id::TaskId],
 ) -> io::Result<()> {
     let outputs = daemon.layout.agent_dir(agent).join("outputs");
-    // What hooks left: variables for tools, and words that were too long.
+    // From hooks: variables for tools, and context that was too long.
     let mut paths: Vec<PathBuf> = vec![
         daemon.layout.env_file(agent, conversation),
         daemon.layout.sandboxed_env_file(agent, conversation),
@@ -58,8 +57,8 @@ pub async fn remove(
     Ok(())
 }
 
-/// Removes everything that a removed agent has besides its journal: its directory, with its log, and its
-/// lock. What a process still holds stays; the next purge takes it.
+/// Removes everything that an archived agent has besides its journal: its directory, with its log, and its lock.
+/// Nothing is removed while a process runs the agent; the next purge removes it.
 pub fn remove_all(daemon: &Daemon, agent: AgentId) -> io::Result<()> {
     if daemon.layout.holder(agent)?.is_some() {
         return Ok(());
@@ -87,7 +86,7 @@ pub fn remove_empty(daemon: &Daemon, agent: AgentId) -> io::Result<()> {
     Ok(())
 }
 
-/// The files that are called after a call.
+/// The files that are named after a call.
 fn files_of(dir: &std::path::Path, call: &str) -> io::Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,

@@ -1,4 +1,4 @@
-//! The steps of a reset that are hooks': asked, told, and heard, each once.
+//! The steps of a reset that invoke hooks: PreReset, SessionEnd and SessionStart, each once.
 
 use super::{step_done, withdraw};
 use crate::agent_handle::AgentHandle;
@@ -55,7 +55,7 @@ pub async fn step(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, step: ResetSt
             let source = match order.to {
                 ResetTo::Fresh => "clear",
                 ResetTo::Rewind { .. } => "fork",
-                // It has begun before, and what hooks said then is in it.
+                // The target conversation has begun before and contains the context from its hooks.
                 ResetTo::Undo | ResetTo::Redo => {
                     return step_done(&mut handle.lock().await, step).await;
                 }
@@ -69,7 +69,7 @@ pub async fn step(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, step: ResetSt
     step_done(&mut handle.lock().await, step).await
 }
 
-/// What hooks said is in the commit that says that they have.
+/// Commits the output of the hooks together with the step.
 async fn opened(handle: &AgentHandle, bodies: Vec<Body>) -> Result<()> {
     let mut guard = handle.lock().await;
     let Some(current) = guard.state.tree.current() else {
@@ -80,7 +80,7 @@ async fn opened(handle: &AgentHandle, bodies: Vec<Body>) -> Result<()> {
     guard.append(lines).await.map(drop)
 }
 
-/// Why somebody wanted it, in their words: they stand right behind its beginning.
+/// The reason that was given for the reset: the note right after its first event.
 async fn reason_given(daemon: &Daemon, handle: &AgentHandle, under_way: &Reset) -> Option<String> {
     let query = ReadQuery::all(handle.id, Seq(under_way.began.0), 1);
     let page = daemon.store.read(query).await.ok()?;

@@ -1,4 +1,4 @@
-//! What a parent is told of the end of a subagent, and that it was: once.
+//! Reports the end of a subagent to its parent, once.
 
 use crate::agent_handle::AgentHandle;
 use crate::answer;
@@ -11,14 +11,14 @@ use agentd_core::hook::{HookInput, HookInvocation};
 use agentd_core::id::{AgentId, InvocationId, PromptId};
 use agentd_core::state::ParentLink;
 use agentd_core::subagents::{self, Report};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Until a report that could not be written is tried again.
+/// Delay before a report that could not be written is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// The last words of a subagent, and what went wrong.
+/// The answer of a subagent, and its error.
 pub async fn last_words(daemon: &Daemon, handle: &AgentHandle) -> (String, Option<String>) {
     let prompt = {
         let guard = handle.lock().await;
@@ -33,29 +33,29 @@ pub async fn last_words(daemon: &Daemon, handle: &AgentHandle) -> (String, Optio
     };
     match answer::answer(daemon, handle, prompt, Duration::ZERO).await {
         Ok(answer) => (answer.text, answer.error),
-        // Its words were purged.
+        // Its text was purged, or the journal cannot be read.
         Err(_) => Default::default(),
     }
 }
 
-/// A subagent is being removed: its parent is told before anything else happens to it.
+/// A subagent is being archived: its parent is told first.
 pub async fn deleted(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
     let parent_link = handle.lock().await.state.parent_link.clone();
     match parent_link {
         Some(parent_link) if parent_link.outcome.is_none() => {
             let report = report_of(daemon, handle, SubagentOutcome::Deleted).await?;
             tell(daemon, handle.id, &parent_link, &report).await?;
-            hooks_hear(daemon, handle, &report).await;
+            invoke_stop_hooks(daemon, handle, &report).await;
             Ok(())
         }
         _ => Ok(()),
     }
 }
 
-/// Tells the parent of a subagent that is over, once, however often it is tried.
+/// Reports the end of a subagent to its parent, and tries again until that is recorded.
 pub async fn report(daemon: Arc<Daemon>, handle: Arc<AgentHandle>) {
     while let Err(problem) = try_report(&daemon, &handle).await {
-        tracing::error!(agent = %handle.id, %problem, "its parent is not told");
+        tracing::error!(agent = %handle.id, %problem, "end of subagent not reported to its parent");
         if daemon.is_ending() {
             break;
         }
@@ -79,15 +79,15 @@ async fn try_report(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<(
     if let Some(outcome) = parent_link.outcome {
         let report = report_of(daemon, handle, outcome).await?;
         tell(daemon, handle.id, &parent_link, &report).await?;
-        hooks_hear(daemon, handle, &report).await;
+        invoke_stop_hooks(daemon, handle, &report).await;
     }
     handle.lock().await.note([ParentTold {}.into()]).await?;
     Ok(())
 }
 
-/// The hooks of one that completed its work were asked before its turn ended; of every other end they hear
-/// now. Once for each subagent: of one that was removed they are not told besides how its turn ended.
-async fn hooks_hear(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, report: &Report) {
+/// Invokes SubagentStop hooks for a subagent that did not complete; for one that completed they ran before its turn
+/// ended. Once per subagent: for an archived subagent they do not run again when its turn ends.
+async fn invoke_stop_hooks(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, report: &Report) {
     if report.outcome == SubagentOutcome::Completed {
         return;
     }
@@ -100,7 +100,7 @@ async fn hooks_hear(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, report: &Re
     daemon.tell(handle, HookInvocation::new(id, hook_input));
 }
 
-/// How it ended, and what it has spent; its lease is over with that.
+/// How it ended and what it has spent. Its budget lease ends with the report.
 async fn report_of(
     daemon: &Daemon,
     handle: &AgentHandle,
@@ -128,7 +128,7 @@ async fn tell(
 ) -> Result<()> {
     let parent = match daemon.handle(parent_link.parent).await {
         Ok(parent) => parent,
-        // It was imported without its parent: there is nobody to tell.
+        // It was imported without its parent: there is no agent to report to.
         Err(problem) if problem.kind == Kind::NotFound => return Ok(()),
         Err(problem) => return Err(problem),
     };

@@ -1,4 +1,4 @@
-//! The end of background tasks that somebody wants to end.
+//! Stops background tasks on request.
 
 use super::{command, find, list, list_all};
 use crate::agent_handle::AgentHandle;
@@ -17,19 +17,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a task may take to end once it was asked to.
+/// How long a task may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long the agent's process may take to say so.
+/// How long the agent's process may take to record the end.
 const SAID: Duration = Duration::from_secs(2);
 
 /// How a task ended.
 struct End {
     exit: TaskExit,
-    /// It ran when it was told to end, and ended of that.
+    /// It was running when it was told to end, and ended because of that.
     killed: bool,
 }
 
-/// Ends one task, or all tasks of an agent; those that it ended.
+/// Ends one task, or all tasks of an agent, and returns them.
 pub async fn stop(daemon: &Arc<Daemon>, which: &str, op: Option<OpId>) -> Result<Tasks> {
     let asked = Asked::new(op, OpVerb::StopTasks, &which)?;
     let handle = owner(daemon, which, &asked).await?;
@@ -72,7 +72,7 @@ pub async fn stop(daemon: &Arc<Daemon>, which: &str, op: Option<OpId>) -> Result
     Ok(ended)
 }
 
-/// Whose tasks are meant.
+/// The agent whose tasks are meant.
 async fn owner(daemon: &Arc<Daemon>, which: &str, asked: &Asked) -> Result<Arc<AgentHandle>> {
     let Ok(id) = which.parse::<TaskId>() else {
         return daemon.named(which).await;
@@ -81,7 +81,7 @@ async fn owner(daemon: &Arc<Daemon>, which: &str, asked: &Asked) -> Result<Arc<A
     if let Some(found) = all.into_iter().find(|task| task.id == id) {
         return daemon.handle(found.agent.id).await;
     }
-    // One that this op has ended is asked for again.
+    // A repeated request, for a task that this op has ended.
     if let Some(agent) = daemon.layout.agent_of_task(id)
         && let Ok(handle) = daemon.handle(agent).await
         && asked.is_made(&handle.lock().await.state)?
@@ -91,7 +91,7 @@ async fn owner(daemon: &Arc<Daemon>, which: &str, asked: &Asked) -> Result<Arc<A
     daemon.named(which).await.map_err(|_| {
         let what = format!("no background task {id}");
         let problem = Problem::new(Kind::NotFound, what);
-        problem.next("`agentd tasks` shows those that run")
+        problem.next("`agentd tasks` shows the running tasks")
     })
 }
 
@@ -105,7 +105,7 @@ async fn end_this(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, mut task: Tas
     Ok(task)
 }
 
-/// A task that has ended, as the journal has it.
+/// A task that has ended, from the journal.
 async fn ended_before(daemon: &Daemon, handle: &AgentHandle, id: TaskId) -> Result<Option<Task>> {
     let (head, name) = {
         let guard = handle.lock().await;
@@ -151,7 +151,7 @@ async fn ended_before(daemon: &Daemon, handle: &AgentHandle, id: TaskId) -> Resu
     Ok(task)
 }
 
-/// The agent's process sees that a task has ended, and says so when it fits. Where there is none, we do.
+/// The agent's process records the end of a task at its next opportunity. If there is no process, the daemon does.
 async fn said(handle: &AgentHandle, id: TaskId, end: &End) -> Result<()> {
     let is_said = handle.within(SAID, |guard| {
         let is_known = guard.state.tasks.running().any(|(known, _)| *known == id);
@@ -159,7 +159,7 @@ async fn said(handle: &AgentHandle, id: TaskId, end: &End) -> Result<()> {
     });
     match is_said.await {
         Some(false) => note_end(handle, id, end).await,
-        // A turn under way may keep it from saying so for a while; it will.
+        // The process may be in the middle of a turn; it records the end later.
         Some(true) | None => Ok(()),
     }
 }
@@ -171,9 +171,9 @@ async fn note_end(handle: &AgentHandle, id: TaskId, end: &End) -> Result<()> {
     }
     let how = match end.exit {
         TaskExit::Code { code } => format!("ended with exit code {code}"),
-        TaskExit::Signal { signal } => format!("was ended, with signal {signal}"),
+        TaskExit::Signal { signal } => format!("was terminated by signal {signal}"),
         TaskExit::NotStarted => "was never started".to_owned(),
-        TaskExit::Unknown => "is gone, and nobody saw how it ended".to_owned(),
+        TaskExit::Unknown => "is gone; how it ended is unknown".to_owned(),
     };
     let cause = NoticeCause::TaskEnded;
     let text = format!("Background task {id} {how}.");
@@ -186,8 +186,8 @@ async fn note_end(handle: &AgentHandle, id: TaskId, end: &End) -> Result<()> {
     guard.note(bodies).await.map(drop)
 }
 
-/// Kills all that go on in the background, and says so in the journal; those that were killed. One that had ended by
-/// itself is not among them. No process runs the agent.
+/// Kills all background tasks, records their ends, and returns those that were killed, without tasks that had ended by
+/// themselves. Called when no process runs the agent.
 pub async fn kill_all(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<Vec<TaskId>> {
     let running: Vec<TaskId> = {
         let guard = handle.lock().await;
@@ -203,11 +203,11 @@ pub async fn kill_all(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result
     Ok(killed)
 }
 
-/// Asked first, killed after the grace.
+/// Asks a task to stop, and kills it after the grace.
 async fn end(dir: PathBuf, grace: Duration) -> End {
     let (found, was_running) = match find(dir).await {
         Some(Found::Running(running)) => {
-            // One that is gone by now has ended.
+            // An error means that the task has ended.
             if !grace.is_zero() {
                 drop(running.stop());
             }
@@ -227,7 +227,7 @@ async fn end(dir: PathBuf, grace: Duration) -> End {
         Some(Found::NeverStarted) => TaskExit::NotStarted,
         _ => TaskExit::Unknown,
     };
-    // One that ended by itself just before the signal has an exit code of its own.
+    // A task that ended by itself just before the signal has an exit code.
     let killed = was_running && matches!(exit, TaskExit::Signal { .. } | TaskExit::Unknown);
     End { exit, killed }
 }

@@ -1,5 +1,4 @@
-//! What a task has written: it is in a file of its own, without agentd's secrets, and stays there when the
-//! task is over.
+//! The output of a task: a file without agentd's secrets, which stays after the task has ended.
 
 use crate::agent_handle::AgentHandle;
 use crate::daemon::Daemon;
@@ -24,7 +23,7 @@ pub async fn output(
     if !dir.is_dir() {
         let what = format!("no task {task} of this agent");
         let problem = Problem::new(Kind::NotFound, what);
-        return Err(problem.next("`agentd tasks` shows those that run"));
+        return Err(problem.next("`agentd tasks` shows the running tasks"));
     }
     let read = tokio::task::spawn_blocking(move || read(&dir, offset)).await;
     read.map_err(io::Error::other)
@@ -33,7 +32,7 @@ pub async fn output(
 }
 
 fn read(dir: &Path, offset: u64) -> io::Result<Output> {
-    // Looked at first: what is written before it has ended is all that there will be.
+    // Checked before the output is read: after the end nothing more is written.
     let has_ended = dir.join("exit").exists();
     let mut bytes = Vec::new();
     match File::open(dir.join("output")) {
@@ -41,7 +40,7 @@ fn read(dir: &Path, offset: u64) -> io::Result<Output> {
             file.seek(SeekFrom::Start(offset))?;
             file.take(PIECE).read_to_end(&mut bytes)?;
         }
-        // Nothing was written yet.
+        // There is no output yet.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
@@ -56,11 +55,11 @@ fn read(dir: &Path, offset: u64) -> io::Result<Output> {
     })
 }
 
-/// Without the beginning of a character whose end has not come yet.
+/// The length without a character at the end that is not complete yet.
 fn whole_characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        // Whole, or no text anyway.
+        // Complete, or not UTF-8.
         _ => bytes.len(),
     }
 }

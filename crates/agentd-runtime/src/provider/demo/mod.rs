@@ -1,9 +1,8 @@
-//! The model that is built in: no key, no network, the same words every time.
+//! The built-in model: no key, no network, and the same reply to the same request.
 //!
-//! It reads the newest prompt as a list of steps and really uses the tools that the request offers.
-//! All it knows is the request: which steps are done is told by the results that are there. So it
-//! goes on after a crash, a restart or an interruption like any other model, and can be used to try
-//! them. [`HELP`] says what it understands.
+//! It parses the newest prompt as a list of steps and really uses the tools that the request offers. It knows only the
+//! request: the results in it show which steps are done. So it continues after a crash, a restart or an interrupt like
+//! any other model, and can be used to try them. [`HELP`] lists what it understands.
 
 mod steps;
 mod talk;
@@ -21,30 +20,30 @@ use agentd_core::wire::stream::End;
 use std::time::Duration;
 use talk::Piece;
 
-/// What the model does, by the prompt; for `--help`.
+/// The prompts that the model understands; for `--help`.
 pub const HELP: &str = "\
 The demo model is built in and needs no key and no network. It understands:
-  run `COMMAND`       runs it with the shell tool, and quotes the end of its output
+  run `COMMAND`       runs the command with the shell tool and quotes the end of its output
   write PATH: TEXT    writes a file
-  read PATH           reads a file, and quotes its beginning
+  read PATH           reads a file and quotes its beginning
   list the files here
   count the lines of the largest
-  count to N          counts, a line about every 30 ms: something to interrupt
-  A; then B           one step after the other, a request to the model for each; `and` will do, too
-  go on               takes up the prompt before, where it was left
-Anything else: it lists the files here, and repeats your words.";
+  count to N          counts, one line about every 30 ms; useful for trying an interrupt
+  A; then B           does the steps in order, with one request to the model for each; `and` also works
+  continue            continues the previous prompt where it stopped
+For any other prompt it lists the files here and repeats the prompt.";
 
-/// Between two lines when it counts, as a multiple of its pause: 30 ms unless told otherwise.
+/// The pause between two lines when it counts, as a multiple of `pause`: 30 ms by default.
 const COUNT_PAUSES: u32 = 6;
-/// About the size of a piece of text.
+/// The approximate size of a piece of text.
 const PIECE: usize = 12;
-/// What stands for one token.
+/// How many bytes count as one token.
 const BYTES_PER_TOKEN: usize = 4;
 
 /// The model's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demo {
-    /// Between two pieces of text.
+    /// The pause between two pieces of text.
     pub pause: Duration,
 }
 
@@ -122,7 +121,7 @@ impl Demo {
     }
 }
 
-/// No pause is no time at all, not the clock's next tick.
+/// A zero pause takes no time at all, not a tick of the timer.
 async fn wait(pause: Duration) {
     if pause.is_zero() {
         tokio::task::yield_now().await;
@@ -131,7 +130,7 @@ async fn wait(pause: Duration) {
     }
 }
 
-/// Writes deltas, and no more than the request allows.
+/// Writes deltas, up to the output limit of the request.
 struct Pen<F> {
     on_delta: F,
     part: usize,
@@ -139,7 +138,7 @@ struct Pen<F> {
     limit: usize,
 }
 
-/// Each is false where the limit came first; what fits has been written then.
+/// Each method returns false if the limit was reached; the part that fits is written.
 impl<F: FnMut(Delta)> Pen<F> {
     fn text(&mut self, text: &str) -> bool {
         let (fits, whole) = self.cut(text);
@@ -148,7 +147,7 @@ impl<F: FnMut(Delta)> Pen<F> {
         whole
     }
 
-    /// In a part of its own, behind the text.
+    /// In a separate part, after the text.
     fn call(&mut self, id: CallId, name: &'static str) -> bool {
         self.part += usize::from(self.written > 0);
         let (_, whole) = self.cut(name);
@@ -177,13 +176,13 @@ impl<F: FnMut(Delta)> Pen<F> {
     }
 }
 
-/// A text in pieces of a word or two.
+/// Splits a text into pieces of a word or two.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let from = rest.ceil_char_boundary(PIECE.min(rest.len()));
         let word = rest.get(from..)?.find(char::is_whitespace);
-        // A text without spaces is cut all the same.
+        // A text without spaces is split too.
         let end = match word {
             Some(at) if at <= PIECE => from + at + 1,
             _ => from,

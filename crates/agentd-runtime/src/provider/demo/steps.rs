@@ -17,9 +17,9 @@ pub enum Step {
         to: u64,
     },
     List,
-    /// How many lines the largest file here has.
+    /// Count the lines of the largest file in the working directory.
     Largest,
-    /// Something that the model does not understand.
+    /// A prompt that the model does not understand.
     Other {
         words: String,
     },
@@ -27,7 +27,7 @@ pub enum Step {
 
 const THEN: &str = "; then ";
 const AND: &str = " and ";
-/// So that a slip of the finger does not count for days.
+/// So that a typing mistake does not make it count for days.
 const COUNT_LIMIT: u64 = 10_000;
 
 pub fn parse(prompt: &str) -> Vec<Step> {
@@ -46,12 +46,12 @@ fn steps(text: &str) -> Vec<Step> {
     vec![whole]
 }
 
-/// Whether it only asks for more of the same.
-pub fn is_go_on(prompt: &str) -> bool {
+/// Whether the prompt only asks to continue the previous one.
+pub fn is_continue(prompt: &str) -> bool {
     is_one_of(prompt, &["go on", "continue", "carry on"])
 }
 
-/// At `; then `, but not inside of a command: a shell has these words too.
+/// Splits at `; then `, but not inside a command: a shell script may contain it too.
 fn split(prompt: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut rest, mut from) = (prompt, 0);
@@ -118,14 +118,14 @@ fn is_one_of(text: &str, known: &[&str]) -> bool {
     known.iter().any(|known| text.eq_ignore_ascii_case(known))
 }
 
-/// What stands between the first backtick and the last.
+/// The text between the first backtick and the last.
 fn quoted(text: &str) -> Option<&str> {
     let inside = text.strip_prefix('`')?;
     let (inside, _) = inside.rsplit_once('`')?;
     (!inside.trim().is_empty()).then_some(inside)
 }
 
-/// One word, or anything in backticks: `read the manual` names no file.
+/// One word, or any text in backticks: `read the manual` does not name a file.
 fn path(text: &str) -> Option<String> {
     let text = text.trim();
     match quoted(text) {

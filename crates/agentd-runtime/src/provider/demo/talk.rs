@@ -1,4 +1,4 @@
-//! What the model says next, told from the request alone.
+//! The model's next reply, computed from the request alone.
 
 use super::steps::{self, Step};
 use agentd_core::event::{Purpose, Tool};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
     Text(String),
-    /// A line that takes its time.
+    /// A line that is written after a longer pause.
     Counted(String),
     Call {
         id: CallId,
@@ -20,7 +20,7 @@ pub enum Piece {
     },
 }
 
-/// Counts the lines of the largest file, directories and what is hidden left out.
+/// Counts the lines of the largest file; directories and hidden files are ignored.
 const LARGEST: &str = "f=$(ls -SLp 2>/dev/null | grep -v '/$' | head -n 1); \
      if [ -n \"$f\" ]; then wc -l -- \"$f\"; else echo 'there is no file here'; fi";
 
@@ -33,7 +33,7 @@ pub fn answer(request: &Request) -> Vec<Piece> {
         return vec![Piece::Text(summary(request))];
     }
     let Some(talk) = Talk::of(&request.messages) else {
-        let text = "I have nothing but a summary to go on. What shall I do next?";
+        let text = "I only have a summary. What should I do next?";
         return vec![Piece::Text(text.to_owned())];
     };
     let tools: &[Tool] = if request.may_call {
@@ -48,9 +48,9 @@ pub fn answer(request: &Request) -> Vec<Piece> {
         .collect();
     let mut results = talk.results.iter();
     let mut numbers = talk.numbers.iter().copied().peekable();
-    // What came of the steps that used a tool; the answer has all of it, and only the answer.
+    // The results of the steps that used a tool. Only the final answer contains them.
     let mut reports = Vec::new();
-    // What is to be said since the newest result.
+    // The text since the newest result.
     let mut pieces = Vec::new();
     for step in &steps {
         let Some((name, arguments)) = step.call(tools) else {
@@ -82,17 +82,17 @@ pub fn answer(request: &Request) -> Vec<Piece> {
     pieces
 }
 
-/// The newest prompt and what has come since.
+/// The newest prompt and the messages after it.
 struct Talk<'a> {
-    /// All that came in one go.
+    /// All prompts that arrived together.
     prompts: Vec<String>,
-    /// Of calls that came to something. One that never started, or was interrupted, is made again.
+    /// The results of completed calls. A call that never started or was interrupted is made again.
     results: Vec<&'a ToolResult>,
-    /// What the model itself has said since the newest of these.
+    /// The model's own text since the newest result.
     said: String,
-    /// The numbers among that, each on its line: how far it has counted.
+    /// The numbers in that text, one per line: how far it has counted.
     numbers: Vec<u64>,
-    /// The newest thing that agentd told it.
+    /// The newest notice from agentd.
     notice: String,
 }
 
@@ -130,7 +130,7 @@ impl<'a> Talk<'a> {
         Some(talk)
     }
 
-    /// Whether all of this is what it has said last: then it is asked because of something else.
+    /// Whether its last reply already contains all of this: then the request has another reason, such as a notice.
     fn has_said(&self, pieces: &[Piece]) -> bool {
         let is_said = |piece: &Piece| match piece {
             Piece::Text(text) => self.said.contains(text.trim()),
@@ -140,8 +140,8 @@ impl<'a> Talk<'a> {
     }
 }
 
-/// The prompts that the model is to answer, and where what follows them begins. One that says to go
-/// on stands for the one before it.
+/// The prompts to answer, and the index of the first message after them. A prompt that only says to continue stands for
+/// the one before it.
 fn newest_prompts(messages: &[Message]) -> Option<(Vec<String>, usize)> {
     let mut before = messages.len();
     loop {
@@ -157,7 +157,7 @@ fn newest_prompts(messages: &[Message]) -> Option<(Vec<String>, usize)> {
         let run = messages.get(first..=last)?;
         let prompts: Vec<String> = run.iter().filter_map(words).collect();
         let earlier = messages.get(..first)?.iter().any(|m| words(m).is_some());
-        if earlier && prompts.iter().all(|text| steps::is_go_on(text)) {
+        if earlier && prompts.iter().all(|text| steps::is_continue(text)) {
             before = first;
             continue;
         }
@@ -165,7 +165,7 @@ fn newest_prompts(messages: &[Message]) -> Option<(Vec<String>, usize)> {
     }
 }
 
-/// The user's own words in a message.
+/// The user's text in a message.
 fn words(message: &Message) -> Option<String> {
     let texts = message.blocks.iter().filter_map(|block| match block {
         Block::Text { text } if message.role == Role::User => Some(text.trim()),
@@ -183,10 +183,10 @@ const fn is_done(result: &ToolResult) -> bool {
 }
 
 impl Step {
-    /// The call that does it, where there is a tool for it.
+    /// The call that does the step, if the request offers a tool for it.
     fn call(&self, tools: &[Tool]) -> Option<(&'static str, Map<String, Value>)> {
         const COMMAND: &[&str] = &["command", "cmd", "script"];
-        // Names of arguments are the tool's; the first of ours is a guess where it says nothing.
+        // The tool's schema decides the argument names; without a match the first one is used.
         let given: &[(&[&str], &str)] = match self {
             Self::Run { command } => &[(COMMAND, command)],
             Self::Largest => &[(COMMAND, LARGEST)],
@@ -224,11 +224,11 @@ impl Step {
             Self::Write { path, .. } => format!("I'll write {path}."),
             Self::Read { path } => format!("I'll read {path}."),
             Self::Largest => "I'll count the lines of the largest file.".to_owned(),
-            _ => "Let me see what is here.".to_owned(),
+            _ => "I'll list the files.".to_owned(),
         }
     }
 
-    /// What is said where no tool is used. `numbers` have been said already.
+    /// The reply if no tool is used. `numbers` are already in the reply.
     fn without_tool(
         &self,
         numbers: &mut std::iter::Peekable<impl Iterator<Item = u64>>,
@@ -245,10 +245,7 @@ impl Step {
             }
             Self::Other { words } => vec![Piece::Text(closing(words))],
             _ => {
-                let text = format!(
-                    "I have no tool `{}` here, so I leave that out.\n",
-                    self.tool()
-                );
+                let text = format!("I have no tool `{}`, so I skip this step.\n", self.tool());
                 vec![Piece::Text(text)]
             }
         }
@@ -264,28 +261,28 @@ impl Step {
             quote(first.unwrap_or_default()),
         );
         match (result.outcome, self) {
-            (CallOutcome::Denied, _) => format!("It was refused:\n{last}"),
-            (CallOutcome::Unknown, _) => format!("Whether it was done is not known:\n{last}"),
+            (CallOutcome::Denied, _) => format!("The call was refused:\n{last}"),
+            (CallOutcome::Unknown, _) => format!("The outcome is unknown:\n{last}"),
             (CallOutcome::Ok, Self::Run { .. }) if output.trim().is_empty() => {
-                "It is done, and printed nothing.\n".to_owned()
+                "The command succeeded and printed nothing.\n".to_owned()
             }
             (CallOutcome::Ok, Self::Run { .. }) => format!("The output ends with:\n{last}"),
             (CallOutcome::Ok, Self::Write { path, .. }) => format!("I have written {path}.\n"),
             (CallOutcome::Ok, Self::Read { path }) => format!("{path} begins with:\n{first}"),
             (CallOutcome::Ok, Self::Largest) => {
-                format!("The largest file here, and its lines before it:\n{last}")
+                format!("The number of lines in the largest file:\n{last}")
             }
             (CallOutcome::Ok, Self::List) => {
                 let rest = match lines.len().saturating_sub(QUOTED_LINES) {
                     0 => String::new(),
                     more => format!("> … and {more} more\n"),
                 };
-                format!("This is here:\n{first}{rest}")
+                format!("Files here:\n{first}{rest}")
             }
             (CallOutcome::Ok, Self::Other { words }) => {
-                format!("This is here:\n{first}\n{}", closing(words))
+                format!("Files here:\n{first}\n{}", closing(words))
             }
-            _ => format!("It failed:\n{last}"),
+            _ => format!("The call failed:\n{last}"),
         }
     }
 }
@@ -293,9 +290,9 @@ impl Step {
 fn closing(words: &str) -> String {
     format!(
         "You said: {words}\n\n\
-         I am the demo model that is built in, and do not understand more than a few sentences. For \
-         a real model, choose one: `--provider anthropic` with ANTHROPIC_API_KEY set, `openai` with \
-         OPENAI_API_KEY, `gemini` with GEMINI_API_KEY, or `ollama` with no key at all.\n"
+         I am the built-in demo model and understand only a few sentences. For a real model, use \
+         `--provider anthropic` with ANTHROPIC_API_KEY set, `openai` with OPENAI_API_KEY, `gemini` with \
+         GEMINI_API_KEY, or `ollama`, which needs no key.\n"
     )
 }
 
@@ -315,16 +312,16 @@ fn quote(lines: &[&str]) -> String {
     quoted.collect()
 }
 
-/// What stands for the conversation when it has grown too long.
+/// The summary that replaces a conversation that has grown too long.
 fn summary(request: &Request) -> String {
-    // The instruction to summarise is the last of them.
+    // The last one is the instruction to summarise.
     let mut prompts: Vec<String> = request.messages.iter().filter_map(words).collect();
     prompts.pop();
     let blocks = request.messages.iter().flat_map(|message| &message.blocks);
     let results = blocks.filter(|block| block.as_result().is_some()).count();
     let listed: Vec<&str> = prompts.iter().map(String::as_str).collect();
     format!(
-        "The user has asked, in this order:\n{}{results} tool calls have been answered.",
+        "The user's prompts, in order:\n{}{results} tool calls have results.",
         quote(&listed)
     )
 }

@@ -1,6 +1,6 @@
 //! The built-in model: what it says and calls, step by step, and where it goes on.
 
-use super::steps::{Step, is_go_on, parse};
+use super::steps::{Step, is_continue, parse};
 use super::*;
 use agentd_core::draft::Reply;
 use agentd_core::event::{Context, Purpose, Tool};
@@ -167,7 +167,10 @@ fn the_files_are_listed_and_the_lines_of_the_largest_counted() {
         command.contains("ls -S") && command.contains("wc -l"),
         "{command}"
     );
-    for word in ["This is here:\n> output 1", "lines before it:\n> output 2"] {
+    for word in [
+        "Files here:\n> output 1",
+        "in the largest file:\n> output 2",
+    ] {
         assert!(text.contains(word), "{text}");
     }
     assert!(!text.contains("demo model"), "it has understood: {text}");
@@ -235,7 +238,7 @@ fn failed_and_refused_steps_are_told_and_not_repeated() {
     for (outcome, word) in [
         (CallOutcome::Error, "failed"),
         (CallOutcome::Denied, "refused"),
-        (CallOutcome::Unknown, "not known"),
+        (CallOutcome::Unknown, "unknown"),
     ] {
         let mut talk = request(vec![user("run `one`")]);
         let (blocks, ..) = ask(&talk);
@@ -364,7 +367,7 @@ fn steps_are_split_outside_of_commands_only() {
         parse("list the files and think")[..],
         [Step::Other { .. }]
     ));
-    assert!(is_go_on(" Continue! ") && !is_go_on("go on a trip"));
+    assert!(is_continue(" Continue! ") && !is_continue("go on a trip"));
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn a_file_that_is_no_key_is_refused_with_its_path() {
     write("two", b"canary-1\ncanary-2\n");
     assert!(refused("two").contains("more than one line"));
     write("binary", b"canary\xff");
-    assert!(refused("binary").contains("no text"));
+    assert!(refused("binary").contains("not text"));
     write("long", "canary".repeat(20_000).as_bytes());
     assert!(refused("long").contains("too long"));
     refused("absent");
@@ -104,7 +104,7 @@ fn a_command_that_fails_is_told_and_neither_it_nor_its_output_is_repeated() {
         assert!(!error.contains("canary"), "{error}");
         error
     };
-    assert!(refused("echo sk-canary; exit 3").contains("ended with 3"));
+    assert!(refused("echo sk-canary; exit 3").contains("exited with code 3"));
     assert!(refused("echo sk-canary >&2").contains("empty"));
     assert!(refused("echo sk-canary; kill -9 $$").contains("signal 9"));
 }
@@ -119,7 +119,7 @@ fn a_command_that_does_not_end_is_ended_with_all_that_it_started() {
         "key_command = \"sleep 600 & echo $! > {pid_file}; wait\""
     ));
     let error = find(&hangs, &path_only, short).unwrap_err().to_string();
-    assert!(error.contains("not done within"), "{error}");
+    assert!(error.contains("did not finish within"), "{error}");
     if let Ok(pid) = std::fs::read_to_string(pid_file)
         && let Ok(pid) = pid.trim().parse()
     {
@@ -137,7 +137,7 @@ fn a_command_that_does_not_end_is_ended_with_all_that_it_started() {
     let lingers = entry("key_command = \"echo sk-canary; exec >&-; sleep 600\"");
     let error = find(&lingers, &path_only, short).unwrap_err().to_string();
     assert!(
-        error.contains("not done within") && !error.contains("canary"),
+        error.contains("did not finish within") && !error.contains("canary"),
         "{error}"
     );
 }

@@ -57,9 +57,10 @@ fn what_was_denied_is_named_with_how_to_ask() {
             )
             .unwrap(),
         format!(
-            "[sandbox] Denied: /usr/z (read-only). Commands write only to {tree}, /tmp and a home of their own. If the \
-             task needs more, call shell again with `escalate` and the reason, or tell the user what and why; the user can change the agent's settings: `writable` or \
-             `readable` for a directory."
+            "[sandbox] Denied: /usr/z (read-only). Commands can write only to {tree}, /tmp and a private home \
+             directory. If the task needs more, call shell again with `escalate` and the reason, or tell the user \
+             what it needs and why; the user can change the agent's settings: `writable` or `readable` for a \
+             directory."
         )
     );
     let key = agent.home.join(".ssh/id");
@@ -82,7 +83,7 @@ fn what_was_denied_is_named_with_how_to_ask() {
     let said = said.unwrap();
     assert!(
         said.contains(&format!(
-            "{key} (not visible). File tools write only to {tree}."
+            "{key} (not visible). File tools can write only to {tree}."
         )),
         "{said}"
     );
@@ -138,7 +139,7 @@ fn without_a_network_that_is_said() {
     ] {
         let said = agent.said(Actor::Command, text).unwrap();
         assert!(said.contains("Denied: the network (off)."), "{said}");
-        assert!(said.contains(", and have no network."), "{said}");
+        assert!(said.contains(", and have no network access."), "{said}");
         assert!(said.ends_with("`network: on`."), "{said}");
     }
 }
@@ -170,13 +171,16 @@ fn git_and_a_read_only_agent_are_told_what_helps_them() {
     agent.confined.is_read_only = true;
     let text = "bash: line 1: new: Read-only file system";
     let said = agent.said(Actor::Command, text).unwrap();
-    assert!(said.contains("Commands write only to /tmp and"), "{said}");
+    assert!(
+        said.contains("Commands can write only to /tmp and"),
+        "{said}"
+    );
     assert!(said.contains("`sandbox: workspace-write`"), "{said}");
     let said = agent.said(
         Actor::FileTool,
         "Cannot write new: Permission denied (os error 13).",
     );
-    assert!(said.unwrap().contains("File tools write nothing."));
+    assert!(said.unwrap().contains("File tools cannot write anywhere."));
 }
 
 #[test]

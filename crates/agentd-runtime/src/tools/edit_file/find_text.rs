@@ -1,8 +1,8 @@
-//! Finding the one place that an edit means, and saying why where there is none.
+//! Finding the one occurrence that an edit means, or explaining why there is none.
 
 use super::super::failure::Failure;
 
-/// So many line numbers are named, and no more.
+/// The largest number of line numbers that a failure lists.
 const NAMED_LINES: usize = 10;
 
 pub(super) struct Edit<'a> {
@@ -15,25 +15,25 @@ pub(super) struct Edit<'a> {
 pub(super) struct Edited {
     pub text: String,
     pub places: usize,
-    /// That of the first place.
+    /// The line of the first occurrence.
     pub line: usize,
 }
 
 impl Edit<'_> {
-    /// The text with the edit made, or why it cannot be.
+    /// The text with the edit applied, or the reason why it cannot be applied.
     pub fn apply(&self, name: &str, text: &str) -> Result<Edited, Failure> {
         if self.old.is_empty() {
-            let why = "`old_string` is empty; give the text to replace, or use write_file for a new file.";
+            let why = "`old_string` is empty; give the text to replace, or use write_file to create a file.";
             return Err(Failure::new(why));
         }
         if self.old == self.new {
             return Err(Failure::new(
-                "`old_string` and `new_string` are the same; nothing to do.",
+                "`old_string` and `new_string` are equal; nothing was changed.",
             ));
         }
-        // Where an edit has a `\r` of its own it knows what it wants.
-        let knows = self.old.contains('\r') || self.new.contains('\r');
-        let (old, new) = match !knows && has_crlf_only(text) {
+        // An edit that contains `\r` is applied as it is.
+        let has_cr = self.old.contains('\r') || self.new.contains('\r');
+        let (old, new) = match !has_cr && has_crlf_only(text) {
             true => (to_crlf(self.old), to_crlf(self.new)),
             false => (self.old.to_owned(), self.new.to_owned()),
         };
@@ -62,8 +62,8 @@ impl Edit<'_> {
         let head = format!("`old_string` is not in {name}; nothing was changed.");
         if let Some(line) = line_but_for_space(text, self.old) {
             return format!(
-                "{head} At line {line} there is a text that differs only in white space: read it \
-                 again and take it exactly."
+                "{head} The text at line {line} differs only in whitespace: read the file again and copy it \
+                 exactly."
             );
         }
         let first = self.old.lines().map(str::trim).find(|it| !it.is_empty());
@@ -73,7 +73,7 @@ impl Edit<'_> {
         });
         match at {
             Some(at) => format!(
-                "{head} Line {} is like its first line, but what follows is not: read it again.",
+                "{head} Line {} matches its first line, but the following lines differ: read the file again.",
                 at + 1
             ),
             None => format!("{head} Read the file again."),
@@ -89,14 +89,14 @@ fn ambiguous(name: &str, text: &str, places: &[usize]) -> String {
         false => "",
     };
     format!(
-        "`old_string` is in {name} {} times (at lines {}{more}); nothing was changed. Take more of the text \
-         around the place you mean, or set `replace_all`.",
+        "`old_string` occurs {} times in {name} (at lines {}{more}); nothing was changed. Include more of the \
+         surrounding text, or set `replace_all`.",
         places.len(),
         lines.join(", ")
     )
 }
 
-/// Where `old_string` begins, also where one overlaps the one before.
+/// The positions of all occurrences of `old_string`, overlapping ones included.
 fn places(text: &str, old: &str) -> Vec<usize> {
     let mut places = Vec::new();
     let mut from = 0;
@@ -117,12 +117,12 @@ fn has_crlf_only(text: &str) -> bool {
     lines > 0 && lines == text.matches("\r\n").count()
 }
 
-/// Models write `\n` where a file has `\r\n`; the file keeps what it has.
+/// Models write `\n` for a file with `\r\n`; the file keeps its line endings.
 fn to_crlf(text: &str) -> String {
     text.replace('\n', "\r\n")
 }
 
-/// The line where `old_string` would be if all white space were the same.
+/// The line at which `old_string` would match if whitespace were ignored.
 fn line_but_for_space(text: &str, old: &str) -> Option<usize> {
     let squeeze = |text: &str| {
         let lines = text.lines().map(|line| {

@@ -33,7 +33,7 @@ async fn all_places_are_replaced_where_that_is_asked_for() {
     let arguments =
         json!({"file_path": "a", "old_string": "x", "new_string": "$0y", "replace_all": true});
     let text = fixture.ok("edit_file", arguments).await;
-    assert_eq!(text, "Edited a: 3 places.");
+    assert_eq!(text, "Edited a: 3 replacements.");
     assert_eq!(fixture.text("a"), "$0y = $0y + $1\n$0y\n");
 }
 
@@ -49,21 +49,21 @@ async fn why_a_place_is_not_found_is_said() {
         ),
         (
             "  let x = 1;\n  let y = 2;",
-            "At line 2 there is a text that differs only in white space",
+            "The text at line 2 differs only in whitespace",
         ),
-        ("let  x  =  3;", "At line 6"),
+        ("let  x  =  3;", "at line 6"),
         (
             "let y = 2;\n]",
-            "Line 3 is like its first line, but what follows is not",
+            "Line 3 matches its first line, but the following lines differ",
         ),
-        ("let x = 1;", "is in a 2 times (at lines 2, 5)"),
+        ("let x = 1;", "occurs 2 times in a (at lines 2, 5)"),
         ("", "`old_string` is empty"),
     ] {
         let text = fixture.error("edit_file", edit(old, "new")).await;
         assert!(text.contains(said), "{old}: {text}");
     }
     let text = fixture.error("edit_file", edit("let", "let")).await;
-    assert!(text.contains("the same"), "{text}");
+    assert!(text.contains("are equal"), "{text}");
     assert_eq!(fixture.text("a"), content);
 }
 
@@ -77,7 +77,7 @@ async fn places_that_overlap_are_several() {
     assert!(text.contains("2 times"), "{text}");
     fixture.file("a", "x\n".repeat(30));
     let text = fixture.error("edit_file", edit("x", "y")).await;
-    assert!(text.contains("30 times (at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …)"));
+    assert!(text.contains("30 times in a (at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …)"));
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_file_keeps_the_ends_of_its_lines() {
     assert_eq!(fixture.text("a"), "1\n2\n2b\n3\n");
     fixture.file("a", "one\r\ntwo\nthree\n");
     let text = fixture.error("edit_file", edit("one\ntwo", "x")).await;
-    assert!(text.contains("differs only in white space"), "{text}");
+    assert!(text.contains("differs only in whitespace"), "{text}");
     fixture.ok("edit_file", edit("two\n", "2\n")).await;
     assert_eq!(fixture.text("a"), "one\r\n2\nthree\n");
 }
@@ -110,7 +110,7 @@ async fn a_text_with_the_mark_is_refused() {
     let text = fixture
         .error("edit_file", edit(&format!("key: {MARK}"), "key: y"))
         .await;
-    assert!(text.contains("Take a text beside it"), "{text}");
+    assert!(text.contains("Use text next to it"), "{text}");
     // Beside it, an edit is fine.
     fixture.ok("edit_file", edit("name: x", "name: y")).await;
     assert_eq!(fixture.text("a"), "key: sk-0123456789\nname: y\n");
@@ -154,7 +154,7 @@ async fn what_cannot_be_edited_is_said() {
     assert!(text.contains("Cannot read a: No such file"), "{text}");
     fixture.file("a", b"x\xff");
     let text = fixture.error("edit_file", edit("x", "y")).await;
-    assert!(text.contains("not a text in UTF-8"), "{text}");
+    assert!(text.contains("not UTF-8 text"), "{text}");
     let file = fs::File::create(fixture.path("a")).unwrap();
     file.set_len(super::MAX_BYTES + 1).unwrap();
     let text = fixture.error("edit_file", edit("x", "y")).await;

@@ -1,8 +1,8 @@
-//! What `fetch_url` may connect to.
+//! The hosts that `fetch_url` may connect to.
 
 use super::{Failure, ToolContext};
 use agentd_core::hosts::{Hosts, is_public};
-use agentd_process::failpoint;
+use agentd_failpoint as failpoint;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// The agent has full access: its commands reach everything as well.
+    /// The agent has full access: its commands can reach every host too.
     Everything,
     /// The public internet.
     Public,
@@ -24,12 +24,12 @@ impl Reach {
         match confined.filter(|_| !failpoint::injected_bug("fetch_anywhere")) {
             None => Self::Everything,
             Some(confined) if confined.hosts.is_empty() => Self::Public,
-            // What cannot be read allows nothing.
+            // A list that cannot be parsed allows nothing.
             Some(confined) => Self::Listed(Hosts::parse(&confined.hosts).unwrap_or_default()),
         }
     }
 
-    /// Refuses a host that is not listed, and an address that is given as a number. A name is checked when it is
+    /// Refuses a host that is not listed, and a numeric address that is not allowed. A name is checked when it is
     /// resolved.
     pub fn check(&self, url: &Url) -> Result<(), Failure> {
         let host = url.host_str().unwrap_or_default();
@@ -45,7 +45,7 @@ impl Reach {
                 }
             }
             (Self::Public, Ok(number)) if !is_public(number) => Err(Failure::new(format!(
-                "{number} is not on the public internet, and an agent in a sandbox does not fetch from there."
+                "{number} is not on the public internet; an agent in a sandbox cannot fetch from it."
             ))),
             _ => Ok(()),
         }
@@ -60,7 +60,7 @@ impl Reach {
     }
 }
 
-/// Resolves names to addresses that may be reached, so that the address which was checked is the one that is connected to.
+/// Resolves names to allowed addresses only, so that the client connects to the address that was checked.
 pub struct Resolver(pub Reach);
 
 impl Resolve for Resolver {

@@ -42,7 +42,7 @@ async fn only_web_addresses_are_fetched() {
     for (url, said) in [
         ("file:///etc/passwd", "only http and https"),
         ("ftp://a/b", "only http and https"),
-        ("no address", "`url` is no address"),
+        ("no address", "`url` is not a valid URL"),
     ] {
         let text = fixture.error("fetch_url", json!({"url": url})).await;
         assert!(text.contains(said), "{text}");
@@ -88,7 +88,10 @@ async fn a_text_is_fetched_and_an_error_is_one() {
         assert_eq!(text, format!("{base}/a 200 OK\nhello [redacted by agentd]"));
     }
     for (path, said) in [
-        ("/b", "It is image/png, and only text is shown."),
+        (
+            "/b",
+            "The content type is image/png; only text is returned.",
+        ),
         ("/d", "more than 5 redirects"),
         ("/e", "404 Not Found\nnothing here"),
     ] {
@@ -110,5 +113,5 @@ async fn a_rule_holds_for_where_an_address_leads() {
     assert_eq!(finished.outcome, CallOutcome::Denied);
     let url = format!("{base}/c");
     let text = fixture.error("fetch_url", json!({"url": url})).await;
-    assert!(text.contains("which needs a call of its own"), "{text}");
+    assert!(text.contains("which needs a separate call"), "{text}");
 }

@@ -65,7 +65,7 @@ async fn a_pattern_is_about_the_name_or_the_way() {
         ("src/*.rs", "src/b.rs"),
         ("src/**/*.rs", "src/a/c.rs src/b.rs"),
         ("{a,b}.*", "a.md src/b.rs"),
-        ("*.py", "Nothing was found."),
+        ("*.py", "No files found."),
     ] {
         let text = list(&fixture, json!({"pattern": pattern})).await;
         assert_eq!(text, expected, "{pattern}");
@@ -73,11 +73,11 @@ async fn a_pattern_is_about_the_name_or_the_way() {
     let arguments = json!({"path": "src", "pattern": "a/*.rs"});
     assert_eq!(list(&fixture, arguments).await, "src/a/c.rs");
     let text = fixture.error("list_files", json!({"pattern": "[a"})).await;
-    assert!(text.contains("`pattern` is not a pattern"), "{text}");
+    assert!(text.contains("`pattern` is not a valid glob"), "{text}");
     let text = fixture
         .error("list_files", json!({"path": "nothing"}))
         .await;
-    assert!(text.contains("Cannot look at nothing"), "{text}");
+    assert!(text.contains("Cannot access nothing"), "{text}");
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn many_are_counted_and_some_are_shown() {
     fixture.options.output_bytes = 100;
     let text = fixture.ok("list_files", json!({})).await;
     let kept = fixture.options.state.join("outputs/call_1.txt");
-    assert!(text.contains(&format!("all of it is in {}", kept.display())));
+    assert!(text.contains(&format!("the full output is in {}", kept.display())));
     assert!(std::fs::read_to_string(&kept).unwrap().ends_with("\n0999"));
     use std::os::unix::fs::PermissionsExt as _;
     let mode = std::fs::metadata(kept).unwrap().permissions().mode();
@@ -137,5 +137,5 @@ async fn what_agentd_keeps_is_left_out() {
 async fn what_the_rules_deny_is_left_out() {
     let fixture = tree().rule("*", "src/a/*", Decision::Deny);
     let text = list(&fixture, json!({"path": "src"})).await;
-    assert_eq!(text, "src/a/ src/b.rs [3 left out by the permission rules]");
+    assert_eq!(text, "src/a/ src/b.rs [3 excluded by the permission rules]");
 }

@@ -22,7 +22,7 @@ fn head_and_tail_are_shown_and_the_rest_is_counted() {
     let text = format!("{}{}{}", "a".repeat(5), "x".repeat(123_456), "b".repeat(5));
     assert_eq!(
         cut_at(&text, 10),
-        "aaaaa\n… 123,456 bytes left out; all of it is in /kept …\nbbbbb"
+        "aaaaa\n… 123,456 bytes omitted; the full output is in /kept …\nbbbbb"
     );
 }
 

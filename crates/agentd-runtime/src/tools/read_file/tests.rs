@@ -47,7 +47,7 @@ async fn a_part_says_which_it_is() {
     };
     assert_eq!(
         part(Some(3), Some(2)).await,
-        "[a: lines 3 to 4 of 20; read on with offset 5]\nline 3\nline 4\n"
+        "[a: lines 3 to 4 of 20; continue with offset 5]\nline 3\nline 4\n"
     );
     assert_eq!(
         part(Some(20), None).await,
@@ -77,7 +77,7 @@ async fn a_long_text_is_read_in_parts_without_a_gap() {
         let (head, part) = text.split_once('\n').unwrap();
         assert!(part.len() <= fixture.options.output_bytes);
         all.push_str(part);
-        let Some((_, next)) = head.split_once("read on with offset ") else {
+        let Some((_, next)) = head.split_once("continue with offset ") else {
             break;
         };
         offset = next.trim_end_matches(']').parse().unwrap();
@@ -95,7 +95,7 @@ async fn a_line_that_is_too_long_is_cut_between_characters() {
         let (head, line) = text.split_once('\n').unwrap();
         assert_eq!(
             head,
-            "[a: the beginning of line 1 of 2, which is 10,001 bytes long; read on with offset 2]"
+            "[a: the beginning of line 1 of 2, which is 10,001 bytes long; continue with offset 2]"
         );
         assert_eq!(line, "é".repeat(50));
     }
@@ -133,7 +133,7 @@ async fn a_huge_file_is_not_read_whole() {
         .await;
     assert_eq!(
         text,
-        "[a: lines 1 to 1 of a file of 1,099,511,627,776 bytes; read on with offset 2]\nfirst\n"
+        "[a: lines 1 to 1 of a file of 1,099,511,627,776 bytes; continue with offset 2]\nfirst\n"
     );
 }
 
@@ -194,9 +194,9 @@ async fn what_cannot_be_read_is_said() {
     fixture.file("dir/a", "");
     for (path, said) in [
         ("nothing", "Cannot read nothing: No such file"),
-        ("dir", "dir is a directory; list_files"),
+        ("dir", "dir is a directory; use list_files"),
         ("dir/a/b", "Cannot read dir/a/b"),
-        ("/dev/zero", "/dev/zero is neither a file nor a directory"),
+        ("/dev/zero", "/dev/zero is not a regular file"),
         ("", "The path is empty"),
         ("~/x", "Cannot read ~/x"),
     ] {

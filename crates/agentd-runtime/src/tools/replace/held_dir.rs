@@ -1,8 +1,9 @@
-//! The directory of a file that is replaced, held open: what is put in its place meanwhile does not lead elsewhere.
+//! The parent directory of a file that is replaced, held open, so that a directory that is swapped meanwhile cannot
+//! redirect the write.
 //!
-//! The path was resolved and checked before. A command of the same agent could exchange one of its directories for a link since then, to where
-//! only the check keeps file tools out, such as git's configuration. So it is opened without following any link, and
-//! everything else is done in there by name.
+//! The path was resolved and checked before. Since then, a command of the same agent could have replaced one of its
+//! directories by a link, to a directory that only the check protects from file tools, such as git's configuration.
+//! So the directory is opened without following links, and all operations are relative to it.
 
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, openat, openat2, renameat, statat, unlinkat,
@@ -17,18 +18,18 @@ use std::path::Path;
 pub(super) struct HeldDir(OwnedFd);
 
 impl HeldDir {
-    /// Of a file whose path has no link in it.
+    /// The parent directory of a file whose path contains no link.
     pub fn of(file: &Path) -> io::Result<Self> {
         let path = file.parent().unwrap_or(Path::new("/"));
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            // A kernel before 5.6, which has no sandbox either.
+            // A kernel before 5.6, on which there is no sandbox either.
             Err(Errno::NOSYS) => Ok(Self(openat(CWD, path, flags, Mode::empty())?)),
             held_dir => Ok(Self(held_dir?)),
         }
     }
 
-    /// None where there is no such file.
+    /// `None` if the file does not exist.
     pub fn look(&self, name: &OsStr) -> io::Result<Option<Stat>> {
         match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
@@ -37,7 +38,7 @@ impl HeldDir {
         }
     }
 
-    /// Replacing a file needs no write permission on it. A write-protected file must not be replaced all the same.
+    /// A rename needs no write permission on the file that it replaces, but a write-protected file must not be replaced.
     pub fn check_writable(&self, name: &OsStr) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match openat(&self.0, name, flags, Mode::empty()) {
@@ -53,7 +54,7 @@ impl HeldDir {
         Ok(File::from(file))
     }
 
-    /// That there is no such file.
+    /// Removes a file; it need not exist.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         match unlinkat(&self.0, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),

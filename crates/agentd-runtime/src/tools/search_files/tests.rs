@@ -38,7 +38,7 @@ async fn matches_are_shown_with_their_place() {
     let text = fixture
         .ok("search_files", json!({"pattern": "seven"}))
         .await;
-    assert_eq!(text, "Nothing matches.");
+    assert_eq!(text, "No matches.");
 }
 
 #[tokio::test]
@@ -54,11 +54,11 @@ async fn what_is_wrong_is_said() {
     let text = fixture
         .error("search_files", json!({"pattern": "a", "glob": "[a"}))
         .await;
-    assert!(text.contains("`glob` is not a pattern"), "{text}");
+    assert!(text.contains("`glob` is not a valid glob"), "{text}");
     let text = fixture
         .error("search_files", json!({"pattern": "a", "path": "x"}))
         .await;
-    assert!(text.contains("Cannot look at x"), "{text}");
+    assert!(text.contains("Cannot access x"), "{text}");
 }
 
 #[tokio::test]
@@ -121,8 +121,5 @@ async fn what_the_rules_deny_is_not_looked_into() {
     let text = fixture
         .ok("search_files", json!({"pattern": "fn one"}))
         .await;
-    assert_eq!(
-        text,
-        "Nothing matches.\n[1 left out by the permission rules]"
-    );
+    assert_eq!(text, "No matches.\n[1 excluded by the permission rules]");
 }

@@ -1,4 +1,4 @@
-//! What a command came to, as the model is told.
+//! The result of a command, as text for the model.
 
 use super::super::blocking;
 use super::super::denied::Actor;
@@ -13,16 +13,16 @@ use agentd_core::message::CallOutcome;
 use agentd_core::turn::Finished;
 use agentd_process::task::{Exit, Found};
 
-/// The end of a command that was waited for.
+/// The result of a command in the foreground.
 pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> Finished {
     let exit = match found {
         Found::Ended(exit) => exit,
         Found::NeverStarted => {
-            return said(CallOutcome::Error, "It did not start; nothing was run.");
+            return said(CallOutcome::Error, "The command did not start.");
         }
         Found::Running(_) | Found::Unknown => {
             let output = output_so_far(job, id).await;
-            let note = "Outcome unknown: what looked after the command was killed.";
+            let note = "Outcome unknown: the shim of the command was killed.";
             return said(CallOutcome::Unknown, with_note(&output, note));
         }
     };
@@ -30,7 +30,7 @@ pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> 
     let mut text = output;
     if exit.dropped_bytes > 0 {
         let dropped = number(exit.dropped_bytes);
-        text = with_note(&text, &format!("{dropped} bytes after that were not kept"));
+        text = with_note(&text, &format!("{dropped} more bytes were discarded"));
     }
     if let Some(note) = note(&exit, job.arguments.time_limit_ms()) {
         text = with_note(&text, &note);
@@ -45,7 +45,7 @@ pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> 
     said(outcome, text)
 }
 
-/// How it ended, where it did not end well.
+/// How the command ended, unless it succeeded.
 fn note(exit: &Exit, limit_ms: Option<u64>) -> Option<String> {
     if let Some(error) = &exit.error {
         return Some(format!("could not be started: {error}"));
@@ -59,13 +59,13 @@ fn note(exit: &Exit, limit_ms: Option<u64>) -> Option<String> {
     if exit.timed_out {
         let after = limit_ms.map(|ms| format!(" after {}", span(ms)));
         let after = after.unwrap_or_default();
-        let text = "it and all that it started were ended";
+        let text = "the command and all its processes were ended";
         return Some(format!("timed out{after}: {text}"));
     }
     if exit.stopped {
         let how = how.map(|how| format!(" ({how})")).unwrap_or_default();
         return Some(format!(
-            "interrupted: it and all that it started were ended{how}"
+            "interrupted: the command and all its processes were ended{how}"
         ));
     }
     how
@@ -76,11 +76,11 @@ pub(super) fn interrupted_with(output: &str, note: &str) -> Finished {
     said(CallOutcome::Interrupted, text)
 }
 
-/// A background command that runs on.
+/// The result of a background command that keeps running.
 pub(super) fn left_running(job: &Job<Arguments>, id: TaskId) -> Finished {
     let text = format!(
-        "Started task {id} in the background. task_output shows what it writes, task_stop ends it; \
-         you are told when it ends."
+        "Started task {id} in the background. task_output shows its output, task_stop ends it; \
+         a message reports when it ends."
     );
     let mut finished = said(CallOutcome::Ok, text);
     finished.background = Some(TaskStarted {
@@ -92,12 +92,12 @@ pub(super) fn left_running(job: &Job<Arguments>, id: TaskId) -> Finished {
     finished
 }
 
-/// What it has written, within the limit.
+/// What the command has written, capped at the limit.
 pub(super) async fn output_so_far(job: &Job<Arguments>, id: TaskId) -> String {
     let path = tasks::output_of(&job.context, id);
     let limit = job.context.output_bytes;
     let read = blocking::whole(move || output::of_file(&path, limit)).await;
-    // Where there is no file, nothing was written.
+    // No file means no output.
     read.ok().and_then(Result::ok).unwrap_or_default()
 }
 

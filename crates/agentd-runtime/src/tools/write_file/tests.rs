@@ -177,7 +177,7 @@ async fn what_cannot_be_written_is_said() {
     for (path, said) in [
         ("dir", "dir is a directory."),
         ("dir/a/b", "Cannot"),
-        ("/dev/null", "/dev/null is no regular file"),
+        ("/dev/null", "/dev/null is not a regular file"),
         ("", "The path is empty"),
         ("/proc/nothing/here", "Cannot"),
     ] {

@@ -1,8 +1,8 @@
-//! The search index: the places of words, by the order of commits.
+//! The search index: the positions of words, in the order of commits.
 //!
-//! It is cut into shards, each the words of one stretch of that order. A purge drops the shards that
-//! its conversation is in, whole, and they are filled again from what is left: so nothing of the
-//! words can stay behind in the index's own files, and the rest of the index is not touched.
+//! It is divided into shards, each for a range of that order. A purge drops all shards that contain its
+//! conversation, and the follower fills them again from what is left. So no purged text remains in the index's
+//! files, and the rest of the index is not touched.
 
 use super::Databases;
 use crate::error::Result;
@@ -14,21 +14,21 @@ use agentd_core::event::Kind;
 use agentd_core::id::{AgentId, ConversationId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-/// Places in one shard: small enough to be filled again in a moment, large enough to be few.
+/// Positions in one shard: small enough to be refilled quickly, large enough that there are few.
 const SHARD: i64 = 16_384;
 
 pub const fn shard_of(position: i64) -> i64 {
     position / SHARD
 }
 
-/// The shards that there are, newest first.
+/// The existing shards, newest first.
 pub fn shards(derived: &Connection) -> Result<Vec<i64>> {
     let mut statement = derived.prepare_cached("SELECT num FROM shard ORDER BY num DESC")?;
     let shards = statement.query_map([], |row| row.get(0))?;
     Ok(shards.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The places in a shard where the words stand, newest first.
+/// The positions in a shard that match, newest first.
 pub fn places_sql(shard: i64) -> String {
     format!(
         "SELECT rowid FROM words_{shard} WHERE words_{shard} MATCH ?1 AND rowid < ?2
@@ -41,7 +41,7 @@ pub fn make_shard(derived: &Connection, shard: i64) -> Result<()> {
         .prepare_cached("INSERT OR IGNORE INTO shard (num) VALUES (?1)")?
         .execute([shard])?;
     if made > 0 {
-        // The words are in the journal, once; the index has only their places.
+        // The text is stored once, in the journal; the index has only positions.
         derived.execute_batch(&format!(
             "CREATE VIRTUAL TABLE words_{shard} USING fts5
                  (text, content = '', columnsize = 0, tokenize = 'unicode61')"
@@ -50,7 +50,7 @@ pub fn make_shard(derived: &Connection, shard: i64) -> Result<()> {
     Ok(())
 }
 
-/// How far the follower has come.
+/// The last position that the follower has indexed.
 fn position(derived: &Connection) -> Result<Cursor> {
     let position: i64 = derived
         .prepare_cached("SELECT position FROM follower")?
@@ -58,7 +58,7 @@ fn position(derived: &Connection) -> Result<Cursor> {
     Ok(Cursor(position.unsigned_abs()))
 }
 
-/// Takes in the next stretch of the journal. Runs in a transaction.
+/// Indexes the next range of the journal. Runs in a transaction.
 pub fn advance(databases: &Databases, limit: usize) -> Result<Stretch> {
     let derived = databases.derived.own()?;
     let from = position(derived)?;
@@ -72,7 +72,7 @@ pub fn advance(databases: &Databases, limit: usize) -> Result<Stretch> {
     Ok(stretch)
 }
 
-/// Fills a bit more of a shard that was dropped. False where there is none. Runs in a transaction.
+/// Refills the next part of a dropped shard. False if there is none. Runs in a transaction.
 pub fn refill(databases: &Databases, limit: usize) -> Result<bool> {
     let derived = databases.derived.own()?;
     let next: Option<(i64, i64, i64)> = derived
@@ -98,7 +98,7 @@ pub fn refill(databases: &Databases, limit: usize) -> Result<bool> {
 
 fn add(databases: &Databases, stretch: &Stretch) -> Result<()> {
     let derived = databases.derived.own()?;
-    // What is on its way out must not get in again.
+    // Text that is being purged must not be indexed again.
     let leaving = purge::unfinished(&databases.journal)?;
     for (agent, row) in &stretch.events {
         if leaving.contains(&(*agent, row.conversation)) {
@@ -118,13 +118,13 @@ fn add(databases: &Databases, stretch: &Stretch) -> Result<()> {
     Ok(())
 }
 
-/// What is indexed of an event.
+/// The text of an event that is indexed.
 fn words(databases: &Databases, agent: AgentId, row: &StoredEvent) -> Result<Option<String>> {
     let is_content = Kind::parse(&row.kind).is_some_and(Kind::is_content);
     if !is_content || row.body.is_none() {
         return Ok(None);
     }
-    // What cannot be read cannot be found; `verify` reports it.
+    // An unreadable event cannot be indexed; `verify` reports it.
     let Ok(event) = row.clone().try_decode(&databases.journal, agent)? else {
         return Ok(None);
     };
@@ -132,7 +132,7 @@ fn words(databases: &Databases, agent: AgentId, row: &StoredEvent) -> Result<Opt
     Ok((!text.is_empty()).then_some(text))
 }
 
-/// Drops the shards that hold words of a conversation. Runs in a transaction.
+/// Drops the shards that contain text of a conversation. Runs in a transaction.
 pub fn forget(databases: &Databases, agent: AgentId, conversation: ConversationId) -> Result<()> {
     let Some(num) = agent_num(&databases.journal, agent)? else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The follower: a thread behind the journal that keeps what is derived, on the side. An append
+//! The follower: a thread that reads the journal and maintains derived data in another file. An append
 //! never waits for it.
 
 pub mod index;
@@ -19,20 +19,20 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Events that one round takes.
+/// Events per round.
 const BATCH: usize = 2048;
-/// Commits that come close together are followed together: an index is cheaper to grow in large steps.
+/// Commits that are close together are processed together: the index grows more cheaply in large steps.
 const LINGER: Duration = Duration::from_millis(250);
-/// How far this thread stands back behind those that somebody waits for.
+/// The niceness of this thread: other threads have priority.
 const NICENESS: i32 = 19;
-/// How many times as long as a round took it rests before the next, while there is more to follow:
-/// the time belongs to those who append.
+/// While there is more to follow, the thread sleeps this many times as long as the last round took: appends
+/// have priority.
 const REST: u32 = 4;
-/// How often a purge looks whether readers have let go of the log.
+/// How often a purge checks whether readers have released the log.
 const SCRUB_EVERY: Duration = Duration::from_millis(20);
-/// How long to leave the disk alone after a failure.
+/// The delay after a disk failure.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long a purge waits for readers to let go of the log.
+/// How long a purge waits for readers to release the log.
 const SCRUB_WAIT: Duration = Duration::from_secs(30);
 
 type Reply = oneshot::Sender<Result<()>>;
@@ -49,12 +49,12 @@ enum Command {
     },
     /// A purge is over.
     Resume,
-    /// What is derived was found to be damaged, by this.
+    /// Derived data was found to be damaged; this is the error.
     Renew(Error, Reply),
     Quit,
 }
 
-/// Wakes the follower; cheap to call again and again.
+/// Wakes the follower; cheap to call repeatedly.
 #[derive(Clone)]
 pub struct Waker {
     commands: mpsc::Sender<Command>,
@@ -75,7 +75,7 @@ pub struct Follower {
     thread: Option<JoinHandle<()>>,
 }
 
-/// While this is there the follower looks at nothing: what is about to be purged must not get into
+/// While this exists the follower is paused: text that is about to be purged must not get into
 /// the index again.
 pub struct Forgetting(Waker);
 
@@ -107,7 +107,7 @@ impl Follower {
         Ok(Self {
             waker,
             thread: Some(connect::spawn("follower", move || {
-                // Only this thread. Where it is not allowed, appends are slower while it works.
+                // Only this thread. If this is not permitted, appends are slower while it works.
                 let _not_allowed = rustix::process::setpriority_process(None, NICENESS);
                 thread.run(&queue);
             })?),
@@ -126,12 +126,12 @@ impl Follower {
         self.ask(Command::Rest).await
     }
 
-    /// Makes everything anew if it is bad indeed, and waits until it has caught up.
+    /// Rebuilds everything if it is really damaged, and waits until it has caught up.
     pub async fn renew_after(&self, error: Error) -> Result<()> {
         self.ask(|reply| Command::Renew(error, reply)).await
     }
 
-    /// Takes a conversation's words out of the index and its snapshots away, and stops until the
+    /// Removes a conversation's text from the index, deletes its snapshots, and pauses until the
     /// purge is over.
     pub async fn forget(&self, agent: AgentId, conversation: ConversationId) -> Result<Forgetting> {
         let forgetting = Forgetting(self.waker.clone());
@@ -166,7 +166,7 @@ fn is_empty(options: &Options) -> Result<bool> {
     let journal = connect::reader(options, &options.journal())?;
     let sql = "SELECT max(position) IS NULL FROM event";
     match journal.query_row(sql, [], |row| row.get(0)) {
-        // There is a page that cannot be read: that is not nothing.
+        // An unreadable page exists, so the journal is not empty.
         Err(error) if is_corrupt(&error) => Ok(false),
         empty => Ok(empty?),
     }
@@ -174,20 +174,20 @@ fn is_empty(options: &Options) -> Result<bool> {
 
 struct Thread {
     options: Options,
-    /// None until there is something to follow: a store that lives for a moment needs no derived file.
+    /// None until there is something to follow: a short-lived store needs no derived file.
     databases: Option<Databases>,
-    /// How far each agent's snapshots reach, as far as this thread has seen.
+    /// The last event that each agent's snapshots include, as far as this thread knows.
     reach: HashMap<AgentId, Seq>,
     awake: Arc<AtomicBool>,
-    /// Purges under way.
+    /// Purges in progress.
     forgetting: usize,
-    /// Those who want everything to have caught up, once the purges are over.
+    /// Callers that wait until everything has caught up, after the purges are over.
     waiting: Vec<Reply>,
 }
 
 impl Thread {
     fn run(mut self, queue: &mpsc::Receiver<Command>) {
-        // How long until it is time to look, if nobody calls before.
+        // When to run the next round, if no command comes first.
         let mut look_in: Option<Duration> = None;
         loop {
             let command = match look_in {
@@ -237,16 +237,16 @@ impl Thread {
         }
     }
 
-    /// One round; says when to look again.
+    /// One round. Returns when to run the next one.
     fn look(&mut self) -> Option<Duration> {
-        // Before the look: what comes in between wakes us again.
+        // Before the round: a commit during the round wakes the thread again.
         self.awake.store(false, Ordering::Release);
         let begun = Instant::now();
         match self.follow() {
             Ok(true) => Some(begun.elapsed() * REST),
             Ok(false) => None,
             Err(error) => {
-                tracing::warn!(%error, "search and snapshots are behind");
+                tracing::warn!(%error, "search and snapshots are behind: retrying");
                 Some(PAUSE)
             }
         }
@@ -264,7 +264,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Takes in some more of the journal. True where there is still more.
+    /// Processes the next part of the journal. True if there is more.
     fn follow(&mut self) -> Result<bool> {
         match self.try_follow() {
             Err(error) if connect::is_useless(&error) => {
@@ -275,7 +275,7 @@ impl Thread {
         }
     }
 
-    /// Does something with the databases, which are made where they are missing.
+    /// Runs `work` with the databases, which are created if they are missing.
     fn with<T>(&mut self, work: impl FnOnce(&mut Self, &mut Databases) -> Result<T>) -> Result<T> {
         let mut databases = match self.databases.take() {
             Some(databases) => databases,
@@ -301,7 +301,7 @@ impl Thread {
     }
 
     fn follow_with(&mut self, databases: &mut Databases) -> Result<bool> {
-        // The lock comes first: another process may follow too, and nothing is to go in twice.
+        // The lock comes first: another process may follow too, and no event may be indexed twice.
         let derived = databases.derived.own()?;
         let transaction = Transaction::new_unchecked(derived, TransactionBehavior::Immediate)?;
         let stretch = index::advance(databases, BATCH)?;
@@ -315,14 +315,14 @@ impl Thread {
         Ok(more)
     }
 
-    /// Makes the derived file new if it has gone bad: it is only a cache. Otherwise it was the journal
-    /// that could not be read, and nothing that is done here would help.
+    /// Rebuilds the derived file if it is damaged: it is only a cache. Otherwise the journal could not be
+    /// read, and a rebuild would not help.
     fn renew_after(&mut self, error: Error) -> Result<()> {
         self.with(|thread, databases| {
             if connect::is_sound(databases.derived.own()?) {
                 return Err(error);
             }
-            tracing::warn!(%error, "search and snapshots are made again");
+            tracing::warn!(%error, "derived.db is damaged: rebuilding search and snapshots");
             thread.reach.clear();
             connect::renew(databases.derived.own_mut()?)
         })
@@ -345,9 +345,9 @@ impl Thread {
             }
             match snapshot::take(databases, agent) {
                 Ok(()) => drop(self.reach.insert(agent, head)),
-                // One that cannot be read must not keep the others from theirs.
+                // An agent that cannot be read must not block the snapshots of the others.
                 Err(error @ Error::Damaged { .. }) => {
-                    tracing::warn!(%agent, %error, "no snapshot could be taken");
+                    tracing::warn!(%agent, %error, "snapshot skipped: journal damaged");
                 }
                 Err(error) => return Err(error),
             }

@@ -1,4 +1,4 @@
-//! Snapshots: the first fold whole, the second as a skeleton. A cache, checked before it is used.
+//! Snapshots: the complete agent state, and the window as a skeleton. A cache, checked before it is used.
 
 use super::Databases;
 use crate::chain::{Hash, content_hash};
@@ -12,11 +12,11 @@ use agentd_core::window::Skeleton;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::de::DeserializeOwned;
 
-/// Snapshots of a conversation that are kept close together; older ones thin out.
+/// Recent snapshots of a conversation that are all kept; older ones are thinned out.
 const RECENT: u64 = 8;
-/// Of the older ones, one in this many stays, for rewinding.
+/// Of the older ones, one in this many is kept, for rewinds.
 const OLDER: u64 = 8;
-/// Snapshots that are looked at; only after a quarantine is the newest one not of this journal.
+/// Snapshots that are tried; the newest one is from another history only after a quarantine.
 const TRIED: u64 = 8;
 const MAX_BYTES: usize = 256 * 1024 * 1024;
 
@@ -55,7 +55,7 @@ impl Stored {
         })
     }
 
-    /// None where it is not about this journal, or cannot be read: then it is as if there were none.
+    /// None if it does not match this journal or cannot be read: it is then ignored.
     fn open(self, journal: &Connection, num: i64) -> Result<Option<Snapshot>> {
         let chain: Option<Hash> = journal
             .prepare_cached("SELECT chain FROM event WHERE agent = ?1 AND seq = ?2")?
@@ -133,7 +133,7 @@ pub fn of_conversation(databases: &Databases, segment: &Segment) -> Result<Optio
     find(databases, num, &sql, parameters)
 }
 
-/// The first of the rows that can be used.
+/// The first usable row.
 fn find(
     databases: &Databases,
     num: i64,
@@ -149,7 +149,7 @@ fn find(
     });
     // A damaged cache only costs time.
     let stored = stored.unwrap_or_else(|error| {
-        tracing::warn!(%error, "snapshots cannot be read");
+        tracing::warn!(%error, "cannot read snapshots");
         Vec::new()
     });
     for stored in stored {
@@ -160,7 +160,7 @@ fn find(
     Ok(None)
 }
 
-/// How far the snapshots of an agent reach, of those that are about what its journal holds by now.
+/// The last event that the snapshots of an agent include, ignoring those after the end of its journal.
 pub fn reach(derived: &Connection, agent: AgentId, head: Seq) -> Result<Seq> {
     let reach: Option<i64> = derived
         .prepare_cached(
@@ -185,7 +185,7 @@ pub fn take(databases: &Databases, agent: AgentId) -> Result<()> {
     };
     let head = folded.state.head;
     let window = window::fold(databases, &folded.state, current, head)?;
-    // Nothing was written to it; and a commit fails where a damaged page was met.
+    // Nothing was written to the journal, and a commit would fail after a damaged page.
     drop(journal);
     let (state, skeleton) = (pack(&folded.state)?, pack(&window.skeleton())?);
     let source = folded.source.map(|source| serde_json::to_string(&source));
@@ -208,14 +208,14 @@ pub fn take(databases: &Databases, agent: AgentId) -> Result<()> {
             source,
             sum(&state, &skeleton, &source),
         ])?;
-    // Of events that were quarantined since.
+    // Snapshots of events that were quarantined since.
     derived
         .prepare_cached("DELETE FROM snapshot WHERE agent = ?1 AND seq > ?2")?
         .execute(params![IdParam(agent.as_bytes()), sql_seq(head)])?;
     thin_out(derived, agent, current, head)
 }
 
-/// Keeps the newest few of a conversation, and one in a while before those.
+/// Keeps the newest snapshots of a conversation, and a few of the older ones.
 fn thin_out(
     derived: &Connection,
     agent: AgentId,
@@ -235,7 +235,7 @@ fn thin_out(
         .query_map(parameters, |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     let old = seqs.len().saturating_sub((RECENT + OLDER) as usize);
-    // Once a full stretch has aged, its first stays and the rest goes.
+    // Once a full group has aged, its first one stays and the others are deleted.
     if old < OLDER as usize {
         return Ok(());
     }
@@ -247,12 +247,12 @@ fn thin_out(
     Ok(())
 }
 
-/// A choice that does not change as more come.
+/// A choice that stays the same as more snapshots come.
 const fn is_kept(seq: i64) -> bool {
     (seq / 512) % OLDER as i64 == 0
 }
 
-/// All snapshots of an agent: what was purged must not live on in one.
+/// Deletes all snapshots of an agent: purged text must not remain in one.
 pub fn forget(derived: &Connection, agent: AgentId) -> Result<()> {
     derived.execute(
         "DELETE FROM snapshot WHERE agent = ?1",

@@ -1,4 +1,4 @@
-//! Holds a journal against its head.
+//! Compares a journal with its head.
 
 use super::{Found, Tip};
 use crate::error::{Disk, Error, Result, Unreadable};
@@ -11,12 +11,12 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 /// The journal's last event.
 pub struct Last {
     pub position: u64,
-    /// None where its agent cannot be told.
+    /// None if its agent cannot be determined.
     pub tip: Option<Tip>,
 }
 
 pub fn last_event(journal: &Connection) -> Result<Option<Last>> {
-    // A process that died while it made the file may have left one without tables.
+    // A process that died while creating the file may have left one without tables.
     if !journal.table_exists(None, "event")? {
         return Ok(None);
     }
@@ -43,8 +43,8 @@ pub fn last_event(journal: &Connection) -> Result<Option<Last>> {
     Ok(found)
 }
 
-/// Holds the journal against its head before anything is written to it. One that has lost events is
-/// left as it is, so that a log that was moved away can still be put back. Gives its last event.
+/// Compares the journal with its head before anything is written to it. A journal that has lost events is left
+/// unchanged, so that a log that was moved away can still be put back. Returns its last event.
 pub fn check(options: &Options, head: &Found) -> Result<Option<Tip>> {
     check_beginning(options, head)?;
     if !options.journal().exists() {
@@ -53,9 +53,9 @@ pub fn check(options: &Options, head: &Found) -> Result<Option<Tip>> {
     let journal = connect::reader(options, &options.journal())?;
     connect::leave_log(&journal)?;
     let last = match last_event(&journal) {
-        // Pages are damaged: the agents they belong to are refused one by one.
+        // Pages are damaged: the agents on them are refused one by one.
         Err(Error::Unavailable(Disk::Corrupt(error))) => {
-            tracing::error!(%error, "the journal's last event cannot be read");
+            tracing::error!(%error, "cannot read the journal's last event");
             return Ok(None);
         }
         last => last?,
@@ -69,24 +69,24 @@ pub fn check(options: &Options, head: &Found) -> Result<Option<Tip>> {
     Ok(last.and_then(|last| last.tip))
 }
 
-/// A journal that is not there, though there was one, is not made anew.
+/// If a journal existed and is missing, no new one is created.
 pub fn check_beginning(options: &Options, head: &Found) -> Result<()> {
     let size = std::fs::metadata(options.journal()).map(|file| file.len());
     match size {
         Ok(size) if size > 0 => return Ok(()),
         _ => check_nothing_lost(options, head)?,
     }
-    // Its log without the file itself: whatever the head says, SQLite would delete it.
+    // The log exists without the file: SQLite would delete the log, whatever the head says.
     match std::fs::metadata(options.journal_log()) {
         Ok(log) if log.len() > 0 => Err(Error::NoJournal {
             dir: options.dir.clone(),
-            why: "its write-ahead log is still there".to_owned(),
+            why: "its write-ahead log still exists".to_owned(),
         }),
         _ => Ok(()),
     }
 }
 
-/// Nothing may be left of earlier agents where the journal has no event.
+/// If the journal has no event, there must be no sign of earlier agents.
 fn check_nothing_lost(options: &Options, head: &Found) -> Result<()> {
     let missing = |why: String| Error::NoJournal {
         dir: options.dir.clone(),
@@ -95,22 +95,22 @@ fn check_nothing_lost(options: &Options, head: &Found) -> Result<()> {
     if let Some(tip) = head.tips().first() {
         let (seq, agent) = (tip.seq, tip.agent);
         return Err(missing(format!(
-            "its head names event {seq} of agent {agent}"
+            "its head lists event {seq} of agent {agent}"
         )));
     }
-    // A head that names no event says that the journal began empty.
+    // A head without an event means that the journal began empty.
     if matches!(head, Found::Whole(_)) {
         return Ok(());
     }
     match agents_beside(options).min() {
         Some(first) => Err(missing(format!(
-            "the directory of agent {first} is still there"
+            "the directory of agent {first} still exists"
         ))),
         None => Ok(()),
     }
 }
 
-/// The agents that have directories of their own.
+/// The agents that have their own directories.
 pub fn agents_beside(options: &Options) -> impl Iterator<Item = AgentId> {
     let entries = options.beside.iter().filter_map(|it| it.read_dir().ok());
     let names = entries.flatten().filter_map(|entry| entry.ok());
@@ -118,7 +118,7 @@ pub fn agents_beside(options: &Options) -> impl Iterator<Item = AgentId> {
     names.filter_map(|name| name.parse().ok())
 }
 
-/// What the journal has lost of what was acknowledged, where it ends before its head.
+/// The acknowledged events that the journal has lost, if it ends before its head.
 pub fn behind(journal: &Connection, head: &Found, position: u64) -> Option<Missing> {
     let tips = head.tips();
     let lost: Vec<&Tip> = tips.iter().filter(|tip| tip.position > position).collect();
@@ -140,7 +140,7 @@ pub fn behind(journal: &Connection, head: &Found, position: u64) -> Option<Missi
     })
 }
 
-/// The last event that the journal has of an agent.
+/// The last event of an agent in the journal.
 fn last_seq(journal: &Connection, agent: AgentId) -> Option<Seq> {
     let found: rusqlite::Result<Option<i64>> = journal.query_row(
         "SELECT max(seq) FROM event WHERE agent = (SELECT num FROM agent WHERE id = ?1)",
@@ -150,7 +150,7 @@ fn last_seq(journal: &Connection, agent: AgentId) -> Option<Seq> {
     found.ok().flatten().map(seq)
 }
 
-/// Whether an acknowledged event is not in its place any more. One that was set aside as damaged is
+/// Whether an acknowledged event is no longer at its position. An event that was quarantined is
 /// accounted for.
 pub fn is_changed(journal: &Connection, tip: &Tip) -> Result<bool> {
     let found: Option<(i64, Option<[u8; 32]>)> = journal

@@ -1,8 +1,8 @@
-//! The journal's head: the last events that were committed, in a small file beside the journal.
+//! The journal's head: the last committed events, in a small file beside the journal.
 //!
 //! The writer updates it after each commit and before the answers, with one write and no sync. A
-//! commit is synced before that, so the head is never ahead of a healthy journal: one that ends
-//! before its head has lost events that were acknowledged.
+//! commit is synced before that, so the head is never ahead of an intact journal: a journal that ends
+//! before its head has lost acknowledged events.
 
 mod check;
 mod slot;
@@ -16,14 +16,14 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// What there is of a head.
+/// What was found of a head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// There is none: the journal is new, or older than this file.
+    /// There is none: the journal is new, or older than this feature.
     Absent,
-    /// No slot is whole. A power cut can do that, since the head is never synced.
+    /// Neither slot is intact. A power failure can cause that, since the head is never synced.
     Unreadable,
-    /// The newest slot that is whole: the tips, newest first. Empty where the journal has no event.
+    /// The newest intact slot: the tips, newest first. Empty if the journal has no event.
     Whole(Vec<Tip>),
 }
 
@@ -36,7 +36,7 @@ impl Found {
     }
 }
 
-/// Reads a head. A file that cannot be read is one that says nothing.
+/// Reads a head. A file that cannot be read counts as `Unreadable`.
 pub fn read(path: &Path) -> Found {
     match newest(path) {
         Ok(Some(slot)) => Found::Whole(slot.tips),
@@ -53,19 +53,19 @@ fn newest(path: &Path) -> io::Result<Option<Slot>> {
     Ok(slots.max_by_key(|slot| slot.generation))
 }
 
-/// The head as its writer keeps it.
+/// The head as the writer keeps it.
 pub struct Head {
     path: PathBuf,
-    /// None until it could be opened.
+    /// None until the file could be opened.
     file: Option<File>,
     newest: Slot,
-    /// The last write failed: what the file says is older than the journal. The next commit writes it
-    /// again; a process that dies before that leaves a head that is behind, which is harmless.
+    /// The last write failed: the file is older than the journal. The next commit writes it again. A process
+    /// that dies before that leaves a head that is behind, which is harmless.
     stale: bool,
 }
 
 impl Head {
-    /// Goes on from what the file says; `last` is the journal's last event. Never fails: a head that
+    /// Continues from the contents of the file; `last` is the journal's last event. Never fails: a head that
     /// cannot be written is stale.
     pub fn open(path: PathBuf, last: Option<Tip>) -> Self {
         let found = newest(&path);
@@ -85,7 +85,7 @@ impl Head {
         head
     }
 
-    /// Writes down what was just committed, oldest first: one write, not synced.
+    /// Writes what was just committed, oldest first: one write, not synced.
     pub fn record(&mut self, tips: impl IntoIterator<Item = Tip>) {
         for tip in tips {
             self.newest.tips.retain(|known| known.agent != tip.agent);
@@ -125,8 +125,8 @@ impl Head {
     }
 }
 
-/// Opens the file with room for all slots: a disk that fills up later must not keep it from being
-/// written.
+/// Opens the file with space for both slots: a disk that fills up later must not prevent
+/// writes.
 fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)

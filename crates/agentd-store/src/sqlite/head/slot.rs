@@ -1,14 +1,14 @@
-//! The bytes of the journal's head: two slots, written in turn, each with a checksum of its own.
+//! The bytes of the journal's head: two slots, written alternately, each with its own checksum.
 //!
-//! One slot is always the newest whole one, however a write of the other one ended.
+//! The newest intact slot stays valid, however a write of the other one ends.
 
 use crate::chain::{Hash, content_hash};
 use agentd_core::id::{AgentId, Seq};
 
-/// Bytes of one slot: a page of every file system that is in use.
+/// Bytes of one slot: one page on all common file systems.
 pub const SLOT: usize = 4096;
 pub const SLOTS: usize = 2;
-/// Agents that one slot names, newest first.
+/// Agents that one slot lists, newest first.
 pub const TIPS: usize = (SLOT - HEADER - SUM) / TIP;
 
 const MAGIC: &[u8; 8] = b"agentdH1";
@@ -16,17 +16,17 @@ const HEADER: usize = 32;
 const TIP: usize = 64;
 const SUM: usize = 32;
 
-/// The last event of an agent that was committed.
+/// The last committed event of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tip {
     pub agent: AgentId,
     pub seq: Seq,
-    /// Its place in the order of all commits.
+    /// Its position in the order of all commits.
     pub position: u64,
     pub chain: Hash,
 }
 
-/// What a slot says.
+/// The contents of a slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slot {
     /// Counts writes; the slot with the higher number is the newer one.
@@ -54,7 +54,7 @@ impl Slot {
         bytes
     }
 
-    /// None where these bytes are not a whole slot.
+    /// None if these bytes are not an intact slot.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         if bytes.get(..8)? != MAGIC {
             return None;

@@ -1,4 +1,4 @@
-//! What is appended to an imported journal: where it comes from, its new name, the op, and that it is held.
+//! The events that are appended to an imported journal: its origin, its new name, the op, and the hold.
 
 use super::Entry;
 use crate::chain::{self, Header};
@@ -9,7 +9,7 @@ use agentd_core::event::{AgentHeld, AgentImported, AgentRenamed, Body, HoldReaso
 use agentd_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
-/// `origin` is there where the journal got another id. The hold comes behind everything from the file, which so cannot
+/// `origin` is set if the journal got another id. The hold comes after all events of the file, so that they cannot
 /// end it, and before the op, which is the user's.
 pub fn adopt(
     journal: &Connection,

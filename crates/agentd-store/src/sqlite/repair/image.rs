@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// Pages are this large unless the files say otherwise: what `connect` asks for.
+/// The page size, unless the files have another one: what `connect` sets.
 const PAGE: usize = 8192;
 const LOG_HEADER: u64 = 32;
 const FRAME_HEADER: usize = 24;
@@ -14,18 +14,18 @@ const FRAME_HEADER: usize = 24;
 pub struct Image {
     pub page_size: usize,
     file: Option<File>,
-    /// Whole pages of the file, and a last one that may be cut.
+    /// Pages of the file, including a last one that may be truncated.
     pages: u32,
     log: Option<File>,
-    /// Where the log has the newest committed version of a page.
+    /// The position in the log of the newest committed version of each page.
     committed: HashMap<u32, u64>,
-    /// Frames behind the last commit that SQLite sees: of transactions that never ended, or of ones that
-    /// a damaged frame before them hides.
+    /// Frames after the last commit that SQLite sees: of transactions that never ended, or of transactions that an
+    /// earlier damaged frame hides.
     hidden: Vec<(u32, u64)>,
 }
 
 impl Image {
-    /// A file that is not there has no pages.
+    /// A file that does not exist has no pages.
     pub fn open(file: &Path, log: &Path) -> io::Result<Self> {
         let (file, log) = (existing(file)?, existing(log)?);
         let size = file.as_ref().map_or(Ok(0), size)?;
@@ -43,13 +43,13 @@ impl Image {
         Ok(image)
     }
 
-    /// The highest page number there is.
+    /// The highest page number.
     pub fn last_page(&self) -> u32 {
         let committed = self.committed.keys().copied().max().unwrap_or_default();
         self.pages.max(committed)
     }
 
-    /// A page as SQLite would see it. None behind the end.
+    /// A page as SQLite would see it. None after the end.
     pub fn page(&self, number: u32) -> io::Result<Option<Vec<u8>>> {
         if let (Some(log), Some(at)) = (&self.log, self.committed.get(&number)) {
             return read(log, *at, self.page_size).map(Some);
@@ -135,7 +135,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// None where the header itself is damaged.
+    /// None if the header itself is damaged.
     fn of_header(header: &[u8]) -> Option<Self> {
         let magic = big_endian(header, 0, 4);
         let sum = Self {
@@ -147,7 +147,7 @@ impl Sum {
         (is_magic && sum.is(header, 24)).then_some(sum)
     }
 
-    /// None where the frame is not what was written.
+    /// None if the frame does not match its checksum.
     fn followed_by(self, frame: &[u8]) -> Option<Self> {
         let sum = self.add(frame.get(..8)?).add(frame.get(FRAME_HEADER..)?);
         sum.is(frame, 16).then_some(sum)
@@ -181,7 +181,7 @@ fn salt(bytes: &[u8], at: usize) -> u64 {
     big_endian(bytes, at, 8)
 }
 
-/// A number of the file format. Bytes behind the end count as zero.
+/// A number of the file format. Bytes after the end count as zero.
 pub fn big_endian(bytes: &[u8], at: usize, length: usize) -> u64 {
     let byte = |index| u64::from(bytes.get(at + index).copied().unwrap_or_default());
     (0..length).fold(0, |number, index| (number << 8) | byte(index))
@@ -199,7 +199,7 @@ fn size(file: &File) -> io::Result<u64> {
     Ok(file.metadata()?.len())
 }
 
-/// Bytes behind the end of the file, or in a sector that cannot be read, are zeros.
+/// Bytes after the end of the file, or in a sector that cannot be read, are zeros.
 fn read(file: &File, at: u64, length: usize) -> io::Result<Vec<u8>> {
     const SECTOR: usize = 512;
     let mut bytes = vec![0; length];

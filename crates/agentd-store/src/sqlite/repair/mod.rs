@@ -1,11 +1,11 @@
-//! Recovers what is readable of a damaged journal into a fresh one, and keeps the damaged files aside.
+//! Recovers the readable part of a damaged journal into a new one, and keeps the damaged files.
 //!
 //! - `image`, `record`: the pages and records of a database, read without SQLite.
-//! - `salvage`: which of them are whose journal, by the checksum chain.
-//! - `rebuild`: the fresh journal.
-//! - `swap`: puts it in place.
+//! - `salvage`: assigns the records to agents, by the checksum chain.
+//! - `rebuild`: writes the new journal.
+//! - `swap`: replaces the damaged files by the new ones.
 //!
-//! Nobody else may have the journal open.
+//! No other process may have the journal open.
 
 mod image;
 mod rebuild;
@@ -31,22 +31,22 @@ use swap::Swap;
 /// What a repair did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Repaired {
-    /// Where the damaged files are kept. None where nothing was damaged.
+    /// Where the damaged files are kept. None if nothing was damaged.
     pub kept: Option<PathBuf>,
     pub agents: u64,
     pub events: u64,
-    /// The agents that have lost something.
+    /// The agents that have lost events.
     pub hit: Vec<Hit>,
-    /// Events that no agent could be found for.
+    /// Events whose agent could not be determined.
     pub nobodys: u64,
 }
 
-/// An agent that has lost something.
+/// An agent that has lost events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
     pub agent: AgentId,
     pub name: Option<String>,
-    /// Its last event that was recovered; zero where nothing was.
+    /// Its last event that was recovered; zero if none was.
     pub recovered: Seq,
     pub damage: Damage,
 }
@@ -64,7 +64,7 @@ pub async fn repair(options: &Options) -> Result<Repaired> {
             });
         }
         Ok(_) | Err(Error::NoJournal { .. }) => {}
-        // A newer agentd wrote it, the disk fails, or it is no journal at all.
+        // A newer agentd wrote it, the disk fails, or it is not a journal.
         Err(error) => return Err(error),
     }
     let swap = Swap::begin(options)?;
@@ -94,7 +94,7 @@ fn build(options: &Options, fresh: &Options, damaged: &Path) -> Result<(Salvage,
     let (databases, _) = writer::open(fresh)?;
     let rebuilt = rebuild::rebuild(&databases, &salvage, damaged)?;
     drop(databases);
-    // It says that the journal is empty; the next to open it writes another.
+    // This head describes an empty journal. The next process that opens the journal writes a new one.
     std::fs::remove_file(fresh.head()).map_err(Error::RepairIo)?;
     Ok((salvage, rebuilt))
 }
@@ -105,7 +105,7 @@ fn salvage(options: &Options, from: &Path, head: &Found, rows: Connection) -> Re
     Salvage::of(rows, &image, head, head::agents_beside(options).collect())
 }
 
-/// Each journal that has lost its tail says so itself.
+/// Records in each affected journal that its tail is lost.
 async fn note_losses(fresh: &Options, salvage: &Salvage, agents: &[Followed]) -> Result<Vec<Hit>> {
     let store = SqliteStore::open(fresh.clone())?;
     let mut hit = Vec::new();
@@ -128,12 +128,12 @@ async fn note_losses(fresh: &Options, salvage: &Salvage, agents: &[Followed]) ->
             damage,
         });
     }
-    // Waits for nobody: nothing else has it open. Everything is in the file then.
+    // No other process has it open, so this does not wait. Afterwards everything is in the main file.
     store.checkpoint().await?;
     Ok(hit)
 }
 
-/// From the first event that is of no use to the last one that there was.
+/// The damage from the first unusable event to the last event that existed.
 fn both(found: Option<Damage>, missing: Option<Damage>) -> Option<Damage> {
     match (found, missing) {
         (Some(found), Some(missing)) => Some(Damage {
@@ -144,21 +144,21 @@ fn both(found: Option<Damage>, missing: Option<Damage>) -> Option<Damage> {
     }
 }
 
-/// Says in the agent's journal what it has lost. Gives its name.
+/// Records in the agent's journal what it has lost. Returns the agent's name.
 async fn note_loss(store: &SqliteStore, followed: &Followed) -> Result<Option<String>> {
     let claim = match store.claim(followed.agent, "repair").await {
         Ok(claim) => claim,
-        // Nothing to go on with is left of it, or a newer agentd wrote it.
+        // Nothing usable is left of it, or a newer agentd wrote it.
         Err(Error::Damaged { .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
     let loaded = match store.load(followed.agent).await {
         Ok(loaded) => loaded,
-        // An ancestor of its conversation is damaged; its own events are there.
+        // An ancestor of its conversation is damaged; its own events are intact.
         Err(Error::Damaged { .. } | Error::NoSuchAgent { .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
-    // Events that are there and of no use were set aside with the claim, which says so.
+    // The claim has set unusable events aside and has recorded that itself.
     let missing = loaded.state.tree.current().zip(followed.damage.as_ref());
     let Some((conversation, damage)) = missing else {
         return Ok(Some(loaded.state.name));
@@ -195,7 +195,9 @@ pub fn survey(options: &Options, head: &Found) -> Result<Report> {
         report.damaged.extend(damage);
     }
     if nobodys > 0 {
-        report.file.push(format!("{nobodys} events of no agent"));
+        report
+            .file
+            .push(format!("{nobodys} events belong to no agent"));
     }
     Ok(report)
 }

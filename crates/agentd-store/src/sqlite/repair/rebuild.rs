@@ -1,4 +1,4 @@
-//! A fresh journal from what was salvaged of a damaged one.
+//! Writes a new journal from what was salvaged of a damaged one.
 
 use super::salvage::{AgentLine, Followed, Salvage};
 use crate::error::{Error, Result};
@@ -18,16 +18,16 @@ use std::path::Path;
 /// The fence of an agent whose row was lost: higher than one that a process may still hold.
 const LOST_FENCE: i64 = 1 << 32;
 
-/// What the fresh journal was made of.
+/// The contents of the new journal.
 pub struct Rebuilt {
     pub agents: Vec<Followed>,
     pub events: u64,
-    /// Events whose agent nobody knows. They are in the damaged file alone.
+    /// Events whose agent is unknown. They remain only in the damaged file.
     pub nobodys: u64,
 }
 
-/// Fills the empty journal of `databases`. Rows that do not belong to any chain go to quarantine, and,
-/// as far as they can be read, to a text file for each agent in `damaged`.
+/// Fills the empty journal of `databases`. Rows that belong to no chain go to quarantine and, if they can be
+/// read, to one text file per agent in `damaged`.
 pub fn rebuild(databases: &Databases, salvage: &Salvage, damaged: &Path) -> Result<Rebuilt> {
     let journal = &databases.journal;
     journal.execute_batch("BEGIN IMMEDIATE")?;
@@ -56,7 +56,7 @@ pub fn rebuild(databases: &Databases, salvage: &Salvage, damaged: &Path) -> Resu
             entries.extend(listed(&followed).then_some(entry));
         }
     }
-    // All names first: an alias gives way to a name.
+    // All names before all aliases: a name takes precedence.
     for entry in entries.iter().filter(|entry| !entry.state.archived) {
         let sql = "INSERT OR IGNORE INTO name (name, agent) VALUES (?1, ?2)";
         journal.execute(sql, params![entry.state.name, entry.num])?;
@@ -77,7 +77,7 @@ pub fn rebuild(databases: &Databases, salvage: &Salvage, damaged: &Path) -> Resu
     })
 }
 
-/// None where there is no event to begin with, or none that this build understands.
+/// None if there is no first event, or none that this build understands.
 fn folded(databases: &Databases, agent: AgentId) -> Result<Option<Entry>> {
     match entry::read(databases, agent, Care::Tail) {
         Ok(entry) => Ok(entry.filter(|entry| entry.state.head.0 > 0)),
@@ -86,7 +86,7 @@ fn folded(databases: &Databases, agent: AgentId) -> Result<Option<Entry>> {
     }
 }
 
-/// Those whose content is what their name says.
+/// The blobs whose content matches their hash.
 fn put_blobs(journal: &Connection, rows: &Connection) -> Result<()> {
     let mut statement = rows.prepare("SELECT hash FROM blob")?;
     let mut found = statement.query([])?;
@@ -127,7 +127,7 @@ fn put_event(journal: &Connection, num: i64, event: &StoredEvent) -> Result<()> 
             source.map(|source| source.n as i64),
         ])
     };
-    // Its place in the order of all commits stays, unless something else was found there.
+    // It keeps its position in the order of all commits, unless that position is already in use.
     let mut position = event.position;
     if put(Some(position))? == 0 {
         put(None)?;
@@ -136,7 +136,7 @@ fn put_event(journal: &Connection, num: i64, event: &StoredEvent) -> Result<()> 
     refer(journal, position, event.apart.as_deref())
 }
 
-/// A text that is missing is found when its event is read.
+/// A missing text is detected when its event is read.
 fn refer(journal: &Connection, position: i64, apart: Option<&str>) -> Result<()> {
     match apart.map(|apart| blobs::refer(journal, position, apart)) {
         None | Some(Err(Error::BadExport(_))) => Ok(()),
@@ -190,7 +190,7 @@ fn set_aside(
         }
         let sql = format!("INSERT OR IGNORE INTO quarantine {EVENT}");
         let mut insert = journal.prepare_cached(&sql)?;
-        // A row whose values have not the right types is in the damaged file alone.
+        // A row whose values have the wrong types stays only in the damaged file.
         if insert.execute(params_from_iter(values)).unwrap_or_default() == 0 {
             continue;
         }
@@ -217,7 +217,7 @@ fn lines_of(damaged: &Path, agent: AgentId) -> Result<BufWriter<File>> {
     Ok(BufWriter::new(file.map_err(Error::RepairIo)?))
 }
 
-/// One event as `agentd replay --json` would show it, if its words are what was written.
+/// One event as `agentd replay --json` would show it, if its text matches its checksum.
 fn write_line(
     out: &mut BufWriter<File>,
     rows: &Connection,
@@ -231,7 +231,7 @@ fn write_line(
     writeln!(out, "{line}").map_err(Error::RepairIo)
 }
 
-/// The marks that events left which were set aside earlier: see the schema.
+/// The rows that stand for events that were quarantined earlier: see the schema.
 fn put_marks(journal: &Connection, rows: &Connection) -> Result<()> {
     let sql = format!("SELECT {COLUMNS}, agent FROM event WHERE agent < 0");
     let mut statement = rows.prepare(&sql)?;
@@ -243,7 +243,7 @@ fn put_marks(journal: &Connection, rows: &Connection) -> Result<()> {
         }
         values.insert(1, row.get(14)?);
         let sql = format!("INSERT OR IGNORE INTO event {EVENT}");
-        // One that is not what it was marks nothing.
+        // A row that cannot be inserted is skipped: it carries no content.
         let _damaged = journal
             .prepare_cached(&sql)?
             .execute(params_from_iter(values));
@@ -251,7 +251,7 @@ fn put_marks(journal: &Connection, rows: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// No position is given out twice, whatever became of its event.
+/// No position is assigned twice, even if its event was lost.
 fn skip_positions(journal: &Connection, salvage: &Salvage) -> Result<()> {
     let sql = "SELECT max(position) FROM event";
     let found: Option<i64> = salvage.rows.query_row(sql, [], |row| row.get(0))?;
@@ -268,7 +268,7 @@ fn skip_positions(journal: &Connection, salvage: &Salvage) -> Result<()> {
     Ok(())
 }
 
-/// Branches, and purges: whose words are to be gone must not come back by this.
+/// Branches, and purges: text that was to be deleted must not come back through a repair.
 fn put_references(journal: &Connection, entry: &Entry) -> Result<()> {
     for conversation in entry.state.tree.iter() {
         if let Some(from) = conversation.from {
@@ -281,7 +281,7 @@ fn put_references(journal: &Connection, entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-/// What was kept of a reply that had not ended.
+/// The stored part of a reply that had not ended.
 fn put_draft(journal: &Connection, rows: &Connection, entry: &Entry) -> Result<()> {
     let sql = "SELECT agent, incarnation, try, at, bytes FROM draft
                WHERE agent = ?1 AND (incarnation, try) > (?2, ?3)";

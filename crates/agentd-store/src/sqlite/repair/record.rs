@@ -1,5 +1,5 @@
 //! The records in a page of a database, as far as they can be read. Nothing here trusts the bytes:
-//! what a record is worth is decided by the checksum chain.
+//! the checksum chain decides which records are valid.
 
 use super::image::{Image, big_endian};
 use rusqlite::types::Value;
@@ -24,21 +24,21 @@ pub struct Record {
     pub values: Vec<Value>,
 }
 
-/// Which version of a page counts where a record goes on in another one.
+/// Which version of a page counts if a record continues in another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     Committed,
     Newest,
 }
 
-/// The records of one page; none where it is no page that holds any.
+/// The records of one page; empty if the page holds none.
 pub fn records(image: &Image, number: u32, page: &[u8], version: Version) -> Vec<Record> {
     // The first page begins with the file's own header.
     let header = if number == 1 { 100 } else { 0 };
     let (tree, cells_at, skip) = match page.get(header) {
         Some(0x0d) => (Tree::Table, header + 8, 0),
         Some(0x0a) => (Tree::Index, header + 8, 0),
-        // Index entries are kept in inner pages, too, behind the number of a child page.
+        // Index entries are also stored in inner pages, after the number of a child page.
         Some(0x02) => (Tree::Index, header + 12, 4),
         _ => return Vec::new(),
     };
@@ -77,7 +77,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What a record holds: the part in this page, and the pages that it goes on in.
+    /// The contents of a record: the part in this page, and the overflow pages.
     fn payload(&self, at: usize, length: usize) -> Option<Vec<u8>> {
         if length > MAX_RECORD {
             return None;

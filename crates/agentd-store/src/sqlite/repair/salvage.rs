@@ -1,7 +1,7 @@
-//! What can still be read of a damaged journal, sorted by the agents it belongs to.
+//! The readable rows of a damaged journal, sorted by the agents that they belong to.
 //!
-//! Rows are taken from every page that looks like one, wherever it is in the file; the checksum chain
-//! says which of them are an agent's journal.
+//! Rows are taken from every page that looks valid, anywhere in the file; the checksum chain decides which of
+//! them are an agent's journal.
 
 use super::image::Image;
 use super::record::{Record, Tree, Version, records};
@@ -15,7 +15,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rows as they were found, before anything is known about them.
+/// Rows as they were found, unchecked.
 const TABLES: &str = "
     CREATE TABLE event (
         position INTEGER, agent INTEGER, seq INTEGER, at INTEGER, conversation BLOB, turn BLOB,
@@ -44,16 +44,16 @@ pub struct Salvage {
     pub lines: BTreeMap<i64, AgentLine>,
     /// Agents by their number, from the table and from its index.
     ids: BTreeMap<i64, AgentId>,
-    /// Ids that something beside the journal knows: the head, directories.
+    /// Ids that are known from outside the journal: the head, directories.
     known: BTreeSet<AgentId>,
-    /// The last event of each agent, as an index or the head has it.
+    /// The last event of each agent, from an index or the head.
     ends: BTreeMap<i64, Seq>,
     tips: BTreeMap<AgentId, Seq>,
-    /// The last position that was given out, as far as the head knows.
+    /// The last position that was assigned, according to the head.
     pub acknowledged: u64,
 }
 
-/// How far an agent's journal could be followed.
+/// How far an agent's chain could be followed.
 #[derive(Clone, Debug)]
 pub struct Followed {
     pub num: i64,
@@ -64,7 +64,7 @@ pub struct Followed {
 }
 
 impl Salvage {
-    /// `rows` is an empty database to keep the rows in.
+    /// `rows` is an empty database that stores the rows.
     pub fn of(
         rows: Connection,
         image: &Image,
@@ -92,7 +92,7 @@ impl Salvage {
                 salvage.take(record, None)?;
             }
         }
-        // Only what was acknowledged may be taken from where SQLite does not look; the head knows.
+        // From frames that SQLite does not see, only acknowledged events may be taken; the head lists them.
         for hidden in image.hidden() {
             let (number, page) = hidden.map_err(Error::RepairIo)?;
             for record in records(image, number, &page, Version::Newest) {
@@ -103,8 +103,8 @@ impl Salvage {
         Ok(salvage)
     }
 
-    /// Takes a record in, if it has the shape of one that matters. `up_to` is for records that SQLite
-    /// does not see: events behind that position were never acknowledged.
+    /// Stores a record if it has the format of a known table. `up_to` is for records that SQLite does not
+    /// see: events after that position were never acknowledged.
     fn take(&mut self, record: Record, up_to: Option<u64>) -> Result<()> {
         use Value::{Blob, Integer, Null, Text};
         match (record.tree, record.values.as_slice()) {
@@ -167,7 +167,7 @@ impl Salvage {
                     self.ids.entry(*num).or_insert(id);
                 }
             }
-            // No event comes before as many others as there are of its own agent.
+            // A position is never smaller than the event's number within its agent.
             (Tree::Index, [Integer(agent), Integer(of), Integer(position)])
                 if *agent > 0 && 0 < *of && of <= position && up_to.is_none() =>
             {
@@ -186,8 +186,8 @@ impl Salvage {
         Ok(())
     }
 
-    /// Follows the chain of every agent that something was found of, and shows each event that is good.
-    /// The error counts of those whose agent nobody knows.
+    /// Follows the chain of every agent of which a row was found, and passes each valid event to `good`.
+    /// Also returns the number of events whose agent is unknown.
     pub fn follow_all(
         &self,
         mut good: impl FnMut(&Followed, &StoredEvent) -> Result<()>,
@@ -225,8 +225,8 @@ impl Salvage {
         Ok(count.unsigned_abs())
     }
 
-    /// Whose events these are. The first one's checksum is made with the agent's id, so an id that was
-    /// lost from the table can be told from those that are known otherwise.
+    /// The agent of these events. The checksum of the first one includes the agent's id, so an id that was lost from
+    /// the table can be determined among the ids that are known otherwise.
     fn id_of(&self, num: i64) -> Result<Option<AgentId>> {
         let noted = self.ids.get(&num).copied();
         for id in noted.iter().chain(&self.known) {
@@ -262,8 +262,8 @@ impl Salvage {
         Ok(followed)
     }
 
-    /// The event that follows, by the chain. Rows that were set aside earlier are not asked, and of a
-    /// purged one the version without words counts.
+    /// The next event of the chain. Rows that were quarantined earlier are ignored, and of a purged event the
+    /// version without text counts.
     fn next(&self, num: i64, agent: AgentId, at: Seq, prev: &Hash) -> Result<Option<StoredEvent>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM event WHERE agent = ?1 AND seq = ?2
@@ -283,7 +283,7 @@ impl Salvage {
         Ok(None)
     }
 
-    /// The last event that the agent had, by what was found of it, the index, or the head.
+    /// The last event that the agent had, according to the rows, the index, or the head.
     fn end_of(&self, num: i64, agent: AgentId) -> Result<Seq> {
         let found: Option<i64> = self.rows.query_row(
             "SELECT max(seq) FROM event WHERE agent = ?1

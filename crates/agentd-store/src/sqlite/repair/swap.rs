@@ -1,4 +1,4 @@
-//! The damaged files go aside and the new ones take their place, so that a crash at any moment leaves
+//! Moves the damaged files aside and the new ones into place, so that a crash at any moment leaves
 //! either the one set or the other.
 
 use crate::error::{Error, Result};
@@ -23,17 +23,17 @@ pub struct Swap {
 }
 
 impl Swap {
-    /// Where a new journal is made.
+    /// Where the new journal is created.
     pub fn work(&self) -> PathBuf {
         self.dir.join("repair.work")
     }
 
-    /// Where the damaged files are while they are being repaired: links to them, under their names.
+    /// The damaged files during the repair: hard links, under their own names.
     pub fn damaged(&self) -> PathBuf {
         damaged(&self.dir)
     }
 
-    /// Keeps the files as they are now. Nothing of the home is changed before [`Self::finish`].
+    /// Links the files as they are now. The home is not changed before [`Self::finish`].
     pub fn begin(options: &Options) -> Result<Self> {
         let swap = Self {
             dir: options.dir.clone(),
@@ -57,7 +57,7 @@ impl Swap {
         sync(&self.damaged())
     }
 
-    /// Puts the new files in place, and says where the damaged ones are kept.
+    /// Moves the new files into place, and returns where the damaged ones are kept.
     pub fn finish(self) -> Result<PathBuf> {
         self.replace().map_err(Error::RepairIo)
     }
@@ -70,7 +70,7 @@ impl Swap {
             sync(&damaged)?;
         }
         if work.join("journal.db").exists() {
-            // The old log first: it must never be beside the new file. It is kept by its link.
+            // The old log first: it must never be beside the new file. Its link keeps it.
             for name in DERIVED {
                 remove_file(&self.dir.join(name))?;
             }
@@ -100,17 +100,17 @@ fn damaged(dir: &Path) -> PathBuf {
     dir.join("damaged.partial")
 }
 
-/// Is there while the new files are being put in place: they are whole then.
+/// Exists while the new files are moved into place; they are complete then.
 fn marker(dir: &Path) -> PathBuf {
     damaged(dir).join(MARKER)
 }
 
-/// Whether a repair was cut off while it put the new files in place. Nobody may open the journal then.
+/// Whether a repair was interrupted while it replaced the files. The journal must not be opened then.
 pub fn is_replacing(dir: &Path) -> bool {
     marker(dir).exists()
 }
 
-/// Completes a repair that was cut off.
+/// Completes a repair that was interrupted.
 pub fn finish_earlier(options: &Options) -> Result<Option<PathBuf>> {
     let dir = options.dir.clone();
     match is_replacing(&dir) {

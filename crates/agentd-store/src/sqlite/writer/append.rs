@@ -25,7 +25,7 @@ pub(super) struct Prepared {
     expected_generation: Option<u64>,
     ends: Option<TryId>,
     events: Vec<PreparedEvent>,
-    /// What has been written; it goes back to the sender, whose memory it is.
+    /// Already written; returned to the sender, which frees the memory.
     written: Vec<(Event, Split)>,
 }
 
@@ -80,7 +80,7 @@ fn prepare_event(event: NewEvent) -> Result<PreparedEvent> {
     })
 }
 
-/// The one statement that every append needs, to be looked up once for many of them.
+/// The statement that every append needs, prepared once for a group.
 pub(super) fn statement(journal: &Connection) -> rusqlite::Result<CachedStatement<'_>> {
     journal.prepare_cached(
         "INSERT INTO event (agent, seq, at, conversation, turn, kind, version, body, apart,
@@ -155,7 +155,7 @@ pub(super) fn apply(
     Ok((Ack::Committed { first, last }, Some(written)))
 }
 
-/// A branch of words that are gone would have a hole where they were.
+/// A branch must not begin in text that was purged.
 fn check_origin(databases: &Databases, state: &AgentState, body: &Body) -> Result<(), Failure> {
     let Body::ConversationBegan(ConversationBegan {
         from: Some(from), ..
@@ -169,7 +169,7 @@ fn check_origin(databases: &Databases, state: &AgentState, body: &Body) -> Resul
     };
     let purged = match from.agent == state.id {
         true => purged(state),
-        // One that is not here at all is for `verify` to report.
+        // An origin that does not exist here is for `verify` to report.
         false => load::state(databases, from.agent).is_ok_and(|(state, _)| purged(&state)),
     };
     match purged {
@@ -180,7 +180,7 @@ fn check_origin(databases: &Databases, state: &AgentState, body: &Body) -> Resul
     }
 }
 
-/// An answer where this append was made before; an error where it may not be made.
+/// The answer if this append was applied before; an error if it is refused.
 fn check_source(
     entry: &Entry,
     agent: AgentId,
@@ -190,7 +190,7 @@ fn check_source(
     let Some((newest, first, last)) = entry.source else {
         return expect_next(agent, sent, 1);
     };
-    // Counters begin at one: this is no repetition of anything.
+    // Counters begin at one, so this cannot be a repetition.
     if sent.n == 0 {
         return expect_next(agent, sent, newest.n + 1);
     }

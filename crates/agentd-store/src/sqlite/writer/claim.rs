@@ -1,4 +1,4 @@
-//! Ownership of an agent, and what becomes of a damaged tail when a new owner takes over.
+//! Claiming an agent, and quarantining a damaged tail for the new owner.
 
 use super::entry::{self, Care, Entry};
 use super::group::Failure;
@@ -10,7 +10,7 @@ use agentd_core::event::{NewEvent, Quarantined};
 use agentd_core::id::{AgentId, TryId};
 use rusqlite::{Connection, params};
 
-/// A claim that is refused leaves everything as it was, the fence of the owner before included.
+/// A refused claim changes nothing; the previous owner keeps its fence.
 pub(super) fn claim(
     thread: &mut Thread,
     databases: &Databases,
@@ -51,7 +51,7 @@ fn take_over(
         agent,
         epoch: epoch.unsigned_abs(),
     };
-    // Read anew: whoever owned it before may have been another process.
+    // Read again: the previous owner may have been another process.
     let entry = entry::read(databases, agent, Care::Window).map_err(entry::contained)?;
     let mut entry = entry.ok_or(Error::NoSuchAgent { agent })?;
     let quarantined = entry.damage.take();
@@ -73,14 +73,14 @@ fn take_over(
     Ok(Claim { fence, quarantined })
 }
 
-/// Moves the damaged events aside, as they are. The journal itself is to say that this was done.
+/// Moves the damaged events to quarantine unchanged. The caller appends the returned event, which records it.
 fn set_aside(
     journal: &Connection,
     entry: &mut Entry,
     fence: Fence,
     damage: &Damage,
 ) -> Result<NewEvent, Failure> {
-    // With not even a conversation left there is nothing to go on with: that needs a person.
+    // Without a conversation the agent cannot continue: a user must decide.
     let Some(conversation) = entry.state.tree.current() else {
         return Err(Failure::Refused(damage.error(fence.agent)));
     };
@@ -102,7 +102,7 @@ fn set_aside(
     forget_tries(journal, entry)?;
     tracing::warn!(
         agent = %fence.agent, from = damage.from.0, through = damage.through.0,
-        reason = %damage.reason, "a damaged tail was quarantined"
+        reason = %damage.reason, "damaged tail quarantined"
     );
     Ok(NewEvent {
         at: entry.state.updated_at,
@@ -116,8 +116,8 @@ fn set_aside(
     })
 }
 
-/// Incarnations that only the tail knew will be counted again: drafts of theirs must not stand in
-/// the way of new ones.
+/// Incarnations that only the tail recorded will be used again: their drafts must not block
+/// new ones.
 fn forget_tries(journal: &Connection, entry: &mut Entry) -> Result<(), Failure> {
     let newest = TryId {
         incarnation: entry.state.incarnation,

@@ -1,4 +1,4 @@
-//! What the writer remembers of an agent between appends.
+//! The agents that the writer keeps folded between appends.
 
 use super::group::Failure;
 use super::{Databases, Thread};
@@ -29,7 +29,7 @@ pub(in crate::sqlite) struct Entry {
 }
 
 impl Thread {
-    /// The agent as it is now, folded, whoever owns it.
+    /// The agent as it is now, folded, whatever its owner.
     pub(super) fn agent(
         &mut self,
         databases: &Databases,
@@ -66,7 +66,7 @@ impl Thread {
     }
 }
 
-/// A page that cannot be read fails those who need it, and nobody else in their group.
+/// An unreadable page fails the commands that need it, not the rest of the group.
 pub(super) fn contained(error: Error) -> Failure {
     match error {
         Error::Unavailable(Disk::Corrupt(_)) => Failure::Refused(error),
@@ -74,12 +74,12 @@ pub(super) fn contained(error: Error) -> Failure {
     }
 }
 
-/// How much is looked at before an agent is taken for good.
+/// How much is checked before an agent counts as intact.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum Care {
-    /// What lies behind the newest snapshot.
+    /// The events after the newest snapshot.
     Tail,
-    /// All that its window shows, too.
+    /// Also all events that its window shows.
     Window,
 }
 

@@ -1,4 +1,4 @@
-//! One commit for all that piled up.
+//! One commit for all commands that are queued.
 
 use super::append::Prepared;
 use super::{ENTRIES, Reply, Thread, append, begin, claim, commit};
@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 pub(super) enum Grouped {
     Append {
         prepared: Prepared,
-        /// What was appended goes back with the answer: freeing it is not the writer's work.
+        /// The appended events go back with the answer: freeing them is not the writer's work.
         reply: Reply<(Ack, Prepared)>,
     },
     Draft {
@@ -32,11 +32,11 @@ pub(super) enum Grouped {
     },
 }
 
-/// Why a command did not go through.
+/// Why a command failed.
 pub(in crate::sqlite) enum Failure {
-    /// Its own fault: the others go on.
+    /// The command itself is refused; the others continue.
     Refused(Error),
-    /// The disk's: nobody in this group gets through.
+    /// The disk failed: no command of this group is committed.
     Disk(Disk),
 }
 
@@ -55,8 +55,8 @@ impl From<Error> for Failure {
     }
 }
 
-/// Something that a commit has written, by which it can be found again. A commit is whole: where
-/// one of its writes is there, all are.
+/// Something that a commit has written and that can be looked up. A commit is atomic: if one of
+/// its writes is on disk, all are.
 #[derive(Clone, Copy)]
 pub(in crate::sqlite) enum Written {
     /// The last event of an append.
@@ -73,23 +73,23 @@ pub(in crate::sqlite) enum Written {
     Claim(Fence),
 }
 
-/// Gives a caller the answer, or an error in its place.
+/// Sends the answer to a caller, or an error in its place.
 type Say = Box<dyn FnOnce(Option<Error>)>;
 
-/// An answer that is given once the commit is through.
+/// An answer that is sent after the commit.
 struct Answer {
     say: Say,
-    /// What it is worth if the commit fails.
+    /// What the answer means if the commit fails.
     worth: Worth,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Worth {
-    /// It has not happened then.
+    /// The change did not happen.
     Nothing,
-    /// It tells what is on disk, and stays true.
+    /// It reports what was on disk before, and stays true.
     All,
-    /// It tells of what may be on disk, or only in this very commit.
+    /// It reports what may be on disk, or only in this commit.
     Unknown,
 }
 
@@ -99,9 +99,9 @@ struct Work {
     answers: Vec<Answer>,
     /// The new heads of the agents that were written to.
     heads: HashMap<AgentId, Seq>,
-    /// The agents that are not, by now, what they are on disk.
+    /// The agents whose state in memory differs from the state on disk.
     touched: HashSet<AgentId>,
-    /// Of those, the ones that have another owner.
+    /// Of those, the ones that were claimed by a new owner.
     claimed: HashSet<AgentId>,
     written: Option<Written>,
 }
@@ -163,7 +163,7 @@ impl Thread {
         }
     }
 
-    /// Stops at the first command that the disk did not take; its caller has been told.
+    /// Stops at the first command that fails on disk; its caller has its answer.
     fn carry_out_all(
         &mut self,
         databases: &Databases,
@@ -177,8 +177,8 @@ impl Thread {
         Ok(())
     }
 
-    /// Carries one command out and keeps its answer. The error is the disk's; the caller of the
-    /// command that met it has been told.
+    /// Runs one command and keeps its answer. Returns an error if the disk failed; the caller of the
+    /// command has then been answered.
     fn carry_out(
         &mut self,
         databases: &Databases,
@@ -242,13 +242,13 @@ impl Thread {
         Ok(())
     }
 
-    /// After a failed commit: what is there after all is acknowledged, what is not is refused, and
-    /// where the disk does not even say which, that is what callers hear.
+    /// After a failed commit: acknowledges what is on disk, refuses what is not, and answers
+    /// `Uncertain` if the disk cannot be read.
     fn resolve_after_failed_commit(&mut self, work: Work, disk: &Disk) {
         let tips = std::mem::take(&mut self.tips);
         let there = match work.written {
             Some(written) => self.find_after_failure(written),
-            // Nobody asked for anything to be written.
+            // There was nothing to write.
             None => Some(true),
         };
         if there == Some(true) {
@@ -265,7 +265,7 @@ impl Thread {
     }
 }
 
-/// Whether that is in the journal.
+/// Whether it is in the journal.
 pub(super) fn is_there(journal: &Connection, written: Written) -> Result<bool> {
     match written {
         Written::Event { num, seq, chain } => {
@@ -293,10 +293,10 @@ pub(super) fn is_there(journal: &Connection, written: Written) -> Result<bool> {
     }
 }
 
-/// A mistake of the lab's: everybody is answered, and hears it, before anything is on disk.
+/// An injected bug: all callers are answered, and act on it, before anything is on disk.
 fn early(answers: Vec<Answer>) {
     answers.into_iter().for_each(Answer::give);
-    // tidy: polls nothing; an answer that nobody heard would do no harm
+    // tidy: polls nothing; without the pause no caller would act on the early answer
     std::thread::sleep(std::time::Duration::from_millis(100));
 }
 
@@ -313,7 +313,7 @@ fn names(group: &[Grouped]) -> Vec<&'static str> {
 fn refuse_all(group: Vec<Grouped>, disk: &Disk) {
     for command in group {
         let error = Error::NotCommitted(disk.clone());
-        // Whoever asked may have gone; then nobody wants the answer.
+        // The caller may be gone; then the answer is dropped.
         match command {
             Grouped::Append { reply, .. } => drop(reply.send(Err(error))),
             Grouped::Draft { reply, .. } => drop(reply.send(Err(error))),
@@ -322,7 +322,7 @@ fn refuse_all(group: Vec<Grouped>, disk: &Disk) {
     }
 }
 
-/// Tells the caller at once where it was the disk: nothing of the group will be committed.
+/// Answers the caller at once if the disk failed: nothing of the group will be committed.
 fn or_disk<A, T>(reply: Reply<A>, done: Result<T, Failure>) -> Result<(Reply<A>, Result<T>), Disk> {
     match done {
         Ok(done) => Ok((reply, Ok(done))),
@@ -345,12 +345,12 @@ impl Work {
         self.answers.push(Answer { say, worth });
     }
 
-    /// Before the agent counts as touched by this command itself. `is_old` where the answer is
-    /// about something that was there before.
+    /// Must be called before the agent is marked as touched by this command. `is_old` says that the answer
+    /// reports something that existed before.
     fn worth<T>(&self, agent: AgentId, done: &Result<T>, is_old: impl Fn(&T) -> bool) -> Worth {
         let touched = match done {
             Err(Error::StaleFence { .. }) => self.claimed.contains(&agent),
-            // By anybody in the group; everything else is about the agent itself.
+            // Any command of the group may have taken the name; everything else concerns the agent itself.
             Err(Error::NameTaken { .. }) => !self.touched.is_empty(),
             _ => self.touched.contains(&agent),
         };
@@ -368,7 +368,7 @@ impl Answer {
         (self.say)(None);
     }
 
-    /// The commit is not there.
+    /// The commit is not on disk.
     fn fail(self, disk: &Disk) {
         (self.say)(match self.worth {
             Worth::All => None,
@@ -377,7 +377,7 @@ impl Answer {
         });
     }
 
-    /// Nobody knows whether the commit is there.
+    /// It is unknown whether the commit is on disk.
     fn mark_stale(self, disk: &Disk) {
         (self.say)(match self.worth {
             Worth::All => None,

@@ -1,7 +1,7 @@
-//! The one writer: a thread that takes what has piled up and commits it together.
+//! The writer: one thread that takes the queued commands and commits them together.
 //!
-//! A refusal (a stale fence, a taken name) fails only its own caller. A disk that fails fails the
-//! whole group, and everybody in it is told what became of it.
+//! A refusal (a stale fence, a taken name) fails only its own caller. If the disk fails, the whole
+//! group fails, and every caller in it gets its outcome.
 
 mod append;
 mod claim;
@@ -32,9 +32,9 @@ use std::thread::JoinHandle;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
-/// Commands that one commit takes at the most.
+/// The maximum number of commands in one commit.
 const GROUP: usize = 512;
-/// Agents that the writer keeps folded: a cache, of some 6 KB each, for those that are awake.
+/// Agents that the writer keeps folded: a cache, about 6 KB each, for the agents that are awake.
 const ENTRIES: usize = 1024;
 
 type Reply<T> = oneshot::Sender<Result<T>>;
@@ -111,7 +111,7 @@ impl Writer {
         .await
     }
 
-    /// `events` is how many have words to lose.
+    /// `events` is the number of events that lose their text.
     pub async fn purge(
         &self,
         fence: Fence,
@@ -146,7 +146,7 @@ impl Writer {
         self.ask(Command::Rest).await
     }
 
-    /// Waits for a place in the queue, then for the answer.
+    /// Waits for space in the queue, then for the answer.
     async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         let commands = self.commands.as_ref().ok_or(Error::Closed)?;
@@ -160,14 +160,14 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.commands = None;
         if let Some(thread) = self.thread.take() {
-            // What the queue held is committed before the thread ends.
+            // Queued commands are committed before the thread ends.
             let _panicked = thread.join();
         }
     }
 }
 
-/// Opens the journal for writing, making what is missing. One that has lost events is refused, and
-/// left as it is.
+/// Opens the journal for writing and creates missing files. A journal that has lost events is refused and
+/// left unchanged.
 pub fn open(options: &Options) -> Result<(Databases, Head)> {
     std::fs::create_dir_all(&options.dir)
         .map_err(|error| Error::Unavailable(template::of_io(error)))?;
@@ -180,7 +180,7 @@ pub fn open(options: &Options) -> Result<(Databases, Head)> {
     let journal = connect::journal(options)?;
     let head = Head::open(options.head(), last);
     if options.derived().exists() {
-        // One that is useless is made again here, before anyone reads it.
+        // An unusable derived file is rebuilt here, before it is read.
         drop(connect::derived(options)?);
     }
     let derived = Derived::reader(options);
@@ -191,14 +191,14 @@ pub(super) struct Thread {
     options: Options,
     /// None after a failure, until it could be opened again.
     databases: Option<Databases>,
-    /// SQLite's count of other connections' commits; when it moves, what we remember is old.
+    /// SQLite's counter of commits by other connections; if it changes, the cached entries are stale.
     data_version: i64,
     entries: HashMap<AgentId, Entry>,
     head: Head,
-    /// The last events of the transaction that is being made; they go to the head with its commit.
+    /// The last events of the transaction in progress; they go to the head after its commit.
     pub(super) tips: Vec<Tip>,
     notify: Arc<Notify>,
-    /// Purges whose words are still to go, and those whose traces in the log are.
+    /// Purges whose text is still being deleted, and purges whose traces are still in the log.
     purges: VecDeque<purge::Job>,
     scrubs: Vec<scrub::Scrub>,
 }
@@ -217,12 +217,12 @@ impl Thread {
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => return,
             }
-            // In between, however many commands there are: a purge must come to its end.
+            // Also while commands keep coming: a purge must make progress.
             self.do_chore();
         }
     }
 
-    /// A bit of what is not urgent.
+    /// One step of the background work.
     fn do_chore(&mut self) {
         if !self.purges.is_empty() {
             self.purge_some();
@@ -231,7 +231,7 @@ impl Thread {
         }
     }
 
-    /// Commits what has piled up.
+    /// Commits the queued commands.
     fn take_in(&mut self, first: Command, queue: &mut mpsc::Receiver<Command>) {
         let mut group = Vec::new();
         let mut next = Some(first);
@@ -252,7 +252,7 @@ impl Thread {
         self.commit_group(group);
     }
 
-    /// What needs a transaction of its own.
+    /// Commands that need a transaction of their own.
     fn alone(&mut self, command: Command) {
         match command {
             Command::Grouped(grouped) => self.commit_group(vec![grouped]),
@@ -270,7 +270,7 @@ impl Thread {
                     import::import(databases, parsed, order, &mut thread.tips)
                 });
                 if done.is_ok() {
-                    // What was imported may have been known before, as somebody's ancestor.
+                    // The imported agent may have been cached before, as the ancestor of another one.
                     self.entries.clear();
                     self.notify.everyone();
                 }
@@ -287,8 +287,8 @@ impl Thread {
         }
     }
 
-    /// Runs `work` in a transaction of its own. It says what it has written, by which that can be
-    /// found again; or nothing, where doing it twice does no harm.
+    /// Runs `work` in its own transaction. `work` returns what it has written, so that it can be looked up
+    /// after a failed commit; or nothing, if repeating it is harmless.
     fn in_transaction<T>(
         &mut self,
         work: impl FnOnce(&mut Self, &Databases) -> Result<(T, Option<Written>)>,
@@ -337,7 +337,7 @@ fn commit(databases: &Databases) -> Result<(), Disk> {
     execute(databases, "COMMIT")
 }
 
-/// A statement that every group needs, compiled once.
+/// A statement that every group needs, prepared once.
 fn execute(databases: &Databases, statement: &str) -> Result<(), Disk> {
     databases
         .journal

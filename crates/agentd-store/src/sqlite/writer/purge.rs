@@ -1,5 +1,5 @@
-//! A purge, bit by bit, so that nobody waits for it: first the journal says that the words are gone,
-//! then they go, a stretch at a time.
+//! A purge in small steps, so that appends do not wait for it: first the journal records the purge, then the
+//! text is deleted, one range of events at a time.
 
 use super::entry::Entry;
 use super::group::{Failure, Written};
@@ -15,24 +15,24 @@ use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::time::Timestamp;
 use std::time::{Duration, Instant};
 
-/// Places of the journal that are looked at in one transaction.
+/// Events that are checked in one transaction.
 const STRETCH: u64 = 1000;
-/// How long to try before the one who asked is told that it is not over.
+/// How long to try before the caller is told that the purge has not finished.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// What is asked for.
+/// A request to purge.
 pub(super) struct Order {
     pub fence: Fence,
     pub conversation: ConversationId,
     pub at: Timestamp,
-    /// How many events have words to lose, by those who looked.
+    /// The number of events that lose their text, as counted by the caller.
     pub events: u64,
-    /// Keeps the follower from looking until this is over.
+    /// Pauses the follower until the purge is over.
     pub forgetting: Forgetting,
     pub reply: Reply<Purge>,
 }
 
-/// Somebody who waits for a purge to be over.
+/// A caller that waits until a purge is over.
 pub(super) struct Waiting {
     seq: Seq,
     reply: Reply<Purge>,
@@ -58,25 +58,25 @@ impl Waiting {
     }
 }
 
-/// A purge that is in the journal, and whose words are still to go.
+/// A purge that is in the journal and whose text is still being deleted.
 pub(super) struct Job {
     agent: AgentId,
     conversation: ConversationId,
     next: Seq,
     through: Seq,
     deleted: Deleted,
-    /// Nobody, if a process before this one began it.
+    /// None if an earlier process began it.
     waiting: Option<Waiting>,
 }
 
 impl Thread {
-    /// What a process before this one did not get done.
+    /// Resumes the purges that an earlier process did not finish.
     pub(super) fn resume_purges(&mut self) {
         let Some(databases) = &self.databases else {
             return;
         };
         let unfinished = purge::unfinished(&databases.journal).unwrap_or_else(|error| {
-            tracing::warn!(%error, "unfinished purges cannot be read");
+            tracing::warn!(%error, "cannot read unfinished purges");
             Vec::new()
         });
         for (agent, conversation) in unfinished {
@@ -94,7 +94,7 @@ impl Thread {
         }
     }
 
-    /// Says in the journal that the words are gone. They go when there is time.
+    /// Records the purge in the journal. The text is deleted afterwards, step by step.
     pub(super) fn begin_purge(&mut self, order: Order) {
         let fence = order.fence;
         let begun = self.in_transaction(|thread, databases| begin(thread, databases, &order));
@@ -115,7 +115,7 @@ impl Thread {
         });
     }
 
-    /// One stretch of the oldest purge there is.
+    /// One step of the oldest purge.
     pub(super) fn purge_some(&mut self) {
         let Some(mut job) = self.purges.pop_front() else {
             return;
@@ -134,17 +134,17 @@ impl Thread {
                     false => self.purges.push_front(job),
                 }
             }
-            // It goes on when the disk does.
+            // It continues when the disk works again.
             Err(Error::NotCommitted(disk) | Error::Uncertain(disk)) => {
                 if let Some(late) = job.waiting.take_if(|waiting| waiting.is_late()) {
                     late.give_up(disk);
                 }
                 self.purges.push_back(job);
-                self.checkpoint();
+                self.pause();
             }
-            // Not the disk's fault: trying again would not help.
+            // Not the disk's fault: a retry would fail as well.
             Err(error) => {
-                tracing::warn!(agent = %job.agent, %error, "a purge cannot go on");
+                tracing::warn!(agent = %job.agent, %error, "purge stopped");
                 if let Some(waiting) = job.waiting {
                     let _gone = waiting.reply.send(Err(error));
                 }
@@ -191,7 +191,7 @@ fn begin(
     let mut statement = append::statement(&databases.journal)?;
     match append::apply(thread, databases, &mut statement, &mut note).map_err(plain)? {
         (Ack::Committed { last, .. }, written) => Ok(((job, last), written)),
-        // It has no counter, so it repeats nothing.
+        // It has no counter, so it cannot be a repetition.
         (Ack::Repeated { .. }, _) => Err(Error::Closed),
     }
 }
@@ -216,7 +216,7 @@ fn step(thread: &mut Thread, databases: &Databases, job: &Job) -> Result<Deleted
 fn end(databases: &Databases, entry: &mut Entry, conversation: ConversationId) -> Result<Deleted> {
     let journal = &databases.journal;
     let deleted = purge::finish(journal, entry.num, &entry.state, conversation)?;
-    // Drafts may be gone: where they stop is to be read again.
+    // Drafts may have been deleted: read again where they end.
     entry.draft = drafts::stops_at(journal, entry.num)?;
     Ok(deleted)
 }

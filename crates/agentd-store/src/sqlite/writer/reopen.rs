@@ -1,4 +1,4 @@
-//! After a failure nothing that was remembered counts: open again, read again.
+//! After a failure the cached state is not valid: reopen the files and read them again.
 
 use super::group::{Written, is_there};
 use super::{Thread, open};
@@ -7,7 +7,7 @@ use crate::sqlite::readers::Databases;
 use rusqlite::Connection;
 
 impl Thread {
-    /// The open databases; opens them again where a failure closed them.
+    /// The open databases; reopens them if a failure closed them.
     pub(super) fn take_databases(&mut self) -> Result<Databases, Disk> {
         if let Some(databases) = self.databases.take() {
             return Ok(databases);
@@ -15,12 +15,12 @@ impl Thread {
         self.entries.clear();
         self.data_version = 0;
         match open(&self.options) {
-            // What a failed sync left behind may look written and not be. Moving everything from the
-            // log into the file writes it anew, and syncs it.
+            // After a failed sync, data may look written and not be on disk. Moving everything from the
+            // log into the file writes it again and syncs it.
             Ok((databases, head)) => match empty_log(&databases.journal) {
                 Ok(true) => {
                     self.head = head;
-                    // What nobody could be sure of may be there: those who follow should look.
+                    // Appends with an unknown outcome may be on disk: wake all followers.
                     self.notify.everyone();
                     Ok(databases)
                 }
@@ -35,7 +35,7 @@ impl Thread {
     pub(super) fn roll_back(&mut self, databases: Databases) {
         self.entries.clear();
         self.tips.clear();
-        // SQLite has rolled back by itself after the graver errors.
+        // SQLite has already rolled back after severe errors.
         let rolled_back = databases.journal.is_autocommit()
             || databases.journal.execute_batch("ROLLBACK").is_ok();
         if rolled_back {
@@ -43,8 +43,8 @@ impl Thread {
         }
     }
 
-    /// Opens the journal again after a commit that failed, and looks whether it is there after all.
-    /// None where the journal could not even be read again.
+    /// Reopens the journal after a failed commit, and checks whether the commit is on disk. None if the
+    /// journal cannot be read.
     pub(super) fn find_after_failure(&mut self, written: Written) -> Option<bool> {
         self.databases = None;
         let databases = self.take_databases().ok()?;
@@ -53,7 +53,7 @@ impl Thread {
         there
     }
 
-    /// Another process may have written in between.
+    /// Drops the cached state if another process has written in between.
     pub(super) fn notice_others(&mut self, databases: &Databases) -> Result<(), Disk> {
         let version = databases
             .journal
@@ -69,7 +69,7 @@ impl Thread {
     }
 }
 
-/// Moves the log into the file and cuts it to nothing. False where a reader is in the way.
+/// Moves the log into the file and truncates it. False if a reader prevents it.
 pub fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
     let busy: i64 =
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;

@@ -1,4 +1,4 @@
-//! The log after a purge: what was deleted must not be readable there either.
+//! Empties the log after a purge: deleted text must not be readable there either.
 
 use super::purge::Waiting;
 use super::{Databases, Thread, reopen};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A purge whose words are deleted, and whose traces in the log are still to go.
+/// A purge whose text is deleted, and whose traces are still in the log.
 pub(super) struct Scrub {
     deleted: Deleted,
     waiting: Option<Waiting>,
@@ -21,7 +21,7 @@ impl Scrub {
 }
 
 impl Thread {
-    /// Tries once to empty the log, without waiting for anybody.
+    /// Tries once to empty the log, without waiting for readers.
     pub(super) fn scrub(&mut self) {
         let why = match self.empty_log_now() {
             Ok(true) => {
@@ -35,16 +35,16 @@ impl Thread {
             Ok(false) => Disk::Locked,
             Err(disk) => disk,
         };
-        // Not this time; whoever has waited for too long hears why.
+        // Not this time; callers that have waited too long get the reason.
         for scrub in &mut self.scrubs {
             if let Some(late) = scrub.waiting.take_if(|waiting| waiting.is_late()) {
                 late.give_up(why.clone());
             }
         }
-        self.checkpoint();
+        self.pause();
     }
 
-    /// Moves the log into the file, unless somebody is in the way.
+    /// Moves the log into the file, unless a reader prevents it.
     pub(super) fn empty_log_now(&mut self) -> Result<bool, Disk> {
         let databases = self.take_databases()?;
         let done = empty_log_now(&databases, self.options.lock_timeout);
@@ -52,8 +52,8 @@ impl Thread {
         done
     }
 
-    /// Lets others have the disk, or the log, for a moment.
-    pub(super) fn checkpoint(&self) {
+    /// Leaves the disk, or the log, to other threads for a moment.
+    pub(super) fn pause(&self) {
         std::thread::sleep(PAUSE);
     }
 }

@@ -243,7 +243,7 @@ impl JournalDriver {
         turn: Option<TurnId>,
         bodies: impl IntoIterator<Item = Body>,
     ) {
-        // One append: all of it is in the journal before anybody hears of any of it.
+        // One append: all of it is in the journal before the machine receives any of it.
         let bodies: Vec<Body> = bodies.into_iter().collect();
         let events: Vec<Event> = bodies
             .into_iter()

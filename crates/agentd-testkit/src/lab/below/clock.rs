@@ -26,13 +26,13 @@ fn turns(testbed: &Testbed) -> Result<()> {
         let text = format!("do: {call} ;; {call} ;; say the clock was set {name}");
         let number = testbed.send(AGENT, &text, &[])?;
         testbed.until_running(AGENT)?;
-        let file = agentd_process::failpoint::CLOCK_FILE;
+        let file = agentd_failpoint::CLOCK_FILE;
         fs::write(testbed.root.join(file), (days * DAY_MS).to_string())?;
         fault(testbed, "clock", name)?;
         testbed.answer(number)?;
         completed(testbed, AGENT, "do: say so much for time")?;
     }
-    // It did jump.
+    // The clock really jumped.
     let events = testbed.until("the events", || testbed.events(AGENT))?;
     let times: Vec<i64> = events
         .iter()

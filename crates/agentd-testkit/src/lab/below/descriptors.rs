@@ -1,4 +1,4 @@
-//! The daemon has no descriptor left: who comes waits, and is served when there are some again.
+//! The daemon has no descriptor left: a new client waits, and is served when descriptors are available again.
 
 use super::{completed, daemon, fault, told_clearly, try_send, watched};
 use crate::lab::testbed::{Result, Stuck, Testbed};
@@ -22,7 +22,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
     fault(testbed, "daemon", "EMFILE")?;
     std::thread::scope(|scope| {
         let sent = scope.spawn(|| try_send(testbed, AGENT, "do: say meanwhile"));
-        // Until the daemon says that it cannot let anybody in, or somebody hears so.
+        // Until the daemon logs that it cannot accept connections, or the client is told.
         let log = testbed.home().join("daemon.log");
         testbed.until("a refusal", || {
             let said = fs::read_to_string(&log).unwrap_or_default();
@@ -31,7 +31,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
         limit(daemon, before)?;
         let sent = sent.join();
         let sent = sent.map_err(|_| Stuck::Wrong("a client panicked".to_owned()))?;
-        // Whoever came waited, and was let in; or was told why not.
+        // The client waited and was served, or was told why not.
         let (number, ran) = sent?;
         match ran.code {
             Some(0) => testbed.answer(number).map(drop),
@@ -42,7 +42,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
     completed(testbed, AGENT, "do: say after")
 }
 
-/// Sets how many descriptors a process may have; says how many it could have before.
+/// Sets the descriptor limit of a process; returns the previous limit.
 fn limit(pid: Pid, descriptors: Option<u64>) -> Result<Option<u64>> {
     let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
     let limit = Rlimit {

@@ -1,5 +1,5 @@
-//! A disk that is full to its last byte for some seconds, with the daemon's log on it: several agents are in
-//! mid-turn. When there is room again all turns end, by themselves, and an interrupt works.
+//! A disk that is completely full for some seconds, with the daemon's log on it, while several agents are in
+//! mid-turn. When there is space again, all turns end by themselves, and an interrupt works.
 
 use super::ground::Disk;
 use super::{fault, told_clearly, try_send, verified};
@@ -37,7 +37,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
     for agent in AGENTS {
         super::completed(testbed, agent, "do: say before")?;
     }
-    // Each is under way when the disk is full: some stream, some run a command.
+    // Each turn is in progress when the disk fills up: some stream, some run a command.
     let mut under_way = Vec::new();
     for (n, agent) in AGENTS.into_iter().enumerate() {
         let words = "word ".repeat(60);
@@ -57,7 +57,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
     pad(&testbed.home().join("daemon.log"))?;
     fill(&filler)?;
     let text = format!("do: say {}", "much ".repeat(2000));
-    // A little room may be left inside of the files that there are.
+    // A little space may be left inside existing files.
     let refused = loop {
         let (number, ran) = try_send(testbed, AGENTS[0], &text)?;
         if ran.code != Some(0) {
@@ -67,10 +67,10 @@ fn turns(testbed: &Testbed) -> Result<()> {
         fill(&filler)?;
     };
     told_clearly(&refused, &["full", "space", "disk"])?;
-    // It can still be asked.
+    // Reads still work.
     testbed.show(AGENTS[1])?;
     while begin.elapsed() < FULL {
-        // What was freed meanwhile is taken, too.
+        // Use up space that was freed in the meantime.
         fill(&filler)?;
         pause();
     }
@@ -103,7 +103,7 @@ fn interrupted(testbed: &Testbed) -> Result<()> {
     }
 }
 
-/// Uses up what is left of the log's last block: the next line needs another one, and there is none.
+/// Uses up what is left of the log's last block: the next line needs another block, and there is none.
 fn pad(log: &Path) -> Result<()> {
     const BLOCK: u64 = 4096;
     let mut file = File::options().append(true).open(log)?;
@@ -111,7 +111,7 @@ fn pad(log: &Path) -> Result<()> {
     Ok(file.write_all(&vec![b'\n'; room as usize])?)
 }
 
-/// Takes what there is, byte by byte in the end.
+/// Uses up all space, byte by byte in the end.
 fn fill(filler: &Path) -> Result<()> {
     let mut file = File::options().create(true).append(true).open(filler)?;
     let mut size = 1 << 20;

@@ -1,5 +1,5 @@
-//! What a run needs of the machine, and a disk of its own under the state directory. Mounts are made in a mount
-//! namespace of the run's own: when its last process is gone, so are they, loop devices included.
+//! What a run needs from the machine, and a separate disk for the state directory. Mounts are made in the run's
+//! own mount namespace: when its last process is gone, so are they, loop devices included.
 
 use crate::lab::spec::Spec;
 use crate::lab::testbed::{Result, Stuck, Testbed, lock};
@@ -16,11 +16,11 @@ pub enum Need {
     Strace,
 }
 
-/// Says that the mount namespace is there.
+/// Marks that the mount namespace exists.
 const ALONE: &str = "LAB_ALONE";
 
 impl Need {
-    /// What there is not.
+    /// What is missing.
     pub fn missing(self) -> Option<String> {
         match self {
             Self::Nothing => None,
@@ -45,13 +45,13 @@ fn needs(commands: &[(&str, &[&str])]) -> Option<String> {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         match command.status() {
             Ok(status) if status.success() => None,
-            Ok(_) => Some(format!("`{program}` is not allowed here; root may")),
+            Ok(_) => Some(format!("`{program}` is not permitted; root is needed")),
             Err(_) => Some(format!("there is no `{program}`")),
         }
     })
 }
 
-/// Where a run needs mounts: goes on in a mount namespace of its own. To be called before anything else.
+/// If a run needs mounts: continues in its own mount namespace. To be called before anything else.
 pub fn alone(spec: &Spec) -> std::io::Result<()> {
     let mounts = matches!(
         super::need(&spec.scenario),
@@ -68,7 +68,7 @@ pub fn alone(spec: &Spec) -> std::io::Result<()> {
     Err(command.env(ALONE, "1").exec())
 }
 
-/// Starts somebody whom we wait for ourselves: nobody else is to bury it.
+/// Starts a child that the caller waits for: the reaper must not reap it.
 pub fn spawn(testbed: &Testbed, command: &mut Command) -> Result<Child> {
     let mut waited_for = lock(&testbed.waited_for);
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
@@ -84,7 +84,7 @@ pub fn wait(testbed: &Testbed, child: Child) -> Result<Output> {
     Ok(output?)
 }
 
-/// Runs a command to its end; an error says what it said.
+/// Runs a command to its end; an error contains its output.
 pub fn run(testbed: &Testbed, program: &str, args: &[&str]) -> Result<()> {
     let child = spawn(
         testbed,
@@ -102,10 +102,10 @@ pub fn run(testbed: &Testbed, program: &str, args: &[&str]) -> Result<()> {
 
 fn text(path: &Path) -> Result<&str> {
     let text = path.to_str();
-    text.ok_or_else(|| Stuck::Wrong(format!("{} is no text", path.display())))
+    text.ok_or_else(|| Stuck::Wrong(format!("{} is not UTF-8", path.display())))
 }
 
-/// Puts a small file system that is only in memory under the state directory.
+/// Mounts a small file system in memory on the state directory.
 pub fn small(testbed: &Testbed, size: &str) -> Result<()> {
     let home = testbed.home();
     let config = fs::read(home.join("config.toml"))?;
@@ -118,14 +118,14 @@ pub fn small(testbed: &Testbed, size: &str) -> Result<()> {
     Ok(fs::write(home.join("config.toml"), config)?)
 }
 
-/// A disk in a file: ext4 on a loop device, under the state directory.
+/// A disk in a file: ext4 on a loop device, mounted on the state directory.
 pub struct Disk {
     image: PathBuf,
     dir: PathBuf,
 }
 
 impl Disk {
-    /// With so many bytes.
+    /// With this many bytes.
     pub fn make(testbed: &Testbed, size: u64) -> Result<Self> {
         let disk = Self {
             image: testbed.root.join("disk.img"),
@@ -136,7 +136,7 @@ impl Disk {
         let config = fs::read(disk.dir.join("config.toml"))?;
         disk.mount(testbed)?;
         fs::write(disk.dir.join("config.toml"), config)?;
-        // Whoever set the disk up has done so long before.
+        // The setup of the disk counts as done long ago.
         run(testbed, "sync", &["-f", text(&disk.dir)?])?;
         Ok(disk)
     }
@@ -149,7 +149,7 @@ impl Disk {
         )
     }
 
-    /// Once nobody uses it any more.
+    /// To be called when no process uses it any more.
     pub fn unmount(&self, testbed: &Testbed) -> Result<()> {
         run(testbed, "umount", &[text(&self.dir)?])
     }

@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 const AGENT: &str = "worker";
 
-/// Whoever opens the copy neither ends the original's command nor runs its turn.
+/// A daemon on the copy neither ends the original's command nor runs its turn.
 pub fn copied(testbed: &Testbed) -> Result<()> {
     testbed.create(AGENT, "")?;
     watched(testbed, AGENT, || {
@@ -38,12 +38,12 @@ pub fn copied(testbed: &Testbed) -> Result<()> {
     })
 }
 
-/// A command in another home; it has to work.
+/// A command in another home; it must succeed.
 fn at(testbed: &Testbed, home: &Path, args: &[&str]) -> Result<()> {
     expect(testbed, home, args, 0)
 }
 
-/// A command in another home; it has to be refused.
+/// A command in another home; it must be refused.
 fn refused(testbed: &Testbed, home: &Path, args: &[&str]) -> Result<()> {
     expect(testbed, home, args, 3)
 }
@@ -63,7 +63,7 @@ fn expect(testbed: &Testbed, home: &Path, args: &[&str], code: i32) -> Result<()
     }
 }
 
-/// The daemon and its runtimes end, and make nothing anew; back in its place, the home is whole.
+/// The daemon and its runtimes end and create nothing; once it is moved back, the home is intact.
 pub fn lost(testbed: &Testbed) -> Result<()> {
     testbed.create(AGENT, "")?;
     watched(testbed, AGENT, || {
@@ -80,7 +80,7 @@ pub fn lost(testbed: &Testbed) -> Result<()> {
         })?;
         if testbed.home().exists() {
             return Err(Stuck::Wrong(
-                "a home that was gone was made anew".to_owned(),
+                "a home that was moved away was created again".to_owned(),
             ));
         }
         fs::rename(&away, testbed.home())?;

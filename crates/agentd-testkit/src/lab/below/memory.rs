@@ -1,4 +1,4 @@
-//! An agent's process at its memory limit dies of it; the next one goes on.
+//! An agent's process dies at its memory limit; the next process continues.
 
 use super::{as_pid, completed, fault, pids, watched};
 use crate::lab::testbed::{Result, Stuck, Testbed};
@@ -29,11 +29,11 @@ fn turns(testbed: &Testbed) -> Result<()> {
     fault(testbed, "runtime", "ENOMEM")?;
     let words = "many words ".repeat(10_000);
     testbed.ask(AGENT, &format!("remember this: {words}"))?;
-    // It did die of it.
+    // It really died of it.
     let events = testbed.until("the events", || testbed.events(AGENT))?;
     let is_crash = |event: &Value| event["body"]["after"] == "crash";
     if !events.iter().any(is_crash) {
-        return Err(Stuck::Wrong("the limit was in nobody's way".to_owned()));
+        return Err(Stuck::Wrong("no process reached the limit".to_owned()));
     }
     completed(testbed, AGENT, "do: say after")
 }

@@ -1,8 +1,8 @@
-//! Faults below the process: a disk that is full, fails, is slow or is cut off from power; a clock that
-//! jumps; files, descriptors and memory that are gone. For each: whoever asks is told clearly, nothing that
-//! was acknowledged is lost, and all goes on when the fault is gone. The same checker judges these runs.
+//! Faults below the process: a disk that is full, fails, is slow or loses power; a clock that
+//! jumps; files, descriptors and memory that run out. For each: the client gets a clear error, nothing that
+//! was acknowledged is lost, and everything continues when the fault is over. The same checker checks these runs.
 //!
-//! - [`ground`]: a disk of its own under the state directory, and what a run needs of the machine.
+//! - [`ground`]: a separate disk for the state directory, and what a run needs from the machine.
 //! - The others: one fault each.
 
 mod clock;
@@ -45,7 +45,7 @@ pub const ALL: [Below; 12] = [
     },
     Below {
         name: "read-only",
-        about: "a state directory that cannot be written",
+        about: "a state directory that is read-only",
         need: Need::Mounts,
         run: readonly::run,
     },
@@ -63,7 +63,7 @@ pub const ALL: [Below; 12] = [
     },
     Below {
         name: "torn-tail",
-        about: "half of a write at the end of the log of the database",
+        about: "half a frame at the end of the database's write-ahead log",
         need: Need::Nothing,
         run: torn::run,
     },
@@ -87,7 +87,7 @@ pub const ALL: [Below; 12] = [
     },
     Below {
         name: "clock",
-        about: "the clock jumps, back and forth",
+        about: "the clock jumps back and ahead",
         need: Need::Nothing,
         run: clock::run,
     },
@@ -99,25 +99,25 @@ pub const ALL: [Below; 12] = [
     },
     Below {
         name: "home-lost",
-        about: "the state directory is gone under a running daemon",
+        about: "the state directory is moved away under a running daemon",
         need: Need::Nothing,
         run: home::lost,
     },
     Below {
         name: "power",
-        about: "the power is cut, and what is not on disk is gone",
+        about: "power failure: whatever is not on disk is lost",
         need: Need::LoopDevices,
         run: power::run,
     },
 ];
 
-/// The runs that this machine can carry out, and a line for each that it cannot.
+/// The runs that this machine supports, and a line for each that it does not.
 pub fn specs(seed: u64, rounds: u32) -> (Vec<Spec>, Vec<(&'static str, String)>) {
     let (mut specs, mut skipped) = (Vec::new(), Vec::new());
     for below in ALL {
         match skipped_because(below.name, below.need) {
             None => {
-                // Only where the power is cut does the moment count.
+                // Only for power failures does the random moment matter.
                 let times = if below.name == "power" { rounds } else { 1 };
                 let runs = (0..u64::from(times)).map(|n| Spec::new(below.name, seed + n));
                 specs.extend(runs);
@@ -128,7 +128,7 @@ pub fn specs(seed: u64, rounds: u32) -> (Vec<Spec>, Vec<(&'static str, String)>)
     (specs, skipped)
 }
 
-/// A line that says why this machine cannot do a run of this scenario; none where it can.
+/// A line that says why this machine cannot run this scenario; none if it can.
 pub fn skipped(scenario: &str) -> Option<String> {
     skipped_because(scenario, need(scenario))
 }
@@ -138,25 +138,25 @@ fn skipped_because(scenario: &str, need: Need) -> Option<String> {
     Some(format!("skipped: {scenario} ({why})"))
 }
 
-/// How often the power is cut in a run of this scenario.
+/// The number of power failures in a run of this scenario.
 pub fn cuts(scenario: &str) -> usize {
     if scenario == "power" { power::CUTS } else { 0 }
 }
 
-/// What a run of this scenario needs of the machine.
+/// What a run of this scenario needs from the machine.
 pub fn need(scenario: &str) -> Need {
     let found = ALL.into_iter().find(|below| below.name == scenario);
     found.map_or(Need::Nothing, |below| below.need)
 }
 
-/// Notes that a fault begins, or is gone.
+/// Records that a fault begins or is over.
 fn fault(testbed: &Testbed, whose: &str, what: &str) -> Result<()> {
     let line = json!({"at": testbed.record.at(), "role": whose, "pid": 0, "what": what,
                       "failpoint": null, "nth": null});
     Ok(testbed.record.line("faults.jsonl", &line)?)
 }
 
-/// Sends a prompt once, whatever comes of it.
+/// Sends a prompt once, whatever the result.
 fn try_send(testbed: &Testbed, agent: &str, text: &str) -> Result<(PromptNumber, Ran)> {
     let number = {
         let mut prompts = lock(&testbed.prompts);
@@ -187,20 +187,20 @@ fn try_send(testbed: &Testbed, agent: &str, text: &str) -> Result<(PromptNumber,
     Ok((number, ran))
 }
 
-/// That whoever asked was told: unavailable, in words that name the cause.
+/// Checks that the client got a clear error: unavailable, with text that names the cause.
 fn told_clearly(ran: &Ran, words: &[&str]) -> Result<()> {
     let said = ran.stderr.to_lowercase();
     let is_clear = words.iter().any(|word| said.contains(word));
     match ran.code == Some(4) && is_clear {
         true => Ok(()),
         false => Err(Stuck::Wrong(format!(
-            "exit {:?}, and not a word of {words:?}: {}",
+            "exit {:?}, and none of {words:?} in: {}",
             ran.code, ran.stderr
         ))),
     }
 }
 
-/// That a prompt is answered as it should be.
+/// Checks that a prompt is answered as expected.
 fn completed(testbed: &Testbed, agent: &str, text: &str) -> Result<()> {
     let status = testbed.ask(agent, text)?;
     match status.as_str() {
@@ -209,7 +209,7 @@ fn completed(testbed: &Testbed, agent: &str, text: &str) -> Result<()> {
     }
 }
 
-/// That the journal is whole, as the product itself sees it.
+/// Checks that the journal is intact, according to the product itself.
 fn verified(testbed: &Testbed) -> Result<()> {
     let ran = testbed.cli("", &["verify", "--json"])?;
     match ran.code {
@@ -221,7 +221,7 @@ fn verified(testbed: &Testbed) -> Result<()> {
     }
 }
 
-/// Does something while somebody watches the agent, and then waits until all is quiet.
+/// Runs `work` while a reader watches the agent, then waits until all is idle.
 fn watched(testbed: &Testbed, agent: &str, what: impl FnOnce() -> Result<()>) -> Result<()> {
     std::thread::scope(|scope| {
         scope.spawn(|| reader::follow(testbed, agent));
@@ -238,7 +238,7 @@ fn pids(testbed: &Testbed, role: &str) -> Vec<u32> {
     own.map(|it| it.pid).collect()
 }
 
-/// The daemon's pid, once there is one.
+/// The daemon's pid, as soon as there is one.
 fn daemon(testbed: &Testbed) -> Result<Pid> {
     testbed.wake()?;
     testbed.until("a daemon", || as_pid(*pids(testbed, "daemon").first()?))
@@ -248,7 +248,7 @@ fn as_pid(pid: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
-/// Kills the daemon and all runtimes, and waits until they are gone.
+/// Kills the daemon and all runtimes, and waits until they have ended.
 fn kill_all(testbed: &Testbed) -> Result<()> {
     for role in ["daemon", "runtime"] {
         for pid in pids(testbed, role) {

@@ -1,6 +1,6 @@
-//! The power is cut: what is not on disk at that moment is gone, and all processes with it. The state directory
-//! is on an ext4 file system of its own, which the kernel is told to shut down at a random moment, without
-//! writing its journal out. Whatever was acknowledged is there after the next mount.
+//! Power failure: everything that is not on disk at that moment is lost, and all processes end. The state directory
+//! is on its own ext4 file system, which the kernel is told to shut down at a random moment, without writing its
+//! journal. Everything that was acknowledged must exist after the next mount.
 
 use super::ground::Disk;
 use super::{completed, fault, verified, watched};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const AGENT: &str = "worker";
-/// Cuts in one run.
+/// Power failures in one run.
 pub const CUTS: usize = 3;
 /// Prompts before each.
 const MOST: u32 = 15;
@@ -23,7 +23,7 @@ const MOST: u32 = 15;
 const LONGEST: u64 = 1500;
 
 pub fn run(testbed: &Testbed) -> Result<()> {
-    // Nobody knows of a command that ran when the power went, and that is said.
+    // The outcome of a command that ran during the power failure is unknown, and reported as such.
     testbed.expect("other_boot", json!(true));
     let disk = Disk::make(testbed, 96 << 20)?;
     testbed.create(AGENT, "")?;
@@ -58,12 +58,12 @@ fn cuts(testbed: &Testbed, disk: &Disk) -> Result<()> {
     Ok(())
 }
 
-/// Sends one prompt after the other, and waits for none.
+/// Sends prompts one after the other, without waiting for answers.
 fn send_until(testbed: &Testbed, is_cut: &AtomicBool) -> Result<()> {
     let mut n = 0;
     while !is_cut.load(Ordering::Relaxed) && n < MOST {
         n += 1;
-        // Some run a command meanwhile.
+        // Some run a command at the same time.
         let call = shell(&testbed.tool(&format!("power-{n}"), 150));
         let text = match n % 3 {
             0 => format!("do: {call} ;; say the command of number {n} has run"),
@@ -74,15 +74,15 @@ fn send_until(testbed: &Testbed, is_cut: &AtomicBool) -> Result<()> {
     Ok(())
 }
 
-/// From here on nothing reaches the disk. A sync under way at this very moment may be said to be done by the
-/// kernel though it is not: so it is dark before, and what anybody hears from then on does not count.
+/// From here on nothing reaches the disk. The kernel may report a sync that is in progress at this moment as done
+/// although it is not: so the power is marked as off before, and answers from then on do not count.
 fn cut(testbed: &Testbed) -> Result<()> {
     testbed.power.fetch_add(1, Ordering::SeqCst);
     fault(testbed, "disk", "power cut")?;
     shut_down(&testbed.home()).map_err(Stuck::Io)
 }
 
-/// The machine starts again, under another id: in the namespace of this run another file says so.
+/// The machine boots again, with another boot id: a file that is mounted in the namespace of this run.
 fn another_boot(testbed: &Testbed, n: u64) -> Result<()> {
     const BOOT: &str = "/proc/sys/kernel/random/boot_id";
     let file = testbed.root.join("boot");
@@ -92,7 +92,7 @@ fn another_boot(testbed: &Testbed, n: u64) -> Result<()> {
     super::ground::run(testbed, "mount", &["--bind", &file, BOOT])
 }
 
-/// Everybody who worked on the disk is gone, as in a power cut.
+/// All processes that use the disk are gone, as after a power failure.
 fn end_all(testbed: &Testbed) -> Result<()> {
     testbed.until("the end of all", || {
         let all = processes::descendants(&testbed.root);
@@ -112,7 +112,7 @@ fn shut_down(dir: &Path) -> std::io::Result<()> {
     const SHUTDOWN: rustix::ioctl::Opcode = rustix::ioctl::opcode::read::<u32>(b'X', 125);
     const NO_LOG_FLUSH: u32 = 2;
     let file = File::open(dir)?;
-    // SAFETY: the kernel reads four bytes at the address, which are there for the whole call.
+    // SAFETY: the kernel reads four bytes at the address, which are valid for the whole call.
     unsafe {
         let order = rustix::ioctl::Setter::<SHUTDOWN, u32>::new(NO_LOG_FLUSH);
         rustix::ioctl::ioctl(&file, order)?;

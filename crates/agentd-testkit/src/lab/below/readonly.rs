@@ -1,4 +1,4 @@
-//! A state directory that cannot be written: nothing begins, and whoever asks is told why.
+//! A read-only state directory: nothing begins, and the client is told why.
 
 use super::{completed, fault, kill_all, told_clearly, try_send, watched};
 use crate::lab::testbed::{Result, Stuck, Testbed};
@@ -14,7 +14,7 @@ pub fn run(testbed: &Testbed) -> Result<()> {
 fn turns(testbed: &Testbed) -> Result<()> {
     completed(testbed, AGENT, "do: say before")?;
     kill_all(testbed)?;
-    // Those who were killed may still be on their way out.
+    // Killed processes may not have ended yet.
     testbed.until("a read-only disk", || remount(testbed, "remount,ro").ok())?;
     fault(testbed, "disk", "EROFS")?;
     let (_, refused) = try_send(testbed, AGENT, "do: say nothing")?;
@@ -27,6 +27,6 @@ fn remount(testbed: &Testbed, how: &str) -> Result<()> {
     let home = testbed.home();
     let home = home
         .to_str()
-        .ok_or_else(|| Stuck::Wrong("no text".to_owned()))?;
+        .ok_or_else(|| Stuck::Wrong("the path is not UTF-8".to_owned()))?;
     super::ground::run(testbed, "mount", &["-o", how, home])
 }

@@ -1,5 +1,5 @@
-//! Short writes: a file may grow by a few bytes more and no further, so that a write ends in its middle, with
-//! a count and no error; the next one fails. The system calls themselves do it, by a limit on the size of files.
+//! Short writes: a file may grow by a few bytes and no further, so that a write ends in the middle, with a count and
+//! no error; the next one fails. A limit on file sizes makes the system calls behave that way.
 
 use super::{completed, daemon, fault, kill_all, told_clearly, try_send, verified, watched};
 use crate::lab::dice::Dice;
@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 const AGENT: &str = "worker";
 /// How often, each time in the middle of another write.
 const TIMES: usize = 6;
-/// A page of the database's log, with its head.
+/// A page of the database's log, with its frame header.
 const FRAME: u64 = 4096 + 24;
-/// Prompts that are accepted before it is believed that the log has begun anew, and has room.
+/// Prompts that are accepted before the log counts as restarted, with space left.
 const MOST: usize = 20;
 
 pub fn run(testbed: &Testbed) -> Result<()> {
@@ -24,7 +24,7 @@ pub fn run(testbed: &Testbed) -> Result<()> {
     verified(testbed)
 }
 
-/// A daemon that the signal for files that are too large does not end: then the write says so.
+/// A daemon that ignores the signal for files that are too large: then the write fails instead.
 fn start(testbed: &Testbed) -> Result<()> {
     let program = testbed.command();
     let mut shell = Command::new("sh");
@@ -51,12 +51,12 @@ fn turns(testbed: &Testbed) -> Result<()> {
     let mut told = 0;
     for round in 0..TIMES {
         let words = "word ".repeat(40);
-        // No two prompts are alike: after a compaction the same prompt would make the same request.
+        // No two prompts are equal: after a compaction, equal prompts would make equal requests.
         let under_way = testbed.send(AGENT, &format!("do: slowly 10 {round} {words}"), &[])?;
         let daemon = daemon(testbed)?;
         let log = fs::metadata(testbed.home().join("journal.db-wal"));
         let size = log.map_or(0, |log| log.len());
-        // In the middle of the next frame, or of one behind it.
+        // In the middle of the next frame, or of a later one.
         limit(daemon, Some(size + 1 + dice.below(3 * FRAME)))?;
         fault(testbed, "disk", "a short write")?;
         let mut accepted = Vec::new();
@@ -84,7 +84,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
     }
 }
 
-/// Sets how large the files of a process may get.
+/// Sets the file size limit of a process.
 fn limit(pid: Pid, bytes: Option<u64>) -> Result<()> {
     let maximum = rustix::process::getrlimit(Resource::Fsize).maximum;
     let limit = Rlimit {

@@ -1,4 +1,4 @@
-//! The sockets are deleted, as cleaners of temporary directories do: the daemon makes them anew.
+//! The sockets are deleted, as cleaners of temporary directories do: the daemon creates them again.
 
 use super::{completed, fault, watched};
 use crate::lab::testbed::{Result, Testbed};

@@ -1,5 +1,5 @@
-//! Writes and syncs of the daemon's that fail, in one of the ways as on a disk that has just become read-only, are
-//! interrupted by signals, or take long. `strace` does it to the daemon that runs.
+//! Writes and syncs of the daemon that fail (once as on a disk that has just become read-only), are interrupted by
+//! signals, or take long. `strace` does it to the running daemon.
 
 use super::ground::{spawn, wait};
 use super::{completed, daemon, fault, told_clearly, try_send, verified, watched};
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 const AGENT: &str = "worker";
 
-/// What happens to the disk, and whether something is refused because of it.
+/// The disk fault, and whether it makes the daemon refuse a prompt.
 const FAULTS: [(&str, &str, Answer); 6] = [
     (
         "EIO of a sync",
@@ -55,7 +55,7 @@ pub fn run(testbed: &Testbed) -> Result<()> {
 fn turns(testbed: &Testbed) -> Result<()> {
     completed(testbed, AGENT, "do: say before")?;
     for (name, inject, expected) in FAULTS {
-        // One is under way meanwhile.
+        // One turn is in progress.
         let words = "word ".repeat(40);
         let under_way = testbed.send(AGENT, &format!("do: slowly 10 {words}"), &[])?;
         let daemon = daemon(testbed)?;
@@ -102,7 +102,7 @@ impl Tracing {
 
     fn stop(self, testbed: &Testbed) -> Result<()> {
         if let Some(pid) = super::as_pid(self.strace.id()) {
-            // It lets go of the daemon, which goes on.
+            // It detaches from the daemon, which continues.
             let _gone = kill_process(pid, Signal::INT);
         }
         wait(testbed, self.strace).map(drop)

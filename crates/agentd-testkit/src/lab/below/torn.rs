@@ -1,5 +1,5 @@
-//! Half of a write at the end of the log of the database, as a crash of the machine leaves it: it was never
-//! acknowledged, and it is in nobody's way.
+//! Half a frame at the end of the database's log, as a crash of the machine leaves it: it was never
+//! acknowledged, and must be ignored.
 
 use super::{completed, fault, kill_all, verified, watched};
 use crate::lab::dice::Dice;
@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 
 const AGENT: &str = "worker";
-/// A page and the head of its frame.
+/// A page and its frame header.
 const FRAME: usize = 8192 + 24;
 
 pub fn run(testbed: &Testbed) -> Result<()> {

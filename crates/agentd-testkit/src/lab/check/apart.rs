@@ -1,10 +1,10 @@
-//! Long strings are kept once in an export, apart from the events that hold them; this puts them back.
+//! Long strings are stored once in an export, separate from the events that contain them; this puts them back.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Puts the strings that `apart` names (`[[JSON pointer, hash], …]`, as text) back into a body. Says which
-/// is missing.
+/// Puts the strings that `apart` names (`[[JSON pointer, hash], …]`, as text) back into a body. Returns an error
+/// that names a missing one.
 pub fn restore(
     body: &mut Value,
     apart: &Value,

@@ -1,4 +1,4 @@
-//! What a run left behind, as it was written. Nothing is judged here.
+//! The record of a run, as it was written. Nothing is checked here.
 
 use super::apart;
 pub use super::traces::{Effect, Fault, Heard, Process};
@@ -21,7 +21,7 @@ pub struct Evidence {
     pub prompts: Vec<SentPrompt>,
     pub orders: Vec<Order>,
     pub faults: Vec<Fault>,
-    /// What hooks wrote down themselves.
+    /// What hooks recorded themselves.
     pub heard: Vec<Heard>,
     pub processes: Vec<Process>,
     pub status: Vec<Status>,
@@ -48,12 +48,12 @@ pub struct Named {
     pub name: String,
 }
 
-/// What `agentd export` gave for one agent.
+/// The output of `agentd export` for one agent.
 #[derive(Debug, Default)]
 pub struct Journal {
     pub agent: String,
     pub events: Vec<Event>,
-    /// As much of other agents' journals as this one's branches need.
+    /// The parts of other agents' journals that this one's branches need.
     pub others: BTreeMap<String, Vec<Event>>,
     /// What is wrong with the file itself.
     pub damage: Option<String>,
@@ -69,7 +69,7 @@ pub struct Event {
     #[serde(default)]
     pub turn: Option<String>,
     pub kind: String,
-    /// Null where it was purged.
+    /// Null if it was purged.
     #[serde(default)]
     pub body: Value,
 }
@@ -79,7 +79,7 @@ impl Event {
         self.kind == kind
     }
 
-    /// A string of the body, or nothing.
+    /// A string of the body, or an empty one.
     pub fn text(&self, key: &str) -> &str {
         self.body[key].as_str().unwrap_or_default()
     }
@@ -119,7 +119,7 @@ pub struct ModelRequest {
     pub accepted: bool,
     #[serde(default)]
     pub violations: Vec<Value>,
-    /// The reply went out whole.
+    /// The reply was sent completely.
     #[serde(default)]
     pub finished: bool,
 }
@@ -142,7 +142,7 @@ pub struct ClientHead {
     pub agent: Option<String>,
     #[serde(default)]
     pub from: Option<u64>,
-    /// It asked for some events only, so that there are gaps.
+    /// It requested only some events, so there are gaps.
     #[serde(default)]
     pub filtered: bool,
 }
@@ -166,12 +166,12 @@ pub struct SentPrompt {
     pub exit: Option<i64>,
 }
 
-/// Anything else that a client asked for.
+/// Any other request of a client.
 #[derive(Debug, Deserialize)]
 pub struct Order {
     #[serde(default)]
     pub at: u64,
-    /// When the answer was there.
+    /// When the answer arrived.
     #[serde(default, alias = "until")]
     pub answered_at: Option<u64>,
     pub agent: String,
@@ -228,13 +228,13 @@ impl Evidence {
         Ok(evidence)
     }
 
-    /// Whether the shim of this very task or hook was killed.
+    /// Whether the shim of this task or hook was killed.
     pub fn shim_was_killed(&self, task: &str) -> bool {
         let mut faults = self.faults.iter();
         faults.any(|it| it.role == "shim" && it.what == "KILL" && it.task.as_deref() == Some(task))
     }
 
-    /// The id of an agent that is named by its id or its name.
+    /// The id of an agent, from its id or its name.
     pub fn id<'a>(&'a self, agent: &'a str) -> &'a str {
         let named = self.run.agents.iter().find(|known| known.name == agent);
         named.map_or(agent, |known| &known.id)
@@ -245,7 +245,7 @@ fn unreadable(name: &str, error: &dyn std::fmt::Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{name}: {error}"))
 }
 
-/// The names of what is in a directory, in order. None where there is no directory.
+/// The names of the files in a directory, in order. None if the directory does not exist.
 fn files(dir: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     match fs::read_dir(dir) {
@@ -261,8 +261,8 @@ fn files(dir: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// A file of JSON lines; none is an empty one. A last line without an end, of somebody who was killed
-/// while writing it, does not count.
+/// A file of JSON lines; a missing file counts as empty. A last line without a newline, of a process that was killed
+/// while writing it, is ignored.
 fn lines<T: DeserializeOwned>(run: &Path, name: &str) -> io::Result<Vec<T>> {
     let bytes = match fs::read(run.join(name)) {
         Ok(bytes) => bytes,
@@ -284,7 +284,7 @@ fn lines<T: DeserializeOwned>(run: &Path, name: &str) -> io::Result<Vec<T>> {
     Ok(values)
 }
 
-/// An export: whose it is, the strings that were taken out, the events, and how many there are.
+/// An export: its agent, the separately stored strings, the events, and their number.
 fn journal(name: &str, lines: Vec<Value>) -> Journal {
     let mut journal = Journal {
         agent: name.trim_end_matches(".jsonl").to_owned(),
@@ -319,8 +319,10 @@ fn journal(name: &str, lines: Vec<Value>) -> Journal {
     }
     journal.damage = damage.or(match end {
         Some(told) if told == count => None,
-        Some(told) => Some(format!("the export has {count} events and says {told}")),
-        None => Some("the export was cut off".to_owned()),
+        Some(told) => Some(format!(
+            "the export has {count} events, but its end says {told}"
+        )),
+        None => Some("the export is truncated".to_owned()),
     });
     journal
 }

@@ -1,10 +1,10 @@
-//! The checker: reads the directory that a run left behind and says which promises were broken.
+//! The checker: reads the directory of a run and reports which promises were violated.
 //!
-//! It shares no code with the product, so that a mistake there is not made here a second time: what it
-//! knows of events is what `docs/journal.md` says, and it reads them as plain JSON. A promise is a
-//! file; each is as strict as the evidence allows, and silent where something is allowed.
+//! It shares no code with the product, so that a bug there is not repeated here: what it knows of events is what
+//! `docs/journal.md` says, and it reads them as plain JSON. Each promise is one file. Each check is as strict as
+//! the evidence allows, and silent about what is permitted.
 //!
-//! - [`evidence`]: the directory, as it was written; [`traces`]: what processes left in it.
+//! - [`evidence`]: the directory as it was written; [`traces`]: what processes wrote into it.
 //! - [`story`]: one agent's journal, sorted by what it is about.
 //! - `p01`…`p14`: the promises.
 
@@ -38,15 +38,15 @@ use std::io;
 use std::path::Path;
 use story::Story;
 
-/// A promise that was not kept.
+/// A promise that was violated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// `P1` to `P14`.
     pub promise: &'static str,
-    /// The id of the agent it happened to.
+    /// The id of the agent that it happened to.
     pub agent: Option<String>,
     pub what: String,
-    /// The events of that agent's journal it is about.
+    /// The events of that agent's journal that it is about.
     pub at: Vec<u64>,
 }
 
@@ -61,7 +61,7 @@ impl std::fmt::Display for Violation {
     }
 }
 
-/// Reads a run's directory and judges it. An error is about the directory, never about the product.
+/// Checks the directory of a run. An error is about the directory, never about the product.
 pub fn check(run: &Path) -> io::Result<Vec<Violation>> {
     Ok(judge(&Evidence::read(run)?))
 }

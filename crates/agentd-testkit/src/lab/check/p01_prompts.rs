@@ -13,7 +13,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
         match case.story(&sent.agent) {
             Some(story) => acknowledged(sent, story, found),
             None if sent.acknowledged => {
-                let what = format!("`{}` was accepted, and its agent has no journal", sent.text);
+                let what = format!("`{}` was accepted, but its agent has no journal", sent.text);
                 found.add(P, case.evidence.id(&sent.agent), what, &[]);
             }
             None => {}
@@ -27,7 +27,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
     }
 }
 
-/// What was accepted is on record, with its words.
+/// An accepted prompt is in the journal, with its text.
 fn acknowledged(sent: &SentPrompt, story: &Story<'_>, found: &mut Found) {
     if !sent.acknowledged {
         return;
@@ -41,7 +41,7 @@ fn acknowledged(sent: &SentPrompt, story: &Story<'_>, found: &mut Found) {
             .find(|it| it.words.join("\n") == sent.text.trim()),
     };
     let Some(known) = known.filter(|known| !known.queued.is_empty()) else {
-        let what = format!("`{}` was accepted and is not in the journal", sent.text);
+        let what = format!("`{}` was accepted but is not in the journal", sent.text);
         found.add(P, story.agent, what, &[]);
         return;
     };
@@ -49,14 +49,14 @@ fn acknowledged(sent: &SentPrompt, story: &Story<'_>, found: &mut Found) {
     if !sent.text.is_empty() && known.words.join("\n") != sent.text.trim() {
         let words = known.words.join("\n");
         let what = format!(
-            "`{}` was accepted and stands in the journal as `{words}`",
+            "`{}` was accepted but is in the journal as `{words}`",
             sent.text
         );
         found.add(P, story.agent, what, &at);
     }
     if sent.status.as_deref() == Some("set_aside") && known.aside.is_empty() {
         let what = format!(
-            "`{}` was said to be set aside, and nothing set it aside",
+            "`{}` was reported as set aside, but nothing set it aside",
             sent.text
         );
         found.add(P, story.agent, what, &at);
@@ -99,14 +99,14 @@ fn once(story: &Story<'_>, found: &mut Found) {
     }
 }
 
-/// It was answered, or it is said what became of it, or it rightly waits.
+/// It was answered, or its end was reported, or it rightly waits.
 fn came_to_something(id: &str, prompt: &Prompt<'_>, story: &Story<'_>, found: &mut Found) {
     match prompt.status {
         PromptStatus::Aside => {}
         PromptStatus::Waiting => {
             let at: Vec<u64> = prompt.queued.iter().map(|(seq, _)| *seq).collect();
-            if !story.waits_for_somebody() {
-                let what = format!("prompt {id} was never taken, and nothing is in its way");
+            if !story.waits_for_user() {
+                let what = format!("prompt {id} was never taken, and nothing blocks it");
                 found.add(P, story.agent, what, &at);
             }
         }
@@ -124,9 +124,9 @@ fn came_to_something(id: &str, prompt: &Prompt<'_>, story: &Story<'_>, found: &m
                 return;
             };
             match turn.ended.first() {
-                None if story.waits_for_somebody() => {}
+                None if story.waits_for_user() => {}
                 None => {
-                    let what = format!("prompt {id} was taken, and its turn never ended");
+                    let what = format!("prompt {id} was taken, but its turn never ended");
                     found.add(P, story.agent, what, &[*taken]);
                 }
                 Some((ended, "completed")) => {
@@ -136,7 +136,7 @@ fn came_to_something(id: &str, prompt: &Prompt<'_>, story: &Story<'_>, found: &m
                         of_turn && event.is("message") && event.text("status") == "complete"
                     });
                     if !answered {
-                        let what = format!("prompt {id} has no answer, and its turn is completed");
+                        let what = format!("prompt {id} has no answer, but its turn is completed");
                         found.add(P, story.agent, what, &[*taken, *ended]);
                     }
                 }

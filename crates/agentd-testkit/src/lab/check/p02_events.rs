@@ -27,7 +27,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
         let mut expected = 1;
         for event in &journal.events {
             if event.seq != expected {
-                let what = format!("event {} stands where {expected} should", event.seq);
+                let what = format!("event {} is where {expected} should be", event.seq);
                 found.add(P, &journal.agent, what, &[event.seq]);
             }
             expected = event.seq + 1;
@@ -41,7 +41,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
 /// What a client saw of one agent.
 #[derive(Default)]
 struct Cursor {
-    /// The last one it saw, or asked to go on after.
+    /// The last event that it saw, or after which it asked to continue.
     last: Option<u64>,
     /// It has just connected.
     fresh: bool,
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
                     self.event(event, found);
                 }
                 "line" => {
-                    // What a command printed: an event where it is one.
+                    // A line that a command printed, if it is an event.
                     let printed = line["text"].as_str().unwrap_or_default();
                     let printed: Value = serde_json::from_str(printed).unwrap_or_default();
                     if printed["seq"].is_u64() && printed["kind"].is_string() {
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
 
     fn connected(&mut self, line: &Value) {
         let Some(agent) = &self.client.head.agent else {
-            // A cursor into all agents' events says nothing about one of them.
+            // A cursor into all agents' events says nothing about a single agent.
             return;
         };
         let cursor = self
@@ -115,11 +115,11 @@ impl<'a> Reader<'a> {
         let kept = story.and_then(|story| story.event(seq));
         match kept {
             None => {
-                let what = format!("client {name} saw event {seq}, which is not there");
+                let what = format!("client {name} saw event {seq}, which does not exist");
                 found.add(P, &agent, what, &[seq]);
             }
             Some(kept) if !is_same(kept, seen) => {
-                let what = format!("client {name} saw event {seq} as another than it is");
+                let what = format!("client {name} saw event {seq} with other content");
                 found.add(P, &agent, what, &[seq]);
             }
             Some(_) => {}
@@ -130,14 +130,14 @@ impl<'a> Reader<'a> {
         });
         let cursor = self.cursors.entry(agent.clone()).or_default();
         if let Some(last) = cursor.last {
-            // A log that was cleared begins further on.
+            // A log that was cleared begins later.
             let may_skip = self.client.head.filtered || (cursor.fresh && clears_log);
             let may_skip = may_skip || self.client.head.client == "cli";
             if seq <= last {
-                let what = format!("client {name} saw event {seq} behind event {last}");
+                let what = format!("client {name} saw event {seq} after event {last}");
                 found.add(P, &agent, what, &[last, seq]);
             } else if seq != last + 1 && !may_skip {
-                let what = format!("client {name} saw event {seq} right after event {last}");
+                let what = format!("client {name} saw event {seq} directly after event {last}");
                 found.add(P, &agent, what, &[last, seq]);
             }
         }

@@ -1,5 +1,5 @@
 //! P3: every model request was accepted by the strict server; none repeats a finished step; requests
-//! are prefix-stable. Each is on record before it leaves, and holds what the journal holds.
+//! are prefix-stable. Each is on record before it is sent, and contains what the journal contains.
 
 use super::evidence::ModelRequest;
 use super::requests::{self, Matched};
@@ -46,7 +46,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
     }
 }
 
-/// A request is the newest process's own, and ends once.
+/// A request belongs to the newest process, and ends once.
 fn owners(story: &Story<'_>, found: &mut Found) {
     let mut newest = 0;
     for (seq, incarnation, _) in &story.incarnations {
@@ -60,7 +60,7 @@ fn owners(story: &Story<'_>, found: &mut Found) {
         let own = format!("{}.", request.incarnation);
         if !request.id.starts_with(&own) {
             let (id, now) = (&request.id, request.incarnation);
-            let what = format!("request {id} was sent when incarnation {now} had the agent");
+            let what = format!("request {id} was sent while incarnation {now} ran the agent");
             found.add(P, story.agent, what, &[request.sent]);
         }
         if request.ended.len() > 1 {
@@ -73,7 +73,7 @@ fn owners(story: &Story<'_>, found: &mut Found) {
 
 type Pair<'a> = (&'a ModelRequest, &'a Request<'a>);
 
-/// What was answered, and whose answer is on record, is not asked again.
+/// A request whose answer is on record is not sent again.
 fn finished_steps(story: &Story<'_>, pairs: &[Pair<'_>], found: &mut Found) {
     for (index, (request, sent)) in pairs.iter().enumerate() {
         let completed = sent
@@ -96,8 +96,8 @@ fn finished_steps(story: &Story<'_>, pairs: &[Pair<'_>], found: &mut Found) {
     }
 }
 
-/// A later request begins with the messages of the one before it, in one conversation, unless what the
-/// model sees was compacted in between or goes to another provider.
+/// A later request begins with the messages of the one before it in the same conversation, unless the window
+/// was compacted in between or goes to another provider.
 fn prefixes(story: &Story<'_>, pairs: &[Pair<'_>], found: &mut Found) {
     let answers: Vec<_> = pairs
         .iter()
@@ -129,7 +129,7 @@ fn prefixes(story: &Story<'_>, pairs: &[Pair<'_>], found: &mut Found) {
     }
 }
 
-/// Whether this context goes to another provider, or in another format, than the one before it.
+/// Whether this context goes to another provider, or in another format, than the previous one.
 fn is_other(story: &Story<'_>, event: &super::evidence::Event) -> bool {
     let of = |event: &super::evidence::Event| {
         (
@@ -145,7 +145,7 @@ fn is_other(story: &Story<'_>, event: &super::evidence::Event) -> bool {
     event.is("context") && before.next().is_some_and(|before| of(before) != of(event))
 }
 
-/// The messages of a request without the marks that are only for the provider's cache.
+/// The messages of a request without the provider's cache markers.
 fn messages(request: &ModelRequest) -> Vec<Value> {
     let mut messages = words::messages(&request.body).clone();
     unmark(&mut messages);

@@ -1,5 +1,5 @@
-//! P4: no tool process ran twice; each call has exactly one persisted result; *unknown* only where the
-//! shim itself was killed, for MCP, after another boot, or where somebody else changed the file.
+//! P4: no tool process ran twice; each call has exactly one persisted result; *unknown* only if the
+//! shim itself was killed, for MCP, after another boot, or if another process changed the file.
 
 use super::story::{Call, Story, expects};
 use super::{Case, Found};
@@ -29,7 +29,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
     effects(case, found);
 }
 
-/// One start, one end, one result that says the same.
+/// One start, one end, one result, and the result agrees.
 fn one_result(id: &str, call: &Call<'_>, story: &Story<'_>, found: &mut Found) {
     let mut wrong = |what: String, at: Vec<u64>| found.add(P, story.agent, what, &at);
     if call.started.len() > 1 {
@@ -42,7 +42,7 @@ fn one_result(id: &str, call: &Call<'_>, story: &Story<'_>, found: &mut Found) {
         let at = call.ended.iter().map(|(seq, _)| *seq).collect();
         wrong(format!("call {id} ended {} times", call.ended.len()), at);
     }
-    // What a branch is told of a call that it left behind is no second result.
+    // A branch is told about a call that it left behind; that is not a second result.
     let own = |conversation: &str| call.made.is_empty() || conversation == call.conversation;
     let results: Vec<_> = call.results.iter().filter(|(_, _, of)| own(of)).collect();
     if results.len() > 1 {
@@ -53,7 +53,7 @@ fn one_result(id: &str, call: &Call<'_>, story: &Story<'_>, found: &mut Found) {
         && outcome != told
     {
         wrong(
-            format!("call {id} ended as {outcome}, and its result says {told}"),
+            format!("call {id} ended as {outcome}, but its result says {told}"),
             vec![*ended, *result],
         );
     }
@@ -68,7 +68,7 @@ fn one_result(id: &str, call: &Call<'_>, story: &Story<'_>, found: &mut Found) {
     let is_over = turn.is_some_and(|turn| !turn.ended.is_empty());
     if !call.made.is_empty() && results.is_empty() && is_over {
         wrong(
-            format!("call {id} has no result, and its turn is over"),
+            format!("call {id} has no result, but its turn is over"),
             call.made.clone(),
         );
     }
@@ -86,7 +86,7 @@ fn one_result(id: &str, call: &Call<'_>, story: &Story<'_>, found: &mut Found) {
     }
 }
 
-/// Made, started, ended; and the next request waits for all of that.
+/// Made, started, ended; and the next request waits until all calls have ended.
 fn in_order(id: &str, call: &Call<'_>, story: &Story<'_>, found: &mut Found) {
     let made = call.made.first().copied();
     let started = call.started.first().copied();
@@ -115,7 +115,7 @@ fn in_order(id: &str, call: &Call<'_>, story: &Story<'_>, found: &mut Found) {
     }
 }
 
-/// Nobody knows how it ended only where that very shim was killed, and in few other cases.
+/// The outcome is unknown only if that shim was killed, and in a few other cases.
 fn unknown(case: &Case<'_>, found: &mut Found) {
     let expected = &case.evidence.run.expects;
     for story in &case.stories {
@@ -132,7 +132,7 @@ fn unknown(case: &Case<'_>, found: &mut Found) {
                 .iter()
                 .any(|reason| expects(expected, reason, id));
             if !of_shim && !of_mcp && !told {
-                let what = format!("the outcome of call {id} is unknown, and nothing excuses that");
+                let what = format!("the outcome of call {id} is unknown without a valid reason");
                 found.add(P, story.agent, what, &[*seq]);
             }
         }
@@ -141,16 +141,16 @@ fn unknown(case: &Case<'_>, found: &mut Found) {
             let task = event.text("task");
             let told = expects(expected, "other_boot", task);
             if !told && !case.evidence.shim_was_killed(task) {
-                let what = format!("the end of task {task} is unknown, and nothing excuses that");
+                let what = format!("the end of task {task} is unknown without a valid reason");
                 found.add(P, story.agent, what, &[event.seq]);
             }
         }
     }
 }
 
-/// What tools did themselves, against what is on record about them.
+/// What tools recorded themselves, compared with the journal.
 fn effects(case: &Case<'_>, found: &mut Found) {
-    // Agents count their calls alike: an effect that does not say whose it is may be anybody's.
+    // Call numbers repeat between agents: an effect without an agent may belong to any of them.
     let mut ran = Ran::new();
     for effect in case
         .evidence
@@ -181,7 +181,7 @@ fn effects(case: &Case<'_>, found: &mut Found) {
         let times = processes.iter().collect::<BTreeSet<_>>().len();
         if known.is_empty() {
             wrong(
-                format!("call {call} ran, and its start is not on record"),
+                format!("call {call} ran, but its start is not on record"),
                 &at,
             );
         } else if times > known.len() {
@@ -194,7 +194,7 @@ fn effects(case: &Case<'_>, found: &mut Found) {
         let not_run = not_run.count();
         if not_run > 0 && times > known.len() - not_run {
             wrong(
-                format!("call {call} ran, and its result says that it did not"),
+                format!("call {call} ran, but its result says that it did not"),
                 &at,
             );
         }
@@ -202,7 +202,7 @@ fn effects(case: &Case<'_>, found: &mut Found) {
     has_run(case, &ran, found);
 }
 
-/// Where a scenario says that a tool leaves a trace whenever it runs: what ended well has left one.
+/// If the scenario says that a tool leaves a trace whenever it runs: a successful call must have left one.
 fn has_run(case: &Case<'_>, ran: &Ran<'_>, found: &mut Found) {
     for story in &case.stories {
         for (id, call) in &story.calls {
@@ -215,7 +215,7 @@ fn has_run(case: &Case<'_>, ran: &Ran<'_>, found: &mut Found) {
                 found.add(
                     P,
                     story.agent,
-                    format!("call {id} ended well and never ran"),
+                    format!("call {id} succeeded but never ran"),
                     &at,
                 );
             }

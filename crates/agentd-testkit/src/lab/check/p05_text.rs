@@ -1,4 +1,4 @@
-//! P5: all text that any client received is in the journal, marked incomplete where it was cut.
+//! P5: all text that any client received is in the journal, marked incomplete if it was interrupted.
 
 use super::evidence::{Client, try_of};
 use super::story::Story;
@@ -43,7 +43,7 @@ fn marks(story: &Story<'_>, found: &mut Found) {
             .any(|(_, outcome)| *outcome == "completed");
         if completed && own.is_empty() {
             let what = format!(
-                "request {} was completed, and its reply is not there",
+                "request {} was completed, but its reply is missing",
                 request.id
             );
             found.add(P, story.agent, what, &[request.sent]);
@@ -59,15 +59,15 @@ fn marks(story: &Story<'_>, found: &mut Found) {
     }
 }
 
-/// What streamed to a client is what there is of the reply, in its order. A slow client may have been
-/// spared a part of it.
+/// What was streamed to a client is a part of the reply, in its order. A slow client may have missed
+/// pieces.
 fn deltas(case: &Case<'_>, client: &Client, found: &mut Found) {
     let own = client.head.agent.as_deref();
     let mut pieces: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     let mut all = Vec::new();
     for line in &client.saw {
         match line["saw"].as_str().unwrap_or_default() {
-            // What came before may come again.
+            // Earlier pieces may come again.
             "connected" => all.extend(std::mem::take(&mut pieces)),
             "delta" if matches!(line["type"].as_str(), None | Some("text")) => {
                 let agent = line["agent"].as_str().or(own).unwrap_or_default();
@@ -88,13 +88,13 @@ fn deltas(case: &Case<'_>, client: &Client, found: &mut Found) {
         if let Some(missing) = missing(&kept, &pieces) {
             let name = &client.name;
             let what =
-                format!("client {name} saw `{missing}` of request {request}, and it is nowhere");
+                format!("client {name} saw `{missing}` of request {request}, which is nowhere");
             found.add(P, &agent, what, &at);
         }
     }
 }
 
-/// All text that is kept of the reply to a request: the message, or for a summary whichever it became.
+/// All stored text of the reply to a request: the message, or for a summary whichever it became.
 fn kept(story: &Story<'_>, request: &str) -> (String, Vec<u64>) {
     let known = story.requests.iter().find(|known| known.id == request);
     let is_summary = known.is_some_and(|known| known.purpose == "compact");
@@ -116,7 +116,7 @@ fn dense(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// The first piece that is not in the text behind the pieces before it.
+/// The first piece that is not in the text after the previous pieces.
 fn missing<'a>(text: &str, pieces: &'a [String]) -> Option<&'a str> {
     let text = dense(text);
     let mut rest = text.as_str();
@@ -130,7 +130,7 @@ fn missing<'a>(text: &str, pieces: &'a [String]) -> Option<&'a str> {
     None
 }
 
-/// What a command printed as the answer of a turn is what the turn's messages say.
+/// The answer that a command printed is what the turn's messages say.
 fn answers(case: &Case<'_>, client: &Client, found: &mut Found) {
     for line in client.saw.iter().filter(|line| line["saw"] == "line") {
         let printed = line["text"].as_str().unwrap_or_default();
@@ -142,13 +142,13 @@ fn answers(case: &Case<'_>, client: &Client, found: &mut Found) {
         let with_turn = |story: &&Story<'_>| story.turn(turn).is_some();
         let Some(story) = case.stories.iter().find(with_turn) else {
             let what = format!(
-                "client {} was told of turn {turn}, which is not there",
+                "client {} was told of turn {turn}, which does not exist",
                 client.name
             );
             found.add_of_run(P, what);
             continue;
         };
-        // The newest reply when the turn ended may be one of an earlier turn.
+        // The newest reply at the end of the turn may belong to an earlier turn.
         let ended = story
             .turn(turn)
             .and_then(|turn| turn.ended.first().map(|(seq, _)| *seq));
@@ -160,7 +160,7 @@ fn answers(case: &Case<'_>, client: &Client, found: &mut Found) {
         let told = dense(text);
         if !told.is_empty() && !kept.iter().any(|kept| kept.contains(&told)) {
             let what = format!(
-                "client {} was answered `{text}`, and it is nowhere",
+                "client {} was answered `{text}`, which is nowhere",
                 client.name
             );
             found.add(P, story.agent, what, &[]);

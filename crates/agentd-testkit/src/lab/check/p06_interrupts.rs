@@ -1,5 +1,5 @@
 //! P6: after an interrupt the next prompt is answered; nothing new starts once it was acknowledged; a
-//! queued prompt is still there.
+//! queued prompt still exists.
 
 use super::evidence::{Event, Order};
 use super::story::{PromptStatus, Story, Turn};
@@ -26,9 +26,9 @@ const WORK: &[&str] = &[
 
 pub fn check(case: &Case<'_>, found: &mut Found) {
     for story in &case.stories {
-        started_by_somebody(story, found);
+        has_cause(story, found);
         over_is_over(story, found);
-        by_somebody(case, story, found);
+        by_client(case, story, found);
         effects(case, story, found);
     }
     for status in &case.evidence.status {
@@ -38,21 +38,21 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
     }
 }
 
-/// A turn is an answer to somebody: the task that was cancelled does not go on by itself.
-fn started_by_somebody(story: &Story<'_>, found: &mut Found) {
+/// Every turn has a cause: cancelled work does not continue by itself.
+fn has_cause(story: &Story<'_>, found: &mut Found) {
     for turn in &story.turns {
         let Some(started) = turn.started.first() else {
             continue;
         };
-        // It goes on with another, or is there for a compaction that was asked for.
+        // It continues another turn, or runs a compaction that was requested.
         let resumes = story
             .event(*started)
             .is_some_and(|event| event.body["resumes"].is_string() || compacts(story, event));
         let mut prompts = story.prompts.values().flat_map(|prompt| &prompt.taken);
         let asked = prompts.any(|(_, by)| *by == turn.id);
-        // Whoever was killed between the two leaves both undone, for they are one append.
+        // The two are one append: a crash leaves either both or none.
         if !asked && !resumes {
-            let what = format!("turn {} answers nobody", turn.id);
+            let what = format!("turn {} answers no prompt", turn.id);
             found.add(P, story.agent, what, &[*started]);
         }
     }
@@ -76,7 +76,7 @@ fn over_is_over(story: &Story<'_>, found: &mut Found) {
         let late = own.filter(|event| event.seq > *ended && WORK.contains(&event.kind.as_str()));
         for event in late {
             let what = format!(
-                "turn {} is {status}, and goes on with `{}`",
+                "turn {} is {status}, but continues with `{}`",
                 turn.id, event.kind
             );
             found.add(P, story.agent, what, &[*ended, event.seq]);
@@ -84,7 +84,7 @@ fn over_is_over(story: &Story<'_>, found: &mut Found) {
     }
 }
 
-/// When an event was written, as clients have it. The journal has milliseconds.
+/// When an event was written, in the clients' unit. The journal has milliseconds.
 fn time(case: &Case<'_>, story: &Story<'_>, seq: u64) -> Option<u64> {
     let event = story.event(seq)?;
     Some((event.at * MILLISECOND).saturating_sub(case.evidence.run.began_unix_us))
@@ -98,8 +98,15 @@ fn span(case: &Case<'_>, story: &Story<'_>, turn: &Turn<'_>) -> Option<(u64, u64
     Some((began, time(case, story, *ended)? + MILLISECOND))
 }
 
-/// When the first of its prompts came.
+/// When the first of its prompts was sent, or the compaction requested that it runs.
 fn asked_at(case: &Case<'_>, story: &Story<'_>, turn: &Turn<'_>) -> Option<u64> {
+    let began = turn.started.first().and_then(|seq| story.event(*seq));
+    let op = began.and_then(|began| began.body["compacts"].as_str());
+    if let Some(op) = op {
+        let mut asked = story.events.iter().filter(|it| it.is("compaction_asked"));
+        let asked = asked.find(|it| it.text("op") == op)?;
+        return time(case, story, asked.seq);
+    }
     let own = story.prompts.values().filter(|prompt| {
         let mut taken = prompt.taken.iter();
         taken.any(|(_, by)| *by == turn.id)
@@ -108,8 +115,8 @@ fn asked_at(case: &Case<'_>, story: &Story<'_>, turn: &Turn<'_>) -> Option<u64> 
     time(case, story, first.0)
 }
 
-/// Whether somebody wanted an interrupt of this turn: asked before it was over, and not answered before it began.
-/// One who was killed meanwhile may have been heard at any time after.
+/// Whether a client requested an interrupt of this turn: before the turn was over, and not answered before it began.
+/// The request of a client that was killed may have arrived at any later time.
 fn may_be_of(order: &Order, (began, ended): (u64, u64)) -> bool {
     let answered = order.answered_at.filter(|_| order.acknowledged);
     order.at <= ended && answered.is_none_or(|answered| answered >= began)
@@ -124,9 +131,9 @@ fn interrupts<'a>(case: &'a Case<'_>, story: &'a Story<'_>) -> impl Iterator<Ite
     orders.filter(|order| case.evidence.id(&order.agent) == story.agent)
 }
 
-/// A turn is interrupted because somebody interrupted this turn, by SIGINT perhaps, or stopped, reset or removed
+/// A turn is interrupted because a client interrupted this turn, perhaps by SIGINT, or stopped, reset or removed
 /// the agent: an interrupt never ends the turn after the one that it was meant for.
-fn by_somebody(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
+fn by_client(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
     for turn in &story.turns {
         let Some(span) = span(case, story, turn) else {
             continue;
@@ -141,10 +148,10 @@ fn by_somebody(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
             let from = reset.began.first().copied().unwrap_or(u64::MAX);
             from < ended && over.is_none_or(|over| over > began)
         });
-        // It may have begun when that was just said.
+        // The turn may have begun while the request was being answered.
         let until = story.up_to(ended);
         let by_stop = until.stopped || until.archived;
-        // One that comes while hooks hear of the prompt is for the turn that is about to begin.
+        // An interrupt that arrives while hooks run for the prompt applies to the turn that is about to begin.
         let since = asked_at(case, story, turn).unwrap_or(span.0);
         let by_signal = case.evidence.faults.iter().any(|it| {
             let is_int = it.role == "runtime" && it.what == "INT";
@@ -153,7 +160,7 @@ fn by_somebody(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
         let mut orders = interrupts(case, story);
         if !by_reset && !by_stop && !by_signal && !orders.any(|order| may_be_of(order, span)) {
             let what = format!(
-                "turn {} was interrupted, and nobody interrupted it",
+                "turn {} was interrupted, but no client interrupted it",
                 turn.id
             );
             found.add(P, story.agent, what, &[began, ended]);
@@ -188,7 +195,7 @@ fn effects(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
     }
 }
 
-/// What waits is said to wait.
+/// Queued prompts are shown as queued.
 fn queue(story: &Story<'_>, show: &serde_json::Value, found: &mut Found) {
     let (Some(head), Some(told)) = (show["head"].as_u64(), show["queued"].as_u64()) else {
         return;
@@ -200,7 +207,7 @@ fn queue(story: &Story<'_>, show: &serde_json::Value, found: &mut Found) {
         .filter(|prompt| prompt.status == PromptStatus::Waiting);
     let waiting = waiting.count() as u64;
     if told != waiting {
-        let what = format!("{waiting} prompts wait, and {told} are said to");
+        let what = format!("{waiting} prompts are queued, but {told} are shown");
         found.add(P, story.agent, what, &[head]);
     }
 }

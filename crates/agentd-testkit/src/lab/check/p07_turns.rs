@@ -1,5 +1,5 @@
-//! P7: every turn is in one terminal state on which exit code, API and journal agree; nothing says
-//! "running" without a live process; an interrupted run never reads as `timeout` or `completed`.
+//! P7: every turn is in one terminal state on which exit code, API and journal agree; nothing reports
+//! "running" without a live process; an interrupted run is never reported as `timeout` or `completed`.
 
 use super::evidence::{Event, SentPrompt};
 use super::story::{Story, Turn};
@@ -17,7 +17,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
         }
         one_at_a_time(story, found);
         if let Some(turn) = story.open_turn()
-            && !story.waits_for_somebody()
+            && !story.waits_for_user()
         {
             found.add(
                 P,
@@ -70,13 +70,13 @@ fn one_end(turn: &Turn<'_>, story: &Story<'_>, found: &mut Found) {
         .iter()
         .filter(|event| event.turn.as_deref() == Some(turn.id));
     let own: Vec<_> = own.filter(|event| event.seq < *ended).collect();
-    // One that was superseded was asked for again.
+    // A superseded reply was requested again.
     let is_reply = |event: &&&Event| event.is("message") && event.text("status") != "superseded";
     let last = own.iter().rev().find(is_reply);
     if last.is_some_and(|message| message.text("status") != "complete") {
         wrong(
             format!(
-                "turn {} is completed, and its last reply was cut off",
+                "turn {} is completed, but its last reply was interrupted",
                 turn.id
             ),
             &ends,
@@ -85,7 +85,10 @@ fn one_end(turn: &Turn<'_>, story: &Story<'_>, found: &mut Found) {
     let mut notices = own.iter().filter(|event| event.is("notice"));
     if notices.any(|notice| notice.text("cause") == "interrupted") {
         wrong(
-            format!("turn {} was interrupted, and reads as completed", turn.id),
+            format!(
+                "turn {} was interrupted, but is reported as completed",
+                turn.id
+            ),
             &ends,
         );
     }
@@ -96,7 +99,7 @@ fn one_at_a_time(story: &Story<'_>, found: &mut Found) {
     for event in story.events {
         match (event.kind.as_str(), open) {
             ("turn_started", Some(other)) => {
-                let what = format!("a turn began while turn {other} was under way");
+                let what = format!("a turn began while turn {other} was in progress");
                 found.add(P, story.agent, what, &[event.seq]);
             }
             ("turn_started", None) => open = event.turn.as_deref(),
@@ -106,7 +109,7 @@ fn one_at_a_time(story: &Story<'_>, found: &mut Found) {
     }
 }
 
-/// The exit code that a terminal state has.
+/// The exit code of a terminal state.
 fn exit_of(status: &str) -> Option<i64> {
     match status {
         "completed" => Some(0),
@@ -157,21 +160,24 @@ fn ended_so(status: &str, turn: Option<&Turn<'_>>, story: &Story<'_>, found: &mu
     match turn.map(|turn| (turn, turn.ended.first())) {
         Some((_, Some((_, ended)))) if *ended == status => {}
         Some((turn, Some((seq, ended)))) => {
-            let what = format!("turn {} is {ended}, and was told as {status}", turn.id);
+            let what = format!("turn {} is {ended}, but was reported as {status}", turn.id);
             found.add(P, story.agent, what, &[*seq]);
         }
         Some((turn, None)) => {
-            let what = format!("turn {} was told as {status}, and has not ended", turn.id);
+            let what = format!(
+                "turn {} was reported as {status}, but has not ended",
+                turn.id
+            );
             found.add(P, story.agent, what, &turn.started);
         }
         None => {
-            let what = format!("a prompt was told as {status}, and no turn has it");
+            let what = format!("a prompt was reported as {status}, but no turn has it");
             found.add(P, story.agent, what, &[]);
         }
     }
 }
 
-/// What a command printed as the end of a turn, and the code that it ended with.
+/// The end of a turn that a command printed, and its exit code.
 fn printed(case: &Case<'_>, client: &super::evidence::Client, found: &mut Found) {
     let lines = client.saw.iter().filter(|line| line["saw"] == "line");
     let mut lines =
@@ -195,7 +201,7 @@ fn printed(case: &Case<'_>, client: &super::evidence::Client, found: &mut Found)
     );
 }
 
-/// What the API says at rest.
+/// What the API shows when all agents are idle.
 fn shown(case: &Case<'_>, story: &Story<'_>, show: &Value, found: &mut Found) {
     let Some(head) = show["head"].as_u64() else {
         return;
@@ -205,7 +211,7 @@ fn shown(case: &Case<'_>, story: &Story<'_>, show: &Value, found: &mut Found) {
     let open = then.open_turn().map(|turn| turn.id);
     if show["turn"].as_str() != open {
         wrong(format!(
-            "the turn under way is {open:?}, and shown as {}",
+            "the turn in progress is {open:?}, but is shown as {}",
             show["turn"]
         ));
     }
@@ -214,7 +220,7 @@ fn shown(case: &Case<'_>, story: &Story<'_>, show: &Value, found: &mut Found) {
         .iter()
         .filter_map(|turn| Some((turn.ended.first()?, turn.id, turn.conversation)))
         .max();
-    // How a conversation that was left ended is not shown any more.
+    // The end of a conversation that was left is no longer shown.
     let current = show["conversation"]["id"].as_str();
     let is_left = |conversation| current.is_some_and(|current| current != conversation);
     let shown_turn = &show["last_turn"];
@@ -227,7 +233,7 @@ fn shown(case: &Case<'_>, story: &Story<'_>, show: &Value, found: &mut Found) {
         };
         if !agrees {
             wrong(format!(
-                "the last turn is {id}, {status}, in {conversation}, and shown as {shown_turn}"
+                "the last turn is {id}, {status}, in {conversation}, but is shown as {shown_turn}"
             ));
         }
     }
@@ -238,7 +244,7 @@ fn shown(case: &Case<'_>, story: &Story<'_>, show: &Value, found: &mut Found) {
             .values()
             .any(|prompt| prompt.status == super::story::PromptStatus::Waiting);
     if phase == "running" && !has_work {
-        wrong("nothing is under way, and it is shown as running".to_owned());
+        wrong("no turn is in progress, but it is shown as running".to_owned());
     }
     let rest: Vec<_> = case
         .evidence
@@ -255,9 +261,9 @@ fn shown(case: &Case<'_>, story: &Story<'_>, show: &Value, found: &mut Found) {
         .any(|process| Some(process.pid) == pid && !process.is_zombie());
     let says_up = matches!(show["process"]["state"].as_str(), Some("up" | "adopted"));
     if says_up && !alive {
-        wrong(format!("process {pid:?} is shown as up, and is not alive"));
+        wrong(format!("process {pid:?} is shown as up, but is not alive"));
     }
     if phase == "running" && !alive {
-        wrong("it is shown as running, and no process runs it".to_owned());
+        wrong("it is shown as running, but no process runs it".to_owned());
     }
 }

@@ -20,7 +20,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
     }
 }
 
-/// What a turn has gone through since it last got anywhere.
+/// The failures of a turn since its last progress.
 #[derive(Default)]
 struct Tries {
     /// Requests that were lost with their process, and the crashes.
@@ -44,13 +44,13 @@ impl Tries {
                 Some("lost") if self.after_crash => self.lost.push(event.seq),
                 _ => {}
             },
-            // What recovery says of a call that a crash took is no progress.
+            // A result that recovery writes for a call lost in a crash is not progress.
             "tool_ended" if !matches!(event.text("outcome"), "not_started" | "unknown") => {
                 *self = Self::default();
             }
             "request_sent" if self.lost.len() >= TRIES => {
                 let what = format!(
-                    "a request was sent after {} tries were lost",
+                    "a request was sent after {} attempts were lost",
                     self.lost.len()
                 );
                 let mut at = self.lost.clone();
@@ -69,7 +69,7 @@ impl Tries {
     }
 }
 
-/// A scenario that crashes a turn each time: it ends as lost, and whoever asked hears of it.
+/// A scenario that crashes a turn each time: the turn ends as lost, and the sender is told.
 fn reported(case: &Case<'_>, found: &mut Found) {
     let lost = |story: &&Story<'_>| {
         let mut ends = story.turns.iter().flat_map(|turn| &turn.ended);
@@ -87,7 +87,7 @@ fn reported(case: &Case<'_>, found: &mut Found) {
         .filter(|sent| sent.acknowledged);
     let told: Vec<_> = told.filter_map(|sent| sent.status.as_deref()).collect();
     if !told.is_empty() && !told.contains(&"lost") {
-        let what = format!("a turn was given up, and its sender was told {told:?}");
+        let what = format!("a turn was given up, but its sender was told {told:?}");
         found.add(P, story.agent, what, &[]);
     }
 }

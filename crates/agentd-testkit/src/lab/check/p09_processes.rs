@@ -1,7 +1,7 @@
 //! P9: no process that the system started is alive without an owner, and none is a zombie.
 //!
 //! A tool's processes belong to their shim, a shim to a call or task that has not ended, a runtime to the
-//! daemon. When everything was stopped only background tasks are left.
+//! daemon. After everything was stopped, only background tasks are left.
 
 use super::evidence::Process;
 use super::{Case, Found};
@@ -52,7 +52,7 @@ fn owners(case: &Case<'_>, when: &str, alive: &[&Process], found: &mut Found) {
             "shim" => {
                 let command = process.command();
                 if !running.iter().any(|task| command.contains(task)) {
-                    wrong(process, when, "is there for a task that is over", found);
+                    wrong(process, when, "exists for a task that has ended", found);
                 }
             }
             "tool" if !has_shim(process, &by_pid) => wrong(process, when, "has no shim", found),
@@ -64,10 +64,10 @@ fn owners(case: &Case<'_>, when: &str, alive: &[&Process], found: &mut Found) {
     }
 }
 
-/// Whether one of its ancestors is a living shim.
+/// Whether one of its ancestors is a live shim.
 fn has_shim(process: &Process, by_pid: &BTreeMap<u64, &Process>) -> bool {
     let mut at = by_pid.get(&process.ppid);
-    // A list that was made while processes came and went may lead in a circle.
+    // A list that was read while processes came and went may contain a cycle.
     for _ in 0..by_pid.len() {
         match at {
             Some(parent) if parent.role == "shim" => return true,

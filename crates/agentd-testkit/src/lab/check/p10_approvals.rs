@@ -1,4 +1,4 @@
-//! P10: pending approvals survive everything and are answered once, first answer wins; no process in a
+//! P10: pending approvals survive every fault and are answered once, the first answer wins; no process in a
 //! tool's tree can answer.
 
 use super::evidence::Order;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 const P: &str = "P10";
 
-/// What a process that a tool started may not ask for.
+/// What a process that a tool started may not request.
 const FORBIDDEN: &[&str] = &[
     "approve", "deny", "reset", "undo", "redo", "rewind", "rename", "rm", "archive", "purge",
     "set", "edit", "apply", "spec",
@@ -23,7 +23,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
         }
     }
     orders(case, found);
-    by_somebody(case, found);
+    by_client(case, found);
     for status in &case.evidence.status {
         if let Some(story) = case.story(&status.agent) {
             shown(story, &status.show, found);
@@ -52,7 +52,7 @@ fn answered_once(id: &str, approval: &Approval<'_>, story: &Story<'_>, found: &m
     }
 }
 
-/// The call runs with leave, not without; and only an interrupt takes the question away.
+/// The call runs only with approval; and only an interrupt withdraws the question.
 fn obeyed(id: &str, approval: &Approval<'_>, story: &Story<'_>, found: &mut Found) {
     let mut wrong = |what: String, at: &[u64]| found.add(P, story.agent, what, at);
     let Some(call) = story.calls.get(approval.call) else {
@@ -65,7 +65,7 @@ fn obeyed(id: &str, approval: &Approval<'_>, story: &Story<'_>, found: &mut Foun
         if !allowed {
             wrong(
                 format!(
-                    "call {} began without the leave it had asked for",
+                    "call {} began without the approval that it needed",
                     approval.call
                 ),
                 &[*started],
@@ -77,25 +77,25 @@ fn obeyed(id: &str, approval: &Approval<'_>, story: &Story<'_>, found: &mut Foun
             .turn(approval.turn)
             .and_then(|turn| turn.ended.first());
         if let Some((seq, status)) = turn {
-            let what = format!("question {id} was forgotten: its turn is {status}");
+            let what = format!("question {id} was lost: its turn is {status}");
             wrong(what, &[*seq]);
         }
         return;
     };
     match answer {
         None if *outcome != "interrupted" => {
-            let what = format!("question {id} was never answered, and its call is {outcome}");
+            let what = format!("question {id} was never answered, but its call is {outcome}");
             wrong(what, &[*ended]);
         }
         Some((_, "deny")) if !matches!(*outcome, "denied" | "interrupted") => {
             wrong(
-                format!("call {} was denied, and is {outcome}", approval.call),
+                format!("call {} was denied, but is {outcome}", approval.call),
                 &[*ended],
             );
         }
         Some((_, "allow")) if *outcome == "denied" => {
             wrong(
-                format!("call {} was allowed, and is {outcome}", approval.call),
+                format!("call {} was allowed, but is {outcome}", approval.call),
                 &[*ended],
             );
         }
@@ -103,7 +103,7 @@ fn obeyed(id: &str, approval: &Approval<'_>, story: &Story<'_>, found: &mut Foun
     }
 }
 
-/// What clients were told of their answers.
+/// What clients were told about their answers.
 fn orders(case: &Case<'_>, found: &mut Found) {
     let mut accepted: BTreeMap<&str, Vec<&Order>> = BTreeMap::new();
     for order in case
@@ -114,7 +114,7 @@ fn orders(case: &Case<'_>, found: &mut Found) {
     {
         let agent = case.evidence.id(&order.agent);
         if order.from_tool && FORBIDDEN.contains(&order.verb.as_str()) {
-            let what = format!("a process of a tool's may `{}`", order.verb);
+            let what = format!("a process of a tool was allowed to `{}`", order.verb);
             found.add(P, agent, what, &[]);
         }
         let about = order.approval.as_deref().or(order.op.as_deref());
@@ -141,12 +141,12 @@ fn orders(case: &Case<'_>, found: &mut Found) {
         };
         match kept {
             None => {
-                let what = format!("the answer to question {id} was accepted and is not on record");
+                let what = format!("the answer to question {id} was accepted but is not on record");
                 found.add(P, story.agent, what, &[]);
             }
             Some((seq, decision)) if orders.len() == 1 && *decision != said => {
                 let what =
-                    format!("question {id} was answered {said}, and {decision} is on record");
+                    format!("question {id} was answered {said}, but {decision} is on record");
                 found.add(P, story.agent, what, &[*seq]);
             }
             Some(_) => {}
@@ -154,8 +154,8 @@ fn orders(case: &Case<'_>, found: &mut Found) {
     }
 }
 
-/// An answer on record is one that some client gave, and no tool.
-fn by_somebody(case: &Case<'_>, found: &mut Found) {
+/// An answer on record was given by a client, and not by a tool.
+fn by_client(case: &Case<'_>, found: &mut Found) {
     for story in &case.stories {
         for (decision, verb) in [("allow", "approve"), ("deny", "deny")] {
             let answers = story.approvals.values().flat_map(|it| &it.answers);
@@ -170,7 +170,7 @@ fn by_somebody(case: &Case<'_>, found: &mut Found) {
             let given = given.count();
             if at.len() > given {
                 let what = format!(
-                    "{} answers say {decision}, and {given} were given",
+                    "{} answers on record say {decision}, but {given} were given",
                     at.len()
                 );
                 found.add(P, story.agent, what, &at);
@@ -179,7 +179,7 @@ fn by_somebody(case: &Case<'_>, found: &mut Found) {
     }
 }
 
-/// What waits for an answer is shown, and nothing else is.
+/// Exactly the questions that wait for an answer are shown.
 fn shown(story: &Story<'_>, show: &Value, found: &mut Found) {
     let (Some(head), Some(shown)) = (show["head"].as_u64(), show["approvals"].as_array()) else {
         return;
@@ -190,7 +190,7 @@ fn shown(story: &Story<'_>, show: &Value, found: &mut Found) {
     due.sort_unstable();
     shown.sort_unstable();
     if due != shown {
-        let what = format!("the questions {due:?} wait, and {shown:?} are shown");
+        let what = format!("the questions {due:?} wait, but {shown:?} are shown");
         found.add(P, story.agent, what, &[head]);
     }
 }

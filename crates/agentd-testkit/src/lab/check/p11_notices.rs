@@ -1,5 +1,5 @@
-//! P11: at most one notice for each interruption, never in the user's role; any restriction is told to
-//! the model.
+//! P11: at most one notice for each interruption, never in the user's role; the model is told of every
+//! restriction.
 
 use super::story::Story;
 use super::{Case, Found, words};
@@ -20,7 +20,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
     }
 }
 
-/// What a notice of this cause is about: of each thing there is one at the most.
+/// The subject of a notice of this cause: there is at most one notice per subject.
 fn once(story: &Story<'_>, found: &mut Found) {
     let mut seen: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
     let mut incarnation = 0;
@@ -44,13 +44,13 @@ fn once(story: &Story<'_>, found: &mut Found) {
     }
     for ((cause, _), at) in seen {
         if at.len() > 1 {
-            let what = format!("the model is told {} times of one thing: {cause}", at.len());
+            let what = format!("the model is told {} times of one event: {cause}", at.len());
             found.add(P, story.agent, what, &at);
         }
     }
 }
 
-/// That a task ended is told to each conversation at most once, and to the one that was current then.
+/// Each conversation is told at most once that a task ended, and the one that was current then is told.
 fn tasks(story: &Story<'_>, found: &mut Found) {
     let notices = story.events.iter().filter(|it| it.is("notice"));
     let notices: Vec<_> = notices
@@ -72,7 +72,7 @@ fn tasks(story: &Story<'_>, found: &mut Found) {
         }
         for ended in known.ended.iter().filter_map(|seq| story.event(*seq)) {
             if !told.contains_key(ended.conversation.as_str()) {
-                let what = format!("task {task} ended, and the conversation is not told");
+                let what = format!("task {task} ended, but the conversation is not told");
                 found.add(P, story.agent, what, &[ended.seq]);
             }
         }
@@ -81,13 +81,13 @@ fn tasks(story: &Story<'_>, found: &mut Found) {
             !ends.any(|ended| ended < seq)
         });
         if let Some(seq) = early {
-            let what = format!("the model is told that task {task} ended, and it has not");
+            let what = format!("the model is told that task {task} ended, but it has not");
             found.add(P, story.agent, what, &[*seq]);
         }
     }
 }
 
-/// A turn that was interrupted says so, and a call that did not go its way says why.
+/// The model is told of an interrupted turn, and why a call did not succeed.
 fn told(story: &Story<'_>, found: &mut Found) {
     for event in story
         .events
@@ -96,7 +96,7 @@ fn told(story: &Story<'_>, found: &mut Found) {
     {
         if event.text("outcome") != "ok" && words::texts(&event.body["blocks"]).is_empty() {
             let (call, outcome) = (event.text("call"), event.text("outcome"));
-            let what = format!("call {call} is {outcome}, and the model is not told why");
+            let what = format!("call {call} is {outcome}, but the model is not told why");
             found.add(P, story.agent, what, &[event.seq]);
         }
     }
@@ -104,7 +104,7 @@ fn told(story: &Story<'_>, found: &mut Found) {
         let Some((seq, "interrupted")) = turn.ended.first() else {
             continue;
         };
-        // A compaction is nothing that the model did.
+        // A compaction is not the model's own action.
         let started = turn.started.first().and_then(|seq| story.event(*seq));
         if started.is_some_and(|it| it.body["compacts"].is_string()) {
             continue;
@@ -114,13 +114,13 @@ fn told(story: &Story<'_>, found: &mut Found) {
             events.filter(|event| event.turn.as_deref() == Some(turn.id))
         };
         let has = |kind: &str| own().any(|event| event.is(kind));
-        // It never saw a prompt that was interrupted while hooks heard of it.
+        // The model never saw a prompt that was interrupted while hooks ran for it.
         if has("prompt_blocked") && !has("prompts_taken") {
             continue;
         }
         if !own().any(|event| event.is("notice") && event.text("cause") == "interrupted") {
             let what = format!(
-                "turn {} was interrupted, and the model is not told",
+                "turn {} was interrupted, but the model is not told",
                 turn.id
             );
             found.add(P, story.agent, what, &[*seq]);
@@ -128,14 +128,14 @@ fn told(story: &Story<'_>, found: &mut Found) {
     }
 }
 
-/// The user's words are the user's: nobody else's stand as a prompt.
+/// Every prompt comes from a user; no other text is stored as a prompt.
 fn not_the_users(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
     let sent = case.evidence.prompts.iter();
     let sent = sent.filter(|sent| case.evidence.id(&sent.agent) == story.agent);
     let sent: Vec<&str> = sent.map(|sent| sent.text.trim()).collect();
     let notices = story.events.iter().filter(|event| event.is("notice"));
     let notices: Vec<&str> = notices.map(|event| event.text("text")).collect();
-    // What a subagent is to do, and what it answers, comes as a prompt too.
+    // The task of a subagent, and its answer, are prompts too.
     let of_subagent = |id: &str| {
         let mut events = story.events.iter();
         events.any(|it| {
@@ -160,13 +160,13 @@ fn not_the_users(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
                 &at,
             );
         } else if !sent.is_empty() && !words.is_empty() && !sent.contains(&words.as_str()) {
-            let what = format!("prompt {id} was sent by nobody: `{words}`");
+            let what = format!("prompt {id} was sent by no client: `{words}`");
             found.add(P, story.agent, what, &at);
         }
     }
 }
 
-/// In a request a notice has a block of its own.
+/// In a request a notice has its own block.
 fn apart(case: &Case<'_>, request: &super::evidence::ModelRequest, found: &mut Found) {
     let mut texts = Vec::new();
     raw(words::messages(&request.body), &mut texts);
@@ -176,7 +176,7 @@ fn apart(case: &Case<'_>, request: &super::evidence::ModelRequest, found: &mut F
         let is_alone =
             begins && text.matches("<notice>").count() == 1 && text.ends_with("</notice>");
         if begins && !is_alone {
-            let what = format!("request {} has a notice that is not by itself", request.n);
+            let what = format!("request {} has a notice inside another block", request.n);
             match &request.agent {
                 Some(agent) => found.add(P, case.evidence.id(agent), what, &[]),
                 None => found.add_of_run(P, what),

@@ -1,4 +1,4 @@
-//! P12: reset and undo: exactly one conversation is current; prompts set aside are all there; a
+//! P12: reset and undo: exactly one conversation is current; no prompt that was set aside is lost; a
 //! repeated `op` is a no-op.
 
 use super::evidence::Event;
@@ -17,7 +17,7 @@ const STEPS: &[&str] = &[
     "session_start",
 ];
 
-/// What belongs to the one commit that makes another conversation current.
+/// The events of the one commit that makes another conversation current.
 const SWITCH: &[&str] = &[
     "prompts_set_aside",
     "conversation_sealed",
@@ -57,7 +57,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
     receipts(case, found);
 }
 
-/// A conversation is sealed where, and only where, another one becomes the current one.
+/// A conversation is sealed if and only if another one becomes current.
 fn switches(story: &Story<'_>, found: &mut Found) {
     for (index, event) in story.events.iter().enumerate() {
         if event.is("conversation_sealed") && event.text("reason") != "archived" {
@@ -70,7 +70,7 @@ fn switches(story: &Story<'_>, found: &mut Found) {
             });
             if !moves {
                 let what = format!(
-                    "conversation {} was sealed, and none took its place",
+                    "conversation {} was sealed, but none took its place",
                     event.conversation
                 );
                 found.add(P, story.agent, what, &[event.seq]);
@@ -80,7 +80,7 @@ fn switches(story: &Story<'_>, found: &mut Found) {
                 let is_whole =
                     whole.any(|next| next.text("step") == "switch" && next.body["op"] == *op);
                 if !is_whole {
-                    let what = "another conversation became current, and the reset does not say so";
+                    let what = "another conversation became current, but the reset does not say so";
                     found.add(P, story.agent, what.to_owned(), &[event.seq]);
                 }
             }
@@ -92,7 +92,7 @@ fn switches(story: &Story<'_>, found: &mut Found) {
             let old = story.current_at(event.seq - 1);
             let of_old = before.is_some_and(|before| Some(before.conversation.as_str()) == old);
             if !sealed || !of_old {
-                let what = "another conversation became current, and the old one was not sealed";
+                let what = "another conversation became current, but the old one was not sealed";
                 found.add(P, story.agent, what.to_owned(), &[event.seq]);
             }
         }
@@ -145,8 +145,8 @@ fn one_reset(reset: &Reset<'_>, story: &Story<'_>, found: &mut Found) {
             &moves,
         ),
         (0, 1) if moves.is_empty() => {}
-        (0, 1) => wrong(format!("reset {op} was withdrawn, and moved"), &moves),
-        // Somebody else is to do the rest when the agent is next looked at.
+        (0, 1) => wrong(format!("reset {op} was withdrawn, but moved"), &moves),
+        // The rest is done when the agent is next used.
         (0, 0) if story.archived => {}
         (0, 0) => wrong(
             format!("reset {op} was neither ended nor withdrawn"),
@@ -163,7 +163,7 @@ fn one_reset(reset: &Reset<'_>, story: &Story<'_>, found: &mut Found) {
         && *why != "no_target"
     {
         wrong(
-            format!("reset {op} was withdrawn after its failpoint of no return"),
+            format!("reset {op} was withdrawn after its point of no return"),
             &[*seq],
         );
     }
@@ -183,7 +183,7 @@ fn one_reset(reset: &Reset<'_>, story: &Story<'_>, found: &mut Found) {
     }
 }
 
-/// No prompt is left in a conversation that is not the current one, but those that are set aside with it.
+/// No prompt is left in a conversation that is not current, except those that are set aside with it.
 fn set_aside(story: &Story<'_>, found: &mut Found) {
     for (id, prompt) in &story.prompts {
         let home = prompt.queued.last().map(|(_, conversation)| *conversation);
@@ -213,7 +213,7 @@ fn shown(story: &Story<'_>, show: &Value, found: &mut Found) {
     let current = then.current();
     if show["conversation"]["id"].as_str() != current {
         let shown = &show["conversation"]["id"];
-        let what = format!("conversation {current:?} is current, and {shown} is shown");
+        let what = format!("conversation {current:?} is current, but {shown} is shown");
         found.add(P, story.agent, what, &[head]);
     }
     let moves = then.pointer.len() as u64;
@@ -222,14 +222,14 @@ fn shown(story: &Story<'_>, show: &Value, found: &mut Found) {
         .is_some_and(|generation| generation != moves)
     {
         let what = format!(
-            "the pointer has moved {moves} times, and is shown as {}",
+            "the pointer has moved {moves} times, but is shown as {}",
             show["generation"]
         );
         found.add(P, story.agent, what, &[head]);
     }
 }
 
-/// What whoever asked was told; asked again, the same.
+/// The client got the receipt; a repeated request gets the same one.
 fn receipts(case: &Case<'_>, found: &mut Found) {
     let resets = ["reset", "undo", "redo", "rewind"];
     let told = case.evidence.orders.iter().filter(|order| {
@@ -246,14 +246,14 @@ fn receipts(case: &Case<'_>, found: &mut Found) {
             .unwrap_or_default();
         let reset = story.resets.iter().find(|reset| reset.op == op);
         let Some(ended) = reset.and_then(|reset| reset.ended.first()) else {
-            let what = format!("{} {op} was acknowledged, and is not on record", order.verb);
+            let what = format!("{} {op} was acknowledged, but is not on record", order.verb);
             found.add(P, story.agent, what, &[]);
             continue;
         };
         let (seq, old, new) = *ended;
         let answer = &order.answer;
         if answer["old"] != *old || answer["new"] != *new {
-            let what = format!("the receipt of {op} says another thing than the journal");
+            let what = format!("the receipt of {op} differs from the journal");
             found.add(P, story.agent, what, &[seq]);
         }
         let began = reset
@@ -269,7 +269,7 @@ fn receipts(case: &Case<'_>, found: &mut Found) {
         let listed = answer["set_aside"].as_array().into_iter().flatten();
         let listed: BTreeSet<&str> = listed.filter_map(Value::as_str).collect();
         if aside != listed {
-            let what = format!("{op} set aside {aside:?}, and its receipt lists {listed:?}");
+            let what = format!("{op} set aside {aside:?}, but its receipt lists {listed:?}");
             found.add(P, story.agent, what, &[seq]);
         }
     }

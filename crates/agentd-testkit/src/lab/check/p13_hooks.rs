@@ -1,6 +1,6 @@
-//! P13: each hook hears of each thing at most once, and what became of it is on record: *unknown* only where
-//! its shim itself was killed, or for a service. A no is obeyed; words for a conversation open it; the
-//! transcript is complete when the hook reads it.
+//! P13: each hook runs at most once per event, and its outcome is on record: *unknown* only if its shim itself was
+//! killed, or for a service. A denial is obeyed; text for a conversation opens it; the transcript is complete when
+//! the hook reads it.
 
 use super::evidence::{Event, Heard};
 use super::requests::{self, Matched};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const P: &str = "P13";
 
-/// What is written while others go on, and may come between the transcript and the hook.
+/// Events that are written concurrently, and may come between the transcript and the hook.
 const BESIDE: &[&str] = &["hook_started", "hook_ended", "hook_output"];
 
 pub fn check(case: &Case<'_>, found: &mut Found) {
@@ -28,7 +28,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
     once(case, found);
 }
 
-/// A handler that was to run, and what is on record of its end.
+/// A handler that was to run, and its recorded end.
 struct Hook<'a> {
     started: &'a Event,
     ended: Vec<&'a Event>,
@@ -65,13 +65,13 @@ fn of_hook<'a>(case: &'a Case<'_>, id: &str) -> impl Iterator<Item = &'a Heard> 
     heard.filter(move |heard| heard.hook.as_deref() == Some(id))
 }
 
-/// One end, which says what was.
+/// One end, which matches what happened.
 fn reported(case: &Case<'_>, story: &Story<'_>, hook: &Hook<'_>, found: &mut Found) {
     let (id, event) = (hook.id(), hook.started.text("event"));
     let ends: Vec<u64> = hook.ended.iter().map(|it| it.seq).collect();
     let mut wrong = |what: String, at: &[u64]| found.add(P, story.agent, what, at);
     let Some(ended) = hook.ended.first() else {
-        let what = format!("what became of hook {id} ({event}) is not on record");
+        let what = format!("the outcome of hook {id} ({event}) is not on record");
         return wrong(what, &[hook.started.seq]);
     };
     if ends.len() > 1 {
@@ -84,14 +84,14 @@ fn reported(case: &Case<'_>, story: &Story<'_>, hook: &Hook<'_>, found: &mut Fou
             let traces = expects(expected, "hooks_with_traces", event);
             if traces && hook.exit() == Some(0) && !ran {
                 wrong(
-                    format!("hook {id} ({event}) is said to have run, and has not"),
+                    format!("hook {id} ({event}) is recorded as run, but has not run"),
                     &ends,
                 );
             }
         }
         "not_run" if ran => {
             wrong(
-                format!("hook {id} ({event}) ran, and is said not to have"),
+                format!("hook {id} ({event}) ran, but is recorded as not run"),
                 &ends,
             );
         }
@@ -99,9 +99,8 @@ fn reported(case: &Case<'_>, story: &Story<'_>, hook: &Hook<'_>, found: &mut Fou
         "unknown" => {
             let is_http = hook.started.text("way") == "http";
             if !is_http && !case.evidence.shim_was_killed(id) && expected["other_boot"] != true {
-                let what = format!(
-                    "the outcome of hook {id} ({event}) is unknown, and nothing excuses that"
-                );
+                let what =
+                    format!("the outcome of hook {id} ({event}) is unknown without a valid reason");
                 wrong(what, &ends);
             }
         }
@@ -109,7 +108,7 @@ fn reported(case: &Case<'_>, story: &Story<'_>, hook: &Hook<'_>, found: &mut Fou
     }
 }
 
-/// A call that a hook refused does not run.
+/// A call that a hook denied does not run.
 fn obeyed(case: &Case<'_>, story: &Story<'_>, hook: &Hook<'_>, found: &mut Found) {
     let is_no = hook.ended.iter().any(|it| it.text("decision") == "deny");
     let said_no = hook.exit() == Some(2) && of_hook(case, hook.id()).any(|heard| heard.denies);
@@ -118,26 +117,26 @@ fn obeyed(case: &Case<'_>, story: &Story<'_>, hook: &Hook<'_>, found: &mut Found
         return;
     }
     if let Some(started) = story.calls.get(call).and_then(|call| call.started.first()) {
-        let what = format!("call {call} began, and a hook had refused it");
+        let what = format!("call {call} began, but a hook had denied it");
         found.add(P, story.agent, what, &[hook.started.seq, *started]);
     }
     let mut effects = case.evidence.effects.iter();
     let own = |agent: &Option<String>| agent.as_deref() == Some(story.agent);
     if effects.any(|it| it.call == call && own(&it.agent)) {
-        let what = format!("call {call} ran, and a hook had refused it");
+        let what = format!("call {call} ran, but a hook had denied it");
         found.add(P, story.agent, what, &[hook.started.seq]);
     }
 }
 
-/// Whoever ran was to run, and found the transcript complete.
+/// Every hook that ran was to run, and found the transcript complete.
 fn on_record(case: &Case<'_>, heard: &Heard, found: &mut Found) {
-    // One whose shim was gone before it looked does not know who it is.
+    // A hook whose shim was gone before it looked does not know its id.
     let (Some(id), Some(story)) = (&heard.hook, case.story(&heard.agent)) else {
         return;
     };
     let mut starts = story.events.iter().filter(|it| it.is("hook_started"));
     let Some(started) = starts.find(|it| it.text("hook") == id) else {
-        let what = format!("hook {id} ({}) ran, and is not on record", heard.event);
+        let what = format!("hook {id} ({}) ran, but is not on record", heard.event);
         return found.add(P, story.agent, what, &[]);
     };
     let own = story.events.iter().filter(|event| {
@@ -145,18 +144,18 @@ fn on_record(case: &Case<'_>, heard: &Heard, found: &mut Found) {
         is_own && !BESIDE.contains(&event.kind.as_str())
     });
     let due = own.map(|event| event.seq).max();
-    // A reset is asked about while the turn goes on.
+    // The hook of a reset runs while the turn continues.
     if heard.event != "PreReset" && heard.transcript < due {
         let (read, due) = (heard.transcript.unwrap_or(0), due.unwrap_or(0));
         let what = format!(
-            "the transcript that hook {id} ({}) read ends with event {read}, and {due} was there",
+            "the transcript that hook {id} ({}) read ends with event {read}, but {due} existed",
             heard.event
         );
         found.add(P, story.agent, what, &[due, started.seq]);
     }
 }
 
-/// Of each thing each handler is told once; there is one for each event.
+/// Each handler runs once per event subject; there is one handler for each event.
 fn once(case: &Case<'_>, found: &mut Found) {
     let mut ran: BTreeMap<(String, String), BTreeSet<(u64, u64)>> = BTreeMap::new();
     for heard in &case.evidence.heard {
@@ -168,8 +167,8 @@ fn once(case: &Case<'_>, found: &mut Found) {
         if let Some(hook) = &heard.hook {
             count(format!("hook {hook}"));
         }
-        if let Some(occasion) = occasion(heard) {
-            count(format!("the hook for {occasion}"));
+        if let Some(subject) = subject(heard) {
+            count(format!("the hook for {subject}"));
         }
     }
     for ((agent, about), processes) in ran {
@@ -180,8 +179,8 @@ fn once(case: &Case<'_>, found: &mut Found) {
     }
 }
 
-/// What there is one of; none where it can happen again.
-fn occasion(heard: &Heard) -> Option<String> {
+/// The subject that occurs only once; none if the event can happen again.
+fn subject(heard: &Heard) -> Option<String> {
     let event = heard.event.as_str();
     let op = heard.op.as_deref();
     let about = match event {
@@ -196,12 +195,12 @@ fn occasion(heard: &Heard) -> Option<String> {
     Some(format!("{event} of {about}"))
 }
 
-/// A conversation that goes on, and not for the first time perhaps.
+/// A conversation that continues, perhaps not for the first time.
 fn is_again(heard: &Heard) -> bool {
     matches!(heard.source.as_deref(), Some("resume" | "compact"))
 }
 
-/// What a hook said when a conversation began is in it, once, before anything else is answered.
+/// The text that a hook returned when a conversation began is in it, once, before the first answer.
 fn opens(case: &Case<'_>, index: usize, hooks: &BTreeMap<&str, Hook<'_>>, found: &mut Found) {
     let story = &case.stories[index];
     let said = case.evidence.heard.iter().filter_map(|heard| {
@@ -220,7 +219,7 @@ fn opens(case: &Case<'_>, index: usize, hooks: &BTreeMap<&str, Hook<'_>>, found:
     let got = requests::of_agent(case.evidence, journal);
     let pairs = match requests::matched(journal, story, &got) {
         Matched::All(pairs) => pairs,
-        // That is wrong already.
+        // That is a violation already.
         Matched::Not(_) => Vec::new(),
     };
     for (conversation, says) in said {
@@ -249,7 +248,7 @@ fn opens(case: &Case<'_>, index: usize, hooks: &BTreeMap<&str, Hook<'_>>, found:
             if times != 1 {
                 let n = got[at].n;
                 let what = format!(
-                    "request {n}, the first of its conversation, holds `{says}` {times} times"
+                    "request {n}, the first of its conversation, contains `{says}` {times} times"
                 );
                 found.add(P, story.agent, what, &[]);
             }

@@ -1,5 +1,5 @@
-//! P14: how a subagent ended is told to its parent once, and as it was; no subagent is without an owner, and
-//! what it spent is what its parent is charged. A fork has nothing of what runs at its parent's, and is told.
+//! P14: the end of a subagent is reported to its parent once, and correctly; no subagent is without an owner, and its
+//! parent is charged what it spent. A fork inherits nothing that runs in its parent, and is told so.
 
 use super::evidence::Event;
 use super::story::{PromptStatus, Story};
@@ -33,7 +33,7 @@ fn ends<'a>(story: &Story<'a>, child: &str) -> Vec<&'a Event> {
     ends.filter(|it| it.text("agent") == child).collect()
 }
 
-/// The parent knows how it ended, once, and as it did.
+/// The parent knows how it ended, once, and correctly.
 fn one_end(case: &Case<'_>, story: &Story<'_>, started: &Event, found: &mut Found) {
     let (child, name) = (started.text("agent"), started.text("name"));
     let mut wrong = |what: String, at: &[u64]| found.add(P, story.agent, what, at);
@@ -47,22 +47,25 @@ fn one_end(case: &Case<'_>, story: &Story<'_>, started: &Event, found: &mut Foun
     let at: Vec<u64> = ends.iter().map(|it| it.seq).collect();
     let Some(ended) = ends.first() else {
         return wrong(
-            format!("nobody was told how subagent {name} ended"),
+            format!("the end of subagent {name} was not reported to its parent"),
             &[started.seq],
         );
     };
     if ends.len() > 1 {
         wrong(
-            format!("the end of subagent {name} was told {} times", ends.len()),
+            format!(
+                "the end of subagent {name} was reported {} times",
+                ends.len()
+            ),
             &at,
         );
     }
     let outcome = ended.text("outcome");
     let Some(own) = case.story(child) else {
-        // It may have been called off before there was anything of it.
+        // It may have been cancelled before it was created.
         if outcome != "interrupted" {
             wrong(
-                format!("subagent {name} is {outcome}, and there is nothing of it"),
+                format!("subagent {name} is {outcome}, but has no journal"),
                 &at,
             );
         }
@@ -72,7 +75,7 @@ fn one_end(case: &Case<'_>, story: &Story<'_>, started: &Event, found: &mut Foun
     if really.is_some_and(|really| really != outcome) {
         let really = really.unwrap_or_default();
         wrong(
-            format!("subagent {name} ended as {really}, and was told as {outcome}"),
+            format!("subagent {name} ended as {really}, but was reported as {outcome}"),
             &at,
         );
     }
@@ -80,7 +83,7 @@ fn one_end(case: &Case<'_>, story: &Story<'_>, started: &Event, found: &mut Foun
     budget(story, own, started, ended, found);
 }
 
-/// How it ended, as its own journal has it; none where that cannot be told.
+/// How it ended according to its own journal; none if that cannot be determined.
 fn really<'a>(own: &Story<'a>) -> Option<&'a str> {
     let of = own.events.iter().find(|it| it.is("subagent_of"))?;
     let prompt = own.prompts.get(of.text("prompt"))?;
@@ -96,7 +99,7 @@ fn really<'a>(own: &Story<'a>) -> Option<&'a str> {
     }
 }
 
-/// One in the background answers by a prompt, or a notice where nobody is to think about it.
+/// A subagent in the background answers by a prompt, or by a notice if the model need not act on it.
 fn answered(story: &Story<'_>, started: &Event, ended: &Event, found: &mut Found) {
     let name = started.text("name");
     let is_behind = started.body["background"] == true;
@@ -114,12 +117,12 @@ fn answered(story: &Story<'_>, started: &Event, ended: &Event, found: &mut Found
         found.add(P, story.agent, what, &[ended.seq]);
     }
     if !is_behind && (times != 0 || prompt.is_some()) {
-        let what = format!("subagent {name} was waited for, and answers besides");
+        let what = format!("subagent {name} was waited for, but answers again");
         found.add(P, story.agent, what, &[ended.seq]);
     }
 }
 
-/// Its parent is charged with what it used, and that is not more than it was given.
+/// Its parent is charged with what it used, and that is not more than its lease.
 fn budget(story: &Story<'_>, own: &Story<'_>, started: &Event, ended: &Event, found: &mut Found) {
     let name = started.text("name");
     let total = |usage: &Value| -> u64 {
@@ -128,7 +131,7 @@ fn budget(story: &Story<'_>, own: &Story<'_>, started: &Event, ended: &Event, fo
     };
     let ends = own.events.iter().filter(|it| it.is("request_ended"));
     let mut used: u64 = ends.map(|it| total(&it.body["usage"])).sum();
-    // What those below it used is its own, too.
+    // The usage of its own subagents counts too.
     let below = own.events.iter().filter(|it| it.is("subagent_ended"));
     used += below
         .map(|it| total(&it.body["spent"]["usage"]))
@@ -136,27 +139,27 @@ fn budget(story: &Story<'_>, own: &Story<'_>, started: &Event, ended: &Event, fo
     let charged = total(&ended.body["spent"]["usage"]);
     if used != charged {
         let what =
-            format!("subagent {name} used {used} tokens, and its parent is charged {charged}");
+            format!("subagent {name} used {used} tokens, but its parent is charged {charged}");
         found.add(P, story.agent, what, &[ended.seq]);
     }
     if let Some(lease) = started.body["lease"]["tokens"].as_u64()
         && used > lease
     {
-        let what = format!("subagent {name} used {used} tokens, and was given {lease}");
+        let what = format!("subagent {name} used {used} tokens, but its lease was {lease}");
         found.add(P, story.agent, what, &[started.seq]);
     }
 }
 
-/// Its parent knows it, and it knows that.
+/// Both journals record the relation.
 fn owned(case: &Case<'_>, own: &Story<'_>, of: &Event, found: &mut Found) {
     let parent = of.text("parent");
     let Some(story) = case.story(parent) else {
-        let what = format!("it works for {parent}, and there is no such agent");
+        let what = format!("its parent {parent} does not exist");
         return found.add(P, own.agent, what, &[of.seq]);
     };
     let mut started = story.events.iter().filter(|it| it.is("subagent_started"));
     if !started.any(|it| it.text("agent") == own.agent) {
-        let what = format!("it works for {parent}, which does not know it");
+        let what = format!("its parent {parent} does not know it");
         found.add(P, own.agent, what, &[of.seq]);
     }
     let told = own.events.iter().filter(|it| it.is("parent_told"));
@@ -164,14 +167,14 @@ fn owned(case: &Case<'_>, own: &Story<'_>, of: &Event, found: &mut Found) {
     let is_over = !ends(story, own.agent).is_empty();
     if told.len() != usize::from(is_over) {
         let what = format!(
-            "it has noted {} times that its parent knows how it ended",
+            "it has recorded {} times that its parent knows how it ended",
             told.len()
         );
         found.add(P, own.agent, what, &told);
     }
 }
 
-/// It begins with one notice that says so, and with no task and no question.
+/// It begins with one notice that says so, and without tasks or questions.
 fn forked(story: &Story<'_>, found: &mut Found) {
     let mut began = story.events.iter().filter(|it| it.is("conversation_began"));
     let Some(began) = began.find(|it| it.text("source") == "fork") else {

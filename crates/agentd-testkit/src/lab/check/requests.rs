@@ -1,14 +1,14 @@
-//! Which request on record each request is that the model got.
+//! Matches each request that the model received with a request on record.
 //!
-//! They come in the order in which they are on record; one that is on record may not have left, and
-//! one that is on record as completed has. Of several ways to tell them apart any will do.
+//! They arrive in the order in which they are on record. A request on record may not have been sent, and a
+//! request that is on record as completed was sent. If several matchings are possible, any will do.
 
 use super::evidence::{Evidence, Journal, ModelRequest};
 use super::story::{Request, Story};
 use super::words;
 use std::collections::BTreeMap;
 
-/// The requests that the model got of this agent.
+/// The requests that the model received from this agent.
 pub fn of_agent<'a>(evidence: &'a Evidence, journal: &Journal) -> Vec<&'a ModelRequest> {
     let is_alone = evidence.journals.len() == 1;
     let own = |request: &&ModelRequest| match &request.agent {
@@ -19,7 +19,7 @@ pub fn of_agent<'a>(evidence: &'a Evidence, journal: &Journal) -> Vec<&'a ModelR
     evidence.model.iter().filter(own).collect()
 }
 
-/// Whether a request begins with words that a user said to this agent.
+/// Whether a request begins with text that a user sent to this agent.
 fn opens_like(journal: &Journal, request: &ModelRequest) -> bool {
     let words = words::of_request(&request.body);
     let Some(first) = words.first() else {
@@ -30,13 +30,13 @@ fn opens_like(journal: &Journal, request: &ModelRequest) -> bool {
 }
 
 pub enum Matched {
-    /// For each request that the model got, the one on record.
+    /// For each request that the model received, the one on record.
     All(Vec<usize>),
-    /// They cannot be told apart in any way; why.
+    /// There is no possible matching; why.
     Not(Vec<(String, Vec<u64>)>),
 }
 
-/// Finds out which is which.
+/// Finds a matching.
 pub fn matched(journal: &Journal, story: &Story<'_>, got: &[&ModelRequest]) -> Matched {
     let sent = &story.requests;
     let told: Vec<Vec<String>> = sent
@@ -51,7 +51,7 @@ pub fn matched(journal: &Journal, story: &Story<'_>, got: &[&ModelRequest]) -> M
             && misfit(&sent[j], &told[j], &heard[i], &all).is_none()
     };
     let (m, n) = (got.len(), sent.len());
-    // reach[i][j]: the first i that came are among the first j on record.
+    // reach[i][j]: the first i requests received are among the first j on record.
     let mut reach = vec![vec![false; n + 1]; m + 1];
     reach[0][0] = true;
     for j in 1..=n {
@@ -67,7 +67,7 @@ pub fn matched(journal: &Journal, story: &Story<'_>, got: &[&ModelRequest]) -> M
     let mut pairs = vec![0; m];
     let (mut i, mut j) = (m, n);
     while j > 0 {
-        // The earliest that it can be.
+        // The earliest possible one.
         if reach[i][j - 1] && !is_completed(&sent[j - 1]) {
             j -= 1;
         } else {
@@ -85,7 +85,7 @@ fn is_completed(request: &Request<'_>) -> bool {
         .any(|(_, outcome)| *outcome == "completed")
 }
 
-/// What a request should have said and did not, or said and should not have.
+/// Text that a request should contain and does not, or the other way round.
 fn misfit(
     request: &Request<'_>,
     told: &[String],
@@ -99,14 +99,14 @@ fn misfit(
             let same = same.or_else(|| free.iter().position(|heard| heard.contains(word)));
             match same {
                 Some(at) => drop(free.swap_remove(at)),
-                None => return Some(format!("does not hold `{word}`")),
+                None => return Some(format!("does not contain `{word}`")),
             }
         }
     }
     let told = counts(told);
     for (word, times) in counts(heard) {
         if all.contains_key(word) && times > told.get(word).copied().unwrap_or(0) {
-            return Some(format!("holds `{word}`, which does not belong there"));
+            return Some(format!("contains `{word}`, which does not belong there"));
         }
     }
     None
@@ -120,7 +120,7 @@ fn counts(words: &[String]) -> BTreeMap<&str, usize> {
     counts
 }
 
-/// Every word of the journal, whether the model ever sees it or not.
+/// All text of the journal, whether the model ever sees it or not.
 fn every_word(journal: &Journal) -> Vec<String> {
     let mut words = Vec::new();
     for event in &journal.events {
@@ -133,7 +133,7 @@ fn every_word(journal: &Journal) -> Vec<String> {
     words
 }
 
-/// Says what is wrong, as narrowly as can be told.
+/// Reports the violation as precisely as possible.
 fn why(
     story: &Story<'_>,
     got: &[&ModelRequest],
@@ -149,13 +149,13 @@ fn why(
             .map(|(sent, told)| (sent.sent, misfit(sent, told, &heard[i], all)))
             .collect();
         if misfits.iter().all(|(_, misfit)| misfit.is_some()) {
-            // The one that is nearest: as many came before it.
+            // The nearest one: as many came before it.
             let nearest = misfits.get(i).or(misfits.last());
             let (at, why) = nearest.cloned().unwrap_or_default();
-            let why = why.unwrap_or_else(|| "is none on record".to_owned());
+            let why = why.unwrap_or_else(|| "matches none on record".to_owned());
             let n = request.n;
             found.push((
-                format!("request {n} of the model's is none on record: it {why}"),
+                format!("request {n} to the model is not on record: it {why}"),
                 vec![at],
             ));
         }
@@ -164,18 +164,18 @@ fn why(
         let mut whole = got.iter().zip(heard).filter(|(got, _)| got.finished);
         if whole.all(|(_, heard)| misfit(request, told, heard, all).is_some()) {
             let what = format!(
-                "request {} is completed, and the model never answered it",
+                "request {} is completed, but the model never answered it",
                 request.id
             );
             found.push((what, vec![request.sent]));
         }
     }
     if found.is_empty() && got.len() == sent.len() {
-        // As many came as are on record: then each is most likely the one at its place.
+        // As many arrived as are on record: then each is most likely the one at its position.
         for (i, (request, told)) in sent.iter().zip(told).enumerate() {
             if let Some(why) = misfit(request, told, &heard[i], all) {
                 let (n, id) = (got[i].n, &request.id);
-                let what = format!("request {n} of the model's, which should be {id}, {why}");
+                let what = format!("request {n} to the model, which should be {id}, {why}");
                 found.push((what, vec![request.sent]));
             }
         }
@@ -183,8 +183,8 @@ fn why(
     if found.is_empty() {
         let (got, sent) = (got.len(), sent.len());
         let what = format!(
-            "the model got {got} requests that are not those {sent} on record, in their order: one \
-             of them was sent again, or left without being on record"
+            "the model received {got} requests that do not match the {sent} on record, in order: one \
+             of them was sent twice, or sent without being on record"
         );
         found.push((
             what,

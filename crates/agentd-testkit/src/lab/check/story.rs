@@ -1,5 +1,5 @@
-//! One agent's journal, sorted by what it is about: prompts, turns, requests, calls, questions, tasks,
-//! conversations, resets. It notes what happened and where, twice where it happened twice.
+//! One agent's journal, sorted by subject: prompts, turns, requests, calls, questions, tasks,
+//! conversations, resets. It records what happened and where, twice if it happened twice.
 
 use super::evidence::Event;
 use super::words;
@@ -38,7 +38,7 @@ pub struct Prompt<'a> {
     pub status: PromptStatus,
 }
 
-/// Where a prompt is in the end.
+/// The final state of a prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PromptStatus {
     #[default]
@@ -53,7 +53,7 @@ pub struct Turn<'a> {
     pub conversation: &'a str,
     pub started: Vec<u64>,
     pub ended: Vec<(u64, &'a str)>,
-    /// It waits for somebody to say go on.
+    /// It waits until a user continues it.
     pub paused: bool,
 }
 
@@ -64,7 +64,7 @@ pub struct Request<'a> {
     pub turn: &'a str,
     pub conversation: &'a str,
     pub purpose: &'a str,
-    /// The incarnation that had the agent when it was sent.
+    /// The incarnation that ran the agent when it was sent.
     pub incarnation: u64,
     pub ended: Vec<(u64, &'a str)>,
 }
@@ -154,7 +154,7 @@ impl<'a> Story<'a> {
         self.pointer.last().map(|(_, conversation)| *conversation)
     }
 
-    /// Questions that nobody has answered and that are still to be answered.
+    /// Questions that are not answered and not withdrawn.
     pub fn pending_approvals(&self) -> impl Iterator<Item = (&&'a str, &Approval<'a>)> {
         self.approvals.iter().filter(|(_, approval)| {
             let turn_is_open = self
@@ -166,8 +166,8 @@ impl<'a> Story<'a> {
         })
     }
 
-    /// Whether the agent does nothing until somebody says something, and rightly so.
-    pub fn waits_for_somebody(&self) -> bool {
+    /// Whether the agent rightly waits for a user.
+    pub fn waits_for_user(&self) -> bool {
         let paused = self.open_turn().is_some_and(|turn| turn.paused);
         let asks = self.pending_approvals().next().is_some();
         self.stopped || self.failed || self.archived || paused || asks
@@ -208,7 +208,7 @@ impl<'a> Story<'a> {
                     prompt.taken.push((event.seq, turn))
                 });
             }
-            // A hook refused it: its turn says so.
+            // A hook denied it: its turn says so.
             "prompt_blocked" => {
                 let turn = event.turn.as_deref().unwrap_or_default();
                 let prompt = self.prompts.entry(event.text("prompt")).or_default();
@@ -379,7 +379,7 @@ impl<'a> Story<'a> {
     }
 }
 
-/// Whether a scenario said this of its run: true, or a list that has `item`.
+/// Whether a scenario declared this for its run: true, or a list that contains `item`.
 pub fn expects(expects: &Value, key: &str, item: &str) -> bool {
     match &expects[key] {
         Value::Bool(is) => *is,

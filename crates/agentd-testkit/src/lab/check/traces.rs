@@ -1,5 +1,5 @@
-//! What processes left behind: what tools and hooks wrote down themselves, what was done to whom, and who was
-//! there in the end.
+//! What processes recorded: tools and hooks themselves, the faults that were injected, and the processes that
+//! existed in the end.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -29,12 +29,12 @@ pub struct Fault {
     pub role: String,
     #[serde(default)]
     pub what: String,
-    /// The task or hook whose shim it was done to.
+    /// The task or hook whose shim was hit.
     #[serde(default)]
     pub task: Option<String>,
 }
 
-/// A hook that ran, in its own words.
+/// A hook that ran, as it recorded itself.
 #[derive(Debug, Deserialize)]
 pub struct Heard {
     pub event: String,
@@ -42,7 +42,7 @@ pub struct Heard {
     pub agent: String,
     #[serde(default)]
     pub session: String,
-    /// Which one it is; none where its shim was gone before it could look.
+    /// Its id; none if its shim was gone before it could look.
     #[serde(default)]
     pub hook: Option<String>,
     #[serde(default)]
@@ -55,16 +55,16 @@ pub struct Heard {
     pub prompt: Option<String>,
     #[serde(default)]
     pub source: Option<String>,
-    /// The turn goes on because of a hook.
+    /// The turn continues because of a hook.
     #[serde(default)]
     pub active: Option<bool>,
     pub pid: u64,
     #[serde(default)]
     pub start: u64,
-    /// It says no.
+    /// It denies.
     #[serde(default)]
     pub denies: bool,
-    /// Its words for the model.
+    /// Its text for the model.
     #[serde(default)]
     pub says: Option<String>,
     /// The last event in the transcript that it read.
@@ -89,7 +89,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// The command line in one piece, however it was written down.
+    /// The command line as one string, whichever way it was recorded.
     pub fn command(&self) -> String {
         match &self.cmdline {
             Value::String(line) => line.clone(),

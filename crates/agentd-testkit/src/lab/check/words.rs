@@ -1,6 +1,6 @@
-//! What the model must be told at some failpoint of a journal, and what a request told it.
+//! The text that the model must see at some position of a journal, and the text of a request.
 //!
-//! Not the request's exact form, which the strict server judges, but its words: every prompt, reply,
+//! Not the request's exact format, which the strict server checks, but its text: every prompt, reply,
 //! result and notice of the conversation, and none of another one.
 
 use super::evidence::{Event, Journal};
@@ -15,7 +15,7 @@ pub fn texts(blocks: &Value) -> Vec<String> {
     texts.filter(|text| !text.is_empty()).collect()
 }
 
-/// Keys whose strings are no words.
+/// Keys whose strings are not text.
 const NO_WORDS: &[&str] = &[
     "role",
     "type",
@@ -38,14 +38,14 @@ const NO_WORDS: &[&str] = &[
     "input",
 ];
 
-/// All words of a request's messages, in order; notices without their marks.
+/// All text of a request's messages, in order; notices without their markers.
 pub fn of_request(body: &Value) -> Vec<String> {
     let mut words = Vec::new();
     strings(messages(body), &mut words);
     words
 }
 
-/// The messages of a request in whichever format.
+/// The messages of a request in any format.
 pub fn messages(body: &Value) -> &Value {
     let keys = ["messages", "input", "contents"];
     let found = keys
@@ -77,14 +77,14 @@ fn strings(value: &Value, words: &mut Vec<String>) {
     }
 }
 
-/// One thing that the model sees.
+/// One item that the model sees.
 struct Item {
     agent: String,
     seq: u64,
     words: Vec<String>,
 }
 
-/// Every word that the model is to see of a conversation right before event `seq`.
+/// All text that the model must see of a conversation right before event `seq`.
 pub fn of_window(journal: &Journal, conversation: &str, seq: u64) -> Vec<String> {
     let mut items: Vec<Item> = Vec::new();
     for (agent, events, conversation, through) in lineage(journal, conversation, seq) {
@@ -120,7 +120,7 @@ pub fn of_window(journal: &Journal, conversation: &str, seq: u64) -> Vec<String>
     items.into_iter().flat_map(|item| item.words).collect()
 }
 
-/// A summary takes the place of all that is at `through` or before it.
+/// A summary replaces everything up to and including `through`.
 fn compact(items: &mut Vec<Item>, agent: &str, event: &Event) {
     let through = &event.body["through"];
     let (of, seq) = (through["agent"].as_str(), through["seq"].as_u64());
@@ -138,7 +138,7 @@ fn compact(items: &mut Vec<Item>, agent: &str, event: &Event) {
 
 type Segment<'a> = (String, &'a [Event], String, u64);
 
-/// What a window is made of, oldest first: a conversation, and before it what it branched off.
+/// The parts of a window, oldest first: a conversation, and before it what it branched from.
 fn lineage<'a>(journal: &'a Journal, conversation: &str, before: u64) -> Vec<Segment<'a>> {
     let mut segments: Vec<Segment<'a>> = Vec::new();
     let mut next = Some((
@@ -147,7 +147,7 @@ fn lineage<'a>(journal: &'a Journal, conversation: &str, before: u64) -> Vec<Seg
         before.saturating_sub(1),
     ));
     while let Some((agent, conversation, through)) = next {
-        // A journal that leads back to itself is wrong, and must not hang us.
+        // A journal with a cycle is a violation, and must not hang the checker.
         if segments.len() > 1000 {
             break;
         }

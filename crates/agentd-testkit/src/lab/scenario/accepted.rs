@@ -1,4 +1,4 @@
-//! Prompts that are sent and not waited for: whoever was told that one is accepted may go.
+//! Prompts that are sent and not waited for: a client may exit once its prompt is accepted.
 
 use crate::lab::reader;
 use crate::lab::testbed::{Result, Testbed};
@@ -19,7 +19,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
     for n in 1..=3 {
         testbed.send(AGENT, &format!("do: say this is answer number {n}"), &[])?;
     }
-    // Whoever had the agent's key may be dead: then it waits for somebody who brings it.
+    // The client that had the agent's key may be dead: then the agent waits for a client that brings it.
     testbed.until("the answers", || {
         let shown = testbed.look(AGENT)?;
         if shown["phase"] == "waiting" {

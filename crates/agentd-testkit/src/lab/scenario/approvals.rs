@@ -1,4 +1,4 @@
-//! A question that two clients answer at the same time, one yes and one no: the first answer counts. A tool
+//! A question that two clients answer at the same time, one approves and one denies: the first answer counts. A tool
 //! that tries to answer is refused.
 
 use super::shell;
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::fs;
 
 const AGENT: &str = "worker";
-/// How each of the tool's tries ended.
+/// How each attempt of the tool ended.
 const TRIES: &str = "tries";
 const RULES: &str =
     "permissions:\n  - tool: shell\n    pattern: \"*tool asked*\"\n    decision: ask\n";
@@ -38,12 +38,12 @@ fn turns(testbed: &Testbed) -> Result<()> {
     from_within(testbed)
 }
 
-/// The first call starts a process that answers the question about the second one, or tries to.
+/// The first call starts a process that tries to answer the question about the second one.
 fn from_within(testbed: &Testbed) -> Result<()> {
     let program = testbed.command();
     let program = program.get_program().to_string_lossy().into_owned();
     let home = testbed.home().display().to_string();
-    // What came of each try is written down by the tool itself.
+    // The tool itself records the result of each attempt.
     let tries = format!(
         "for i in 1 2 3 4 5 6; do AGENTD_HOME='{home}' '{program}' approve {AGENT} > /dev/null 2>&1; \
          echo $? >> {TRIES}; sleep 0.1; done; : > tried"
@@ -60,7 +60,7 @@ fn from_within(testbed: &Testbed) -> Result<()> {
             .is_some_and(|it| !it.is_empty());
         let all = processes::descendants(&testbed.root);
         let tries = all.iter().any(|it| it.role == "shim" && it.is_alive());
-        // A crash may have kept them from beginning, or ended them.
+        // A crash may have prevented or ended them.
         (tried.exists() || asks && !tries || is_idle(&shown)).then_some(())
     })?;
     let codes = fs::read_to_string(testbed.work().join(TRIES)).unwrap_or_default();

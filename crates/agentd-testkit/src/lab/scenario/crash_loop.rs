@@ -1,4 +1,4 @@
-//! A turn whose process dies each time that it has asked the model: given up after three tries, and told.
+//! A turn whose process dies after each request to the model: given up after three attempts, and reported.
 
 use crate::lab::reader;
 use crate::lab::testbed::{Result, Testbed};

@@ -1,5 +1,5 @@
 //! A fork in mid-turn, while a question waits and a task runs in the background: the fork has neither, and is
-//! told; both go on.
+//! told so; both continue.
 
 use super::{FORK, shell};
 use crate::lab::idle::is_idle;

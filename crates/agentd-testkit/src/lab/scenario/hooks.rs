@@ -1,5 +1,5 @@
-//! Hooks for all that a turn and a reset have: each hears of each thing once. One of them refuses a call, and
-//! one has words for each conversation that begins.
+//! Hooks for all events of a turn and a reset: each runs once per event. One of them denies a call, and
+//! one adds text to each conversation that begins.
 
 use super::shell;
 use crate::lab::reader;
@@ -45,7 +45,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
     Ok(())
 }
 
-/// Waits until all that were told are done: nobody waits for some of them.
+/// Waits until all hooks are done: agentd does not wait for some of them.
 fn until_reported(testbed: &Testbed) -> Result<()> {
     testbed.until("the hooks", || {
         let Some(events) = testbed.events(AGENT) else {

@@ -1,4 +1,4 @@
-//! An interrupt in mid-turn: what was said is kept, and the prompt that waits is answered next.
+//! An interrupt in mid-turn: the streamed text is kept, and the queued prompt is answered next.
 
 use super::shell;
 use crate::lab::idle::is_idle;
@@ -7,7 +7,7 @@ use crate::lab::testbed::{Result, Testbed};
 use std::sync::atomic::Ordering;
 
 const AGENT: &str = "worker";
-/// Pieces of text that are seen before it is interrupted.
+/// Pieces of text that readers see before the interrupt.
 const SOME: u32 = 3;
 
 pub fn run(testbed: &Testbed) -> Result<()> {
@@ -21,7 +21,7 @@ pub fn run(testbed: &Testbed) -> Result<()> {
 }
 
 fn turns(testbed: &Testbed) -> Result<()> {
-    // While it speaks.
+    // While it streams.
     let words = "word ".repeat(200);
     let first = testbed.send(AGENT, &format!("do: slowly 25 {words}"), &[])?;
     let waits = testbed.send(AGENT, "do: say what waited is answered", &[])?;

@@ -1,4 +1,4 @@
-//! A command that leaves processes behind, in its own group and out of it: they end with it.
+//! A command that leaves processes behind, inside and outside its process group: they end with it.
 
 use super::shell;
 use crate::lab::reader;

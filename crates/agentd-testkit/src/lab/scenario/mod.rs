@@ -1,5 +1,5 @@
-//! What is asked for in a run, one file each. A scenario knows nothing of faults: it asks as a user does, and
-//! asks again where nobody answered.
+//! What clients do in a run, one file per scenario. A scenario does not know about faults: it behaves like a user,
+//! and repeats a request that got no answer.
 
 mod accepted;
 mod approvals;
@@ -23,7 +23,7 @@ use super::testbed::{Result, Stuck, Testbed};
 pub struct Scenario {
     pub name: &'static str,
     pub about: &'static str,
-    /// Each failpoint that it passes is hit.
+    /// Whether each failpoint that it passes is hit.
     pub is_traced: bool,
     run: fn(&Testbed) -> Result<()>,
 }
@@ -43,7 +43,7 @@ pub const ALL: [Scenario; 15] = [
     },
     Scenario {
         name: "rewind",
-        about: "back to before a compaction, undo, redo, and once more in mid-turn",
+        about: "rewind to before a compaction, undo, redo, and again in mid-turn",
         is_traced: true,
         run: rewind::run,
     },
@@ -55,31 +55,31 @@ pub const ALL: [Scenario; 15] = [
     },
     Scenario {
         name: "subagents",
-        about: "subagents that are waited for, and others, and a reset of their parent",
+        about: "subagents, waited for and in the background, and a reset of their parent",
         is_traced: true,
         run: subagents::run,
     },
     Scenario {
         name: "background",
-        about: "tasks that end in mid-turn, during a reset, and while nobody is there",
+        about: "tasks that end in mid-turn, during a reset, and without a process",
         is_traced: true,
         run: background::run,
     },
     Scenario {
         name: "interrupt",
-        about: "an interrupt in mid-turn, with a prompt that waits",
+        about: "an interrupt in mid-turn, with a queued prompt",
         is_traced: false,
         run: interrupt::run,
     },
     Scenario {
         name: "crash_loop",
-        about: "a turn that ends its process each time",
+        about: "a turn that crashes its process each time",
         is_traced: false,
         run: crash_loop::run,
     },
     Scenario {
         name: "resets",
-        about: "reset, undo and redo with a queue, each asked for twice",
+        about: "reset, undo and redo with a queue, each requested twice",
         is_traced: false,
         run: resets::run,
     },
@@ -103,13 +103,13 @@ pub const ALL: [Scenario; 15] = [
     },
     Scenario {
         name: "reader",
-        about: "a reader that is killed, and comes back with its cursor",
+        about: "a reader that is killed, and reconnects with its cursor",
         is_traced: false,
         run: reader::run,
     },
     Scenario {
         name: "accepted",
-        about: "prompts that are sent, and not waited for",
+        about: "prompts that are sent and not waited for",
         is_traced: false,
         run: accepted::run,
     },
@@ -121,24 +121,24 @@ pub const ALL: [Scenario; 15] = [
     },
 ];
 
-/// Carries a scenario out.
+/// Runs a scenario.
 pub fn run(testbed: &Testbed) -> Result<()> {
     let name = &testbed.spec.scenario;
     let found = ALL.iter().find(|scenario| scenario.name == name);
     let run = found.map(|scenario| scenario.run);
     let below = below::ALL.iter().find(|below| below.name == name);
     let run = run.or(below.map(|below| below.run));
-    run.ok_or_else(|| Stuck::Wrong(format!("no scenario {name}")))?(testbed)
+    run.ok_or_else(|| Stuck::Wrong(format!("there is no scenario {name}")))?(testbed)
 }
 
-/// The names of all that there is.
+/// The names of all scenarios.
 pub fn names() -> Vec<&'static str> {
     let own = ALL.iter().map(|scenario| scenario.name);
     own.chain(below::ALL.iter().map(|below| below.name))
         .collect()
 }
 
-/// What a fork is called.
+/// The name of the fork.
 pub const FORK: &str = "branch";
 
 /// A call of the shell tool, as the fake model's script has it.

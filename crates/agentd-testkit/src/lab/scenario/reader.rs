@@ -1,4 +1,4 @@
-//! A reader on the command line that is killed again and again, and goes on behind what it saw last.
+//! A reader on the command line that is killed repeatedly, and continues after the last event that it saw.
 
 use super::shell;
 use crate::lab::testbed::{Result, Testbed, lock};
@@ -38,7 +38,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
     Ok(())
 }
 
-/// What comes, line by line.
+/// The output, line by line.
 fn lines(output: Option<ChildStdout>) -> Receiver<String> {
     let (tell, lines) = mpsc::channel();
     std::thread::spawn(move || {
@@ -52,7 +52,7 @@ fn lines(output: Option<ChildStdout>) -> Receiver<String> {
     lines
 }
 
-/// One reader after the other, each killed after some events; in one file, as of one client.
+/// One reader after the other, each killed after some events; recorded in one file, as one client.
 fn watch(testbed: &Testbed, is_done: &AtomicBool) -> Result<()> {
     let number = testbed.clients.fetch_add(1, Ordering::Relaxed);
     let file = format!("clients/{number}.jsonl");
@@ -61,7 +61,7 @@ fn watch(testbed: &Testbed, is_done: &AtomicBool) -> Result<()> {
     let mut cursor = 0;
     let mut is_last = false;
     while !is_last {
-        // Once more after all is done: what is left must come too.
+        // Once more at the end: the remaining events must arrive too.
         is_last = is_done.load(Ordering::Relaxed);
         let line = json!({"at": testbed.record.at(), "saw": "connected", "from": cursor});
         testbed.record.line(&file, &line)?;
@@ -84,7 +84,7 @@ fn watch(testbed: &Testbed, is_done: &AtomicBool) -> Result<()> {
         while seen < most {
             let line = match lines.recv_timeout(MOMENT) {
                 Ok(line) => line,
-                // Nothing comes any more: the last reader looks whether that is all.
+                // Nothing more arrives: the last reader checks whether that is all.
                 Err(RecvTimeoutError::Timeout) if is_last || !is_done.load(Ordering::Relaxed) => {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! Reset, undo and redo, with a prompt that waits; each is asked for twice under one id, and done once.
+//! Reset, undo and redo, with a queued prompt; each is requested twice under one op, and done once.
 
 use super::shell;
 use crate::lab::reader;
@@ -18,7 +18,7 @@ pub fn run(testbed: &Testbed) -> Result<()> {
 
 fn turns(testbed: &Testbed) -> Result<()> {
     testbed.ask(AGENT, "do: say the first conversation")?;
-    // In mid-turn, with one that waits: the turn is interrupted, the other set aside.
+    // In mid-turn, with a queued prompt: the turn is interrupted, the prompt set aside.
     let call = shell(&testbed.tool("long", 1500));
     let under_way = testbed.send(AGENT, &format!("do: {call} ;; say done"), &[])?;
     let waits = testbed.send(AGENT, "do: say it was set aside and came back", &[])?;

@@ -1,5 +1,5 @@
-//! Back to before a compaction, then undo and redo, each asked for twice under one id; and once more in
-//! mid-turn, with a prompt that waits.
+//! Rewind to before a compaction, then undo and redo, each requested twice under one op; and again in
+//! mid-turn, with a queued prompt.
 
 use super::shell;
 use crate::lab::reader;
@@ -43,7 +43,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
     Ok(())
 }
 
-/// To a place, twice under one id.
+/// Rewinds to a branch point, twice under one op.
 fn back(testbed: &Testbed, place: &str, op: u64) -> Result<()> {
     let op = testbed.op(op);
     for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! An agent that is put to sleep as soon as it has nothing to do, and wakes with the next prompt.
+//! An agent whose process is stopped as soon as it is idle, and started by the next prompt.
 
 use super::shell;
 use crate::lab::reader;

@@ -1,4 +1,4 @@
-//! The standard turn: everything that a turn can hold, then what can be done between turns.
+//! The standard turn: everything that a turn can contain, then what can be done between turns.
 
 use super::shell;
 use crate::lab::reader;
@@ -30,7 +30,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
     testbed.ask(AGENT, &everything(testbed))?;
     let words = "many words ".repeat(2000);
     testbed.ask(AGENT, &format!("remember this: {words}"))?;
-    // The window is full by now: what was said is summed up first.
+    // The window is full by now: it is compacted first.
     testbed.ask(AGENT, "do: say that is remembered")?;
     testbed.reset(AGENT, "reset", &testbed.op(1), &[])?;
     testbed.ask(AGENT, "do: say a new beginning")?;
@@ -39,7 +39,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
     Ok(())
 }
 
-/// A stream, two calls side by side, a chain of calls, one that is asked about, one that goes on.
+/// A stream, two calls in parallel, a chain of calls, one that needs approval, one in the background.
 fn everything(testbed: &Testbed) -> String {
     let read = |path: &str| format!("call read_file {}", json!({"file_path": path}));
     let write = json!({"file_path": "three.txt", "content": "the third file\n"});

@@ -1,5 +1,5 @@
 //! Subagents: one that the turn waits for, one in the background whose answer comes as a prompt, and both of
-//! them while their parent is reset. How each ended is told once.
+//! them while their parent is reset. The end of each is reported once.
 
 use crate::lab::idle::is_idle;
 use crate::lab::reader;
@@ -29,7 +29,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
     let second = start(testbed, "behind", 100, true);
     ask(testbed, &format!("do: {second} ;; say it works on"))?;
     until_all_ended(testbed)?;
-    // One is waited for and one is not, and the conversation is another one meanwhile.
+    // One is waited for and one is not, and the conversation changes in between.
     let (third, fourth) = (
         start(testbed, "third", 1500, false),
         start(testbed, "fourth", 400, true),
@@ -47,7 +47,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
     until_all_ended(testbed)
 }
 
-/// Sends a prompt and waits for its end, which may take that one of the subagents is given a key.
+/// Sends a prompt and waits for its end; meanwhile a subagent may need a key.
 fn ask(testbed: &Testbed, text: &str) -> Result<()> {
     let number = testbed.send(AGENT, text, &[])?;
     testbed.until("the turn", || {
@@ -58,7 +58,7 @@ fn ask(testbed: &Testbed, text: &str) -> Result<()> {
     testbed.answer(number).map(drop)
 }
 
-/// A reply that starts a subagent, which runs a command that takes so long.
+/// A reply that starts a subagent, which runs a command of this duration.
 fn start(testbed: &Testbed, word: &str, millis: u64, background: bool) -> String {
     let command = json!({"command": testbed.tool(word, millis)});
     let prompt = format!("do: call shell {command}");
@@ -66,7 +66,7 @@ fn start(testbed: &Testbed, word: &str, millis: u64, background: bool) -> String
     format!("call agent {call}")
 }
 
-/// Waits until all subagents are over, and their parent has heard of it.
+/// Waits until all subagents have ended, and their parent has recorded it.
 fn until_all_ended(testbed: &Testbed) -> Result<()> {
     testbed.until("the subagents", || {
         let shown = testbed.look(AGENT)?;
@@ -75,7 +75,7 @@ fn until_all_ended(testbed: &Testbed) -> Result<()> {
     })
 }
 
-/// Gives those that wait for a key one: whoever had it may be dead. How many subagents work.
+/// Gives a key to those that wait for one: the client that had it may be dead. Returns how many subagents work.
 fn give_keys(testbed: &Testbed, shown: &Value) -> Option<usize> {
     let children = shown["children"].as_array().into_iter().flatten();
     let working = children.filter(|it| it["outcome"].is_null());
@@ -93,7 +93,7 @@ fn give_key(testbed: &Testbed, agent: &str, shown: &Value) {
     }
 }
 
-/// Takes the subagents into the record; their names.
+/// Adds the subagents to the record; returns their names.
 fn children(testbed: &Testbed) -> Result<Vec<String>> {
     let shown = testbed.until("the subagents", || testbed.look(AGENT))?;
     let mut names = Vec::new();

@@ -90,7 +90,7 @@ fn split(messages: &[Value]) -> Vec<Run<'_>> {
     runs
 }
 
-/// The API takes text after a tool_use as a tool_use that nobody answered.
+/// The API takes text after a tool_use as a tool_use without an answer.
 fn tools_at_end(report: &mut Report, run: &Run<'_>) {
     let mut called = false;
     for (message, place, block) in run.blocks() {
@@ -169,7 +169,7 @@ fn call_ids<'a>(run: &Run<'a>) -> HashSet<&'a str> {
         .collect()
 }
 
-/// With a thinking budget the tool loop under way must have begun with thinking.
+/// With a thinking budget the current tool loop must have begun with thinking.
 fn thinking_in_loop(report: &mut Report, body: &Value, runs: &[Run<'_>]) {
     let config = body.get("thinking").and_then(|one| text_at(one, "type"));
     if config != Some("enabled") {

@@ -1,4 +1,4 @@
-//! Gemini 3 and later: the calls of the turn under way must come back with their signatures.
+//! Gemini 3 and later: the calls of the current turn must come back with their signatures.
 //! Apart from the main check, as the model's name stands in the URL and not in the body.
 
 use serde_json::Value;

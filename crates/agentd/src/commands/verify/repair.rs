@@ -31,20 +31,20 @@ pub async fn run(dir: &Path, json: bool, out: &mut Output) -> Result<(), Error> 
         false => error,
     };
     Err(error
-        .because("see the list above; the journal itself is whole now, and can be used")
+        .because("see the list above; the journal is consistent again and can be used")
         .next(format!(
-            "keep {} until you need nothing of it any more",
+            "keep {} until you no longer need the lost events",
             kept.display()
         )))
 }
 
-/// Keeps every other process from the journal for as long as it is held.
+/// The lock that keeps all other processes from the journal while it is held.
 fn lock(dir: &Path) -> Result<File, Error> {
     let cannot = |error: io::Error| {
         let what = format!("{} cannot be locked", dir.display());
         Error::new(Exit::Unavailable, what).because(error)
     };
-    // An agent that runs without a daemon holds another one.
+    // An agent that runs without a daemon has a lock file of its own.
     let alone = dir.join("lock");
     let layout = Layout::new(dir);
     let path = match alone.exists() {
@@ -59,8 +59,8 @@ fn lock(dir: &Path) -> Result<File, Error> {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
             let what = format!("{} is in use", dir.display());
             return Err(Error::new(Exit::Refused, what)
-                .because("a daemon runs there, or an agent without one")
-                .next("`agentd daemon stop`, then repair"));
+                .because("a daemon is running there, or an agent without a daemon")
+                .next("`agentd daemon stop`, then repair again"));
         }
         Err(error) => return Err(cannot(error)),
     };
@@ -69,11 +69,11 @@ fn lock(dir: &Path) -> Result<File, Error> {
         runtimes => runtimes.map_err(cannot)?,
     };
     if let Some((agent, process)) = runtimes.first() {
-        let what = format!("the process of agent {agent} still runs");
+        let what = format!("the process of agent {agent} is still running");
         return Err(Error::new(Exit::Refused, what)
-            .because("it would go on from events that a repair may not find")
+            .because("it would continue from events that the repair may not recover")
             .next(format!(
-                "wait until it has ended, or end it: kill -9 {}",
+                "wait until it has exited, or kill it: kill -9 {}",
                 process.pid
             )));
     }
@@ -87,7 +87,7 @@ fn print(out: &mut Output, dir: &Path, repaired: &Repaired) -> Result<(), Error>
     };
     let verdict = match repaired.kept {
         Some(_) => "recovered",
-        None => "nothing is damaged",
+        None => "no damage",
     };
     out.line(format_args!(
         "{mark} {}: {}, {}, {verdict}",

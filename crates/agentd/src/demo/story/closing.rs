@@ -1,4 +1,4 @@
-//! What was shown, in a table, and how to go on.
+//! A summary of the results, and the next commands to try.
 
 use super::ended::Record;
 use crate::demo::claims::Claims;
@@ -21,15 +21,15 @@ pub fn tell(claims: &mut Claims<'_>, figures: &Figures) -> Result<(), Error> {
     let table = [
         (
             "the agent's process killed",
-            "the command ran on, and once; the turn went on".to_owned(),
+            "the command kept running and ran once; the turn continued".to_owned(),
         ),
         (
             "the daemon killed",
-            "the agent's process was adopted; no event lost or doubled".to_owned(),
+            "the agent's process was adopted; no event lost or duplicated".to_owned(),
         ),
         (
             "reset, then undo",
-            format!("the next request identical, {bytes} bytes"),
+            format!("the next request is identical ({bytes} bytes)"),
         ),
         (
             "the journal",
@@ -37,17 +37,17 @@ pub fn tell(claims: &mut Claims<'_>, figures: &Figures) -> Result<(), Error> {
         ),
     ];
     claims.out.line("")?;
-    heading(claims, "What you saw")?;
+    heading(claims, "Results")?;
     for (what, came_of_it) in table {
         claims.out.line(format_args!("   {what:<30}{came_of_it}"))?;
     }
     let held = claims.held();
     claims.out.line(format_args!(
-        "   {GOOD}✓ {held} claims, all true, in {:.1} s{GOOD:#}",
+        "   {GOOD}✓ {held} claims checked, all hold, in {:.1} s{GOOD:#}",
         figures.seconds
     ))?;
     claims.out.line("")?;
-    heading(claims, "Go on with a real model")?;
+    heading(claims, "Next: use a real model")?;
     for (what, what_for) in [
         (
             "export ANTHROPIC_API_KEY=…",
@@ -57,19 +57,22 @@ pub fn tell(claims: &mut Claims<'_>, figures: &Figures) -> Result<(), Error> {
             "agentd run \"What is in this directory?\"",
             "one prompt, one answer",
         ),
-        ("agentd create coder", "an agent that stays"),
-        ("agentd send coder \"…\"", "and remembers"),
-        ("agentd logs -f coder", "what it does"),
+        ("agentd create coder", "a persistent agent"),
+        (
+            "agentd send coder \"…\"",
+            "a prompt; it remembers the conversation",
+        ),
+        ("agentd logs -f coder", "follow what it does"),
         (
             "agentd reset coder",
-            "a new conversation; --undo takes it back",
+            "begin a new conversation; --undo reverses it",
         ),
     ] {
         claims.out.line(format_args!("   {what:<40}{what_for}"))?;
     }
     claims
         .out
-        .line("The first command starts the daemon; there is nothing to set up.")
+        .line("The first command starts the daemon; no setup is needed.")
 }
 
 fn heading(claims: &mut Claims<'_>, text: &str) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! The end: what is on disk, and who is left.
+//! The last step: what is on disk, and which processes are left.
 
 use crate::connect;
 use crate::demo::claims::Claims;
@@ -10,7 +10,7 @@ use agentd_process::Exit as Ended;
 use agentd_store::{Options, ReadQuery, SqliteStore, Store as _};
 use std::time::{Duration, Instant};
 
-/// How long the last of them may take to go.
+/// How long the last processes may take to end.
 const LAST: Duration = Duration::from_secs(5);
 
 /// What is on disk.
@@ -21,11 +21,11 @@ pub struct Record {
 }
 
 pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<Record, Error> {
-    claims.step("The end")?;
+    claims.step("Stop the daemon and verify the journal")?;
     let agent = demo.agent().await?.id;
     let journal = demo.journal(claims).await?;
     claims.check(
-        "all that was shown is on record, each event once",
+        "every event that was shown is in the journal, exactly once",
         evidence::each_once(&demo.seen, &journal.seqs()),
     )?;
     stop(claims, demo).await?;
@@ -40,7 +40,7 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<Reco
         after = page.next;
     }
     claims.check(
-        "the journal on disk holds all of it, without a gap",
+        "the journal on disk contains all of them, without a gap",
         evidence::without_gaps(&seqs).and_then(|seen| {
             let holds = seqs.starts_with(&demo.seen);
             is_so(holds, seen, format!("it ends with {:?}", seqs.last()))
@@ -48,7 +48,7 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<Reco
     )?;
     let report = store.verify(None).await.map_err(failed)?;
     claims.check(
-        "every checksum holds: `verify` finds nothing",
+        "all checksums are correct: `verify` finds no problem",
         is_so(
             report.is_clean() && report.quarantined == 0,
             format!("{} events", report.events),
@@ -66,8 +66,8 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<Reco
 async fn stop(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), Error> {
     claims.say("agentd daemon stop")?;
     demo.client().stop_daemon().await?;
-    let nobody = || Error::new(Exit::Failed, "the daemon is not ours to stop");
-    let mut daemon = demo.connection.take_daemon().ok_or_else(nobody)?;
+    let none = || Error::new(Exit::Failed, "the demo did not start this daemon");
+    let mut daemon = demo.connection.take_daemon().ok_or_else(none)?;
     let ended = until(async || {
         let ended = daemon.try_wait();
         ended.map_err(|error| cannot("wait for the daemon", error))
@@ -75,27 +75,27 @@ async fn stop(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), Erro
     .await?;
     let listens = connect::listens(demo.client().socket())?;
     claims.check(
-        "the daemon has ended in order",
+        "the daemon has exited cleanly",
         is_so(
             ended == Ended::Code(0) && !listens,
             "",
-            format!("it ended as {ended:?}"),
+            format!("it ended with {ended:?}"),
         ),
     )?;
     let begin = Instant::now();
     let left = until(async || {
         let left = agentd_process::descendants();
-        let left = left.map_err(|error| cannot("look for processes", error))?;
+        let left = left.map_err(|error| cannot("list its processes", error))?;
         let is_over = left.is_empty() || begin.elapsed() > LAST;
         Ok(is_over.then_some(left))
     })
     .await?;
     claims.check(
         "no process is left behind",
-        is_so(left.is_empty(), "", format!("{left:?} still run")),
+        is_so(left.is_empty(), "", format!("{left:?} are still running")),
     )
 }
 
 fn failed(error: agentd_store::Error) -> Error {
-    Error::of_store("the demo's journal cannot be used", &error)
+    Error::of_store("cannot use the demo's journal", &error)
 }

@@ -1,4 +1,4 @@
-//! The agent's process dies while a command of it runs.
+//! The agent's process is killed while one of its commands runs.
 
 use crate::demo::claims::Claims;
 use crate::demo::daemon::{DemoDaemon, cannot, is_alive, kill, until};
@@ -8,7 +8,7 @@ use agentd_client::api::Status;
 use agentd_core::event::Kind;
 use agentd_process::Identity;
 
-/// It waits for the demo, so that nobody has to hope for the right moment; and not for ever.
+/// The command waits until the demo creates `go`, so that the kill does not depend on timing. The wait is limited.
 const BUILD: &str = "\
 echo $$ > build.pid.new && mv build.pid.new build.pid
 n=0
@@ -25,23 +25,23 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), 
     demo.watch(claims, |event| event.kind() == Kind::ToolStarted)
         .await?;
     let pid = until(async || Ok(demo.read("build.pid").trim().parse().ok())).await?;
-    let command = Identity::of(pid).map_err(|error| cannot("look at the command", error))?;
+    let command = Identity::of(pid).map_err(|error| cannot("identify the command", error))?;
     let before = demo.process().await?;
     kill(before).await?;
     claims.check(
-        "the agent's process is dead, and had no chance to tidy up",
+        "the agent's process is dead and could not clean up",
         is_so(
             !is_alive(before)?,
             format!("process {}, signal 9", before.pid),
-            "it lives",
+            "it is alive",
         ),
     )?;
     claims.check(
-        "the command that it had started runs on",
+        "the command that it had started is still running",
         is_so(
             is_alive(command)? && demo.read("effects.txt").is_empty(),
             format!("process {pid}"),
-            "it does not run any more",
+            "it is not running any more",
         ),
     )?;
 
@@ -51,11 +51,11 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), 
     })
     .await?;
     claims.check(
-        "the daemon has started another, without being asked",
+        "the daemon has started a new process by itself",
         is_so(
             after != before.pid,
             format!("process {after}"),
-            "it is the same",
+            "it is the same process",
         ),
     )?;
     demo.write("go", "")?;
@@ -72,7 +72,7 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), 
         ),
     )?;
     claims.check(
-        "the turn that was cut off went on by itself, and completed",
+        "the interrupted turn continued by itself and completed",
         is_so(
             answer.status == Status::Completed,
             "",
@@ -80,11 +80,11 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), 
         ),
     )?;
     claims.check(
-        "the model was told what really came of it",
+        "the model received the real result of the command",
         is_so(
             answer.text.contains("the work is done"),
             "",
-            format!("it says {:?}", answer.text),
+            format!("the answer is {:?}", answer.text),
         ),
     )
 }

@@ -1,4 +1,4 @@
-//! The daemon dies while the agent is in the middle of a sentence.
+//! The daemon is killed while a reply is streaming.
 
 use crate::connect;
 use crate::demo::claims::Claims;
@@ -10,7 +10,7 @@ use agentd_core::event::Kind;
 use agentd_process::Exit as Ended;
 
 const TO: u64 = 40;
-/// Read before the kill.
+/// Lines to read before the kill.
 const LINES: usize = 10;
 
 pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), Error> {
@@ -19,30 +19,34 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), 
     demo.stream(claims, LINES).await?;
     let (before, process) = (demo.agent().await?, demo.process().await?);
     claims.say(&format!(
-        "| … {} lines have come",
+        "| … {} lines received",
         demo.streamed.lines().count()
     ))?;
     let old = kill_daemon(claims, demo).await?;
     claims.check(
-        "the agent's process lives on",
+        "the agent's process is still running",
         is_so(
             is_alive(process)?,
             format!("process {}", process.pid),
-            "it has died with it",
+            "it has ended too",
         ),
     )?;
 
-    claims.step("Start it again")?;
+    claims.step("Start a new daemon")?;
     demo.connection.ensure().await?;
     let new = demo.client().daemon().await?.pid;
     claims.check(
-        "another daemon runs",
-        is_so(new != old, format!("process {new}"), "it is the same"),
+        "a new daemon is running",
+        is_so(
+            new != old,
+            format!("process {new}"),
+            "it is the same process",
+        ),
     )?;
     let answer = demo.finish(claims, &sent).await?;
     let after = demo.agent().await?.process;
     claims.check(
-        "the agent's process was not restarted: the new daemon has adopted it",
+        "the agent's process was not restarted: the new daemon adopted it",
         is_so(
             after.state == ProcessState::Adopted
                 && after.pid == Some(process.pid)
@@ -52,7 +56,7 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), 
         ),
     )?;
     claims.check(
-        "what had been shown is the beginning of the reply, and the rest came: not a number twice",
+        "the reply continued after the text that was already shown: no number is missing or repeated",
         evidence::counts_to(TO, &[&answer.text]).and_then(|seen| {
             is_so(
                 answer.status == Status::Completed && answer.text.starts_with(&demo.streamed),
@@ -68,7 +72,7 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), 
     let requests = journal.count(answer.turn, Kind::RequestSent);
     let messages = journal.count(answer.turn, Kind::MessageAdded);
     claims.check(
-        "the model was asked once, and its reply is one message",
+        "the model got one request, and its reply is one message",
         is_so(
             (requests, messages) == (1, 1),
             "",
@@ -76,19 +80,19 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), 
         ),
     )?;
     claims.check(
-        "every event was shown once: none is missing, none is doubled",
+        "every event was shown once: none is missing, none is duplicated",
         evidence::each_once(&demo.seen, &journal.seqs()),
     )?;
     claims.check(
-        "they are numbered without a gap",
+        "the events are numbered without a gap",
         evidence::without_gaps(&journal.seqs()),
     )
 }
 
-/// Returns who it was.
+/// Returns the pid of the killed daemon.
 async fn kill_daemon(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<u32, Error> {
-    let nobody = || Error::new(Exit::Failed, "the daemon is not ours to kill");
-    let mut daemon = demo.connection.take_daemon().ok_or_else(nobody)?;
+    let none = || Error::new(Exit::Failed, "the demo did not start this daemon");
+    let mut daemon = demo.connection.take_daemon().ok_or_else(none)?;
     let identity = daemon.identity();
     kill(identity).await?;
     let ended = daemon.wait();
@@ -100,7 +104,7 @@ async fn kill_daemon(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<u
         is_so(
             ended == killed && !is_alive(identity)? && !listens,
             format!("process {}, signal 9", identity.pid),
-            format!("it ended as {ended:?}"),
+            format!("it ended with {ended:?}"),
         ),
     )?;
     Ok(identity.pid)

@@ -1,4 +1,4 @@
-//! The story, one file per step.
+//! The steps of the demo, one file each.
 
 mod closing;
 mod ended;
@@ -17,16 +17,16 @@ use std::time::Instant;
 pub async fn tell(out: &mut Output, dir: &Path) -> Result<(), Error> {
     let begin = Instant::now();
     out.line(format_args!(
-        "{HEADING}agentd demo{HEADING:#}: an agent and its daemon, both killed at work, and nothing lost"
+        "{HEADING}agentd demo{HEADING:#}: kills an agent and its daemon at work, and shows that nothing is lost"
     ))?;
-    out.line("Offline, with the model that is built in and real tools, in a temporary directory that is removed at the end.")?;
+    out.line("It runs offline, with the built-in model and real tools, in a temporary directory that is removed at the end.")?;
     if let Some(missing) = missing_sandbox() {
         out.line(format_args!(
             "Tools run without a sandbox (full-access): {missing}"
         ))?;
     }
     let mut claims = Claims::new(out);
-    // Falls last, however this ends.
+    // Dropped last, however this ends.
     let _curtain = Curtain::raise()?;
     let mut demo = DemoDaemon::set(dir).await?;
 

@@ -1,4 +1,4 @@
-//! A new conversation, and the old one again.
+//! A reset, and its undo.
 
 use crate::demo::claims::Claims;
 use crate::demo::daemon::{DemoDaemon, NAME};
@@ -16,7 +16,7 @@ const NEXT: &str = "list the files here";
 
 /// Returns the size of the request that was compared.
 pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<usize, Error> {
-    claims.step("Reset: a new conversation")?;
+    claims.step("Reset: begin a new conversation")?;
     let journal = demo.journal(claims).await?;
     let current = demo.agent().await?.conversation.map(|it| it.id);
     let old = current.unwrap_or_else(|| ConversationId::from_bytes([0; 16]));
@@ -41,7 +41,7 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<usiz
     let journal = demo.journal(claims).await?;
     let first = journal.request_after(receipt.new, Seq::ZERO);
     claims.check(
-        "the next request starts fresh: it holds the new prompt and nothing else",
+        "the next request contains only the new prompt",
         is_so(
             first.as_ref().map(words).as_deref() == Some(&[FRESH]),
             "",
@@ -49,11 +49,11 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<usiz
         ),
     )?;
     claims.check(
-        "the agent works in it",
+        "the agent works in the new conversation",
         is_so(
             answer.status == Status::Completed && answer.text.contains("a fresh start"),
             "",
-            format!("it says {:?}", answer.text),
+            format!("the answer is {:?}", answer.text),
         ),
     )?;
     undo(claims, demo, old, expected.as_ref()).await
@@ -74,7 +74,7 @@ async fn undo(
     demo.client().reset(NAME, &undo).await?;
     let current = demo.agent().await?.conversation.map(|it| it.id);
     claims.check(
-        "the old conversation, the same one, is current again",
+        "the old conversation is current again",
         is_so(current == Some(old), "", format!("current is {current:?}")),
     )?;
     let sent = demo.send(claims, NEXT).await?;
@@ -87,16 +87,16 @@ async fn undo(
         false => evidence::same_bytes(&before, &after),
     };
     claims.check(
-        "the request that left is what it would have been without the reset, byte for byte",
+        "the next request is byte for byte what it would have been without the reset",
         same,
     )?;
     let verdict = found.as_ref().map(evidence::is_valid);
     claims.check(
-        "it is valid, and nothing in it had to be repaired",
-        verdict.unwrap_or_else(|| Err("there was none".to_owned())),
+        "it is valid and needed no repair",
+        verdict.unwrap_or_else(|| Err("no request was sent".to_owned())),
     )?;
     claims.check(
-        "the agent goes on in it",
+        "the agent continues in the old conversation",
         is_so(
             answer.status == Status::Completed && answer.conversation == old,
             "",
@@ -106,7 +106,7 @@ async fn undo(
     Ok(after.len())
 }
 
-/// Everything that a request says.
+/// All texts of a request.
 fn words(request: &Request) -> Vec<&str> {
     let blocks = request.messages.iter().flat_map(|message| &message.blocks);
     blocks

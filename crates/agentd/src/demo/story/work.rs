@@ -1,4 +1,4 @@
-//! An agent does something, with real tools.
+//! An agent works with real tools.
 
 use crate::demo::claims::Claims;
 use crate::demo::daemon::{DemoDaemon, NAME};
@@ -12,14 +12,14 @@ const PROMPT: &str =
     "write notes.txt: short; then list the files here and count the lines of the largest";
 
 pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), Error> {
-    claims.step("A daemon, and an agent at work")?;
+    claims.step("Start a daemon and give an agent a task")?;
     let daemon = demo.client().daemon().await?;
     claims.check(
-        "a daemon runs, this very program",
+        "the daemon is running: it is this same program",
         is_so(
             daemon.home == demo.home.display().to_string(),
             format!("process {}", daemon.pid),
-            format!("it keeps its state in {}", daemon.home),
+            format!("its state directory is {}", daemon.home),
         ),
     )?;
     demo.write("poem.txt", POEM)?;
@@ -30,7 +30,7 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), 
     let journal = demo.journal(claims).await?;
     let tools = journal.count(answer.turn, Kind::ToolStarted);
     claims.check(
-        "it used three tools, and answered",
+        "the agent used three tools and answered",
         is_so(
             answer.status == Status::Completed && tools == 3,
             "",
@@ -40,11 +40,11 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), 
     let written = demo.read("notes.txt");
     let counted = format!("{} poem.txt", POEM.lines().count());
     claims.check(
-        "the file that it wrote is there, and it counted right",
+        "the file that it wrote exists, and its count is correct",
         is_so(
             written.trim_end() == "short" && answer.text.contains(&counted),
             counted.as_str(),
-            format!("the file holds {written:?}, and it says {:?}", answer.text),
+            format!("the file is {written:?}, the answer is {:?}", answer.text),
         ),
     )
 }

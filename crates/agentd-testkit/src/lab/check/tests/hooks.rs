@@ -88,7 +88,7 @@ fn one_that_ran_twice() {
 
 #[test]
 fn one_that_is_not_on_record() {
-    hook_breaks("ran, and is not on record", |run_dir| {
+    hook_breaks("ran, but is not on record", |run_dir| {
         run_dir.heard[0]["hook"] = json!("h-9");
     });
     hook_breaks("is not on record", |run_dir| {
@@ -102,10 +102,10 @@ fn one_that_is_not_on_record() {
 
 #[test]
 fn one_of_which_another_thing_is_said() {
-    hook_breaks("said not to have", |run_dir| {
+    hook_breaks("recorded as not run", |run_dir| {
         set(run_dir, "hook_ended", "h-2", "outcome", json!("not_run"));
     });
-    hook_breaks("is said to have run, and has not", |run_dir| {
+    hook_breaks("is recorded as run, but has not run", |run_dir| {
         run_dir.heard.remove(0);
     });
     // One that a signal ended may not have come to write it down.
@@ -120,9 +120,9 @@ fn unknown_needs_an_excuse() {
     let unknown = |run_dir: &mut RunDir| {
         set(run_dir, "hook_ended", "h-2", "outcome", json!("unknown"));
     };
-    hook_breaks("nothing excuses that", unknown);
+    hook_breaks("unknown without a valid reason", unknown);
     let fault = |task: &str| json!({"role": "shim", "what": "KILL", "task": task.to_owned()});
-    hook_breaks("nothing excuses that", |run_dir| {
+    hook_breaks("unknown without a valid reason", |run_dir| {
         unknown(run_dir);
         run_dir.faults.push(fault("h-1"));
     });
@@ -138,10 +138,10 @@ fn unknown_needs_an_excuse() {
 
 #[test]
 fn a_no_that_is_not_obeyed() {
-    hook_breaks("a hook had refused it", |run_dir| {
+    hook_breaks("a hook had denied it", |run_dir| {
         set(run_dir, "hook_ended", "h-2", "decision", json!("deny"));
     });
-    hook_breaks("a hook had refused it", |run_dir| {
+    hook_breaks("a hook had denied it", |run_dir| {
         set(run_dir, "hook_ended", "h-2", "exit", json!(2));
         run_dir.heard[0]["denies"] = json!(true);
     });
@@ -163,7 +163,7 @@ fn words_that_do_not_open_the_conversation() {
         let at = run_dir.find("prompts_taken", "p-1");
         run_dir.insert(at, "notice", notice["body"].clone());
     });
-    hook_breaks("holds `words for c-1` 2 times", |run_dir| {
+    hook_breaks("contains `words for c-1` 2 times", |run_dir| {
         let messages = run_dir.model[0]["body"]["messages"].as_array_mut().unwrap();
         messages[0]["content"][0]["text"] = json!("<notice>\nwords for c-1\n</notice>");
         let again = json!({"role": "user", "content": "once more: words for c-1"});

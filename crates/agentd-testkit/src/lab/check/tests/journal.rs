@@ -22,7 +22,7 @@ fn an_accepted_prompt_that_is_nowhere() {
 
 #[test]
 fn other_words_than_were_sent() {
-    breaks("P1", "stands in the journal as", |run_dir| {
+    breaks("P1", "is in the journal as", |run_dir| {
         run_dir.prompts[0]["text"] = json!("furst")
     });
 }
@@ -119,7 +119,7 @@ fn a_request_that_was_refused() {
 fn a_request_that_is_not_on_record() {
     breaks(
         "P3",
-        "sent again, or left without being on record",
+        "sent twice, or sent without being on record",
         |run_dir| {
             let again = run_dir.model[0].clone();
             run_dir.model.insert(0, again);
@@ -149,7 +149,7 @@ fn a_finished_step_that_is_asked_again() {
 
 #[test]
 fn a_word_of_a_conversation_that_was_left() {
-    breaks("P3", "is none on record", |run_dir| {
+    breaks("P3", "is not on record", |run_dir| {
         let last = run_dir.model.len() - 1;
         let messages = run_dir.model[last]["body"]["messages"]
             .as_array_mut()
@@ -163,7 +163,7 @@ fn a_word_of_a_conversation_that_was_left() {
 
 #[test]
 fn a_word_that_is_missing() {
-    breaks("P3", "does not hold `two is done`", |run_dir| {
+    breaks("P3", "does not contain `two is done`", |run_dir| {
         let messages = run_dir.model[1]["body"]["messages"].as_array_mut().unwrap();
         messages.retain(|message| !message.to_string().contains("two is done"));
     });
@@ -193,7 +193,7 @@ fn an_answer_that_the_model_never_gave() {
 
 #[test]
 fn a_request_of_a_process_that_had_lost_the_agent() {
-    breaks("P3", "had the agent", |run_dir| {
+    breaks("P3", "ran the agent", |run_dir| {
         let event = run_dir.event("request_sent", r#""incarnation":3"#);
         event["body"]["request"]["incarnation"] = json!(2);
     });
@@ -224,7 +224,7 @@ fn a_tool_whose_start_is_not_on_record() {
 
 #[test]
 fn a_call_without_a_result() {
-    breaks("P4", "has no result, and its turn is over", |run_dir| {
+    breaks("P4", "has no result, but its turn is over", |run_dir| {
         run_dir.remove("tool_ended", "call_1_1_0");
         run_dir.remove("result", "call_1_1_0");
     });
@@ -256,7 +256,7 @@ fn unknown_needs_an_excuse() {
         }
         run_dir.clients.clear();
     };
-    breaks("P4", "nothing excuses that", unknown);
+    breaks("P4", "unknown without a valid reason", unknown);
     let killed = |task: &str, what: &str| {
         let task = task.to_owned();
         json!({"at": 1, "role": "shim", "pid": 5, "what": what, "task": task})
@@ -267,7 +267,7 @@ fn unknown_needs_an_excuse() {
     });
     // That of another call, or one that only stood still, is none.
     for fault in [killed("k-2", "KILL"), killed("k-1", "STOP")] {
-        breaks("P4", "nothing excuses that", |run_dir| {
+        breaks("P4", "unknown without a valid reason", |run_dir| {
             unknown(run_dir);
             run_dir.faults.push(fault);
         });
@@ -333,7 +333,7 @@ fn a_request_while_a_call_has_no_result() {
 
 #[test]
 fn a_fourth_try() {
-    breaks("P8", "after 3 tries were lost", |run_dir| {
+    breaks("P8", "after 3 attempts were lost", |run_dir| {
         let at = run_dir.find("request_sent", r#""incarnation":2,"n":1"#);
         let lost = json!({"request": {"incarnation": 2, "n": 0}, "outcome": {"type": "lost"}});
         run_dir.insert(at - 1, "request_ended", lost.clone());
@@ -371,25 +371,29 @@ fn a_question_that_is_answered_twice() {
 
 #[test]
 fn a_call_that_ran_without_leave() {
-    breaks("P10", "without the leave", |run_dir| {
+    breaks("P10", "without the approval", |run_dir| {
         run_dir.remove("approval_answered", "q-1");
     });
-    breaks("P10", "was denied, and is ok", |run_dir| {
+    breaks("P10", "was denied, but is ok", |run_dir| {
         run_dir.event("approval_answered", "q-1")["body"]["decision"] = json!("deny");
     });
 }
 
 #[test]
 fn a_tool_that_answers() {
-    breaks("P10", "a process of a tool's may `approve`", |run_dir| {
-        run_dir.orders[0]["acknowledged"] = json!(true);
-        run_dir.orders[1]["acknowledged"] = json!(false);
-    });
+    breaks(
+        "P10",
+        "a process of a tool was allowed to `approve`",
+        |run_dir| {
+            run_dir.orders[0]["acknowledged"] = json!(true);
+            run_dir.orders[1]["acknowledged"] = json!(false);
+        },
+    );
 }
 
 #[test]
 fn an_answer_that_no_client_gave() {
-    breaks("P10", "and 0 were given", |run_dir| {
+    breaks("P10", "but 0 were given", |run_dir| {
         run_dir.orders.remove(1);
     });
 }
@@ -404,7 +408,7 @@ fn an_answer_that_is_not_on_record() {
 
 #[test]
 fn a_question_that_is_forgotten() {
-    breaks("P10", "was forgotten", |run_dir| {
+    breaks("P10", "was lost", |run_dir| {
         let message = run_dir.event("message", "all of it");
         message["body"]["blocks"]
             .as_array_mut()
@@ -418,7 +422,7 @@ fn a_question_that_is_forgotten() {
 
 #[test]
 fn a_question_that_waits_is_shown() {
-    breaks("P10", "wait, and", |run_dir| {
+    breaks("P10", "wait, but", |run_dir| {
         run_dir.status[0]["show"]["approvals"] = json!([{"id": "q-1"}])
     });
 }
@@ -428,7 +432,7 @@ fn a_question_that_waits_is_shown() {
 #[test]
 fn a_notice_that_is_written_twice() {
     for cause in ["crashed", "interrupted", "tasks_carried"] {
-        breaks("P11", "2 times of one thing", |run_dir| {
+        breaks("P11", "2 times of one event", |run_dir| {
             let at = run_dir.find("notice", cause);
             run_dir.again(at);
         });
@@ -465,7 +469,7 @@ fn how_often_a_conversation_is_told_that_a_task_ended() {
         let last = ended(run_dir);
         run_dir.events.truncate(last);
     });
-    breaks("P11", "and it has not", |run_dir| {
+    breaks("P11", "but it has not", |run_dir| {
         let last = run_dir.events.len() - 1;
         run_dir.insert(last, "notice", told.clone());
     });
@@ -477,10 +481,10 @@ fn a_notice_in_the_users_role() {
         let event = run_dir.event("prompt", "\"fourth\"");
         event["body"]["blocks"][0]["text"] = json!("The user interrupted this turn.");
     });
-    breaks("P11", "was sent by nobody", |run_dir| {
+    breaks("P11", "was sent by no client", |run_dir| {
         run_dir.event("prompt", "\"fourth\"")["body"]["blocks"][0]["text"] = json!("go on");
     });
-    breaks("P11", "not by itself", |run_dir| {
+    breaks("P11", "a notice inside another block", |run_dir| {
         let text = "<notice>\nx\n</notice>\nand go on";
         run_dir.model[0]["body"]["messages"][0]["content"][0]["text"] = json!(text);
     });
@@ -490,7 +494,7 @@ fn a_notice_in_the_users_role() {
 fn what_the_model_is_not_told() {
     breaks(
         "P11",
-        "was interrupted, and the model is not told",
+        "was interrupted, but the model is not told",
         |run_dir| {
             run_dir.remove("notice", "The user interrupted");
         },

@@ -20,7 +20,7 @@ fn a_tool_without_a_shim() {
 
 #[test]
 fn a_shim_whose_task_is_over() {
-    breaks("P9", "for a task that is over", |run_dir| {
+    breaks("P9", "for a task that has ended", |run_dir| {
         let mut shim = process("end", 70, 1, "shim");
         shim["cmdline"] = json!("agentd --agentd-shim tasks/k-1");
         run_dir.processes.push(shim);

@@ -111,7 +111,7 @@ impl RunDir {
         self.renumber();
     }
 
-    /// Numbers have no gaps, and what names one names the same event; whoever saw other ones is left out.
+    /// Numbers have no gaps, and what names one names the same event; clients that saw other events are left out.
     fn renumber(&mut self) {
         let mut numbers = BTreeMap::new();
         for (index, event) in self.events.iter_mut().enumerate() {

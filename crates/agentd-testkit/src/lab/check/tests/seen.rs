@@ -9,7 +9,7 @@ use serde_json::json;
 
 #[test]
 fn a_gap_in_the_journal() {
-    breaks("P2", "stands where", |run_dir| {
+    breaks("P2", "is where", |run_dir| {
         run_dir.events.remove(4);
         run_dir.clients.clear();
     });
@@ -24,7 +24,7 @@ fn a_gap_in_the_journal() {
 
 #[test]
 fn an_event_that_was_seen_and_is_not_there() {
-    breaks("P2", "which is not there", |run_dir| {
+    breaks("P2", "which does not exist", |run_dir| {
         let saw = run_dir.clients.get_mut("1").unwrap();
         let mut last = saw[saw.len() - 2].clone();
         last["seq"] = json!(1000);
@@ -34,22 +34,22 @@ fn an_event_that_was_seen_and_is_not_there() {
 
 #[test]
 fn an_event_that_was_seen_as_another() {
-    breaks("P2", "as another than it is", |run_dir| {
+    breaks("P2", "with other content", |run_dir| {
         run_dir.clients.get_mut("1").unwrap()[3]["body"] = json!({"other": 1});
     });
 }
 
 #[test]
 fn twice_out_of_order_or_left_out() {
-    breaks("P2", "behind event", |run_dir| {
+    breaks("P2", "after event", |run_dir| {
         let saw = run_dir.clients.get_mut("1").unwrap();
         let again = saw[3].clone();
         saw.insert(4, again);
     });
-    breaks("P2", "right after event", |run_dir| {
+    breaks("P2", "directly after event", |run_dir| {
         run_dir.clients.get_mut("1").unwrap().remove(3);
     });
-    breaks("P2", "right after event", |run_dir| {
+    breaks("P2", "directly after event", |run_dir| {
         // It came back with its cursor, and one was left out.
         let saw = run_dir.clients.get_mut("1").unwrap();
         let at = saw
@@ -67,7 +67,7 @@ fn what_a_command_prints_counts_too() {
         let lines = [line(run_dir, 3), line(run_dir, 7)];
         run_dir.clients.get_mut("2").unwrap().splice(1..1, lines);
     });
-    breaks("P2", "behind event", |run_dir| {
+    breaks("P2", "after event", |run_dir| {
         let lines = [line(run_dir, 7), line(run_dir, 3)];
         run_dir.clients.get_mut("2").unwrap().splice(1..1, lines);
     });
@@ -77,12 +77,12 @@ fn what_a_command_prints_counts_too() {
 
 #[test]
 fn text_that_was_seen_and_is_nowhere() {
-    breaks("P5", "and it is nowhere", |run_dir| {
+    breaks("P5", "which is nowhere", |run_dir| {
         let saw = run_dir.clients.get_mut("1").unwrap();
         let delta = saw.iter_mut().find(|line| line["saw"] == "delta").unwrap();
         delta["text"] = json!("half a word and more");
     });
-    breaks("P5", "and it is nowhere", |run_dir| {
+    breaks("P5", "which is nowhere", |run_dir| {
         let saw = run_dir.clients.get_mut("1").unwrap();
         let delta = saw.iter_mut().find(|line| line["saw"] == "delta").unwrap();
         delta["request"] = json!({"incarnation": 9, "n": 9});
@@ -102,7 +102,7 @@ fn a_reply_that_was_cut_and_is_not_marked() {
         let at = run_dir.find("message", "all of it");
         run_dir.again(at);
     });
-    breaks("P5", "its reply is not there", |run_dir| {
+    breaks("P5", "its reply is missing", |run_dir| {
         run_dir.remove("message", "all of it");
     });
 }
@@ -111,7 +111,7 @@ fn a_reply_that_was_cut_and_is_not_marked() {
 
 #[test]
 fn a_turn_that_goes_on_after_its_end() {
-    breaks("P6", "goes on with `request_sent`", |run_dir| {
+    breaks("P6", "continues with `request_sent`", |run_dir| {
         let at = run_dir.find("turn_ended", "interrupted");
         let sent = json!({"request": {"incarnation": 2, "n": 9}, "purpose": "answer"});
         run_dir.insert(at, "request_sent", sent);
@@ -120,7 +120,7 @@ fn a_turn_that_goes_on_after_its_end() {
 
 #[test]
 fn a_cancelled_task_that_goes_on_by_itself() {
-    breaks("P6", "answers nobody", |run_dir| {
+    breaks("P6", "answers no prompt", |run_dir| {
         run_dir.remove("prompts_taken", "p-4");
     });
 }
@@ -142,7 +142,7 @@ fn a_call_that_begins_after_the_interrupt() {
 
 #[test]
 fn a_queued_prompt_that_is_not_said_to_wait() {
-    breaks("P6", "prompts wait", |run_dir| {
+    breaks("P6", "prompts are queued", |run_dir| {
         run_dir.status[0]["show"]["queued"] = json!(1)
     });
 }
@@ -173,14 +173,14 @@ fn a_turn_that_never_ends() {
 
 #[test]
 fn an_interrupted_turn_that_reads_as_completed() {
-    breaks("P7", "reads as completed", |run_dir| {
+    breaks("P7", "reported as completed", |run_dir| {
         run_dir.event("turn_ended", "interrupted")["body"]["status"] = json!("completed");
     });
 }
 
 #[test]
 fn told_otherwise() {
-    breaks("P7", "was told as completed", |run_dir| {
+    breaks("P7", "was reported as completed", |run_dir| {
         run_dir.prompts[2]["status"] = json!("completed");
         run_dir.prompts[2]["exit"] = json!(0);
     });
@@ -197,7 +197,7 @@ fn shown_otherwise() {
     breaks("P7", "the last turn is t-5", |run_dir| {
         run_dir.status[0]["show"]["last_turn"]["status"] = json!("failed");
     });
-    breaks("P7", "the turn under way is None", |run_dir| {
+    breaks("P7", "the turn in progress is None", |run_dir| {
         run_dir.status[0]["show"]["turn"] = json!("t-5");
     });
     breaks("P7", "shown as running", |run_dir| {
@@ -219,7 +219,7 @@ fn a_switch_that_is_not_whole() {
         run_dir.again(at);
     });
     breaks("P12", "none took its place", |run_dir| {
-        // Somebody else's event came in between: it was not one commit.
+        // Another event came in between: it was not one commit.
         let at = run_dir.find("conversation_sealed", "o-1");
         run_dir.insert(at, "prompt_queued", json!({"prompt": "p-6"}));
     });
@@ -261,7 +261,7 @@ fn a_reset_that_nobody_finishes() {
     breaks("P12", "neither ended nor withdrawn", |run_dir| {
         run_dir.remove("reset_ended", "o-1");
     });
-    breaks("P12", "failpoint of no return", |run_dir| {
+    breaks("P12", "point of no return", |run_dir| {
         let ended = run_dir.event("reset_ended", "o-1");
         ended["kind"] = json!("reset_withdrawn");
         ended["body"] = json!({"op": "o-1", "why": "still_active"});
@@ -270,7 +270,7 @@ fn a_reset_that_nobody_finishes() {
 
 #[test]
 fn a_receipt_that_is_not_true() {
-    breaks("P12", "says another thing", |run_dir| {
+    breaks("P12", "differs from the journal", |run_dir| {
         let order = run_dir
             .orders
             .iter_mut()
@@ -333,7 +333,7 @@ fn two_conversations_at_once() {
 /// An interrupt that ended the turn after the one that it was meant for.
 #[test]
 fn an_interrupt_of_another_turn() {
-    breaks("P6", "nobody interrupted it", |run_dir| {
+    breaks("P6", "no client interrupted it", |run_dir| {
         run_dir.orders.retain(|order| order["verb"] != "interrupt");
     });
     let later = |run_dir: &mut super::RunDir| {
@@ -345,14 +345,14 @@ fn an_interrupt_of_another_turn() {
             }
         }
     };
-    breaks("P6", "nobody interrupted it", |run_dir| {
+    breaks("P6", "no client interrupted it", |run_dir| {
         later(run_dir);
         for order in &mut run_dir.orders {
             (order["at"], order["answered_at"]) = (json!(10), json!(99_000));
         }
         run_dir.clients.clear();
     });
-    // Whoever asked and was killed may be heard later.
+    // The request of a client that was killed may arrive later.
     is_fine(|run_dir| {
         later(run_dir);
         for order in &mut run_dir.orders {

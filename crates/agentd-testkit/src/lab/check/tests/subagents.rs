@@ -110,11 +110,11 @@ fn a_good_run_with_a_subagent() {
 
 #[test]
 fn an_end_that_is_told_twice_or_never() {
-    subagents_break("was told 2 times", |run_dir| {
+    subagents_break("was reported 2 times", |run_dir| {
         let at = run_dir.find("subagent_ended", CHILD);
         run_dir.again(at);
     });
-    subagents_break("nobody was told", |run_dir| {
+    subagents_break("was not reported to its parent", |run_dir| {
         run_dir.remove("subagent_ended", CHILD);
     });
     subagents_break("was started twice", |run_dir| {
@@ -125,10 +125,13 @@ fn an_end_that_is_told_twice_or_never() {
 
 #[test]
 fn an_end_that_was_another() {
-    subagents_break("ended as failed, and was told as completed", |run_dir| {
-        of_child(run_dir, "turn_ended")["body"]["status"] = json!("failed");
-    });
-    subagents_break("and there is nothing of it", |run_dir| {
+    subagents_break(
+        "ended as failed, but was reported as completed",
+        |run_dir| {
+            of_child(run_dir, "turn_ended")["body"]["status"] = json!("failed");
+        },
+    );
+    subagents_break("but has no journal", |run_dir| {
         run_dir.others.clear();
         run_dir.model.pop();
         run_dir.run["agents"].as_array_mut().unwrap().pop();
@@ -155,7 +158,7 @@ fn the_answer_of_one_in_the_background() {
         run_dir.insert(last, "notice", answer.clone());
         run_dir.again(last + 1);
     });
-    subagents_break("answers besides", |run_dir| {
+    subagents_break("answers again", |run_dir| {
         let last = run_dir.events.len() - 1;
         run_dir.insert(last, "notice", answer.clone());
     });
@@ -163,13 +166,15 @@ fn the_answer_of_one_in_the_background() {
 
 #[test]
 fn one_that_nobody_owns() {
-    subagents_break("there is no such agent", |run_dir| {
+    subagents_break("does not exist", |run_dir| {
         of_child(run_dir, "subagent_of")["body"]["parent"] = json!("somebody");
     });
-    subagents_break("which does not know it", |run_dir| {
+    subagents_break("does not know it", |run_dir| {
         run_dir.remove("subagent_started", CHILD);
     });
-    subagents_break("noted 0 times", |run_dir| without(run_dir, "parent_told"));
+    subagents_break("recorded 0 times", |run_dir| {
+        without(run_dir, "parent_told")
+    });
 }
 
 #[test]
@@ -177,7 +182,7 @@ fn a_budget_that_does_not_add_up() {
     subagents_break("is charged 15", |run_dir| {
         of_child(run_dir, "request_ended")["body"]["usage"]["output_tokens"] = json!(6);
     });
-    subagents_break("was given 14", |run_dir| {
+    subagents_break("lease was 14", |run_dir| {
         run_dir.event("subagent_started", CHILD)["body"]["lease"]["tokens"] = json!(14);
     });
 }

@@ -1,4 +1,4 @@
-//! What is to happen at which failpoint: the file `plan.json` in the lab's directory.
+//! What happens at which failpoint: the file `plan.json` in the lab's directory.
 
 use super::record::Passed;
 use serde::{Deserialize, Serialize};
@@ -10,9 +10,9 @@ pub const FILE: &str = "plan.json";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Plan {
-    /// Every failpoint that is passed is written down.
+    /// Record every failpoint that is passed.
     pub trace: bool,
-    /// Mistakes to make on purpose.
+    /// The injected bugs that are switched on.
     pub injected_bugs: Vec<String>,
     pub rules: Vec<Rule>,
 }
@@ -20,23 +20,23 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Its own among the rules: files are named after it.
+    /// Unique among the rules: files are named after it.
     pub name: String,
     pub role: Role,
-    /// Which one of that role, in the order in which they came; none for any.
+    /// The number of the process among those of its role, in the order of their start; `None` for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
     pub failpoint: String,
-    /// At which time that a process passes the failpoint; none for any.
+    /// The how manyth pass of the failpoint by a process; `None` for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nth: Option<u32>,
     pub action: Action,
-    /// Each time, and not only once in all, whichever process it is by then.
+    /// Apply the rule each time, in any process, and not only once.
     #[serde(default)]
     pub each: bool,
 }
 
-/// What a process is.
+/// The role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -49,7 +49,7 @@ pub enum Role {
     Tool,
 }
 
-/// What a process does to itself.
+/// What happens to the process at the failpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -57,9 +57,9 @@ pub enum Action {
     Term,
     Int,
     Stop,
-    /// It waits until it is told to go on.
+    /// It waits until the lab releases it.
     Hold,
-    /// The task that is at the failpoint panics; the process goes on.
+    /// The async task at the failpoint panics; the process continues.
     Panic,
 }
 
@@ -90,7 +90,7 @@ impl Action {
 }
 
 impl Plan {
-    /// The plan of this directory; one that says nothing, where there is none.
+    /// The plan of this directory; an empty plan if there is none.
     pub fn read(dir: &Path) -> io::Result<Self> {
         match std::fs::read(dir.join(FILE)) {
             Ok(text) => Ok(serde_json::from_slice(&text)?),
@@ -99,7 +99,7 @@ impl Plan {
         }
     }
 
-    /// Makes the directory a lab, with this plan for those that come from now on.
+    /// Makes the directory a lab, with this plan for processes that start from now on.
     pub fn write(&self, dir: &Path) -> io::Result<()> {
         std::fs::write(dir.join(super::TOKEN_FILE), super::TOKEN)?;
         let unready = dir.join(".plan.json");
@@ -109,7 +109,7 @@ impl Plan {
 }
 
 impl Rule {
-    /// Holds whoever of that role comes to the failpoint, once in all.
+    /// A rule that holds the first process of that role that reaches the failpoint.
     pub fn hold(name: impl Into<String>, role: Role, failpoint: impl Into<String>) -> Self {
         Self {
             name: name.into(),

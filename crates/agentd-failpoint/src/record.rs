@@ -1,4 +1,4 @@
-//! What the lab is told: which points were passed, and which rules have been carried out.
+//! The records for the lab: which failpoints were passed, and which rules were applied.
 
 use super::plan::{Role, Rule};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct Passed {
     pub nth: u32,
 }
 
-/// Whether a rule is to be carried out.
+/// Whether a rule is to be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fired {
     Now,
@@ -32,7 +32,7 @@ pub enum Fired {
 }
 
 impl Passed {
-    /// All points that were passed in this directory.
+    /// All failpoints that were passed in this directory.
     pub fn read_all(dir: &Path) -> io::Result<Vec<Self>> {
         let text = match fs::read_to_string(dir.join(TRACE)) {
             Ok(text) => text,
@@ -43,7 +43,7 @@ impl Passed {
         Ok(lines.collect::<Result<_, _>>()?)
     }
 
-    /// Where the rule of this name was carried out, if it was. One that holds each time: the first.
+    /// The failpoint at which the rule with this name was applied, if it was; for a repeated rule, the first one.
     pub fn of_rule(dir: &Path, name: &str) -> io::Result<Option<Self>> {
         match fs::read(dir.join(FIRED).join(name)) {
             Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
@@ -52,7 +52,7 @@ impl Passed {
         }
     }
 
-    /// Lets whoever a rule holds go on.
+    /// Releases the process that a rule holds.
     pub fn release(dir: &Path, name: &str) -> io::Result<()> {
         fs::write(go(dir, name), "")
     }
@@ -66,24 +66,24 @@ pub(super) struct Record {
 impl Record {
     pub fn open(dir: &Path, trace: bool) -> io::Result<Self> {
         fs::create_dir_all(dir.join(FIRED))?;
-        // A tool in a sandbox may add to it, and not make it.
+        // A tool in a sandbox may append to it, but cannot create it.
         append(dir.join(FIRED_LOG))?;
         let trace = trace.then(|| append(dir.join(TRACE))).transpose()?;
         Ok(Self { trace })
     }
 
-    /// In one write, as several processes write there.
+    /// In one write, because several processes append to the file.
     pub fn passed(&self, passed: &Passed) {
         if let Some(mut trace) = self.trace.as_ref()
             && let Ok(line) = serde_json::to_string(passed)
         {
-            // A lab that is gone needs no trace.
+            // If the lab is gone, no trace is needed.
             let _gone = trace.write_all(format!("{line}\n").as_bytes());
         }
     }
 }
 
-/// The how manyth of its role this process is.
+/// The number of this process among those of its role.
 pub(super) fn number(dir: &Path, role: Role) -> io::Result<u32> {
     let dir = dir.join(PROCESSES);
     fs::create_dir_all(&dir)?;
@@ -101,8 +101,8 @@ pub(super) fn number(dir: &Path, role: Role) -> io::Result<u32> {
     }
 }
 
-/// Says that the rule is carried out; of several that want to, one does, unless each is to.
-/// The process is the one that works on what is `inside` there.
+/// Records that the rule is applied. Of several processes only one applies it, unless the rule is for each pass.
+/// `inside` is the path that the process works on.
 pub(super) fn fire(dir: &Path, inside: &Path, rule: &Rule, passed: &Passed) -> io::Result<Fired> {
     let fired = mark(&dir.join(FIRED), rule, passed)?;
     if fired == Fired::Now {
@@ -116,7 +116,7 @@ pub(super) fn fire(dir: &Path, inside: &Path, rule: &Rule, passed: &Passed) -> i
     Ok(fired)
 }
 
-/// Which PID namespace this process's pid counts in.
+/// The PID namespace to which this process's pid belongs.
 pub fn pid_namespace() -> String {
     let link = fs::read_link("/proc/self/ns/pid");
     link.map_or_else(|_| String::new(), |link| link.display().to_string())

@@ -1,9 +1,10 @@
-//! Points: places that the lab can see a process pass, hold it at, or end it at.
+//! Failpoints: positions in the code at which the lab can observe, hold or end a process.
 //!
-//! A switch at run time of the same build. A process that nobody took into the lab pays for one look at a
-//! flag; and only a process whose files are all inside a directory that the lab has marked as its own can be
-//! taken in ([`enter`]). In that directory, [`plan`] says what is to happen where, and what was passed or has
-//! happened is written down beside it.
+//! They are in every build and are switched on at run time. Outside the lab a failpoint costs one check of a flag.
+//! Only a process whose files are all inside a directory that the lab has marked can enter the lab ([`enter`]). In
+//! that directory, [`plan`] says what happens at which failpoint, and the failpoints that were passed are recorded.
+//!
+//! Injected bugs are compiled only with the feature `lab`. The test kit has it; a build of the program alone has not.
 
 mod door;
 pub mod plan;
@@ -21,7 +22,7 @@ use std::time::Duration;
 
 const POLL: Duration = Duration::from_millis(2);
 
-/// Sets the clock of everybody in the lab off, by so many milliseconds.
+/// A file with an offset in milliseconds for the clock of all processes in the lab.
 pub const CLOCK_FILE: &str = "clock";
 
 static LAB: OnceLock<Lab> = OnceLock::new();
@@ -29,10 +30,10 @@ static LAB: OnceLock<Lab> = OnceLock::new();
 #[derive(Debug)]
 struct Lab {
     dir: PathBuf,
-    /// What the process works on.
+    /// The path that the process works on.
     inside: PathBuf,
     role: Role,
-    /// Which one of its role it is, in the order in which they came.
+    /// The number of the process among those of its role, in the order of their start.
     process: u32,
     plan: Plan,
     record: record::Record,
@@ -40,11 +41,14 @@ struct Lab {
     passed: Mutex<HashMap<String, u32>>,
 }
 
-/// From now on this process does what the plan in the lab's directory says. Everything that it works on must
-/// be `inside` that directory. The first call counts.
+/// Makes this process follow the plan in the lab's directory. Everything that it works on must be `inside` that
+/// directory. Only the first call has an effect.
 pub fn enter(dir: &Path, inside: &Path, role: Role) -> Result<(), Refused> {
     let dir = door::open(dir, inside)?;
     let plan = Plan::read(&dir).map_err(|error| door::refused(&dir, error))?;
+    if !cfg!(feature = "lab") && !plan.injected_bugs.is_empty() {
+        return Err(door::refused(&dir, "this build has no injected bugs"));
+    }
     let record = record::Record::open(&dir, plan.trace);
     let record = record.map_err(|error| door::refused(&dir, error))?;
     let process = record::number(&dir, role);
@@ -61,33 +65,46 @@ pub fn enter(dir: &Path, inside: &Path, role: Role) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The lab's directory, where this process is in the lab: for those that it starts.
+/// The lab's directory, if this process is in the lab: to pass on to child processes.
 pub fn dir() -> Option<&'static Path> {
     LAB.get().map(|lab| lab.dir.as_path())
 }
 
-/// This is the failpoint `when-what`.
+/// The failpoint `when-what`.
 pub fn hit(when: &str, what: &str) {
     if let Some(lab) = LAB.get() {
         lab.pass(format!("{when}-{what}"));
     }
 }
 
-/// This is the failpoint `when-what.which`.
+/// The failpoint `when-what.which`.
 pub fn hit_of(when: &str, what: &str, which: &str) {
     if let Some(lab) = LAB.get() {
         lab.pass(format!("{when}-{what}.{which}"));
     }
 }
 
-/// Whether this process is to make that mistake on purpose, for the lab to find.
+/// Whether this process has that injected bug, which the lab must detect.
+#[cfg(feature = "lab")]
 pub fn injected_bug(name: &str) -> bool {
     let lab = LAB.get();
     lab.is_some_and(|lab| lab.plan.injected_bugs.iter().any(|known| known == name))
 }
 
-/// By how many milliseconds the lab has set the clock of this process off: what the file
-/// [`CLOCK_FILE`] in its directory says.
+/// This build has no injected bugs.
+#[cfg(not(feature = "lab"))]
+pub const fn injected_bug(_name: &str) -> bool {
+    false
+}
+
+/// In every program that has injected bugs, and in no other: `cargo xtask bench` looks for it.
+pub const MARKER: &str = concat!("agentd-failpoint: ", "injected bugs are compiled in");
+
+#[cfg(feature = "lab")]
+#[used]
+static MARKED: &str = MARKER;
+
+/// The offset of this process's clock in milliseconds, from the file [`CLOCK_FILE`] in the lab's directory.
 pub fn clock_off_ms() -> i64 {
     let off = LAB.get().and_then(|lab| {
         let text = std::fs::read_to_string(lab.dir.join(CLOCK_FILE)).ok()?;
@@ -121,7 +138,7 @@ impl Lab {
     }
 
     fn act(&self, rule: &Rule, passed: &Passed) {
-        // Where it cannot be said that it happened, it does not.
+        // If it cannot be recorded, it is not done.
         if !matches!(
             record::fire(&self.dir, &self.inside, rule, passed),
             Ok(Fired::Now)
@@ -141,7 +158,7 @@ impl Lab {
     fn hold(&self, rule: &Rule) {
         let go = record::go(&self.dir, &rule.name);
         while !go.exists() && self.dir.exists() {
-            // tidy: polls for the file that lets it go on
+            // tidy: polls for the file that releases it
             std::thread::sleep(POLL);
         }
     }
@@ -153,7 +170,7 @@ fn panic_at(rule: &Rule) {
 }
 
 fn to_itself(signal: Signal) {
-    // Nobody is more certain to be there.
+    // Our own process certainly exists.
     let _sent = kill_process(getpid(), signal);
 }
 

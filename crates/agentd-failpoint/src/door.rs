@@ -1,18 +1,18 @@
-//! Who may be taken into the lab: nobody but those whose files are all in a directory that the lab has marked.
+//! Which processes may enter the lab: only those whose files are all in a directory that the lab has marked.
 
 use std::fmt::Display;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Names the lab's directory in the environment of a process, and of all that it starts.
+/// The environment variable with the lab's directory, for a process and all its descendants.
 pub const VARIABLE: &str = "AGENTD_LAB";
-/// The mark: a file of this name that holds [`TOKEN`].
+/// The mark: a file with this name that contains [`TOKEN`].
 pub const TOKEN_FILE: &str = "token";
 pub const TOKEN: &str = "Everything in this directory may be killed at any moment.\n";
 
-/// The lab's switches were set for a process that is not in the lab.
+/// The lab's variable is set for a process that is not in the lab.
 #[derive(Debug, thiserror::Error)]
-#[error("{} is no lab for this process: {why}", .dir.display())]
+#[error("{} is not a lab for this process: {why}", .dir.display())]
 pub struct Refused {
     dir: PathBuf,
     why: String,
@@ -25,31 +25,31 @@ pub(super) fn refused(dir: &Path, why: impl Display) -> Refused {
     }
 }
 
-/// The lab's directory as it is really called, where it is one and `inside` is in it.
+/// The resolved path of the lab's directory, if it is a lab and contains `inside`.
 pub(super) fn open(dir: &Path, inside: &Path) -> Result<PathBuf, Refused> {
     let real = dir.canonicalize();
     let real = real.map_err(|error| refused(dir, error))?;
     match std::fs::read_to_string(real.join(TOKEN_FILE)) {
         Ok(text) if text == TOKEN => {}
-        Ok(_) => return Err(refused(dir, "its token is not the lab's")),
+        Ok(_) => return Err(refused(dir, "its token is wrong")),
         Err(error) => return Err(refused(dir, format_args!("no token: {error}"))),
     }
     let inside = real_path(inside).map_err(|error| refused(dir, error))?;
     match inside.starts_with(&real) {
         true => Ok(real),
         false => {
-            let why = format!("{} is not inside of it", inside.display());
+            let why = format!("{} is not inside it", inside.display());
             Err(refused(dir, why))
         }
     }
 }
 
-/// Where a path leads, though its end may not be there yet.
+/// The resolved path; its last components need not exist.
 fn real_path(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     let up = |part: Component<'_>| part == Component::ParentDir;
     if path.components().any(up) {
-        let what = format!("{} has `..` in it", path.display());
+        let what = format!("{} contains `..`", path.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
     let mut there = path.as_path();

@@ -1,4 +1,4 @@
-//! A home of its own with a daemon in it, and what its callers do.
+//! A state directory with a daemon in it, and what its callers do.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,18 +20,18 @@ use crate::turn::peer::micros_since;
 /// Nothing takes nearly as long.
 const DEADLINE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(1);
-/// Questions that are asked side by side to fill a home.
+/// Concurrent requests while a home is filled.
 const SIDE_BY_SIDE: usize = 16;
-/// So soon an agent that has nothing to do is put to sleep.
+/// The idle time after which an agent's process is stopped.
 const IDLE_MS: u64 = 10;
 
-pub struct House<'a> {
+pub struct BenchDaemon<'a> {
     bed: &'a Bed,
     root: TempDir,
     daemon: Option<Child>,
 }
 
-impl<'a> House<'a> {
+impl<'a> BenchDaemon<'a> {
     /// Without a daemon.
     pub fn new(bed: &'a Bed) -> Result<Self> {
         let root = bed.bench_dir.fresh()?;
@@ -57,7 +57,7 @@ impl<'a> House<'a> {
         self.bed.runtime.block_on(future)
     }
 
-    /// The program, in an environment that is all said.
+    /// The program, with a completely specified environment.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.bed.program);
         command
@@ -86,7 +86,7 @@ impl<'a> House<'a> {
         while self.block(client.daemon()).is_err() {
             ensure!(
                 start.elapsed() < DEADLINE,
-                "no daemon answers: {}",
+                "the daemon does not answer: {}",
                 self.log()
             );
             // tidy: polls
@@ -95,7 +95,7 @@ impl<'a> House<'a> {
         Ok(micros_since(start))
     }
 
-    /// With no chance to put anything away.
+    /// Without a chance to shut down in order.
     pub fn kill(&mut self) -> Result<()> {
         if let Some(mut daemon) = self.daemon.take() {
             daemon.kill()?;
@@ -113,7 +113,7 @@ impl<'a> House<'a> {
         std::fs::read_to_string(self.root.path().join("daemon.log")).unwrap_or_default()
     }
 
-    /// What a caller's shell holds.
+    /// The variables of a caller's shell.
     fn env(&self) -> Env {
         let pairs = [
             ("ANTHROPIC_API_KEY", "bench".to_owned()),
@@ -138,7 +138,7 @@ impl<'a> House<'a> {
         }
     }
 
-    /// What is said to make an agent.
+    /// The request that creates an agent.
     pub fn create(&self, name: &str) -> Create {
         Create {
             name: Some(name.to_owned()),
@@ -148,7 +148,7 @@ impl<'a> House<'a> {
         }
     }
 
-    /// What is said to prompt one.
+    /// The request that prompts one.
     pub fn prompt(&self, text: &str) -> Send {
         Send {
             text: text.to_owned(),
@@ -157,7 +157,7 @@ impl<'a> House<'a> {
         }
     }
 
-    /// Makes agents, some at a time.
+    /// Creates agents, some at a time.
     pub fn create_all(&self, names: impl Iterator<Item = String>) -> Result<()> {
         let creates = names.map(|name| {
             let (client, create) = (self.client(), self.create(&name));
@@ -166,7 +166,7 @@ impl<'a> House<'a> {
         self.block(some_at_a_time(SIDE_BY_SIDE, creates)).map(drop)
     }
 
-    /// Prompts them, so many at a time, and waits for the answers: those that were not completed.
+    /// Prompts them, this many at a time, and waits for the answers. Returns those that were not completed.
     pub fn prompt_all(
         &self,
         names: impl Iterator<Item = String>,
@@ -190,7 +190,10 @@ impl<'a> House<'a> {
         let client = self.client();
         let start = Instant::now();
         while self.block(client.daemon())?.awake > 0 {
-            ensure!(start.elapsed() < DEADLINE, "they do not go to sleep");
+            ensure!(
+                start.elapsed() < DEADLINE,
+                "the agents' processes do not stop"
+            );
             // tidy: polls
             std::thread::sleep(POLL);
         }
@@ -198,7 +201,7 @@ impl<'a> House<'a> {
     }
 }
 
-/// Waits for the end of a prompt; so long as it takes, since many may be before it.
+/// Waits for the end of a prompt, without a time limit, since many may be before it.
 pub async fn answer(client: &Client, name: &str, sent: &Sent) -> Result<Answer> {
     let start = Instant::now();
     loop {
@@ -234,7 +237,7 @@ where
     Ok(done)
 }
 
-impl Drop for House<'_> {
+impl Drop for BenchDaemon<'_> {
     fn drop(&mut self) {
         // It ends the agents' processes before itself.
         let stopped = self.block(self.client().stop_daemon());

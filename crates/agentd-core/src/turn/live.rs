@@ -1,0 +1,114 @@
+//! What the machine holds in memory: everything that a crash takes with it.
+
+use super::{deadline, hooks};
+use crate::event::{Body, Position};
+use crate::hook::Verdict;
+use crate::id::{CallId, InvocationId, TryId, TurnId};
+use crate::request::Request;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Live {
+    pub outbox: Outbox,
+    pub request: InRequest,
+    pub calls: BTreeMap<CallId, LiveCall>,
+    /// Calls that need the user's approval.
+    pub ask: Vec<(CallId, String)>,
+    /// Ends of tasks, to be reported at the next boundary. Between a request and its reply, or a call and its result,
+    /// they would change what was sent.
+    pub ended_tasks: Vec<Body>,
+    pub turn: InTurn,
+    /// `continue` was requested. It is taken by the next plan.
+    pub continue_asked: bool,
+    pub process: Ending,
+}
+
+/// Events on their way to the journal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Outbox {
+    pub appending: bool,
+    /// The events of the next append.
+    pub backlog: Vec<Body>,
+    /// The draft that the next append ends.
+    pub ends: Option<TryId>,
+    /// The turn that the next append begins.
+    pub next_turn: Option<TurnId>,
+    /// The start of a turn is being appended.
+    pub starting: bool,
+}
+
+/// The request to the model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct InRequest {
+    /// The next request, until it is sent.
+    pub built: Option<Built>,
+    /// The request that was sent.
+    pub sent: Option<TryId>,
+    pub cancelling: bool,
+    /// The position up to which the requested summary replaces the window.
+    pub cut: Option<Position>,
+    /// Requests of this incarnation so far.
+    pub tries: u64,
+}
+
+/// What ends with the turn. The end of a turn replaces it by the default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct InTurn {
+    /// An answer did not fit, and there has been no summary since.
+    pub overflowed: bool,
+    /// A summary did not help. It is not tried again in this turn.
+    pub compaction_failed: bool,
+    /// The newest failure was a failed summary, which does not end the turn.
+    pub forgiven: bool,
+    pub backoff: Backoff,
+    /// The hook invocation in progress. Hooks are asked about a prompt before its turn begins.
+    pub asked: Option<InvocationId>,
+    pub heard: Option<(InvocationId, Verdict)>,
+    /// The invocation in progress is about a prompt that the user has interrupted.
+    pub unwanted: Option<InvocationId>,
+    pub shortened: Option<hooks::Shortened>,
+    /// Why a hook ends the turn.
+    pub halted: Option<String>,
+    /// The agent had no hooks when the newest prompt of this turn was submitted.
+    pub hookless: bool,
+    /// The time limit that ends the turn.
+    pub limited: Option<deadline::Limited>,
+    pub interrupting: bool,
+}
+
+/// How the process of this machine ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ending {
+    pub stopping: bool,
+    /// The reply to the request in flight is not waited for.
+    pub leaving: bool,
+    pub stopped: bool,
+    /// Another conversation has become current.
+    pub reloaded: bool,
+}
+
+/// A request as it was built when it was decided on, so that a long conversation is not processed twice.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Built {
+    pub id: TryId,
+    /// The number of items in the window. An item may be added before the request is recorded.
+    pub items: usize,
+    pub request: Box<Request>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LiveCall {
+    Preparing,
+    /// May run once its start is durable.
+    Prepared,
+    Running,
+    Cancelling,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Backoff {
+    #[default]
+    None,
+    Wanted(Option<u64>),
+    Waiting,
+}
