@@ -2,6 +2,7 @@
 
 mod audit;
 mod bench;
+mod check;
 mod child;
 mod closing;
 mod lab;
@@ -25,22 +26,25 @@ struct Cli {
 enum Verb {
     /// Everything a change must pass: format, clippy, tests, doctests, docs
     Test(test::Args),
+    /// The inner loop: format, clippy, unit tests; under a minute after a small change
+    Check(check::Args),
     /// Licences, advisories and unused dependencies
     Audit(audit::Args),
     /// Run one benchmark in release mode
     Bench(bench::Args),
-    /// Kill the real program at every point, and see what it promised
+    /// Kill the real program at every failpoint, and check its promises
     Lab(lab::Args),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
         Verb::Test(args) => test::run(&args),
+        Verb::Check(args) => check::run(&args),
         Verb::Audit(args) => audit::run(&args),
         Verb::Bench(args) => bench::run(&args),
         Verb::Lab(args) => lab::run(&args),
     };
-    // A verb that said itself what failed returns `false`; only what stopped it is an error.
+    // A verb that has printed what failed returns `false`; an error means that it could not run.
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -1,4 +1,4 @@
-//! The suites of `cargo xtask test`: what each runs, and how long it may take.
+//! The suites of `cargo xtask test`: what each runs, and its time budget.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,12 +13,12 @@ pub const NAMES: [&str; 8] = [
 
 pub struct Suite {
     pub name: &'static str,
-    /// The suite is stopped and fails when it takes longer.
+    /// A suite that takes longer is stopped and fails.
     pub budget_minutes: u32,
     /// The arguments of `cargo`.
     pub args: Vec<&'static str>,
     pub env: Vec<(&'static str, &'static str)>,
-    /// Whose closing line its output ends with.
+    /// The runner whose closing line ends its output.
     pub runner: Option<Runner>,
 }
 
@@ -30,7 +30,7 @@ pub struct Setting {
     pub nextest: bool,
 }
 
-/// All of them. Cargo gets `--workspace` throughout: a `-p` would resolve features anew, and build
+/// All suites. Cargo always gets `--workspace`: with `-p` it would resolve features differently, and build
 /// everything again.
 pub fn all(setting: &Setting) -> Vec<Suite> {
     let plain = |name, budget_minutes, args: &[&'static str]| Suite {
@@ -56,7 +56,7 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         ),
         plain("audit", 1, &["xtask", "audit", "--if-installed"]),
         tests(setting),
-        // Behind the tests, which have built what it runs.
+        // After the tests, which have built what it runs.
         plain("lab", 9, &["xtask", "lab", "--quick", "--injected-bugs"]),
         plain("siege", 3, &["xtask", "lab", "--siege"]),
         Suite {
@@ -70,17 +70,37 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
     ]
 }
 
+/// The suites of `cargo xtask check`: what can be checked within a minute after a change.
+pub fn quick(nextest: bool) -> Vec<Suite> {
+    let setting = Setting {
+        long: false,
+        nextest,
+    };
+    let mut suites = all(&setting);
+    suites.retain(|suite| ["format", "clippy"].contains(&suite.name));
+    let mut unit = tests(&setting);
+    unit.args.retain(|arg| *arg != "--tests");
+    // The unit tests, and the rules of the code base.
+    unit.args.extend(["--lib", "--bins", "--test", "tidy"]);
+    suites.push(Suite {
+        name: "unit",
+        budget_minutes: 7,
+        ..unit
+    });
+    suites
+}
+
 fn tests(setting: &Setting) -> Suite {
     let (mut args, runner) = if setting.nextest {
         (vec!["nextest", "run", "--workspace"], Runner::Nextest)
     } else {
-        // `--tests` is every target with tests; the doctests have a suite of their own.
+        // `--tests` is every target with tests; the doctests have their own suite.
         (
             vec!["test", "--workspace", "--tests", "--no-fail-fast"],
             Runner::CargoTest,
         )
     };
-    // A log that is cut short keeps its end: the message of a failed test, not a long backtrace.
+    // A truncated log keeps its end: the message of a failed test, not a long backtrace.
     let mut env = vec![("RUST_BACKTRACE", "0")];
     if setting.long {
         env.push(("AGENTD_TEST_LONG", "1"));
@@ -104,7 +124,7 @@ impl Suite {
         command
     }
 
-    /// The command as one would type it.
+    /// The command as a user would type it.
     pub fn shown(&self) -> String {
         let mut words: Vec<String> = self
             .env
@@ -130,6 +150,21 @@ mod tests {
     fn the_names_are_those_of_the_suites() {
         let names: Vec<&str> = all(&SHORT).iter().map(|suite| suite.name).collect();
         assert_eq!(names, NAMES);
+    }
+
+    #[test]
+    fn a_check_runs_no_end_to_end_test() {
+        for nextest in [true, false] {
+            let suites = quick(nextest);
+            let names: Vec<&str> = suites.iter().map(|suite| suite.name).collect();
+            assert_eq!(names, ["format", "clippy", "unit"]);
+            assert!(!suites[2].args.contains(&"--tests"));
+            assert!(
+                suites[2]
+                    .args
+                    .ends_with(&["--lib", "--bins", "--test", "tidy"])
+            );
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: the suites, each within its budget, and a table of how they went.
+//! `cargo xtask test`: the suites, each within its budget, and a table of results.
 
 use std::env;
 use std::io::{self, IsTerminal};
@@ -14,7 +14,7 @@ use crate::{need, tree};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Also run the parts of tests that take long
+    /// Also run the slow parts of tests
     #[arg(long)]
     long: bool,
     /// Run this suite only; may be given more than once
@@ -25,11 +25,11 @@ pub struct Args {
     slack: f64,
 }
 
-/// Runs them up to the first that fails. `false`: one did.
+/// Runs the suites until one fails. `false`: one failed.
 pub fn run(args: &Args) -> Result<bool> {
     ensure!(
         args.slack.is_finite() && args.slack > 0.0 && args.slack <= 1000.0,
-        "--slack takes a number above 0 and up to 1000"
+        "--slack must be above 0 and at most 1000"
     );
     let root = tree::root()?;
     need::install_missing()?;
@@ -43,14 +43,19 @@ pub fn run(args: &Args) -> Result<bool> {
         suites.retain(|suite| args.only.iter().any(|name| name == suite.name));
     }
 
+    run_all(suites, &root, args.slack)
+}
+
+/// Runs the suites until one fails, and prints a table. `false`: one failed.
+pub fn run_all(suites: Vec<Suite>, root: &Path, slack: f64) -> Result<bool> {
     let mut rows: Vec<Row> = Vec::new();
     let mut failed = false;
     for suite in suites {
-        let budget = Duration::from_secs_f64(f64::from(suite.budget_minutes) * 60.0 * args.slack);
+        let budget = Duration::from_secs_f64(f64::from(suite.budget_minutes) * 60.0 * slack);
         let outcome = if failed {
             None
         } else {
-            let outcome = run_suite(&suite, &root, budget)?;
+            let outcome = run_suite(&suite, root, budget)?;
             failed = outcome.verdict != Verdict::Passed;
             Some(outcome)
         };
@@ -69,7 +74,7 @@ pub fn run(args: &Args) -> Result<bool> {
 struct Row {
     suite: Suite,
     budget: Duration,
-    /// None: an earlier one failed, and this was not run.
+    /// None: an earlier suite failed, and this one was not run.
     outcome: Option<Outcome>,
 }
 
@@ -84,7 +89,7 @@ fn run_suite(suite: &Suite, root: &Path, budget: Duration) -> Result<Outcome> {
     if env::var_os("CI").is_some() {
         command.env("CARGO_INCREMENTAL", "0");
     }
-    // Its output goes through a pipe; what it would have coloured stays coloured.
+    // The output goes through a pipe; keep the colours that it would have in a terminal.
     if suite.runner.is_some() && io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none() {
         command.env("CARGO_TERM_COLOR", "always");
     }
@@ -93,7 +98,7 @@ fn run_suite(suite: &Suite, root: &Path, budget: Duration) -> Result<Outcome> {
         Verdict::Passed => {}
         Verdict::Failed(how) => println!("== {} failed: {how}", suite.name),
         Verdict::OverBudget => println!(
-            "== {} went over its budget of {} min and was stopped",
+            "== {} exceeded its budget of {} min and was stopped",
             suite.name,
             minutes(budget)
         ),
@@ -131,7 +136,7 @@ fn minutes(time: Duration) -> String {
     format!("{:.1}", time.as_secs_f64() / 60.0)
 }
 
-/// What the test runners said, and last of all what the one of `tests` said.
+/// The closing lines of the test runners, with the one of `tests` last.
 fn last_lines(rows: &[Row]) -> String {
     let mut runners: Vec<&Row> = rows
         .iter()
@@ -139,7 +144,7 @@ fn last_lines(rows: &[Row]) -> String {
         .collect();
     runners.sort_by_key(|row| row.suite.name == "tests");
     if runners.is_empty() {
-        return "no suite with tests was asked for".to_string();
+        return "no suite with tests was selected".to_string();
     }
     let lines: Vec<String> = runners
         .iter()
@@ -148,7 +153,7 @@ fn last_lines(rows: &[Row]) -> String {
             match &row.outcome {
                 None => format!("{name}: not run"),
                 Some(outcome) => match &outcome.closing {
-                    None => format!("{name}: ended before the test runner's closing line"),
+                    None => format!("{name}: ended without the test runner's closing line"),
                     Some(line) if name == "tests" => line.clone(),
                     Some(line) => format!("{name}: {line}"),
                 },
@@ -192,7 +197,7 @@ mod tests {
         let lines = last_lines(&rows(Verdict::Passed, Some(said)));
         assert_eq!(lines.lines().last(), Some(said));
         let silent = last_lines(&rows(Verdict::OverBudget, None));
-        assert!(silent.ends_with("tests: ended before the test runner's closing line"));
+        assert!(silent.ends_with("tests: ended without the test runner's closing line"));
     }
 
     #[test]
