@@ -9,6 +9,7 @@
 //! - [`rooms`]: where SQL, processes and the environment may be used; [`pure`]: not in the core.
 //! - [`shape`]: size, head and name of files.
 //! - [`leftovers`]: unfinished work, machine paths, sleeping and ignored tests.
+//! - [`words`]: identifiers and phrases that are retired; [`messages`]: those that the documentation quotes.
 //!
 //! The rest reads text: [`tree`] the repository, [`lexer`] a Rust file without its comments and
 //! strings, [`paths`] the paths it names, [`manifest`] the dependencies in a `Cargo.toml`.
@@ -18,8 +19,10 @@ mod layers;
 mod leftovers;
 mod lexer;
 mod manifest;
+mod messages;
 mod paths;
 mod pure;
 mod rooms;
 mod shape;
 mod tree;
+mod words;
