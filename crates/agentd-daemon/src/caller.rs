@@ -23,7 +23,7 @@ pub enum Caller {
     Hook {
         agent: AgentId,
     },
-    /// The daemon has no file descriptor left to find out who it is.
+    /// The daemon had no free file descriptor to identify the process.
     Unidentified,
 }
 

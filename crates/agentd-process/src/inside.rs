@@ -10,6 +10,7 @@ use crate::shim;
 use crate::stat;
 use crate::task;
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 /// How many generations are checked; more than any real tree has.
@@ -36,8 +37,7 @@ pub enum Around {
 /// The task that started a process; the outermost one if there are several, because a process inside a task can pretend
 /// to be the shim of another one.
 pub fn task_around(pid: u32) -> Result<Around> {
-    let cgroup = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    let mut around = match cgroup::names_a_task(&cgroup) || is_deeper_than_us(pid) {
+    let mut around = match may_be_in_a_task_cgroup(pid) || is_deeper_than_us(pid) {
         true => Around::InDoubt,
         false => Around::Nothing,
     };
@@ -73,18 +73,26 @@ pub fn task_around(pid: u32) -> Result<Around> {
     Ok(Around::InDoubt)
 }
 
+/// Whether its cgroup is that of a task, or whether that cannot be determined.
+fn may_be_in_a_task_cgroup(pid: u32) -> bool {
+    match fs::read_to_string(format!("/proc/{pid}/cgroup")) {
+        Ok(cgroup) => cgroup::names_a_task(&cgroup),
+        // A kernel without cgroups has no such file.
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
+}
+
 /// Whether it is in a PID namespace below ours, or whether that cannot be determined.
 fn is_deeper_than_us(pid: u32) -> bool {
-    let depth = |pid: &str| -> Option<usize> {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("NSpid:"))?;
-        Some(line.split_ascii_whitespace().count())
+    let depth = |pid: &str| -> io::Result<Option<usize>> {
+        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        Ok(line.map(|line| line.split_ascii_whitespace().count()))
     };
     match (depth(&pid.to_string()), depth("self")) {
-        (Some(its), Some(ours)) => its > ours,
+        (Ok(Some(its)), Ok(Some(ours))) => its > ours,
         // A kernel without PID namespaces has no such line for any process.
-        (its, ours) => its.is_some() || ours.is_some(),
+        (Ok(None), Ok(None)) => false,
+        _ => true,
     }
 }

@@ -18,7 +18,7 @@ fn is_empty(dir: &Path) -> bool {
     fs::read_dir(dir).unwrap().next().is_none()
 }
 
-/// Whoever still has something to do with the directory.
+/// The processes that still use the directory.
 fn processes(dir: &Path) -> Vec<String> {
     let dir = dir.display().to_string();
     let mut found = Vec::new();

@@ -14,6 +14,7 @@ use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::io::{ErrorKind, Read as _};
 use std::sync::PoisonError;
 use std::time::Instant;
 use tokio::net::UnixStream;
@@ -188,10 +189,9 @@ impl Client {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        let stream = match connected {
-            Some(stream) => stream
-                .set_nonblocking(true)
-                .and_then(|()| UnixStream::from_std(stream)),
+        // The daemon closes a connection on which no request comes in time, for example while a user types a key.
+        let stream = match connected.filter(is_open) {
+            Some(stream) => UnixStream::from_std(stream),
             None => UnixStream::connect(&self.socket).await,
         };
         stream.map_err(|source| Error::NotRunning {
@@ -212,6 +212,16 @@ impl Client {
         }
         Err(Error::Stranger { path, uid: owner })
     }
+}
+
+/// Whether the daemon still waits for a request: it sends nothing before one.
+fn is_open(stream: &std::os::unix::net::UnixStream) -> bool {
+    if stream.set_nonblocking(true).is_err() {
+        return false;
+    }
+    let mut reader = stream;
+    let read = reader.read(&mut [0]);
+    read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
 pub(super) fn json(body: &impl Serialize) -> Result<Content, Error> {
@@ -289,6 +299,27 @@ fn strange(error: impl ToString) -> Error {
 mod tests {
     use super::*;
     use crate::api::List;
+    use std::os::unix::net;
+
+    #[tokio::test]
+    async fn a_connection_that_the_daemon_has_closed_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("api.sock");
+        let listener = net::UnixListener::bind(&socket).unwrap();
+        let client = Client::new(&socket);
+        let closed = client
+            .clone()
+            .with_stream(Some(net::UnixStream::pair().unwrap().0));
+        closed.connect().await.unwrap();
+        listener.set_nonblocking(true).unwrap();
+        assert!(listener.accept().is_ok());
+        let (ours, _theirs) = net::UnixStream::pair().unwrap();
+        let open = client.with_stream(Some(ours));
+        open.connect().await.unwrap();
+        assert!(listener.accept().is_err());
+        open.connect().await.unwrap();
+        assert!(listener.accept().is_ok());
+    }
 
     #[test]
     fn an_op_travels_with_the_path() {

@@ -32,7 +32,7 @@ pub fn spawn(
     start.name = Some("agentd");
     start.args = vec![
         "runtime".into(),
-        name.into(),
+        not_an_option(name).into(),
         "--agent".into(),
         handle.id.to_string().into(),
         "--orphan-ms".into(),
@@ -56,6 +56,11 @@ pub fn spawn(
     start.stdin = given(&secret)?;
     let child = start.spawn().map_err(io::Error::other)?;
     Ok((child.identity(), Some(child)))
+}
+
+/// The name as an argument for `ps`. The name of an imported agent may begin with `-`, and would be read as an option.
+fn not_an_option(name: &str) -> &str {
+    name.trim_start_matches('-')
 }
 
 fn new_secret() -> io::Result<Secret> {
@@ -112,4 +117,15 @@ pub fn last_words(daemon: &Daemon, handle: &AgentHandle) -> String {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
     read().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_an_agent_is_no_option_of_its_runtime() {
+        assert_eq!(not_an_option("coder-2"), "coder-2");
+        assert_eq!(not_an_option("--help"), "help");
+    }
 }

@@ -198,7 +198,7 @@ fn a_stranger_with_a_runtimes_pid_is_left_alone() {
         crate::test_daemon::reap(pid);
         (!std::path::Path::new(&format!("/proc/{pid}")).exists()).then_some(())
     });
-    // The lock names somebody who lives, and does not hold it.
+    // The lock names a live process that does not hold it.
     let mut stranger = std::process::Command::new("sleep")
         .arg("60")
         .spawn()

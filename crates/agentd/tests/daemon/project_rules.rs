@@ -43,7 +43,7 @@ fn rules_of_a_project_count_once_they_are_trusted() {
         &daemon,
         r#"{ tool = "shell", pattern = "echo *", decision = "deny" }"#,
     );
-    assert!(runs(&daemon), "nobody has trusted it");
+    assert!(runs(&daemon), "it is not trusted");
     trust(&daemon).unwrap();
     assert!(!runs(&daemon));
     let refused = daemon.events("coder").into_iter().rev().find_map(|event| {
