@@ -320,7 +320,7 @@ fn check_writers(sim: &Sim) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// DESIGN §6: for an idle agent the request after an undo is, byte for byte, what it would have been
+/// For an idle agent, the request after an undo is, byte for byte, what it would have been
 /// without the reset, whatever was killed meanwhile.
 #[test]
 fn reset_and_undo_of_an_idle_agent_leave_no_trace_in_the_next_request() {

@@ -264,7 +264,7 @@ fn end_reset(journal: &mut Journal, n: u8) {
     journal.push(crate::event::ResetEnded::new(op, old, new));
 }
 
-/// DESIGN §6: from there on new prompts are queued for the new conversation. Prompts that were queued before are set
+/// From `reset_began` on, new prompts are queued for the new conversation. Prompts that were queued before are set
 /// aside, and queued again on undo.
 #[test]
 fn what_was_accepted_after_a_reset_began_goes_along_and_what_was_before_comes_back() {

@@ -107,7 +107,7 @@ fn arguments_that_are_no_object_are_kept_as_they_came() {
     assert_eq!(call.arguments, Arguments::Object(Default::default()));
 }
 
-/// LESSONS, goose `fix_conversation` hole (b): a re-used call id. It cannot occur here.
+/// goose `fix_conversation`, hole (b): a call id that occurs twice. The draft gives the second call another id.
 #[test]
 fn every_call_has_an_id_of_its_own_whatever_the_provider_said() {
     let twins = reply([

@@ -34,7 +34,7 @@ fn a_line_has_one_shape_and_is_read_back_as_it_was() {
     }
 }
 
-/// DESIGN §4: an unknown kind or newer version is a clear error, never silently skipped.
+/// An event of an unknown kind or a newer version is an error; it is never skipped.
 #[test]
 fn an_unknown_kind_is_an_error_that_says_what_to_do() {
     let error = read(line("levitated", 1, json!({}))).unwrap_err();
@@ -79,7 +79,7 @@ fn every_kind_has_a_name_of_its_own_that_finds_it() {
     assert_eq!(names.len(), Kind::ALL.len());
 }
 
-/// DESIGN §4: structural kinds hold no free text; purge deletes only content.
+/// Structural kinds hold no free text; a purge deletes only content. See docs/design/001-structural-and-content.md.
 #[test]
 fn what_was_said_is_content_and_nothing_else_is() {
     let content: Vec<&str> = Kind::ALL

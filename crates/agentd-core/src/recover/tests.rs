@@ -127,7 +127,7 @@ fn an_agent_without_a_conversation_has_nowhere_to_write() {
     assert_eq!(recovery.events, []);
 }
 
-/// DESIGN §4: the draft becomes an interrupted message.
+/// Recovery turns the draft into an interrupted message.
 #[test]
 fn the_draft_becomes_one_interrupted_message_and_the_request_is_charged() {
     let mut journal = in_turn();
@@ -208,7 +208,7 @@ fn half_a_summary_is_kept_and_never_sent() {
     assert_eq!(message.status, MessageStatus::Superseded);
 }
 
-/// DESIGN §4: a call that was not started says so; one whose outcome is unknown says *unknown*.
+/// The result of a call that was not started says so; a call whose outcome is unknown gets the result *unknown*.
 #[test]
 fn each_open_call_is_told_as_it_is() {
     let mut journal = in_turn();
@@ -270,7 +270,7 @@ fn a_call_that_waits_for_approval_is_left_alone_and_so_is_an_approved_one() {
     assert_eq!(outcomes(&recovery), [("c", CallOutcome::NotStarted)]);
 }
 
-/// DESIGN §4: after recovery, repair finds nothing to do; recovering again changes nothing more.
+/// After recovery, repair finds nothing to do, and a second recovery changes nothing.
 #[test]
 fn once_recovered_there_is_nothing_left_to_recover_or_to_repair() {
     let mut journal = in_turn();
@@ -304,7 +304,7 @@ fn a_restart_is_told_as_one_and_never_counts() {
     assert_eq!(journal.state().turn.unwrap().crashes, 0);
 }
 
-/// DESIGN §4: three attempts in total without progress.
+/// A turn has three attempts in total without progress.
 #[test]
 fn the_third_crash_in_a_row_is_the_last() {
     let mut journal = in_turn();

@@ -109,7 +109,7 @@ fn a_kind_says_what_is_different_and_must_be_known() {
     ));
 }
 
-/// DESIGN §7: two children cannot both spend the last dollar.
+/// Two children cannot both spend the last dollar of `limits.subtree`.
 #[test]
 fn a_lease_stays_reserved_until_it_is_returned() {
     let mut journal = parent(|spec| spec.limits.subtree.tokens = Some(1000));

@@ -58,7 +58,7 @@ fn one_that_ran_on_has_run_and_its_answer_counts() {
     daemon.verify();
 }
 
-/// HOOKS.md: a PreToolUse hook whose outcome is unknown means *ask*.
+/// If the outcome of a PreToolUse hook is unknown, the call waits for the user's approval.
 #[test]
 fn one_that_was_killed_with_the_daemon_is_unknown_and_the_user_is_asked() {
     let daemon = TestDaemon::new();

@@ -457,7 +457,7 @@ fn a_send_that_waits_ends_when_a_subagent_needs_leave() {
     assert_eq!(daemon.effects().len(), 0);
 }
 
-/// DESIGN §7: two children cannot both spend the last dollar.
+/// Two children cannot both spend the last dollar of `limits.subtree`.
 #[test]
 fn all_of_them_together_stay_within_the_subtrees_budget() {
     let daemon = TestDaemon::new();

@@ -1,4 +1,4 @@
-//! The four holes of goose's `fix_conversation`, found by porting it (LESSONS.md).
+//! Four histories that goose's `fix_conversation` does not repair, or repairs wrongly: its holes (a) to (d).
 
 use super::{answers, calls, repaired, results, says, text_of};
 

@@ -1,4 +1,5 @@
-//! Tests of repair: the holes and poisoned histories of LESSONS.md by name, and each repair by itself.
+//! Tests of repair: histories that other programs could not repair or send, by public report, and each repair by
+//! itself.
 
 mod each;
 mod holes;

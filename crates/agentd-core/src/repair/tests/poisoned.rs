@@ -1,5 +1,5 @@
-//! Histories with which other programs could never send another request to a model (LESSONS.md, "A conversation is
-//! lost or poisoned"). Here each of them can be sent, and the repairs are named.
+//! Histories with which other programs could never send another request to a model; each test names the public
+//! report. Here each history can be sent, and the repairs are named.
 
 use super::{answers, calls, repaired, results, says, text_of, user};
 use crate::fixture::{notice, result};

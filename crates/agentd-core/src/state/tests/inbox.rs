@@ -54,7 +54,7 @@ fn taking_what_is_not_there_is_an_anomaly() {
     assert_eq!(journal.state().anomalies, 1);
 }
 
-/// DESIGN §6.4: set aside with the old conversation, queued again on undo.
+/// Prompts that are set aside stay with the old conversation and are queued again on undo.
 #[test]
 fn what_is_set_aside_comes_back_in_its_order() {
     let mut journal = Journal::new();
@@ -77,7 +77,7 @@ fn what_is_set_aside_comes_back_in_its_order() {
     assert_eq!(journal.state().anomalies, 1, "it waits already");
 }
 
-/// DESIGN §6: `--keep-queue` moves them instead.
+/// `--keep-queue` moves queued prompts to the new conversation instead.
 #[test]
 fn a_prompt_that_is_carried_over_waits_once_and_in_the_new_conversation() {
     let mut journal = Journal::new();
@@ -92,7 +92,7 @@ fn a_prompt_that_is_carried_over_waits_once_and_in_the_new_conversation() {
     assert!(state.inbox.waiting().all(there));
 }
 
-/// DESIGN §4.1: a prompt that is sent twice with an idempotency key is delivered once.
+/// A prompt that is sent twice with the same idempotency key is delivered once.
 #[test]
 fn a_key_finds_the_prompt_that_was_accepted_under_it() {
     let mut journal = Journal::new();

@@ -136,7 +136,7 @@ fn what_failed_is_not_tried_before_it_is_started_or_reset() {
     assert_eq!(journal.state().anomalies, 0);
 }
 
-/// DESIGN §6: a reset clears the last error.
+/// A reset clears the last error.
 #[test]
 fn a_turn_that_failed_in_a_conversation_that_was_left_is_no_trouble_any_more() {
     let mut journal = Journal::new();

@@ -113,7 +113,7 @@ fn the_generation_counts_every_move_and_says_so() {
     assert_eq!(moved, expected);
 }
 
-/// DESIGN §4: undo to a purged conversation is refused.
+/// An undo to a purged conversation is refused.
 #[test]
 fn nothing_brings_a_purged_conversation_back() {
     let mut journal = Journal::new();

@@ -20,7 +20,7 @@ fn asked(tools: &[&str]) -> Rig {
     rig
 }
 
-/// DESIGN §4.5: a pending approval is durable.
+/// The request for an approval is durable while the call waits.
 #[test]
 fn a_question_is_durable_and_the_call_waits_for_its_answer() {
     let mut rig = asked(&["shell"]);
@@ -140,7 +140,7 @@ fn an_interrupt_withdraws_the_question_and_answers_the_call() {
     assert_eq!(rig.machine.agent().approvals.iter().count(), 0);
 }
 
-/// DESIGN §4.5: it can be answered after any restart.
+/// A pending approval can be answered after any restart.
 #[test]
 fn a_question_outlives_its_process_and_is_not_asked_again() {
     let mut rig = asked(&["shell"]);

@@ -160,7 +160,7 @@ fn money_that_is_used_up_ends_the_turn() {
         .ends_with("append turn_ended limited conversation_cost, checkpoint_set");
 }
 
-/// DESIGN §7: a money limit on a model of unknown price is an error. Nothing is sent on a guess.
+/// A money limit on a model of unknown price is an error. No request is sent at a guessed price.
 #[test]
 fn money_and_an_unknown_price_send_nothing() {
     let mut rig = Rig::with(|spec, _| spec.limits.day.usd = Some(MicroUsd(1_000_000)));

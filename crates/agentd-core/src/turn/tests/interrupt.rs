@@ -280,7 +280,7 @@ fn a_prompt_that_interrupts_while_a_turn_begins_ends_it_and_is_next() {
     assert_eq!(last.blocks, [Block::text("second")]);
 }
 
-/// DESIGN §4: one notice for each interruption, never as the user's text.
+/// The model gets one notice for each interruption, never as the user's text.
 #[test]
 fn the_model_is_told_once_in_a_role_of_its_own() {
     let mut rig = Rig::asked();

@@ -68,7 +68,7 @@ fn what_it_used_is_written_down_with_its_cost_and_the_provider_s_id() {
     assert_eq!(ended.provider_request.as_deref(), Some("req_1"));
 }
 
-/// DESIGN §7: an attempt that ends without usage is charged its estimated input and its draft.
+/// A request that ends without usage is charged its estimated input and the size of its draft.
 #[test]
 fn without_usage_it_is_charged_what_was_granted_and_what_it_wrote() {
     let mut rig = Rig::asked();

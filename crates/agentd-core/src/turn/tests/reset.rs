@@ -74,7 +74,7 @@ fn a_reply_that_streams_is_let_go_of_and_the_next_prompt_waits() {
     }
 }
 
-/// DESIGN §6, step 1: a hook may refuse, and then nothing has been stopped.
+/// A PreReset hook may refuse the reset, and then nothing has been stopped.
 #[test]
 fn while_hooks_are_asked_the_turn_goes_on_and_new_prompts_wait() {
     let mut rig = Rig::asked();

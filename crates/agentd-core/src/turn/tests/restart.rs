@@ -230,7 +230,7 @@ fn a_graceful_restart_goes_on_too_and_counts_as_no_crash() {
     assert_eq!(rig.machine.agent().turn.as_ref().unwrap().crashes, 0);
 }
 
-/// DESIGN §4: after three attempts in total without progress, it is lost.
+/// After three attempts in total without progress, the turn is lost.
 #[test]
 fn three_tries_without_progress_and_the_turn_is_lost() {
     let mut rig = Rig::asked();

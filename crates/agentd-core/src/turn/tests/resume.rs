@@ -159,7 +159,7 @@ fn a_paused_turn_waits_whatever_comes() {
     assert_eq!(turn.paused, Some(PauseReason::Crash));
 }
 
-/// DESIGN §2: `continue NAME` continues a turn that waits after a crash.
+/// `agentd continue NAME` continues a turn that waits after a crash.
 #[test]
 fn a_paused_turn_continues_and_the_continue_is_durable() {
     let mut rig = paused();

@@ -101,7 +101,7 @@ fn success_gives_all_tries_back() {
         .ends_with("back off 1");
 }
 
-/// DESIGN §4: a failed attempt that is retried leaves a superseded message: kept in the history, not sent.
+/// A failed attempt that is retried leaves a superseded message, which is kept in the history and not sent.
 #[test]
 fn the_words_of_a_try_that_is_made_again_are_kept_and_not_sent() {
     let mut rig = Rig::asked();
@@ -125,7 +125,7 @@ fn the_words_of_a_try_that_is_made_again_are_kept_and_not_sent() {
     assert!(words.contains(&"first try".to_owned()));
 }
 
-/// DESIGN §4: only an attempt that is retried is superseded. The model sees the partial reply of the last one.
+/// Only an attempt that is retried is superseded. The model sees the partial reply of the last attempt.
 #[test]
 fn the_words_of_the_last_try_stay_and_the_turn_has_failed() {
     let mut rig = Rig::with(|_, policy| policy.max_failures = 1);

@@ -40,7 +40,7 @@ fn a_reply_that_is_on_its_way_is_waited_for_and_its_calls_are_left() {
     assert!(rig.machine.agent().turn.is_some());
 }
 
-/// DESIGN §7: SIGTERM finishes the effect in progress, saves and exits 0.
+/// After SIGTERM the effect in progress is completed and recorded; then the process exits with 0.
 #[test]
 fn a_reply_that_answers_ends_the_turn() {
     let mut rig = Rig::asked();
@@ -149,7 +149,7 @@ fn prompts_that_wait_are_left_waiting() {
     assert_eq!(rig.machine.agent().inbox.waiting().len(), 2);
 }
 
-/// DESIGN §2: `stop` cancels the turn.
+/// `agentd stop` cancels the turn.
 #[test]
 fn with_an_interrupt_the_turn_ends_first() {
     let mut rig = Rig::asked();

@@ -41,7 +41,7 @@ fn a_call_is_prepared_recorded_run_and_answered() {
     rig.on(says("done")).completes();
 }
 
-/// DESIGN §4.3: `tool_started` is durable before the tool runs.
+/// `tool_started` is durable before the tool runs.
 #[test]
 fn it_does_not_run_before_its_start_is_durable() {
     let mut rig = Rig::called(&["shell"]);
