@@ -1,4 +1,4 @@
-//! Splits a Rust file into its code, with comments and literals blanked out, and its string literals.
+//! Splits a Rust file into its code, with comments and literals blanked out, its string literals and its comments.
 
 /// A file taken apart. Lines count from one.
 pub struct Lexed {
@@ -7,6 +7,8 @@ pub struct Lexed {
     pub code: String,
     /// Each string literal with the line it starts on, without quotes, escapes left as written.
     pub strings: Vec<(usize, String)>,
+    /// Each line of a comment with its number, with the `//` or `/*`.
+    pub comments: Vec<(usize, String)>,
 }
 
 pub fn lex(text: &str) -> Lexed {
@@ -17,6 +19,7 @@ pub fn lex(text: &str) -> Lexed {
         lexed: Lexed {
             code: String::with_capacity(text.len()),
             strings: Vec::new(),
+            comments: Vec::new(),
         },
     };
     while let Some(c) = lexer.peek(0) {
@@ -79,31 +82,39 @@ impl Lexer {
     }
 
     fn line_comment(&mut self) {
+        let line = self.line;
+        let mut content = String::new();
         while self.peek(0).is_some_and(|c| c != '\n') {
-            self.blank();
+            content.extend(self.blank());
         }
+        self.lexed.comments.push((line, content));
     }
 
     fn block_comment(&mut self) {
+        let line = self.line;
+        let mut content = String::new();
         let mut depth = 0;
         loop {
             match (self.peek(0), self.peek(1)) {
                 (Some('/'), Some('*')) => {
                     depth += 1;
-                    self.blank();
+                    content.extend(self.blank());
                 }
                 (Some('*'), Some('/')) => {
                     depth -= 1;
-                    self.blank();
+                    content.extend(self.blank());
                 }
-                (None, _) => return,
+                (None, _) => break,
                 _ => {}
             }
-            self.blank();
+            content.extend(self.blank());
             if depth == 0 {
-                return;
+                break;
             }
         }
+        let lines = content.lines().enumerate();
+        let numbered = lines.map(|(n, text)| (line + n, text.to_string()));
+        self.lexed.comments.extend(numbered);
     }
 
     fn string(&mut self) {
@@ -176,6 +187,21 @@ fn comments_and_literals_are_not_code() {
     assert_eq!(words, ["let", "a", "=", ";", "let", "b", "=", ";"]);
     assert_eq!(lexed.code.chars().count(), text.chars().count());
     assert_eq!(lexed.strings, [(1, "x // y \\\" z".to_string())]);
+    let comments = [(1, "// a comment"), (2, "/* one /* two */ */")];
+    assert_eq!(
+        lexed.comments,
+        comments.map(|(line, text)| (line, text.to_string()))
+    );
+}
+
+#[test]
+fn a_block_comment_has_each_of_its_lines() {
+    let comments = lex("a /* one\n two */ b\n// three\n").comments;
+    let lines: Vec<(usize, &str)> = comments
+        .iter()
+        .map(|(line, text)| (*line, text.as_str()))
+        .collect();
+    assert_eq!(lines, [(1, "/* one"), (2, " two */"), (3, "// three")]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! one that feeds it a made-up file to prove that it can fail. A finding says where, which rule, and
 //! what to do.
 //!
+//! - [`citations`]: what a text refers to is in the repository.
 //! - [`history`]: no statement rewrites an event.
 //! - [`layers`]: crates depend downwards only.
 //! - [`rooms`]: where SQL, processes and the environment may be used; [`pure`]: not in the core.
@@ -14,6 +15,7 @@
 //! The rest reads text: [`tree`] the repository, [`lexer`] a Rust file without its comments and
 //! strings, [`paths`] the paths it names, [`manifest`] the dependencies in a `Cargo.toml`.
 
+mod citations;
 mod history;
 mod layers;
 mod leftovers;
