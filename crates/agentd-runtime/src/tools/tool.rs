@@ -80,8 +80,8 @@ pub(super) trait Tool: Send + Sync + 'static {
 
     async fn run(job: Job<Self::Arguments>, cancelled: Cancelled) -> Finished;
 
-    /// The outcome of a call that an earlier process started. An idempotent call counts as not started, so it runs
-    /// again.
+    /// The outcome of a call that an earlier process started. An idempotent call counts as not started: the model is
+    /// told so, and may repeat it.
     async fn find(_job: Job<Self::Arguments>) -> CallFact {
         match Self::TRAITS.idempotent {
             true => CallFact::NotStarted,
