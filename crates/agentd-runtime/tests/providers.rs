@@ -478,7 +478,7 @@ fn without_a_key_the_answer_is_unauthorized_and_with_one_it_is_never_repeated() 
                 failure(talk.ask().await.1).class,
                 FailureClass::Unauthorized
             );
-            // Nobody listens there; the reason is told, the key is not.
+            // No server listens there. The failure contains the reason, and not the key.
             let key = Some(Key::new("sk-canary"));
             let options = Options::new(wire, "http://127.0.0.1:1", key);
             talk.provider = Provider::new(options).unwrap();

@@ -190,7 +190,7 @@ pub fn signal_all(signal: i32) {
         return;
     }
     #[expect(unsafe_code, reason = "PID 1 passes a signal on to its namespace")]
-    // SAFETY: takes no pointer; as PID 1 of a PID namespace, -1 is everyone inside but ourselves.
+    // SAFETY: takes no pointer; as PID 1 of a PID namespace, -1 is every process inside except ourselves.
     unsafe {
         libc::kill(-1, signal);
     }

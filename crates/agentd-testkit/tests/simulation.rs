@@ -293,7 +293,7 @@ fn check_accepted_during(
     Ok(())
 }
 
-/// Whoever writes a request is the newest incarnation, and has not said that it is at rest.
+/// Only the newest incarnation writes requests, and only before it has recorded its own end.
 fn check_writers(sim: &Sim) -> Result<(), TestCaseError> {
     let mut newest = Incarnation(0);
     let mut at_rest = true;

@@ -175,7 +175,7 @@ fn a_path_too_long_for_a_socket_says_what_to_do() {
     assert!(is_empty(&long), "its directory is removed");
 }
 
-/// The first thing that anybody types, on an empty home.
+/// The first command that a new user types, in an empty state directory.
 #[test]
 fn a_run_with_the_built_in_model_works_at_once() {
     let dir = tempfile::tempdir().unwrap();

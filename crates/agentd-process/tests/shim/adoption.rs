@@ -1,4 +1,4 @@
-//! A task outlives whoever had it started, and is found by the next one.
+//! A task outlives the process that started it, and the next process finds it.
 
 use crate::fixture::{Fixture, script, shim_program};
 use agentd_process::task::{self, Found};

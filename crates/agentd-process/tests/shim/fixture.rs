@@ -147,7 +147,7 @@ impl Fixture {
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
-    /// Whoever of the task is alive.
+    /// The task's processes that are alive.
     pub fn alive(&self) -> Vec<Identity> {
         let mark = format!("{MARKER}={}", self.cwd().display());
         let mut found = Vec::new();

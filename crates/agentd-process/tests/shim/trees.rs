@@ -177,7 +177,7 @@ fn a_tree_without_a_shim_is_ended() {
     assert!(begin.elapsed() >= grace, "it had its grace");
     fixture.assert_nobody_is_left();
     assert_eq!(root.wait().unwrap(), Exit::Signal(Signal::KILL.as_raw()));
-    // Nobody is there any more.
+    // No process of the tree is left.
     kill_tree(root.identity(), Duration::MAX).unwrap();
 }
 

@@ -209,7 +209,7 @@ impl Fixture {
         wait_for(&self.path(name)).await;
     }
 
-    /// Whoever of the tools' processes is alive.
+    /// The tools' processes that are alive.
     pub fn alive(&self) -> Vec<Identity> {
         let base = fs::canonicalize(self.dir.path()).unwrap();
         let mark = format!("{MARKER}={}", base.display());
@@ -229,7 +229,7 @@ impl Fixture {
         found
     }
 
-    /// Whoever was killed takes a moment to be gone.
+    /// Waits, because a killed process exists for a moment longer.
     pub async fn nobody_is_left(&self) {
         let begin = Instant::now();
         while !self.alive().is_empty() {

@@ -1,4 +1,4 @@
-//! System calls that are refused, whoever the user is.
+//! System calls that are refused, for root and for ordinary users.
 
 use crate::testbed::testbeds;
 use libc::c_long;

@@ -184,7 +184,7 @@ impl Testbed {
     }
 }
 
-/// Overlayfs leaves directories that nobody may enter, which keeps an ordinary user from removing them.
+/// Overlayfs leaves directories without any permissions, which an ordinary user cannot remove.
 impl Drop for Testbed {
     fn drop(&mut self) {
         for left in ["work", "work/incompat", "work/incompat/volatile"] {

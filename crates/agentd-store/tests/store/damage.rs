@@ -204,7 +204,7 @@ fn each_kind_of_damage_is_told_and_set_aside_and_the_rest_lives_on() {
             let report = patient.verify(&store).await;
             assert_eq!(report.damaged, [(patient.agent, damage.clone())]);
 
-            // Nobody writes behind the damage, not even its owner.
+            // No writer can append after the damage, not even the owner.
             let fence = Fence {
                 agent: patient.agent,
                 epoch: 1,

@@ -75,7 +75,7 @@ fn pieces_are_kept_in_order_and_only_where_the_draft_stops() {
             text(&store, &author).await,
             Some((first, "abcdef".to_owned()))
         );
-        // Nothing at all is no piece, however often it comes, and is in nobody's way.
+        // An empty piece is accepted any number of times and changes nothing.
         for _ in 0..3 {
             assert_eq!(write(&store, fence, first, 6, "").await, DraftAck::Kept);
         }
@@ -208,7 +208,7 @@ fn a_draft_outlives_a_restart_and_goes_on_where_it_stopped() {
             text(&store, &author).await,
             Some((request, "before after".to_owned()))
         );
-        // Whoever is not the owner writes no draft either.
+        // A writer that has lost its fence cannot write a draft either.
         store.claim(author.agent, "next").await.unwrap();
         let chunk = DraftChunk {
             request,

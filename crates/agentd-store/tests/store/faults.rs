@@ -1,5 +1,5 @@
-//! A disk that fails: nothing that was not written is acknowledged, everybody is told the truth, and
-//! work goes on by itself once the disk does.
+//! A disk that fails: the store acknowledges nothing that was not written, every caller learns whether its append is
+//! on disk, and work continues once the disk works again.
 
 use crate::lab::{Author, Lab, agent_id, events_of, long, run, soon};
 use agentd_core::event::{Body, NewEvent, Note};
@@ -228,7 +228,7 @@ fn sixty_four_producers_are_told_the_truth_whatever_fails() {
                     }
                 }
             }
-            // The disk is mended, and nobody does anything but send again.
+            // The disk works again. The producers only send their appends again.
             bench.disk.heal();
             let mut again = JoinSet::new();
             for producer in &mut producers {
@@ -256,7 +256,7 @@ fn sixty_four_producers_are_told_the_truth_whatever_fails() {
     });
 }
 
-/// Waits until the disk has begun to delay somebody.
+/// Waits until the disk has begun to delay an operation.
 async fn until_delayed(disk: &FaultyDisk, before: u64) {
     while disk.counts().faults == before {
         // tidy: polls for the fault to fire
@@ -421,7 +421,7 @@ fn a_disk_that_does_not_read_is_told_and_forgiven() {
             author.append(&store, events).await;
         }
         drop(store);
-        // Nothing is in anybody's memory yet.
+        // No cache contains anything yet.
         let store = bench.open();
         bench
             .disk

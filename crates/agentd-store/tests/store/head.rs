@@ -247,7 +247,7 @@ fn a_head_that_is_behind_absent_or_unreadable_is_brought_up_to_date() {
 fn a_head_that_cannot_be_written_fails_no_commit() {
     let lab = Lab::new();
     run(async {
-        // Nobody can write to a directory, not even root.
+        // A directory cannot be written as a file, not even by root.
         fs::create_dir_all(lab.dir().join("journal.head")).unwrap();
         let store = lab.open();
         let mut author = Author::create(&store, 1, "one").await;

@@ -202,7 +202,7 @@ fn a_journal_of_the_first_schema_is_what_it_was() {
         }
         let expected: Value = serde_json::from_slice(&std::fs::read(&golden).unwrap()).unwrap();
         check_still_said("", &told, &expected);
-        // Nobody had stopped or reset anything when that was written.
+        // No agent had been stopped or reset when that was written.
         for number in 1..=3 {
             let state = store.load(agent_id(number)).await.unwrap().state;
             assert!(!state.stopped && state.failed.is_none());

@@ -1,5 +1,5 @@
-//! One owner at a time: whoever was overtaken is told so, in this process or in another, and what is
-//! sent twice is there once.
+//! One owner at a time: a writer that has lost its fence is refused, in this process or in another, and an append
+//! that is sent twice is applied once.
 
 use crate::lab::{Author, Lab, agent_id, events_of, run, soon};
 use crate::second::{Second, said};
@@ -407,7 +407,7 @@ fn a_locked_file_is_told_and_work_goes_on_when_it_is_free() {
             assert!(error.to_string().contains("close it"), "{error}");
             let refused = store.claim(author.agent, "next").await;
             assert!(matches!(refused, Err(Error::NotCommitted(Disk::Locked))));
-            // Reading is nobody's harm.
+            // Reading is still possible.
             assert_eq!(
                 store.load(author.agent).await.unwrap().state.head,
                 author.head
@@ -417,7 +417,7 @@ fn a_locked_file_is_told_and_work_goes_on_when_it_is_free() {
         }
         drop(store);
 
-        // Somebody has the file all to himself.
+        // Another connection has locked the file exclusively.
         let other: Connection = lab.journal();
         other
             .pragma_update(None, "locking_mode", "EXCLUSIVE")

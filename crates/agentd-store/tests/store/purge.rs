@@ -320,7 +320,7 @@ fn the_current_conversation_and_one_that_a_fork_needs_are_refused_by_name() {
         store.wait_caught_up().await.unwrap();
         assert_eq!(hits(&store, "hello").await, 1);
 
-        // Once nobody needs it any more it may go.
+        // It can be purged once no branch needs it.
         purge(&store, &parent, branch).await;
         let refused = store.purge(parent.fence, old, AT).await.unwrap_err();
         assert!(!refused.to_string().contains("`parent`"), "{refused}");
@@ -363,7 +363,7 @@ fn others_go_on_while_a_purge_waits_for_a_reader_of_the_log() {
         append(&store, &mut one, events).await;
         store.wait_caught_up().await.unwrap();
 
-        // Somebody reads the journal as it was, and takes his time.
+        // A slow reader still has an old snapshot of the journal.
         let reader = lab.journal();
         reader.execute_batch("BEGIN").unwrap();
         let count = |reader: &rusqlite::Connection| -> i64 {
@@ -545,7 +545,7 @@ fn a_draft_that_nobody_ended_goes_too_and_one_that_streams_stays() {
         let mut two = Author::create(&store, 2, "two").await;
         let mut words = Words::new(FIRST);
         for author in [&mut one, &mut two] {
-            // Cut off, and nobody has said what became of it.
+            // A draft of a request that was cut off and has no recorded end.
             let request = author.next_try();
             for n in 0..30 {
                 let chunk = DraftChunk {

@@ -136,7 +136,7 @@ fn it_follows_the_journal_and_catches_up_after_a_restart() {
             Author::create(&store, 1, "one").await
         };
         for round in 0..5 {
-            // Nobody waits for the index before the process ends.
+            // The store is closed without waiting for the index.
             let store = lab.open();
             for n in 0..40 {
                 let events = one.turn(&format!("round{round} number{n}"), "done");

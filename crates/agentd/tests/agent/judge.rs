@@ -113,7 +113,7 @@ fn kept(events: &[Event], runs: &[&Ended]) {
             text.contains(&seen),
             "`{seen}` was shown, and `{text}` is kept ({status:?})"
         );
-        // Whoever saw a part that ends as superseded has seen what replaced it, too.
+        // A superseded message belongs to a request whose end is recorded.
         if status == Some(MessageStatus::Superseded) {
             let retried = events.iter().any(|event| {
                 matches!(&event.body, Body::RequestEnded(ended)

@@ -145,7 +145,7 @@ fn before_the_claim_either_the_shim_or_the_recovery_wins_and_never_both() {
         match round / 2 % 3 {
             // The recovery is first: the shim finds the claim taken.
             0 => {}
-            // The shim is first, and its task runs while nobody is there.
+            // The shim is first, and its task runs while there is no agent process.
             1 => {
                 go();
                 until("the task's end", || {
@@ -183,7 +183,7 @@ fn after_the_claim_the_task_is_the_shims_and_its_result_is_waited_for() {
         harness.held_task();
         let killed = agent.kill();
         if round / 2 % 2 == 0 {
-            // Nobody can tell what a shim that was killed had come to.
+            // The outcome of a task whose shim was killed is unknown.
             harness.kill_shims();
             let resumed = continue_turn(&harness, round);
             let events = judge(&harness, &[&killed, &resumed]);
@@ -220,7 +220,7 @@ fn a_tool_that_still_runs_is_waited_for_and_its_own_result_is_used() {
         let killed = agent.kill();
         let release = || fs::write(harness.work().join("release"), "").unwrap();
         let resumed = if round / 2 % 2 == 0 {
-            // It ends while nobody is there.
+            // It ends while there is no agent process.
             release();
             until("its end", || harness.shims().is_empty().then_some(()));
             continue_turn(&harness, round)

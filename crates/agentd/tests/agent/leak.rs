@@ -1,4 +1,4 @@
-//! The key reaches the provider and nobody else: no file, no line, no tool.
+//! The key reaches the provider only: it is in no file, no line of output and no tool.
 
 use super::judge::judge;
 use super::process::{Ended, until};
@@ -90,7 +90,7 @@ fn the_key_is_in_no_failure() {
     let refused = run(&harness).prompt("do: fail 401").ended();
     assert_eq!(refused.code, Some(1), "{refused:#?}");
     nothing_said(&refused);
-    // Nobody listens there.
+    // No server listens there.
     let agent = run(&harness)
         .resume()
         .prompt("do: say one")
@@ -122,7 +122,7 @@ fn the_process_that_holds_the_key_cannot_be_looked_into() {
     let mut agent = run(&harness).open().start();
     agent.send("do: say one");
     agent.turn_result(0);
-    // What nobody may dump belongs to root, whoever runs it.
+    // The files in /proc of a process that is not dumpable belong to root, whichever user runs it.
     let owner = fs::metadata(format!("/proc/{}/environ", agent.pid())).unwrap();
     assert_eq!(owner.uid(), 0);
     let maps = fs::metadata(format!("/proc/{}/maps", agent.pid())).unwrap();

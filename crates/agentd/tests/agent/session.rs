@@ -325,7 +325,7 @@ fn a_call_that_waits_for_leave_outlives_kills_and_runs_once() {
         let answered = harness.run().resume().arg(answer).arg(&approval).ended();
         assert_eq!(answered.code, Some(0), "{answered:#?}");
         assert_eq!(answered.statuses(), ["completed"]);
-        // Answered again, or where nobody asked, it changes nothing.
+        // A second answer, or an answer to an unknown approval, changes nothing.
         let head = harness.events().len();
         for approval in [&approval, "0190a000-0000-7000-8000-000000000001"] {
             let again = harness

@@ -18,7 +18,7 @@ fn branches_are_drawn() {
     assert!(lines[2].ends_with("← current"), "{out}");
 }
 
-/// Texts for people had the ids of conversations, which nobody can read or type.
+/// Texts for people contained the ids of conversations, which are hard to read and to type.
 #[test]
 fn people_see_numbers_and_programs_see_ids() {
     let cli = TestCli::with_coder();

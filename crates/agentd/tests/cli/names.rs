@@ -1,4 +1,4 @@
-//! A name that nobody has: every verb says so, with what was perhaps meant, and creates nothing.
+//! A name that no agent has: every verb says so, suggests a similar name, and creates nothing.
 
 use super::test_cli::TestCli;
 

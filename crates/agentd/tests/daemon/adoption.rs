@@ -183,7 +183,7 @@ fn stopping_the_daemon_stops_runtimes_and_keeps_what_is_wanted() {
     daemon.verify();
 }
 
-/// Nobody signals whoever has a pid that was a runtime's once.
+/// The daemon sends no signal to a process that has the former pid of a runtime.
 #[test]
 fn a_stranger_with_a_runtimes_pid_is_left_alone() {
     let daemon = TestDaemon::new();

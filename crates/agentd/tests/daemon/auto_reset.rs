@@ -1,4 +1,4 @@
-//! Resets that nobody asks for: off unless the spec says otherwise, and then as any other.
+//! Automatic resets: off unless the spec enables them, and otherwise like any other reset.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Reset, Status, Stop};

@@ -94,7 +94,7 @@ fn a_tool_changes_nothing() {
     assert_eq!(daemon.show("other").phase, Phase::Idle);
 }
 
-/// What a process says about itself in its arguments makes nobody trust it.
+/// The daemon does not trust a process because of what its arguments claim.
 #[test]
 fn forged_arguments_and_records_gain_nothing() {
     let daemon = TestDaemon::new();
@@ -114,7 +114,7 @@ fn forged_arguments_and_records_gain_nothing() {
          {AGENTD} show other >> said 2>&1; echo $? >> codes' --agentd-shim {forged}; true"
     );
     assert_eq!(codes(&daemon, &command), ["3", "3"]);
-    // And whoever pretends to be one without a record is in doubt, though it was started by the user.
+    // A process that claims to be a shim without a record is not trusted, although the user started it.
     let out = std::process::Command::new("bash")
         .args(["-c", &format!("{AGENTD} reset other; exit $?")])
         .args(["--agentd-shim", "/nowhere"])

@@ -1,4 +1,4 @@
-//! A compaction that somebody asks for.
+//! A compaction that a user requests.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Compact, Compacted, Fork, Reset, Rewind, Status, Stop};
@@ -139,7 +139,7 @@ fn what_cannot_be_is_refused_and_a_reset_ends_it() {
     daemon.verify();
 }
 
-/// The runtime dies, and the daemon dies: it is made once, and whoever asks again hears how it went.
+/// The runtime dies, or the daemon: the compaction is made once, and a client that asks again gets its outcome.
 #[test]
 fn it_survives_kills() {
     for kill_daemon in [false, true] {

@@ -1,5 +1,5 @@
-//! A disk that takes no more: whoever asks is told, nothing that was acknowledged is lost, and all goes on
-//! when there is room.
+//! A full disk: the daemon tells clients that it cannot write, nothing that was acknowledged is lost, and work
+//! continues when there is space.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Send, Status};
@@ -42,7 +42,7 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
         }
     });
     assert_eq!(refused.kind, Kind::Unavailable, "{refused:#?}");
-    // So is whoever sits at a terminal, by the exit code too.
+    // The command line reports it too, also by its exit code.
     let mut command = daemon.command();
     let told = command.args(["send", "coder", &text]).envs(daemon.caller());
     let told = told.output().unwrap();

@@ -69,7 +69,7 @@ fn a_copied_home_is_only_read_until_it_is_adopted_and_its_original_goes_on() {
     );
     assert_eq!(daemon.effects(), ["ran"]);
 
-    // Adopted, it goes on by itself: nobody knows there what became of the command.
+    // After its adoption the copy works independently: there, the outcome of the command is unknown.
     let adopted = cli(&["adopt-copy", "--json"]);
     assert_eq!(adopted.status.code(), Some(0), "{adopted:?}");
     assert_ne!(stdout(&adopted)["home_id"], status["home_id"]);

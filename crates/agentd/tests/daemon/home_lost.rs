@@ -1,5 +1,5 @@
-//! A state directory that is deleted under a running daemon: nobody is told that something was kept which is nowhere,
-//! and nothing is left that would go on.
+//! A state directory that is deleted under a running daemon: the daemon acknowledges nothing that is not on disk, and
+//! no process continues.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::Send;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 fn delete(home: &Path) {
-    // Somebody may write to it at this very moment.
+    // The daemon may be writing to it at this moment.
     until("an empty place", || {
         let _in_part = std::fs::remove_dir_all(home);
         (!home.exists()).then_some(())
@@ -59,7 +59,7 @@ fn a_daemon_whose_home_was_deleted_refuses_and_ends_with_its_runtimes() {
     );
 }
 
-/// Whoever waits for an answer does not begin an empty home in the place of the one that had the question.
+/// A client that waits for an answer does not create an empty home in place of the one that had the prompt.
 #[test]
 fn a_client_that_waits_does_not_make_a_deleted_home_anew() {
     let daemon = TestDaemon::new();

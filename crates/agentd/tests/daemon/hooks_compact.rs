@@ -1,4 +1,4 @@
-//! Hooks around a compaction that somebody asks for.
+//! Hooks around a compaction that a user requests.
 
 use crate::hooks_fixture::*;
 use crate::test_daemon::TestDaemon;

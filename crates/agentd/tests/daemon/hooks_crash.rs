@@ -117,7 +117,7 @@ fn what_opens_a_conversation_opens_it_under_another_daemon_too() {
     daemon.start_daemon();
     assert!(daemon.requests().is_empty(), "it waits");
     std::fs::write(daemon.work().join("go"), "").unwrap();
-    // Whoever made it has gone, and its key with the daemon.
+    // The client that created the agent is gone, and its key went with the daemon.
     let env = daemon.caller();
     let start = agentd_client::api::Start::with(env);
     daemon
@@ -155,7 +155,7 @@ fn what_was_said_opens_the_conversation_once_though_the_daemon_dies_just_then() 
     }
 }
 
-/// Nobody waits for it, and nobody runs the agent: it is found all the same.
+/// No process waits for the hook, and the agent has no process: the next daemon finds the hook nevertheless.
 #[test]
 fn one_of_an_agent_at_rest_is_found_by_what_is_on_disk() {
     let daemon = TestDaemon::new();
@@ -176,7 +176,7 @@ fn one_of_an_agent_at_rest_is_found_by_what_is_on_disk() {
     assert_eq!(daemon.effects(), ["asked"]);
 }
 
-/// Whoever called the service is gone, and the answer with it.
+/// The daemon that called the service is gone, and so is the answer.
 #[test]
 fn a_service_that_was_being_asked_is_unknown() {
     let daemon = TestDaemon::new();
@@ -235,7 +235,7 @@ fn a_result_that_recovery_found_is_told() {
     daemon.verify();
 }
 
-/// One of which nobody knows what became is told as one that failed.
+/// A call with an unknown outcome is reported to PostToolUseFailure hooks.
 #[test]
 fn a_call_whose_outcome_is_unknown_is_told() {
     let daemon = TestDaemon::new();

@@ -102,7 +102,7 @@ fn guards_for_other_tools_find_the_file_and_the_command() {
         &format!("do: call write_file {allowed} ;; say done"),
     );
     assert!(daemon.work().join("b").exists());
-    // The old names of inputs are wrong arguments: nobody gets around a guard by them.
+    // The old names of inputs are invalid arguments: a model cannot use them to avoid a guard.
     let old = json!({"path": ".env", "content": "x"});
     daemon.completed("coder", &format!("do: call write_file {old} ;; say done"));
     assert!(!daemon.work().join(".env").exists());
@@ -193,7 +193,7 @@ fn what_an_exit_code_means() {
     assert!(warnings[1].contains("not valid JSON"));
 }
 
-/// Somebody will answer later: the call waits for that, for as long as it takes.
+/// The user answers later. The call waits without a time limit.
 #[test]
 fn a_call_may_be_deferred() {
     let daemon = TestDaemon::new();
@@ -249,7 +249,7 @@ fn whoever_is_needed_is_called_by_the_kind_of_need() {
     assert_eq!(told["agentd"]["agent"], "mortal");
 }
 
-/// An interrupt's hook has a second, and is ended then; nobody waits for it.
+/// An Interrupt hook is ended after one second, and the daemon does not wait for it.
 #[test]
 fn an_interrupts_hook_has_a_second() {
     let daemon = TestDaemon::new();

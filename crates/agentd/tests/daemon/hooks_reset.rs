@@ -83,7 +83,7 @@ fn each_is_told_once_in_order_and_what_it_says_opens_the_new_conversation() {
     let first = request["messages"][0].to_string();
     assert!(first.contains("swordfish"), "{request}");
     assert!(!request.to_string().contains("xyzzy"), "{request}");
-    // It is replayed, and not run again, whoever takes the agent over.
+    // The next process gets the recorded output; the hook does not run again.
     let count = heard(&daemon).len();
     daemon.kill_runtime("coder");
     daemon.completed("coder", "do: say again");

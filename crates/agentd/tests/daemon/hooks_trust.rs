@@ -1,4 +1,4 @@
-//! A project's hooks run once somebody has trusted them as they are; and hooks that are services.
+//! A project's hooks run once the user has trusted their present content. Also: hooks that are services.
 
 use crate::hooks_fixture::*;
 use crate::test_daemon::{TestDaemon, until};
@@ -202,7 +202,7 @@ fn a_try_runs_what_would_run_and_writes_nothing() {
     });
 }
 
-/// A guard that nobody can read may have been about to say no.
+/// A hooks file that cannot be read may contain a hook that would block the call.
 #[test]
 fn with_a_file_that_cannot_be_read_calls_are_asked_about() {
     let daemon = TestDaemon::new();

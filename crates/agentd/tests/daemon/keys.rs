@@ -55,7 +55,7 @@ fn an_agent_without_its_key_waits_and_says_so() {
     // A second process is no crash either.
     daemon.kill_runtime("coder");
     assert_eq!(daemon.show("coder").phase, Phase::Waiting);
-    // Whoever brings the key sets it going; both are answered.
+    // A client that supplies the key lets the turn continue; both prompts are answered.
     let second = daemon.send("coder", "do: say both");
     assert_eq!(daemon.answer("coder", sent.prompt).text, "hello");
     assert_eq!(daemon.answer("coder", second.prompt).text, "both");

@@ -34,8 +34,8 @@ fn asking(daemon: &TestDaemon) -> AgentSpec {
     }
 }
 
-/// A client that had heard that the agent waits for somebody lost the daemon over the question for what,
-/// and ended as if nothing were known.
+/// A client knew that the agent waits for the user. It lost the daemon while it asked what the agent waits for, and
+/// exited as if it knew nothing.
 #[test]
 fn a_daemon_that_dies_while_a_client_asks_what_is_waited_for_changes_no_exit_code() {
     let daemon = TestDaemon::empty();
@@ -52,8 +52,8 @@ fn a_daemon_that_dies_while_a_client_asks_what_is_waited_for_changes_no_exit_cod
     daemon.cli(&["daemon", "stop"]);
 }
 
-/// A process that had just been started with the key was told to end, because the one before it had none:
-/// whoever asked a second time got another process, and another.
+/// A process that had just been started with the key was told to end, because the process before it had none:
+/// every further request of a client started another process.
 #[test]
 fn a_process_that_is_about_to_get_the_key_is_left_alone() {
     let daemon = TestDaemon::empty();
@@ -125,7 +125,7 @@ fn a_signal_takes_nothing_back_of_a_stop_that_was_answered() {
     }
 }
 
-/// Somebody who sets the variable by mistake is told so, and nothing is started.
+/// A user who sets the variable by mistake gets an error, and nothing is started.
 #[test]
 fn outside_the_lab_its_switches_are_refused() {
     let daemon = TestDaemon::new();
@@ -145,7 +145,7 @@ fn outside_the_lab_its_switches_are_refused() {
     assert_eq!(daemon.block(daemon.client().daemon()).unwrap().agents, 0);
 }
 
-/// A rule counts once, whoever comes next: the new process goes on where the old one died.
+/// A rule applies once: the next process continues where the first one died.
 #[test]
 fn a_process_that_dies_at_a_point_dies_there_once() {
     let daemon = TestDaemon::empty();
@@ -201,7 +201,7 @@ fn a_command_of_an_agent_starts_no_daemon() {
     assert_eq!(answer.status, Status::Completed, "{answer:#?}");
 }
 
-/// A task that was stopped before its program began had ended in a way that nobody had seen.
+/// A task that is stopped before its program starts is reported as not started.
 #[test]
 fn a_task_that_is_stopped_before_it_begins_was_never_started() {
     let daemon = TestDaemon::empty();

@@ -30,7 +30,7 @@ fn connections_beyond_the_limit_wait_for_their_turn() {
     for (path, limit) in [(run.join("api.sock"), 512), (tools, 16)] {
         let held: Vec<UnixStream> = (0..=limit).map(|_| connect(&path)).collect();
         until_logged(&daemon, &format!("new connections wait limit={limit}"));
-        // The agent works meanwhile, and whoever has come waits.
+        // A further client waits for a free connection.
         let client = agentd_client::Client::new(&path);
         let asked = daemon.spawn(async move { client.daemon().await });
         drop(held);
@@ -69,7 +69,7 @@ fn a_request_that_does_not_come_ends_its_connection() {
     assert!(said.starts_with("HTTP/1.1 408"), "{said}");
 }
 
-/// Whoever says nothing on the link keeps no runtime from coming for long.
+/// Connections to the link that send nothing are closed, so runtimes can connect.
 #[test]
 fn silent_links_end_and_runtimes_come() {
     let daemon = TestDaemon::new();

@@ -54,7 +54,7 @@ fn a_log_on_a_full_disk_ends_nothing() {
     assert_eq!(answer.status, Status::Interrupted);
 }
 
-/// A pipe that is full makes a write wait until somebody reads.
+/// A write to a full pipe blocks until the pipe is read.
 #[test]
 fn a_log_that_nobody_reads_holds_nobody_up() {
     let daemon = TestDaemon::empty();

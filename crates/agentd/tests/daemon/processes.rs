@@ -22,7 +22,7 @@ fn stop(daemon: &TestDaemon, grace_ms: u64) {
     daemon.block(daemon.client().stop("coder", &stop)).unwrap();
 }
 
-/// Nobody is left but the daemon itself.
+/// Waits until no process is left except the daemon.
 fn nobody_is_left(daemon: &TestDaemon) {
     let pid_of_daemon = daemon.daemon_pid();
     until("everybody's end", || {
@@ -39,7 +39,7 @@ fn nobody_is_left(daemon: &TestDaemon) {
     });
 }
 
-/// claude-code#27959, codex#30408: 1,300 zombies and 37 GB of what nobody owned.
+/// claude-code#27959, codex#30408: 1,300 zombies, and 37 GB in processes without an owner.
 #[test]
 fn a_tool_that_ignores_term_forks_twice_and_closes_everything_is_ended() {
     let daemon = TestDaemon::new();
@@ -108,8 +108,8 @@ fn a_runtime_that_ignores_everything_is_killed() {
     nobody_is_left(&daemon);
 }
 
-/// It hears no signal, fills its output, has let go of its descriptors, and leaves behind somebody who
-/// has left its group, its session and its parents.
+/// The runtime ignores signals, fills its output, closes its descriptors, and leaves a process behind that has left
+/// its group, its session and its parents.
 #[test]
 fn a_runtime_that_does_all_that_one_should_not_is_ended_with_what_it_left() {
     let daemon = TestDaemon::empty();
@@ -170,8 +170,8 @@ fn a_runtime_whose_home_is_gone_ends_itself() {
     });
 }
 
-/// A daemon was killed, and the next one stopped before an agent's process had come back to it: that process
-/// went on, with nobody to look after it.
+/// A daemon was killed, and the next one was stopped before an agent's process had reconnected: that process
+/// continued without a daemon.
 #[test]
 fn a_daemon_that_is_stopped_at_once_ends_the_processes_of_the_one_before() {
     let daemon = TestDaemon::new();

@@ -218,7 +218,7 @@ fn prompts_that_wait_are_set_aside_and_come_back() {
     assert_eq!(answer.text, "waited");
 }
 
-/// Whoever waits at a terminal for a prompt that is set aside is told so, and by which reset.
+/// A command that waits for a prompt which a reset sets aside says so, and names the reset.
 #[test]
 fn who_waits_on_a_prompt_that_is_set_aside_is_told_by_the_exit_code() {
     let daemon = TestDaemon::new();

@@ -51,7 +51,7 @@ fn operations(daemon: &TestDaemon, name: &str) -> usize {
 /// A noun of the API, a command, and the event that it comes to.
 type Change<'a> = (&'a str, &'a [&'a str], fn(&Body) -> bool);
 
-/// `reset` failed in 113 of 150 kills, and nobody could tell whether it was made.
+/// `reset` failed in 113 of 150 kills, and the client could not tell whether the reset had been made.
 #[test]
 fn a_change_is_made_once_though_the_daemon_dies_over_it() {
     let renamed: fn(&Body) -> bool = |body| matches!(body, Body::AgentRenamed(_));
@@ -258,7 +258,7 @@ fn an_op_is_any_short_text_and_stands_for_one_change() {
     }
 }
 
-/// Without an answer nobody knows: a second create under the same op finds the agent and its prompt.
+/// Without an answer the client does not know: a second create under the same op finds the agent and its prompt.
 #[test]
 fn an_agent_is_created_once_with_its_first_prompt() {
     let daemon = TestDaemon::new();
@@ -406,7 +406,7 @@ fn each_change_answers_a_repeated_op_as_before() {
     });
     daemon.block(under("r").restart("coder", &restart)).unwrap();
     assert_eq!(daemon.pid("coder"), Some(pid));
-    // A stop that somebody has taken back since stays taken back.
+    // A repeated stop does not stop an agent that was started again since.
     daemon
         .block(under("s").stop("coder", &Stop::default()))
         .unwrap();

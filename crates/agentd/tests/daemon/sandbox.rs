@@ -66,7 +66,7 @@ fn a_command_writes_its_work_tree_and_nothing_else() {
         "mine\n"
     );
     assert_eq!(fs::read_to_string(&outside).unwrap(), CANARY);
-    // Its temporary files are there for its next command, and for nobody else.
+    // The agent's next command sees the temporary files; the host does not.
     let said = run(&daemon, "cat /tmp/own");
     assert!(said.starts_with("y\n"), "{said}");
     assert!(!std::path::Path::new("/tmp/own").exists());
@@ -184,7 +184,7 @@ fn without_a_network_nothing_is_reached() {
     assert!(listener.accept().is_err());
 }
 
-/// What listens on this machine trusts its own users, and a cloud's metadata service gives its keys to whoever asks.
+/// Services on this machine trust local users, and a cloud's metadata service gives its keys to every client.
 #[test]
 fn fetch_url_reaches_nothing_on_this_machine() {
     let Some(daemon) = daemon(|spec| {
@@ -330,7 +330,7 @@ fn an_ordinary_user_has_temporary_files_and_can_purge_the_agent() {
     agentd(&["daemon", "stop"]);
 }
 
-/// Whoever said so: the settings, or the daemon's environment.
+/// Both if the agent's settings say so and if the daemon's environment does.
 #[test]
 fn the_journal_says_that_tools_run_without_a_sandbox() {
     let is_open = |daemon: &TestDaemon| {

@@ -50,7 +50,7 @@ fn a_stop_holds_though_clients_watch_and_wait() {
     }
     assert!(err(&wait).contains(&sent.prompt.to_string()), "{wait:?}");
     assert!(err(&send).contains("agentd wait coder "), "{send:?}");
-    // Nobody has started another one.
+    // The waiting clients have not started another daemon.
     let status = daemon.cli(&["daemon", "status"]);
     assert_eq!(status.status.code(), Some(4), "{status:?}");
     // A command that needs one does.

@@ -171,7 +171,7 @@ fn logs_of_one_agent_go_on_where_the_daemon_ended() {
     let mut first = [0; 1];
     out.read_exact(&mut first).unwrap();
     daemon.kill_daemon();
-    // Whoever follows starts another one.
+    // The client that follows the events starts another daemon.
     let answer = until("a daemon", || daemon.block(daemon.client().daemon()).ok());
     assert!(answer.pid > 0);
     daemon.completed("coder", "do: say hello");

@@ -53,7 +53,7 @@ fn daemon(role: Role, point: &str) -> TestDaemon {
 
 fn killed_at(role: Role, point: &str, background: bool) {
     let daemon = daemon(role, point);
-    // Whoever is killed at the start is killed while it works; it goes on in any case.
+    // The subagent's command does not wait: only the kill interrupts it.
     go(&daemon);
     let prompt = match role {
         Role::Runtime => "do: say found".to_owned(),

@@ -1,4 +1,5 @@
-//! Agents that agents start: what comes back, exactly once, whoever is killed, reset or removed in between.
+//! Subagents: the parent gets the outcome exactly once, whichever agent or process is killed, reset or removed in
+//! between.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Agent, Answer, Answered, Archive, List, Reset, Status, Stop};
@@ -130,7 +131,7 @@ fn its_last_answer_is_the_calls_result() {
         .unwrap();
     let line = list.agents.iter().find(|it| it.name == "coder.1").unwrap();
     assert_eq!(line.parent.as_ref().map(|it| it.id), Some(parent.id));
-    // It sees nothing of the parent's conversation, and can start nobody itself.
+    // It sees nothing of the parent's conversation, and cannot start subagents itself.
     let request = daemon.requests()[1].body.clone();
     assert_eq!(request["messages"].as_array().unwrap().len(), 1);
     let tools = request["tools"].to_string();
@@ -217,7 +218,7 @@ fn several_work_side_by_side() {
     assert_eq!(results, ["That was all.", "two"]);
 }
 
-/// claude-code#54658: subagents were killed, or lost, with whoever started them.
+/// claude-code#54658: subagents were killed, or lost, with the agent that had started them.
 #[test]
 fn kills_of_any_of_the_three_lose_nothing() {
     for background in [false, true] {
@@ -382,7 +383,7 @@ fn whoever_waits_for_the_parent_is_told_that_its_subagent_needs_a_key() {
     daemon.verify();
 }
 
-/// Whoever waits for the parent hears that somebody has to say yes, and to whom.
+/// A client that waits for the parent is told that the user must approve a call, and of which subagent.
 #[test]
 fn whoever_waits_for_the_parent_is_told_that_its_subagent_needs_leave() {
     let daemon = TestDaemon::new();
@@ -472,7 +473,7 @@ fn all_of_them_together_stay_within_the_subtrees_budget() {
         _ => None,
     });
     assert!(leases.count() > 1);
-    // At no moment could more be spent than there is, whoever spends it.
+    // At no moment can the agents together spend more than the budget.
     let mut state = AgentState::new(daemon.show("coder").id);
     for event in &events {
         state.apply(event);
@@ -485,7 +486,7 @@ fn all_of_them_together_stay_within_the_subtrees_budget() {
         .sum();
     let own = daemon.show("coder").usage;
     assert!(spent + own.input_tokens + own.output_tokens <= 20_000);
-    // Its lease is over: what it is asked for now has to be paid for by somebody else.
+    // Its lease has ended: it cannot pay for another prompt.
     let child = daemon.show("coder.1");
     assert_eq!(
         child.last_turn.unwrap().status,

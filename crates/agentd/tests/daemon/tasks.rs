@@ -1,4 +1,4 @@
-//! Background tasks: listed, followed, told of once, ended; whoever dies in between.
+//! Background tasks are listed, followed and ended, and their end is reported once, whichever process dies in between.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Archive, OutputQuery, Reset, Rewind, Stop, Task, TaskState};
@@ -40,7 +40,7 @@ fn go(daemon: &TestDaemon) -> PathBuf {
 
 const UNTIL_GO: &str = "echo begun; while ! [ -e go ]; do sleep 0.02; done; echo done; exit 7";
 
-/// claude-code#54658, #88732: background work could not be listed, and nobody knew whose it was.
+/// claude-code#54658, #88732: background work could not be listed, and had no known owner.
 #[test]
 fn each_is_listed_with_its_owner_and_what_it_wrote() {
     let daemon = TestDaemon::new();
@@ -105,7 +105,7 @@ fn it_outlives_runtime_daemon_and_reset_and_its_end_is_told_once() {
     daemon.verify();
 }
 
-/// Nobody has a prompt for it, and no process: its end is seen all the same.
+/// The agent has no prompt and no process. The daemon notices the end of its task nevertheless.
 #[test]
 fn a_new_daemon_sees_how_the_tasks_of_an_idle_agent_end() {
     let daemon = TestDaemon::empty();

@@ -17,7 +17,7 @@ fn run(daemon: &TestDaemon, command: &str) {
 fn a_command_knows_its_home_agent_conversation_turn_and_call() {
     let daemon = TestDaemon::new();
     let mut spec = daemon.spec();
-    // Nobody passes for another agent.
+    // The spec cannot replace the variables that identify the agent.
     spec.env
         .insert("AGENTD_HOME".to_owned(), "/nowhere".to_owned());
     daemon.create_with("coder", spec);

@@ -1,5 +1,5 @@
 //! Words that are retired, each with the word that replaced it: identifiers in code, phrases in documentation, help and
-//! messages.
+//! messages, and in comments the words that do not say who acts.
 
 use super::lexer;
 use super::tree::{self, File, Finding};
@@ -82,12 +82,17 @@ const PHRASES: &[(&str, &str)] = &[
     ("taken out again", "restored"),
 ];
 
+/// The phrases that are retired in comments too, because a comment names the actor.
+const ACTORS: &[&str] = &["somebody", "nobody", "whoever", "anybody", "everybody"];
+
 fn check(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in files {
         if file.is_rust() && file.krate().is_some() {
             let lexed = lexer::lex(&file.text);
             findings.extend(identifiers(file, &lexed.code));
+            let comments = lexed.comments.iter();
+            findings.extend(comments.flat_map(|(line, text)| actors(file, *line, text)));
             if file.is_src() && !file.is_tests() {
                 let strings = lexed.strings.iter();
                 findings.extend(strings.flat_map(|(line, text)| phrases(file, *line, text)));
@@ -125,16 +130,30 @@ fn identifiers(file: &File, code: &str) -> Vec<Finding> {
     findings
 }
 
+/// In a comment. What is in backquotes is a name, such as the user `nobody`.
+fn actors(file: &File, line: usize, text: &str) -> Vec<Finding> {
+    let plain: Vec<&str> = text.split('`').step_by(2).collect();
+    let retired = PHRASES.iter().filter(|(phrase, _)| ACTORS.contains(phrase));
+    found(file, line, &plain.join(" "), retired)
+}
+
 fn phrases(file: &File, line: usize, text: &str) -> Vec<Finding> {
+    found(file, line, text, PHRASES.iter())
+}
+
+fn found<'a>(
+    file: &File,
+    line: usize,
+    text: &str,
+    phrases: impl Iterator<Item = &'a (&'static str, &'static str)>,
+) -> Vec<Finding> {
     let words = text.split(|c: char| !c.is_alphanumeric());
     let words: Vec<String> = words
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
         .collect();
     let text = format!(" {} ", words.join(" "));
-    let retired = PHRASES
-        .iter()
-        .filter(|(phrase, _)| text.contains(&format!(" {phrase} ")));
+    let retired = phrases.filter(|(phrase, _)| text.contains(&format!(" {phrase} ")));
     let message = |(phrase, now): &(&str, &str)| format!("`{phrase}` is retired: {now}");
     retired
         .map(|retired| Finding::new(file, line, "retired", message(retired)))
@@ -165,6 +184,17 @@ fn every_retired_word_is_found() {
         for path in documents {
             let text = format!("One line.\nWhat ({phrase}) else?\n");
             tree::assert_lines(&check(&[File::new(path, &text)]), &[2]);
+        }
+    }
+}
+
+#[test]
+fn a_comment_names_the_actor() {
+    for actor in ACTORS {
+        let text =
+            format!("//! The user `{actor}`.\n/// What {actor} wrote.\nfn f() {{}} // ({actor})\n");
+        for path in ["crates/agentd-core/src/a.rs", "crates/agentd/tests/a.rs"] {
+            tree::assert_lines(&check(&[File::new(path, &text)]), &[2, 3]);
         }
     }
 }

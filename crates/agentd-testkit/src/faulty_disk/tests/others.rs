@@ -178,13 +178,13 @@ fn a_disk_that_lies() {
     let bench = Bench::new();
     let db = bench.wal();
     insert(&db, 1).unwrap();
-    // A sync nobody did makes no difference while the power is on.
+    // A sync that is left out makes no difference while the power is on.
     bench
         .disk
         .fail(Fault::new(FileKind::Any, Op::Sync, How::Dropped));
     insert(&db, 2).unwrap();
     assert_eq!(bench.after_crash(), [1, 2]);
-    // A lost write does, to whoever reads the file.
+    // A lost write does: a reader of the file does not see it.
     bench
         .disk
         .fail(Fault::new(FileKind::Wal, Op::Write, How::Dropped));
