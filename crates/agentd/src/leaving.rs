@@ -16,7 +16,7 @@ pub struct Leaving {
     /// Do not run PreReset hooks, which may refuse
     #[arg(long)]
     skip_hooks: bool,
-    /// Also end the background tasks
+    /// Also end the background tasks and subagents
     #[arg(long)]
     kill_background: bool,
     /// Move queued prompts to the new conversation

@@ -19,8 +19,8 @@ Examples:
   agentd reset coder --grace 2s --force --kill-background
 
 The old conversation is sealed and kept. --undo returns to it; it can be repeated, and works from any \
-conversation. --redo reverses an undo. The agent keeps its name, settings, directory and background tasks. Queued \
-prompts are set aside with the old conversation, and an undo restores them.
+conversation. --redo reverses an undo. The agent keeps its name, settings, directory, background tasks and background \
+subagents; --kill-background ends both. Queued prompts are set aside with the old conversation, and an undo restores them.
 Exit: 0 ok, 3 refused or conflict, 4 still active: try again, or --force, 7 not found.";
 
 /// Begin a new conversation and keep the old one

@@ -19,7 +19,7 @@ Examples:
 
 A turn is given by its number or its id and stands for the position at its end; `agentd show NAME --conversation N` \
 lists the turns and the labels. Later messages are kept in the old conversation, and `agentd reset --undo` returns \
-to it. Files are not changed, and background tasks continue.
+to it. Files are not changed, and background tasks and subagents continue.
 Exit: 0 ok, 3 refused or conflict, 4 still active: try again, or --force, 7 not found.";
 
 /// Go back to an earlier position of a conversation and keep what came after

@@ -16,7 +16,7 @@ Examples:
   agentd stop coder --grace 2s --kill-background
 
 The turn is cancelled and its messages are kept; prompts are queued until `agentd start`. Background tasks \
-continue unless you pass --kill-background.";
+and subagents continue unless you pass --kill-background.";
 
 /// Stop an agent: cancel its turn and do not run it until `agentd start`
 #[derive(Debug, clap::Args)]
@@ -25,7 +25,7 @@ pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
-    /// Also end the background tasks
+    /// Also end the background tasks and subagents
     #[arg(long)]
     kill_background: bool,
     /// Time that the turn gets to end before the process is killed
