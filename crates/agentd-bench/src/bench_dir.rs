@@ -1,5 +1,5 @@
-//! Where a benchmark writes, and on what kind of file system: in memory, durability costs
-//! nothing and the figures mean nothing.
+//! The directory in which a benchmark writes, and its type of file system: on a file system in memory, durability
+//! costs nothing, so the figures mean nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ impl BenchDir {
         })
     }
 
-    /// Prints where that is, and a warning if it is in memory.
+    /// Prints the directory, and a warning if it is in memory.
     pub fn announce(&self) {
         eprintln!("In {} ({}).", self.path.display(), self.file_system);
         if self.is_in_memory() {
@@ -47,7 +47,7 @@ impl BenchDir {
     }
 }
 
-/// The type of the innermost mount that holds `path`; of two on one place, the later is on top.
+/// The type of the innermost mount that contains `path`. Of two mounts at one path, the later one counts.
 fn file_system(mounts: &str, path: &Path) -> Option<String> {
     mounts
         .lines()

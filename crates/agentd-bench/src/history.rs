@@ -6,20 +6,19 @@ use anyhow::{Result, ensure};
 use crate::journal::Story;
 
 const TEXT: usize = 400;
-/// Turns from one compaction to the next, the one of them that compacts, and what it keeps: the last of
-/// them leaves a summary, [`KEPT`] messages and an answer, and five turns follow. That is a window of 20
-/// things, whatever there was before.
+/// The number of turns from one compaction to the next, which of them compacts, and how many messages it keeps. A
+/// compaction leaves a summary, [`KEPT`] messages and an answer, and five turns follow: the window has 20 items,
+/// however long the history is.
 const STRETCH: usize = 25;
 const COMPACTS: usize = 20;
 const KEPT: usize = 8;
-/// Events behind the newest snapshot of a long one: half of what there may be. A short one has none yet,
-/// as it would.
+/// Events after the newest snapshot of a long history: half of the maximum. A short history has no snapshot yet.
 const TAIL: usize = 256;
 const BATCH: usize = 1000;
 /// The length of a short message.
 const SHORT: usize = 40;
 
-/// Writes an agent with so many short messages that are all in its window; says how many there are.
+/// Writes an agent with this many short messages, all in its window; returns how many there are.
 pub async fn write_window(store: &SqliteStore, name: &str, messages: usize) -> Result<usize> {
     let (mut story, mut pending) = Story::begin(name, 1);
     let agent = story.agent;
@@ -39,13 +38,12 @@ pub async fn write_window(store: &SqliteStore, name: &str, messages: usize) -> R
     Ok(loaded.window.items().len())
 }
 
-/// A turn that compacts about half way through so many messages: the window behind it is as long as behind
-/// the last of them.
+/// A turn that compacts, about half way through this many messages. The window after it is as long as at the end.
 pub const fn half_way(messages: usize) -> usize {
     messages / 4 / STRETCH * STRETCH + COMPACTS
 }
 
-/// Writes an agent with so many messages; says how many things are in its window.
+/// Writes an agent with this many messages; returns how many items its window has.
 pub async fn write(store: &SqliteStore, name: &str, messages: usize) -> Result<usize> {
     let (mut story, mut pending) = Story::begin(name, 1);
     let agent = story.agent;

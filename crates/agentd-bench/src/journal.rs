@@ -1,4 +1,4 @@
-//! What agents write in a benchmark: messages, and whole turns as the turn machine journals them.
+//! The events of agents in a benchmark: messages, and whole turns as the turn machine writes them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,15 +12,15 @@ use uuid::Uuid;
 
 use crate::words::Words;
 
-/// One agent's life, as far as it has been written. Its events must be appended in order, all of them.
+/// The journal of one agent so far. The caller must append all of its events, in order.
 pub struct Story {
     pub agent: AgentId,
     conversation: ConversationId,
     words: Words,
-    /// Events so far, and so the place of the last.
+    /// The number of events so far, which is the `seq` of the last one.
     seq: u64,
     tries: u64,
-    /// The places of what stands in the window behind the last summary.
+    /// The positions of the window's items after the last summary.
     placed: Vec<u64>,
 }
 
@@ -89,7 +89,7 @@ impl Story {
         self.turn_with(bytes, None, events);
     }
 
-    /// A turn that first sums up all but the newest `keep` things of the window.
+    /// A turn that first summarises all but the newest `keep` items of the window.
     pub fn compacting_turn(&mut self, bytes: usize, keep: usize, events: &mut Vec<NewEvent>) {
         self.turn_with(bytes, Some(keep), events);
     }
@@ -210,7 +210,7 @@ mod tests {
     use agentd_core::state::AgentState;
     use agentd_core::window::Window;
 
-    /// The window after so many turns, folded as the store would.
+    /// The size of the window after this many turns, folded as the store does.
     fn window_after(turns: usize) -> usize {
         let (mut story, mut events) = Story::begin("a", 1);
         story.context(&mut events);

@@ -1,7 +1,7 @@
 //! Benchmarks, run as `cargo xtask bench NAME`.
 //!
-//! Machines are noisy, so no figure stands alone: each is measured beside a floor, alternately and in the
-//! same run, and what counts is their ratio. A missed target is printed, and does not fail the run.
+//! Machines are noisy, so each figure is measured together with a floor (the least that the work can cost), alternately
+//! and in the same run. The ratio of the two counts. A missed target is printed, and does not fail the run.
 
 mod bench_dir;
 mod daemon;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// One figure, once for each round.
+/// One figure, measured once in each round.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     rounds: Vec<f64>,
@@ -32,7 +32,7 @@ impl Samples {
             .fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// What is above the floor, round by round.
+    /// The difference to the floor, round by round.
     pub fn minus(&self, floor: &Self) -> Self {
         let pairs = self.rounds.iter().zip(&floor.rounds);
         Self {
@@ -40,7 +40,7 @@ impl Samples {
         }
     }
 
-    /// Round by round, so that a slow moment of the machine counts for both or for neither.
+    /// Computed round by round, so that a slow moment of the machine affects both figures or neither.
     pub fn ratio_to(&self, floor: &Self) -> Self {
         let pairs = self.rounds.iter().zip(&floor.rounds);
         Self {
@@ -49,7 +49,7 @@ impl Samples {
     }
 }
 
-/// How many a second.
+/// Operations per second.
 pub fn rate(count: usize, took: Duration) -> f64 {
     count as f64 / took.as_secs_f64()
 }

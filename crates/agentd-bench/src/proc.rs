@@ -23,13 +23,13 @@ pub fn memory(pid: u32) -> Result<Memory> {
     })
 }
 
-/// Its memory in MiB, where what it has in common with others is counted in parts; none if it is gone.
+/// The proportional memory (PSS) of a process in MiB: shared pages count in part. None if the process is gone.
 pub fn share(pid: u32) -> Option<f64> {
     let rollup = read(pid, "smaps_rollup").ok()?;
     status_mib(&rollup, "Pss:")
 }
 
-/// Its children, theirs, and so on.
+/// All descendants of a process.
 pub fn descendants(pid: u32) -> Vec<u32> {
     let mut parents = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -59,8 +59,8 @@ fn parent(stat: &str) -> Option<u32> {
 
 /// Microseconds on a processor, with those of the children that it has waited for.
 ///
-/// `stat` counts whole ticks, which is coarse for a few turns; `schedstat` counts nanoseconds, and only
-/// of threads that live. Neither says too much, so the larger one is the nearer one.
+/// `stat` counts whole ticks, which is coarse for a few turns; `schedstat` counts nanoseconds, but only of living
+/// threads. Both are lower bounds, so the larger one is closer to the truth.
 pub fn cpu_micros(pid: u32) -> Result<f64> {
     let ticks = ticks(&read(pid, "stat")?).context("/proc/PID/stat cannot be parsed")?;
     let mut nanos = 0;

@@ -22,7 +22,7 @@ pub enum Aim {
     AtMost(f64),
     /// The figure itself, if a ratio says too little.
     OursAtMost(f64),
-    /// What is above the floor.
+    /// The difference to the floor.
     ExcessAtMost(f64),
 }
 
@@ -31,7 +31,7 @@ pub struct Line {
     pub floor_is: String,
     pub unit: Unit,
     pub ours: Samples,
-    /// Empty where there is nothing to compare with.
+    /// Empty if there is nothing to compare with.
     pub floor: Samples,
     pub aim: Option<Aim>,
 }
@@ -45,7 +45,7 @@ impl Line {
         !self.floor.rounds().is_empty()
     }
 
-    /// What is above the floor. A rate has none: there the floor is what is above.
+    /// The difference to the floor. None for a rate, where the floor is the higher figure.
     fn excess(&self) -> Option<Samples> {
         (self.unit != Unit::PerSecond && self.has_floor()).then(|| self.ours.minus(&self.floor))
     }
@@ -141,7 +141,7 @@ fn amount(unit: Unit, value: f64) -> String {
     format!("{}{suffix}", show(value))
 }
 
-/// The median, and from where to where the rounds went.
+/// The median, and the range of the rounds.
 fn figure(unit: Unit, samples: &Samples) -> String {
     let (show, suffix) = shown(unit);
     format!(

@@ -1,5 +1,5 @@
-//! `agentd-bench sandbox`: what a sandbox adds to the start and the end of a program, beside the same program without one.
-//! Network namespaces are a line of their own: the kernel takes long to make and to unmake them.
+//! `agentd-bench sandbox`: the time that a sandbox adds to the start and the end of a program, compared with the same
+//! program without one. Network namespaces have a line of their own: creating and removing them takes the kernel long.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -32,11 +32,11 @@ pub struct Args {
     bench_dir: Option<PathBuf>,
 }
 
-/// Those that every agent has.
+/// The caches that every agent has.
 const CACHES: &[&str] = &[".cargo/registry", ".cargo/git", ".npm", ".cache"];
 const TRUE: &str = "/bin/true";
 const TIMES: usize = 40;
-/// Over a program without a sandbox.
+/// The target: at most this much more than a program without a sandbox.
 const MOST: Aim = Aim::ExcessAtMost(3_000.0);
 
 /// A way to run the program.

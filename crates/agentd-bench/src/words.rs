@@ -1,6 +1,6 @@
-//! Text to write: made-up words, common ones often and rare ones seldom, the same in every run.
+//! Text for events: generated words, with a frequency like that of natural text, the same in every run.
 
-/// Different words there are.
+/// The size of the vocabulary.
 const WORDS: u64 = 4096;
 
 pub struct Words {
@@ -36,7 +36,7 @@ impl Words {
     }
 }
 
-/// Each number as syllables of its own.
+/// Spells a number as syllables, a different word for each number.
 fn spell(mut word: u64, out: &mut String) {
     const SYLLABLES: [&str; 16] = [
         "ba", "cer", "di", "fon", "gu", "han", "ji", "kel", "lo", "mar", "ni", "pos", "ra", "sen",

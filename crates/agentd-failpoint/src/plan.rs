@@ -27,7 +27,7 @@ pub struct Rule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
     pub failpoint: String,
-    /// The how manyth pass of the failpoint by a process; `None` for any.
+    /// Which pass of the failpoint by one process, counted from 1; `None` for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nth: Option<u32>,
     pub action: Action,

@@ -1,4 +1,4 @@
-//! Who is let into the lab, and what a plan does.
+//! Which processes may enter the lab, and what a plan does.
 
 use super::plan::{Action, Plan, Role, Rule};
 use super::{Fired, Passed, door, record};

@@ -21,7 +21,7 @@ pub struct Leader {
     pub filter: Vec<sock_filter>,
 }
 
-/// What Landlock has to do.
+/// What Landlock has to restrict.
 pub enum Confined<'a> {
     /// The leader sees a view of its own.
     View(&'a View),

@@ -1,8 +1,8 @@
-//! The one file that turns a protected git directory around: `commondir`.
+//! The one file that defeats the protection of a git directory: `commondir`.
 //!
-//! A main git directory has none, so it cannot be made read-only without creating it. A tool that creates it makes git
-//! read its configuration from a directory of the tool's choice, and the configuration names programs. It is moved aside:
-//! before a sandbox starts, at once while it runs, which ends it, and when it has ended.
+//! A main git directory has no such file, so it cannot be made read-only without creating it. A tool that creates it
+//! makes git read its configuration from a directory of the tool's choice, and the configuration names programs. agentd
+//! moves the file aside: before a sandbox starts, while it runs (which ends the sandbox), and when it has ended.
 
 use crate::sys;
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -23,7 +23,7 @@ pub fn remove(dirs: &[PathBuf]) -> Vec<PathBuf> {
     found.map(|dir| dir.join(NAME)).collect()
 }
 
-/// Of a symlink nothing is opened: the path was resolved when the view was planned.
+/// Does not follow a symlink: the path was resolved when the view was planned.
 fn open(dir: &Path, how: OFlags) -> Option<OwnedFd> {
     use rustix::fs::{CWD, ResolveFlags, openat2};
     let flags = how | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -52,7 +52,7 @@ impl Watch {
         )
     }
 
-    /// Whether it was planted. It has been moved aside then.
+    /// Whether the file was created. If so, it has been moved aside.
     pub fn is_planted(&self) -> bool {
         self.0.iter().any(|dir| move_aside(dir.as_fd()))
     }

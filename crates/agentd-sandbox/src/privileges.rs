@@ -1,4 +1,4 @@
-//! Gives up everything that root, a setuid program or a new user namespace could still be worth.
+//! Drops all privileges, and every way to gain new ones: as root, by a setuid program or in a user namespace.
 
 use crate::error::{Failed, Step};
 use rustix::io::Errno;
@@ -40,7 +40,8 @@ fn drop_all() -> Result<(), Errno> {
     set_no_new_privs(true)
 }
 
-/// Without namespaces there may be no capability to drop with; what can be gained later is what counts.
+/// For a process without namespaces. It may lack the capability that dropping others needs, so it is only prevented
+/// from gaining privileges later.
 pub fn gain_nothing() -> Result<(), Failed> {
     set_no_new_privs(true).map_err(|errno| Failed::new(Step::Capabilities, errno))
 }

@@ -37,8 +37,8 @@ fn writing() -> BitFlags<AccessFs> {
     AccessFs::from_write(REQUIRED)
 }
 
-/// Inside the view: writes only where the view is writable; no abstract socket and no process outside is reached. Where
-/// the kernel has no Landlock, or an older one, the view alone holds.
+/// For a process inside a view: it may write only where the view is writable, and reaches no abstract socket and no
+/// process outside. If the kernel has no Landlock, or an older version, only the view restricts the process.
 pub fn restrict_in_view(view: &View) -> Result<(), Failed> {
     let ruleset = Ruleset::default()
         .handle_access(writing())
@@ -69,8 +69,8 @@ pub enum Writes {
     None,
 }
 
-/// Without a view: reads and writes by a list of what is allowed, from which the closed paths are left out. Applies to
-/// the calling thread and what it starts.
+/// For a process without a view: it may read and write only what is in a list, from which the closed paths are left
+/// out. Applies to the calling thread and the processes that it starts.
 pub fn restrict_by_list(
     view: &View,
     writes: Writes,
@@ -124,7 +124,7 @@ pub fn restrict_by_list(
     Ok(())
 }
 
-/// The tree, or what is in it if a closed path is as well: Landlock rules only add.
+/// The tree itself, or its entries without the closed paths if it contains any: Landlock rules only add rights.
 fn without(tree: &Path, closed: &[PathBuf]) -> Vec<PathBuf> {
     if closed.iter().any(|closed| tree.starts_with(closed)) {
         return Vec::new();
@@ -138,7 +138,7 @@ fn without(tree: &Path, closed: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Allows it, if it is there and no symlink: what a link names is allowed by its own path or not at all.
+/// Allows a path if it exists and is not a symlink. The target of a symlink is allowed by its own path or not at all.
 fn allow(
     ruleset: RulesetCreated,
     path: &Path,
@@ -168,7 +168,7 @@ fn refused(error: landlock::RulesetError) -> Failed {
     Failed::new(Step::Landlock, io_error(error))
 }
 
-/// The errno behind an error of the library. One that has none means that a required right is missing.
+/// The errno of an error of the library. An error without one means that the kernel lacks a required right.
 fn io_error(error: landlock::RulesetError) -> io::Error {
     let mut source: Option<&dyn std::error::Error> = Some(&error);
     while let Some(error) = source {

@@ -10,7 +10,7 @@ const ARCH: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const ARCH: u32 = 0xc000_00b7;
 
-/// System calls of the x32 interface have this bit, and would pass by every number below.
+/// System calls of the x32 interface have this bit in their number, so they would match no number below.
 #[cfg(target_arch = "x86_64")]
 const X32: u32 = 0x4000_0000;
 
@@ -80,18 +80,18 @@ const REFUSED: &[c_long] = &[
 /// Terminal requests that type into, or reconfigure, the terminal of another process.
 const TERMINAL_REQUESTS: &[u32] = &[libc::TIOCSTI as u32, libc::TIOCLINUX as u32];
 
-/// Sockets that a pair leaves connectable: a datagram can be sent to any other address.
+/// Types of sockets that stay connectable in a socket pair: a datagram can be sent to any other address.
 const CONNECTABLE: &[u32] = &[libc::SOCK_DGRAM as u32, libc::SOCK_RAW as u32];
 
-/// Which sockets programs may make. The families that are in neither list reach hypervisors, hardware and little-tested
-/// parts of the kernel, in no namespace.
+/// Which sockets programs may create. Families that are in neither list reach hypervisors, hardware and little-tested
+/// parts of the kernel, and no namespace contains them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sockets {
     /// The view shows only the Unix sockets that the program may reach.
     All,
     /// Without a mount namespace Unix sockets cannot be hidden, and Landlock closes them only from ABI 9.
     Internet,
-    /// Neither can the network be taken away without a network namespace.
+    /// Without a network namespace the network cannot be removed, so no sockets are allowed.
     None,
 }
 
@@ -173,14 +173,14 @@ fn rule(call: c_long, body: Program) -> Rule {
     Rule { first, last, body }
 }
 
-/// As many rules are tried one after the other.
+/// Up to this many rules are tried one after the other; more are searched by halves.
 const TRIED_IN_TURN: usize = 4;
 
 /// Offsets in `seccomp_data`.
 const NUMBER_AT: u32 = 0;
 const ARCH_AT: u32 = 4;
 
-/// The low half of an argument: every one that is looked at is 32 bits wide, or has no flag above.
+/// The low half of an argument: each argument that the filter checks is 32 bits wide, or has no flag in the high half.
 fn argument_at(argument: u32) -> u32 {
     16 + 8 * argument
 }
@@ -222,13 +222,13 @@ impl Program {
         self.push(libc::BPF_RET | libc::BPF_K, action, 0, 0);
     }
 
-    /// How far a jump goes over this. The kernel's jumps have eight bits; the whole filter is shorter, see the tests.
+    /// The distance of a jump over this block. The kernel's jumps have eight bits; a test checks that this suffices.
     fn length(&self) -> u8 {
         u8::try_from(self.0.len()).unwrap_or(u8::MAX)
     }
 
-    /// The rule of a call, by halves: the kernel runs the filter for every number when it is installed, and that takes
-    /// longer than anything else about it. A call without a rule is allowed.
+    /// Finds the rule of a call by binary search, because the kernel runs the filter for every number when it is
+    /// installed, and that takes most of the time. A call without a rule is allowed.
     fn search(&mut self, rules: &[Rule]) {
         if rules.len() <= TRIED_IN_TURN {
             for Rule { first, last, body } in rules {

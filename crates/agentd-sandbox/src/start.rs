@@ -57,25 +57,25 @@ pub enum Ended {
 }
 
 impl Started {
-    /// The child of the caller: the init of the sandbox, or the leader itself without namespaces. Waiting for it,
-    /// signalling it and killing it is the caller's. TERM reaches all that runs inside; KILL ends it.
+    /// The child of the caller: the init of the sandbox, or the leader itself without namespaces. The caller waits for
+    /// it and signals it. SIGTERM reaches all processes inside; SIGKILL ends them.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// The listener of [`Network::Gate`], the first time that it is asked for. Connections wait until it is served.
+    /// The listener of [`Network::Gate`], returned once. Connections wait until the caller serves it.
     pub fn gate(&mut self) -> Option<OwnedFd> {
         self.gate.take()
     }
 
-    /// To be called when the child has ended: a file that the tool planted in a git directory, and that would make the
-    /// user's git run a program, is moved aside. Says where it was. A sandbox ends by itself when it sees one, as if by
-    /// SIGSYS; this is for one that was killed before it could.
+    /// To be called when the child has ended. If a tool planted a file in a git directory that would make the user's git
+    /// run a program, moves it aside and returns its path. A running sandbox does this itself and ends as if by SIGSYS;
+    /// this call covers a sandbox that was killed before.
     pub fn remove_planted(&self) -> Vec<PathBuf> {
         planted::remove(&self.git_dirs)
     }
 
-    /// How the leader ended, to be asked when the child has ended. None if the leader ended as the child did: it was
+    /// How the leader ended; to be called when the child has ended. None if the leader ended as the child did: it was
     /// the child, or was killed with it.
     pub fn leader_ended(&self) -> Option<Ended> {
         let mut status = [0; 4];
@@ -95,9 +95,8 @@ impl Started {
 
 /// Starts the program in namespaces of its own, under Landlock and seccomp.
 ///
-/// `enter` runs in the init, before anything else, while it has all descriptors of the caller: to join a cgroup.
-/// `limit` runs in the leader, right before its exec, when no descriptor but the standard ones is left: to set
-/// resource limits. Call it from a process with a single thread. An error means that nothing is left running.
+/// `enter` runs first in the init, while the init has all descriptors of the caller; it can join a cgroup. `limit` runs
+/// in the leader directly before its exec, when only the standard descriptors are left; it can set resource limits. Call it from a process with a single thread. An error means that nothing is left running.
 pub fn start(
     policy: &Policy,
     program: Program,
@@ -184,7 +183,7 @@ pub fn start_without_namespaces(
     })
 }
 
-/// What tar does as root by default takes a capability: it gives files to other users.
+/// As root, tar changes the owner of files by default, which needs a capability.
 const TAR_OPTIONS: (&str, &str) = ("TAR_OPTIONS", "--no-same-owner");
 
 fn prepare(program: Program, user: User, sockets: Sockets) -> Result<Leader> {

@@ -11,12 +11,12 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-/// What a sandbox can be made of here.
+/// Which features for a sandbox this machine has.
 #[derive(Clone, Debug)]
 pub struct Support {
     /// User, mount and PID namespaces with a `/proc` that can be mounted: what [`start`](crate::start) needs.
     pub namespaces: Result<(), Missing>,
-    /// Network namespaces: what [`Network::Off`](crate::Network::Off) and a gate need besides.
+    /// Network namespaces, which [`Network::Off`](crate::Network::Off) and a gate need in addition.
     pub network: Result<(), Missing>,
     /// Overlayfs for tool caches. Without it an agent's caches start empty.
     pub overlay: Result<(), Missing>,
@@ -54,7 +54,7 @@ pub fn support() -> Support {
     }
 }
 
-/// A step of the probe, as it goes through the pipe.
+/// A step of the probe, as the child reports it through the pipe.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tried {
     Ids,

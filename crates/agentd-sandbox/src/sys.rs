@@ -36,11 +36,11 @@ pub fn clone(namespaces: libc::c_int) -> io::Result<Side> {
     }
 }
 
-/// A page or two of it are used.
+/// Far more than needed: one or two pages are used.
 const STACK: usize = 256 * 1024;
 
 /// Runs `body` in a child that uses the memory of this process, on a stack of its own; what `body` returns is the
-/// child's exit code. This process stands still until the child has called exec or has ended. Forking, which copies the
+/// child's exit code. This process is suspended until the child has called exec or has ended. Forking, which copies the
 /// memory for a child that execs at once, takes longer.
 ///
 /// What `body` changes in memory is changed here too. Descriptors, credentials and signal masks are the child's own.
@@ -161,7 +161,7 @@ pub fn unblock_signals() {
     }
 }
 
-/// Every signal does what it does by default: handlers of the shim mean nothing in its copy.
+/// Restores the default action of every signal: the shim's handlers must not run in its fork.
 pub fn reset_handlers() {
     for signal in 1..=libc::SIGRTMAX() {
         #[expect(unsafe_code, reason = "removes the shim's handlers from its copy")]

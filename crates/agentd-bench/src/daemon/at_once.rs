@@ -12,7 +12,7 @@ use crate::measure::rate;
 use crate::proc;
 use crate::report::{Aim, Line, Unit};
 
-/// Turns that are timed alone, for the floor.
+/// How many turns are measured one at a time, as the floor.
 const ALONE: usize = 8;
 const LOOK: Duration = Duration::from_millis(100);
 /// A request, a command, another request.
@@ -72,7 +72,7 @@ fn name(number: usize) -> String {
     format!("agent-{number}")
 }
 
-/// The most there was at one time.
+/// The maxima during the work.
 #[derive(Default)]
 struct Most {
     processes: usize,
@@ -81,7 +81,7 @@ struct Most {
     others: f64,
 }
 
-/// Does something, with an eye on the daemon and all that come from it.
+/// Does the work, and records the peak memory of the daemon and its descendants meanwhile.
 fn watched<T>(daemon: u32, work: impl FnOnce() -> Result<T>) -> Result<(T, Most)> {
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use super::Bed;
 use crate::turn::peer::micros_since;
 
-/// Nothing takes nearly as long.
+/// Far longer than any request takes.
 const DEADLINE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(1);
 /// Concurrent requests while a home is filled.
@@ -32,7 +32,7 @@ pub struct BenchDaemon<'a> {
 }
 
 impl<'a> BenchDaemon<'a> {
-    /// Without a daemon.
+    /// A state directory whose daemon is not started yet.
     pub fn new(bed: &'a Bed) -> Result<Self> {
         let root = bed.bench_dir.fresh()?;
         for bench_dir in ["home", "work"] {
@@ -95,7 +95,7 @@ impl<'a> BenchDaemon<'a> {
         Ok(micros_since(start))
     }
 
-    /// Without a chance to shut down in order.
+    /// Ends the daemon with SIGKILL.
     pub fn kill(&mut self) -> Result<()> {
         if let Some(mut daemon) = self.daemon.take() {
             daemon.kill()?;

@@ -13,7 +13,7 @@ use crate::history;
 use crate::report::{Aim, Line, Unit};
 use crate::turn::peer::micros_since;
 
-/// Each ends right behind a compaction, with a window of [`FEW`].
+/// Both histories end directly after a compaction, with a window of [`FEW`].
 const MANY: usize = 100_040;
 const MANY_SHORT: usize = 10_040;
 const FEW: usize = 10;
@@ -62,7 +62,7 @@ fn write(daemon: &BenchDaemon<'_>, messages: usize) -> Result<()> {
     Ok(())
 }
 
-/// One of each, in this order: what was reset is undone, and then there is a turn.
+/// Measures each operation once, in this order; a reset is undone, and then a turn runs.
 fn times(daemon: &BenchDaemon<'_>, name: &str) -> Result<[f64; 6]> {
     let client = daemon.client();
     let show = || -> Result<f64> {

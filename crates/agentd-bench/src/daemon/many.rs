@@ -1,4 +1,4 @@
-//! Many agents that sleep beside a few: the daemon's memory, and the time of what is asked of it.
+//! Many sleeping agents compared with a few: the daemon's memory, and the time of its requests.
 
 use std::time::Instant;
 
@@ -14,11 +14,11 @@ use crate::report::{Aim, Line, Unit};
 use crate::turn::peer::micros_since;
 
 const FEW: usize = 10;
-/// One in so many has been prompted.
+/// One agent in this many has been prompted.
 const PROMPTED: usize = 10;
-/// Lines of a page: so many as there are with a few, so that both pages say as much.
+/// Lines of a page: as many as the small state directory has agents, so that both pages are equally long.
 const PAGE: usize = FEW;
-/// Far from the one before, and none twice for long.
+/// The step from one agent to the next that is used: far away, and no agent is repeated soon.
 const STRIDE: usize = 7919;
 /// 64 MB.
 const MEMORY: f64 = 64e6 / (1024.0 * 1024.0);
@@ -52,7 +52,7 @@ impl Ask {
         }
     }
 
-    /// How often in a round; a send costs a whole turn.
+    /// How often it is measured in a round; a send costs a whole turn.
     const fn calls(self) -> usize {
         match self {
             Self::Send => 3,
@@ -104,12 +104,12 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     Ok(all)
 }
 
-/// A daemon with so many agents in it.
+/// A daemon with a number of agents.
 struct Agents<'a> {
     daemon: BenchDaemon<'a>,
     client: Client,
     count: usize,
-    /// What has been asked so far.
+    /// How many agents have been used so far.
     asked: usize,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Agents<'a> {
         })
     }
 
-    /// Another one each time.
+    /// The name of another agent each time.
     fn next(&mut self) -> String {
         self.asked += 1;
         name(self.asked * STRIDE % self.count)
@@ -167,7 +167,7 @@ impl<'a> Agents<'a> {
         Ok(micros_since(start))
     }
 
-    /// It is archived again, so that a few stay a few.
+    /// The agent is archived afterwards, so that the number of agents stays the same.
     fn create(&self, name: &str) -> Result<f64> {
         let create = self.daemon.create(name);
         let took = self.timed(async |client| client.create(&create).await.map(drop))?;

@@ -21,7 +21,7 @@ const NAME: &str = "wide";
 const MESSAGES: usize = 20_000;
 const PROMPT: &str = "do: say done";
 const KILLS: usize = 3;
-/// One that dies sooner after its start is started again after a pause.
+/// A process that dies sooner after its start is restarted only after a pause.
 const LONG_LIFE: Duration = Duration::from_millis(10_500);
 const IDLE_MS: u64 = 600_000;
 /// Microseconds over the bare client.

@@ -8,11 +8,11 @@ use crate::daemon::{Bed, BenchDaemon};
 use crate::history;
 use crate::report::Line;
 
-/// Each ends right behind a compaction, with a window of [`FEW`].
+/// Both histories end directly after a compaction, with a window of [`FEW`].
 const MANY: usize = 100_040;
 const MANY_SHORT: usize = 10_040;
 const FEW: usize = 10;
-/// The first of what is timed that goes back to a place.
+/// The index of the first measured operation that goes back to an earlier position.
 const BACK: usize = 2;
 
 pub fn run(bed: &Bed) -> Result<Vec<Line>> {

@@ -8,9 +8,9 @@ use crate::measure::Samples;
 use crate::report::Line;
 
 const FEW: usize = 10;
-/// So many have been prompted, and are reset in turn.
+/// How many agents have been prompted; they are reset in turn.
 const PROMPTED: usize = 5;
-/// Of each in a round.
+/// How often each operation is measured in a round.
 const CALLS: usize = 5;
 
 pub fn run(bed: &Bed) -> Result<Vec<Line>> {

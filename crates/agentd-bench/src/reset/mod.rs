@@ -74,7 +74,7 @@ fn lines(with: &str, beside: &str) -> [Line; 4] {
     })
 }
 
-/// One of each, to an agent that was just loaded. `turn` is a turn of its first conversation.
+/// Measures each operation once, on an agent that was just loaded. `turn` is a turn of its first conversation.
 fn times(daemon: &BenchDaemon<'_>, name: &str, turn: &str, fork_as: &str) -> Result<[f64; 4]> {
     let client = daemon.client();
     let shown = daemon.block(client.agent(name))?;

@@ -1,4 +1,4 @@
-//! Durable appends a second, with 1 and with 64 producers, each of them waiting for each answer.
+//! Durable appends per second, with 1 and with 64 producers. Each producer waits for each answer.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,15 +18,15 @@ use crate::report::{Aim, Line, Unit};
 const PRODUCERS: usize = 64;
 /// So that an event's body is about 1 KiB.
 const TEXT: usize = 930;
-/// Appends of each producer that come before the clock starts.
+/// Appends of each producer before the measurement starts.
 const WARM_UP: usize = 10;
 
-/// What came of one round of ours.
+/// The results of one round of the store.
 struct Round {
     rate: f64,
     /// Appends in a commit, on average.
     group: f64,
-    /// Events in the journal before the clock started.
+    /// Events in the journal before the measurement started.
     before: usize,
 }
 
@@ -119,7 +119,7 @@ fn ours(bed: &Bed, bench_dir: &Path, producers: usize, each: usize) -> Result<Ro
     })
 }
 
-/// Lets all producers append `each` events, side by side.
+/// Lets all producers append `each` events, concurrently.
 fn append_all(
     bed: &Bed,
     producers: Vec<Producer>,

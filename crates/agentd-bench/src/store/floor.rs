@@ -13,9 +13,9 @@ use crate::measure::rate;
 
 type Row = Vec<Value>;
 
-/// The events of a journal as they lie in its table, in the order they were committed.
+/// The rows of a journal's event table, in the order of their commits.
 pub struct Rows {
-    /// The statement that made the table, from the journal itself.
+    /// The statement that created the table, from the journal itself.
     table: String,
     insert: String,
     page_size: i64,
@@ -71,7 +71,7 @@ impl Rows {
     }
 }
 
-/// Rows a second in bare SQLite, so many in each transaction. The first `before` are not timed.
+/// Rows per second in bare SQLite, with a number of rows per transaction. The first `before` are not measured.
 pub fn sqlite(
     bench_dir: &Path,
     rows: &Rows,
@@ -113,7 +113,7 @@ fn insert_in_groups(
     Ok(())
 }
 
-/// Rows a second at the end of a plain file, so many with each `fdatasync`.
+/// Rows per second appended to a plain file, with a number of rows per `fdatasync`.
 pub fn file(
     bench_dir: &Path,
     rows: &Rows,
@@ -149,8 +149,8 @@ fn flat(row: &[Value]) -> Vec<u8> {
     bytes
 }
 
-/// How often a database in WAL mode has been committed to since it was opened first: a counter at the
-/// head of its shared memory, which SQLite's file format documents.
+/// The number of commits to a database in WAL mode since it was first opened: a counter at the beginning of its shared
+/// memory, which SQLite's file format documents.
 pub fn commits(database: &Path) -> Result<u32> {
     let mut name = database.as_os_str().to_owned();
     name.push("-shm");

@@ -46,7 +46,7 @@ struct Journal {
 }
 
 impl Journal {
-    /// A new agent with so many events.
+    /// A new agent with this many events.
     fn new(bed: &Bed, store: SqliteStore, events: usize) -> Result<Self> {
         let name = format!("agent-{}", uuid::Uuid::now_v7());
         let (mut story, mut pending) = Story::begin(&name, 1);
@@ -79,7 +79,7 @@ impl Journal {
         })
     }
 
-    /// The median time of an append, and of its answer.
+    /// The median time of an append, with its answer.
     fn append_micros(&mut self, bed: &Bed) -> Result<f64> {
         let events: Vec<NewEvent> = (0..TIMED).map(|_| self.story.message(TEXT)).collect();
         let mut events = events.into_iter();

@@ -14,7 +14,7 @@ use crate::report::{Aim, Line, Unit};
 #[derive(Clone, Copy)]
 pub struct Size {
     pub agents: usize,
-    /// Of each.
+    /// The number of events of each agent.
     pub events: usize,
 }
 

@@ -19,12 +19,12 @@ use crate::report::{Aim, Line, Unit};
 const MANY: usize = 100_000;
 const FEW: usize = 1000;
 const TEXT: usize = 400;
-/// Turns from one compaction to the next, and the one of them that compacts: with [`KEPT`], the window
-/// ends at about fifty messages.
+/// The number of turns from one compaction to the next, and which of them compacts. With [`KEPT`], the window has about
+/// fifty messages at the end.
 const STRETCH: usize = 25;
 const COMPACTS: usize = 5;
 const KEPT: usize = 10;
-/// Events behind the newest snapshot, the same for both.
+/// Events after the newest snapshot, the same for both histories.
 const TAIL: usize = 200;
 
 const LOADS: usize = 20;
@@ -71,7 +71,7 @@ struct History {
     bench_dir: TempDir,
     store: SqliteStore,
     agent: AgentId,
-    /// Things in its window.
+    /// Items in its window.
     window: usize,
 }
 

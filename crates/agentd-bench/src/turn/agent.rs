@@ -1,4 +1,4 @@
-//! Ours: `agentd agent`, started as a program that drives it would.
+//! The measured program: `agentd agent`, started as a program that drives it would.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::peer::{Peer, micros_since};
 
-/// The program, as it was built: where `path` says, or beside this one.
+/// The built program: at `path`, or else beside this program.
 pub fn program(path: Option<&Path>) -> Result<PathBuf> {
     let path = match path {
         Some(path) => path.to_owned(),
@@ -31,10 +31,10 @@ pub fn program(path: Option<&Path>) -> Result<PathBuf> {
 /// Where an agent runs.
 pub struct Setup<'a> {
     pub program: &'a Path,
-    /// Its home and its user's, so that no existing settings apply.
+    /// Its state directory and the user's home, so that no existing settings apply.
     pub home: &'a Path,
     pub cwd: &'a Path,
-    /// Where its model is.
+    /// The address of its model server.
     pub url: String,
 }
 
@@ -65,7 +65,7 @@ impl Setup<'_> {
     }
 }
 
-/// One that runs.
+/// A running agent.
 pub struct Agent {
     pub peer: Peer,
     /// From its start to its first line, in microseconds.
@@ -99,7 +99,7 @@ impl Agent {
     }
 }
 
-/// Told without reading the whole line as JSON: the quotes of a text are escaped.
+/// Compares text instead of parsing the line as JSON. This is safe, because quotes inside a JSON text are escaped.
 fn is(line: &str, kind: &str) -> bool {
     let mut places = line.match_indices("\"kind\":\"");
     places.any(|(at, mark)| {

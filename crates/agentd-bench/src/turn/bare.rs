@@ -1,6 +1,6 @@
-//! The floor: the least program that asks the same server the same things. It keeps nothing, decides
-//! nothing, and does what a tool would do in the plainest way. It is told what to ask beforehand, and
-//! timed as the agent is: from a frame to a line.
+//! The floor: a minimal client that sends the same requests to the same server. It stores nothing, decides nothing, and
+//! does the work of a tool in the simplest way. It receives its requests beforehand, and is measured like the agent:
+//! from a frame to a line.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,14 +16,14 @@ use tokio::sync::mpsc;
 
 use super::peer::{Peer, micros_since};
 
-/// What it is to do.
+/// One step of its work.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub enum Step {
-    /// Ask, and read the answer's stream to its end.
+    /// Send a request, and read the streamed answer to its end.
     Ask(String),
     Read(PathBuf),
     Shell(String),
-    /// Add as much as a small event to a file, and wait for the disk.
+    /// Append as much as a small event to a file, and sync it.
     Sync,
 }
 
@@ -59,13 +59,13 @@ impl Bare {
         Ok(Self { peer, to_ready })
     }
 
-    /// Tells it what it will be asked to do next.
+    /// Sends it the steps of its next turns.
     pub fn load(&mut self, turns: &[Turn]) -> Result<()> {
         self.peer.send(&serde_json::to_string(turns)?)?;
         said(&mut self.peer, LOADED)
     }
 
-    /// Microseconds that its next turn takes.
+    /// Runs its next turn, and returns the time in microseconds.
     pub fn turn(&mut self) -> Result<f64> {
         let start = Instant::now();
         self.peer.send(GO)?;

@@ -129,7 +129,7 @@ fn home_of(root: &TempDir) -> PathBuf {
     root.path().join("home")
 }
 
-/// The program in an environment that is all named here.
+/// The program, with a completely specified environment.
 fn program(bed: &Bed, home: &std::path::Path, url: &str) -> Command {
     let mut command = Command::new(&bed.program);
     command

@@ -1,4 +1,4 @@
-//! The kinds of turns that are timed: what the prompt asks for, and what the floor does instead.
+//! The kinds of turns that are measured: what the prompt asks for, and what the floor does instead.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ pub const FILE: &str = "notes.txt";
 pub const FILE_BYTES: usize = 4096;
 const COMMAND: &str = "echo done";
 
-/// So long is an answer, and in so many pieces it comes.
+/// The length of an answer, and the number of pieces in which it is streamed.
 const ANSWER_BYTES: usize = 800;
 const DELTAS: usize = 20;
 
@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// Words that the model server takes for a script.
+    /// A prompt that the fake model server executes as a script.
     pub fn prompt(self, words: &mut Words) -> String {
         let answer = words.text(ANSWER_BYTES);
         let answer = format!("deltas {DELTAS} | say {answer}");
@@ -59,7 +59,7 @@ impl Kind {
         }
     }
 
-    /// The same requests with the same work in between.
+    /// The same requests for the bare client, with the same work in between.
     pub fn bare(self, bodies: &[String], cwd: &Path) -> Turn {
         let work = match self {
             Self::Plain => None,

@@ -1,5 +1,5 @@
-//! `agentd-bench turn`: what a turn of `agentd agent` costs beside a bare client of the same model
-//! server, what resuming a long conversation does, and what the command line takes through a daemon.
+//! `agentd-bench turn`: the cost of a turn of `agentd agent` compared with a bare client of the same model server, of
+//! resuming a long conversation, and of the command line with a daemon.
 //!
 //! The server runs in this process, its clients in processes of their own.
 

@@ -17,7 +17,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Its stderr goes to ours.
+    /// It inherits our stderr.
     pub fn start(name: &'static str, mut command: Command) -> Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let started = Instant::now();

@@ -69,7 +69,7 @@ struct Resumed {
 
 struct History {
     bench_dir: TempDir,
-    /// Things in its window.
+    /// Items in its window.
     window: usize,
 }
 
@@ -95,7 +95,7 @@ impl History {
         })
     }
 
-    /// The most memory it took to resume and to answer once. With its input open it stays to be asked.
+    /// The peak memory of resuming and answering once. Its input stays open, so the process is still there to be measured.
     fn peak(&self, setup: &Setup<'_>) -> Result<f64> {
         let mut agent = Agent::start(setup.command(&Begin::Resume(self.bench_dir.path())))?;
         agent.turn(&prompt())?;

@@ -1,7 +1,7 @@
-//! Turns of one agent that runs, beside the bare client that sends the same requests again.
+//! Turns of a running agent, compared with a bare client that sends the same requests.
 //!
-//! Each round begins a new conversation, so that all rounds are alike. The server keeps what it was
-//! asked, and the bare client asks just that again: so the server's own time is the same in both.
+//! Each round begins a new conversation, so that all rounds are alike. The server records the agent's requests, and the
+//! bare client sends exactly these: the server's own time is the same in both.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::report::{Aim, Line, Unit};
 use crate::store::floor::commits;
 use crate::words::Words;
 
-/// Commits of the journal are told by SQLite; the session file is synced once more.
+/// SQLite counts the commits of the journal; the session file adds one sync per turn.
 const SYNCS_OF_THE_SESSION_FILE: usize = 1;
 
 /// The most microseconds of CPU that a plain turn should take.
@@ -38,7 +38,7 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     Ok(sums.lines(turns + 1))
 }
 
-/// One figure of ours and of its floor.
+/// One figure of the agent and of its floor.
 #[derive(Default)]
 struct Pair {
     ours: Samples,
@@ -70,11 +70,11 @@ fn aiming(line: Line, aim: Aim) -> Line {
     }
 }
 
-/// What has been measured of one kind of turn.
+/// The measurements of one kind of turn.
 #[derive(Default)]
 struct OfKind {
     time: Pair,
-    /// Beside the one that syncs as often.
+    /// Compared with the bare client that syncs as often.
     durable: Pair,
     syncs: Samples,
     cpu: Pair,
@@ -130,7 +130,7 @@ struct Round<'a> {
     bed: &'a Bed,
     bench_dir: tempfile::TempDir,
     model: FakeModel,
-    /// Requests that have been looked at.
+    /// How many recorded requests have been read.
     seen: usize,
     words: Words,
 }
@@ -208,7 +208,7 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// What the agent has asked since we looked last, as turns of the bare client.
+    /// The agent's requests since the last call, as turns of the bare client.
     fn asked(&self, kind: Kind, count: usize) -> Result<Vec<Turn>> {
         let requests = self.model.requests();
         let new = requests.get(self.seen..).unwrap_or_default();
@@ -225,7 +225,7 @@ impl<'a> Round<'a> {
     }
 }
 
-/// Some turns, one right behind the other: the median time, and the mean CPU.
+/// Consecutive turns: their median time, and their mean CPU time.
 struct Batch {
     time: f64,
     cpu: f64,
@@ -246,7 +246,7 @@ impl Batch {
     }
 }
 
-/// The same turns, each of them synced so many times, spread over what it does.
+/// The same turns with this many syncs in each, spread over its steps.
 fn with_syncs(turns: Vec<Turn>, syncs: usize) -> Vec<Turn> {
     let with = |turn: Turn| {
         let steps = turn.len();

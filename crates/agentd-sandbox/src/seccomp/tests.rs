@@ -3,7 +3,7 @@
 use super::*;
 
 const ALL: [Sockets; 3] = [Sockets::All, Sockets::Internet, Sockets::None];
-/// Past every number that a kernel has.
+/// Higher than the number of any system call.
 const NUMBERS: u32 = 1_000;
 
 /// What the kernel would answer. The program is checked as the kernel checks it: a jump past the end is a panic.

@@ -10,7 +10,7 @@ use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-/// Names that nothing else on the new root has; they are gone when it is done.
+/// Names that no other entry of the new root has; they are removed when the root is complete.
 const CLOSED_DIR: &str = "/.closed-dir";
 const CLOSED_FILE: &str = "/.closed-file";
 
@@ -24,7 +24,7 @@ const DEV_LINKS: &[(&str, &str)] = &[
     ("/dev/stdout", "/proc/self/fd/1"),
 ];
 
-/// Root owns them, so their modes do not stop it, and they ask for no capability.
+/// Files that root could write even without capabilities, because root owns them.
 const PROC_WRITABLE: &[&str] = &[
     "/proc/acpi",
     "/proc/bus",
@@ -34,7 +34,7 @@ const PROC_WRITABLE: &[&str] = &[
 ];
 const PROC_SECRET: &[&str] = &["/proc/keys", "/proc/timer_list", "/proc/vmallocinfo"];
 
-/// Builds it and changes to it. Afterwards the old root is out of reach for good.
+/// Builds the view and makes it the root. Afterwards the old root cannot be reached any more.
 pub fn enter(view: &View, user: User) -> Result<Locks, Failed> {
     let mask = rustix::process::umask(Mode::empty());
     let root = new_root().map_err(|errno| Failed::new(Step::Root, errno))?;
@@ -242,7 +242,7 @@ impl Builder {
     }
 }
 
-/// A copy of the mounts from here on down, with what the access allows.
+/// A copy of the mounts from this path downwards, restricted to the given access.
 fn limited(from: BorrowedFd<'_>, path: &Path, access: Access) -> Result<OwnedFd, Failed> {
     let mount = mounts::copy(from, path)?;
     let attributes = match access {

@@ -44,7 +44,7 @@ pub const SHOWN: &[&str] = &[
     "miniforge3",
 ];
 
-/// Closed also where a directory around them is given, unless they are given by name.
+/// Closed even if a directory that contains them is shown, unless they are listed by name.
 pub const CREDENTIALS: &[&str] = &[
     ".aws",
     ".azure",

@@ -19,13 +19,13 @@ pub struct Locks {
 #[derive(Default)]
 pub struct Layers {
     locks: Vec<OwnedFd>,
-    /// With the number of their caches.
+    /// Each with the index of its caches in the policy.
     opened: Vec<(usize, OwnedFd)>,
     /// Mounts on the new root that are taken off when it is done.
     places: Vec<(PathBuf, OwnedFd)>,
 }
 
-/// What a volatile overlay leaves, and what would refuse the next one.
+/// What a volatile overlay leaves behind. Overlayfs refuses to mount again while it exists.
 const VOLATILE_MARK: &[(&str, AtFlags)] = &[
     ("work/incompat/volatile/dirty", AtFlags::empty()),
     ("work/incompat/volatile", AtFlags::REMOVEDIR),
@@ -89,8 +89,8 @@ impl Layers {
         Some(overlay)
     }
 
-    /// Puts a mount on the new root: overlayfs takes layers, and the kernel copies parts, only of mounts that are
-    /// somewhere.
+    /// Attaches a mount to the new root: overlayfs accepts layers, and the kernel copies parts, only of mounts that are
+    /// attached.
     fn place(&mut self, root: &mut Root, mount: BorrowedFd<'_>) -> Option<()> {
         let at = PathBuf::from(format!("/.layer-{}", self.places.len()));
         let mount = mount.try_clone_to_owned().ok()?;
@@ -99,7 +99,7 @@ impl Layers {
         Some(())
     }
 
-    /// Takes the mounts off the new root. What was copied from them, and overlays over them, keep what they need.
+    /// Detaches the mounts from the new root. Copies of them, and overlays over them, continue to work.
     pub fn finish(&mut self, root: &Root) -> Result<(), Errno> {
         for (at, mount) in self.places.drain(..) {
             unmount(magic_link(mount.as_fd()), UnmountFlags::DETACH)?;
@@ -141,7 +141,7 @@ fn overlay(lower: &str, upper: &str, work: &str) -> Option<OwnedFd> {
         .ok()
 }
 
-/// As overlayfs reads paths: a colon separates layers. None if it cannot be told in text.
+/// Escaped for the options of overlayfs, where a colon separates layers. None if the path is not UTF-8.
 fn escaped(path: &Path) -> Option<String> {
     let path = path.to_str()?;
     Some(path.replace('\\', "\\\\").replace(':', "\\:"))

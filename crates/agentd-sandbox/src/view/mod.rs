@@ -27,7 +27,7 @@ pub(crate) enum What {
     Bind { from: PathBuf, access: Access },
     /// Never pruned: renaming a mount point is refused, which is the purpose.
     Pin { access: Access },
-    /// A directory of the agent's own on the way to a mount, made where it is missing and pinned.
+    /// A parent directory of a mount inside the agent's own directory: created if it is missing, and pinned.
     Way,
     /// The agent's layer over what the user has there, if anything: a directory of one of the view's caches.
     Cache { of: usize, name: PathBuf },
@@ -39,7 +39,7 @@ pub(crate) enum What {
     Link { to: PathBuf },
     /// What is there can be neither read nor listed.
     Closed,
-    /// What is there is hidden, but for what the view has below.
+    /// The content is hidden, except for the paths below it that the view shows.
     Hidden,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct View {
     pub caches: Vec<Caches>,
 }
 
-/// Who the sandbox is for: root finds more behind a path than others do.
+/// The user of the sandbox: root can open files that others cannot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum User {
     Root,
@@ -118,7 +118,7 @@ impl View {
         Ok(view)
     }
 
-    /// A symlink that has something below it would lead that elsewhere: it becomes a directory.
+    /// A symlink with entries of the view below it would redirect them: it becomes a directory.
     fn unlink(&mut self) {
         let links = self.at.iter().filter(|(path, what)| {
             // What is below a path follows it.
@@ -229,8 +229,8 @@ impl View {
         Ok(())
     }
 
-    /// A directory above what is read-only or closed could be renamed, with a forged one put in its place. Those in a
-    /// writable tree are pinned.
+    /// A tool could rename a parent directory of a read-only or closed path and create another one in its place.
+    /// Parent directories in a writable tree are therefore pinned.
     fn hold_parents(&mut self) {
         let mut parents = Vec::new();
         for (path, what) in &self.at {
@@ -304,7 +304,7 @@ impl View {
         &self.closed
     }
 
-    /// Programs still find what the policy names by a path with a symlink in it.
+    /// Lets programs use a path of the policy that contains a symlink.
     fn link(&mut self, path: &Path, real: &Path) {
         if path != real {
             let to = real.to_owned();
@@ -322,7 +322,7 @@ impl View {
         trees.map(|(path, _)| path.clone()).collect()
     }
 
-    /// Takes out what its parent shows in the same way: each mount costs time.
+    /// Removes entries that their parent shows in the same way: each mount costs time.
     fn prune(&mut self) {
         let is_same = |(path, what): &(&PathBuf, &What)| {
             let around = path.ancestors().skip(1).find_map(|above| {
@@ -349,7 +349,7 @@ impl View {
     }
 }
 
-/// Those of the names that are there: most are not, and looking is cheaper than resolving.
+/// The names that exist. Most do not, and checking is cheaper than resolving.
 fn existing(dir: &Path, names: &[&str]) -> impl Iterator<Item = PathBuf> {
     let paths = names.iter().map(|name| dir.join(name));
     paths.filter(|path| fs::symlink_metadata(path).is_ok())
@@ -364,7 +364,7 @@ fn required(path: &Path) -> Result<PathBuf> {
     resolve(path)?.ok_or_else(|| refuse(path, "it does not exist"))
 }
 
-/// The path without symlinks; none if nothing is there.
+/// The path without symlinks; none if it does not exist.
 fn resolve(path: &Path) -> Result<Option<PathBuf>> {
     if !path.is_absolute() {
         return Err(refuse(path, "its path is not absolute"));

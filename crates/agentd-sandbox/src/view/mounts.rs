@@ -17,7 +17,7 @@ pub const PLAIN: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 
 /// The root of the view while it is built: on a tmpfs of its own.
 ///
-/// It holds the directories on the way to the path that was asked for last. A view is built in the order of its paths,
+/// It holds open the parent directories of the path that was requested last. A view is built in the order of its paths,
 /// so that most of a path is open already. No held directory has had a mount put on it since.
 pub struct Root {
     top: OwnedFd,
@@ -52,7 +52,7 @@ pub fn source(path: &Path) -> Result<OwnedFd, Failed> {
     open_at(CWD, path).map_err(|errno| Failed::at(Step::Source, path, errno))
 }
 
-/// A copy of the mounts from here on down, not yet anywhere.
+/// A copy of the mounts from this path downwards, not attached yet.
 pub fn copy(from: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Failed> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -148,7 +148,7 @@ impl Root {
         Ok((dir, Path::new(path.file_name().unwrap_or_default())))
     }
 
-    /// A symlink, unless something is there, or the way to it is a tree of the host, which is as it is.
+    /// Creates a symlink, unless the path exists or is inside a tree of the host, which is not changed.
     pub fn link(&mut self, path: &Path, to: &Path) -> Result<(), Failed> {
         const STAYS: &[Errno] = &[
             Errno::EXIST,
@@ -191,7 +191,7 @@ impl Root {
         Ok(())
     }
 
-    /// From here on a path through this one leads into the mount.
+    /// From now on, paths below this one lead into the mount.
     fn hold(&mut self, path: &Path, mount: OwnedFd) {
         self.way.retain(|(at, _)| !at.starts_with(path));
         self.way.push((path.to_owned(), mount));

@@ -1,4 +1,4 @@
-//! Directories of the agent's own that take the place of the user's: the home and `/tmp`.
+//! The agent's own directories that replace the user's in the view: the home and `/tmp`.
 
 use super::{Access, View, What, required};
 use crate::error::Result;
@@ -21,8 +21,8 @@ impl View {
         }
     }
 
-    /// A tool could put a symlink in the place of a directory that leads to a mount, and the next sandbox could not be
-    /// built: these directories are pinned.
+    /// A tool could replace a parent directory of a mount by a symlink, and the next sandbox could not be built. These
+    /// directories are therefore pinned.
     pub(super) fn hold_ways(&mut self) {
         let mut ways = Vec::new();
         for (path, what) in &self.at {

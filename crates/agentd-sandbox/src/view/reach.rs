@@ -1,4 +1,4 @@
-//! What a sandboxed process finds at a path, told from the plan: for messages, not for enforcement.
+//! What a sandboxed process finds at a path, according to the plan: for messages, not for enforcement.
 
 use super::{Access, User, View, What};
 use crate::error::Result;

@@ -66,7 +66,7 @@ fn show(view: &mut View, path: PathBuf) {
     view.at.insert(path, What::Bind { from, access });
 }
 
-/// What only root can read: without its capabilities it still is the owner.
+/// Files that only root can read. Root without capabilities is still their owner.
 const ROOT_ONLY: &[&str] = &[
     "/etc/NetworkManager/system-connections",
     "/etc/credstore",
