@@ -2,7 +2,7 @@
 //!
 //! - [`oracle`]: strict checkers of requests, written from the providers' documentation.
 //! - [`predicate`]: what awaits an answer, determined from the events alone.
-//! - [`journal`]: random journals: as our own machine writes them, and as no program should.
+//! - [`journal`]: random journals: as the turn machine writes them, and as no program should.
 //! - [`theorem`]: the prefix theorem as checks.
 //! - [`model`]: a model server on loopback, as strict as the real ones.
 //! - [`sim`]: daemon, link, runtime and journal, simulated, with every kind of loss.

@@ -1,6 +1,6 @@
-//! What awaits an answer, told from the events alone. Written from the rule, not from the product:
-//! there is something to send exactly when a prompt that was taken, a result or a notice has come
-//! since the model last spoke.
+//! What awaits an answer, determined from the events alone. It implements the rule and shares no code with the product:
+//! there is something to send exactly if a prompt that was taken, a result or a notice came after the model's last
+//! message.
 
 use agentd_core::event::{Body, Event, MessageStatus, TurnStatus};
 use agentd_core::id::{PromptId, TurnId};
@@ -44,11 +44,10 @@ enum Speaker {
     Model,
 }
 
-/// The words that every answer must be asked for with, whatever was compacted: those of the prompts
-/// that the open turn is there for, and of all that has come since the model last spoke. A turn that
-/// was limited stays open, because it can be continued. A prompt whose turn is not open when a
-/// summary is written may be covered by it for good: a turn that a strange journal starts later does
-/// not bring it back.
+/// The words that every request must contain, whatever was compacted: those of the open turn's prompts, and of
+/// everything after the model's last message. A turn that was limited stays open, because it can be continued. If a
+/// prompt's turn is not open when a summary is written, the summary may replace the prompt permanently: a turn that an
+/// invalid journal starts later does not restore it.
 pub fn unanswered_words(lineage: &[&Event]) -> Vec<String> {
     let mut takeable: BTreeMap<PromptId, &[Block]> = BTreeMap::new();
     let mut open_turns: BTreeSet<TurnId> = BTreeSet::new();

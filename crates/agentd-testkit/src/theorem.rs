@@ -15,7 +15,7 @@ use agentd_core::wire;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was seen while checking.
+/// Statistics of the checks.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     pub prefixes: u64,
@@ -57,7 +57,7 @@ pub fn check_prefixes(journals: &Journals, agent: AgentId, seen: &mut Seen) -> R
     Ok(())
 }
 
-/// Checks one window in all four formats. `unanswered` are words that no compaction may have taken.
+/// Checks one window in all four formats. `unanswered` are words that no compaction may have removed.
 pub fn check_window(
     window: &Window,
     awaits: bool,
@@ -93,7 +93,7 @@ fn context_for(window: &Window, wire: Wire) -> Context {
     context
 }
 
-/// Accepted by its provider, repaired for good, and nothing lost.
+/// Checks that the provider accepts the request, that a second repair changes nothing, and that no word is lost.
 pub fn check_request(
     window: &Window,
     request: &Request,

@@ -1,4 +1,4 @@
-//! An open file: asks the plan about each operation, and hands it to the real file behind it.
+//! An open file: it asks the plan about each operation, and passes the operation on to the real file.
 #![expect(
     unsafe_code,
     reason = "a file's methods are C functions that SQLite calls with raw pointers"
@@ -11,7 +11,7 @@ use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods};
 
 use super::plan::{FileKind, Op, Plan, Verdict};
 
-/// What SQLite holds for an open file. The real VFS's own file object follows it in memory.
+/// SQLite's object for an open file. The file object of the real VFS follows it in memory.
 #[repr(C)]
 pub(super) struct ShimFile {
     /// SQLite looks at this part only, so it comes first.
@@ -21,7 +21,7 @@ pub(super) struct ShimFile {
     kind: Option<FileKind>,
 }
 
-/// The room of a [`ShimFile`], as SQLite counts it.
+/// The size of a [`ShimFile`], in the type that SQLite uses.
 pub(super) const SIZE: c_int = size_of::<ShimFile>() as c_int;
 // The real file object follows directly, and SQLite aligns file objects to eight bytes.
 const _: () = assert!(size_of::<ShimFile>().is_multiple_of(8) && align_of::<ShimFile>() <= 8);
@@ -37,8 +37,8 @@ impl ShimFile {
     }
 }
 
-/// Our methods for a file with these real ones. SQLite takes the version for what a file can do
-/// (2: shared memory, 3: memory maps), so ours must not claim more than the real file's.
+/// Our methods for a file with these real methods. SQLite derives from the version what a file can do (2: shared
+/// memory, 3: memory maps), so ours must not be higher than that of the real file.
 pub(super) fn methods_for(real: &sqlite3_io_methods) -> &'static sqlite3_io_methods {
     static METHODS: [sqlite3_io_methods; 3] = [methods(1), methods(2), methods(3)];
     let [plain, shared, mapped] = &METHODS;
@@ -75,7 +75,7 @@ const fn methods(version: c_int) -> sqlite3_io_methods {
     }
 }
 
-/// The real file behind one of ours.
+/// The real file that one of our files wraps.
 ///
 /// # Safety
 ///

@@ -1,9 +1,8 @@
 //! A disk for SQLite that fails when told to.
 //!
-//! [`FaultyDisk`] registers a VFS that hands every operation to the platform's own one, so the
-//! files are real files on a real disk, and first asks a list of [`Fault`]s whether this
-//! operation is to go wrong. With no fault armed it is transparent: a connection through it and
-//! one through the default VFS can share a database.
+//! [`FaultyDisk`] registers a VFS that passes every operation on to the platform's VFS, so the files are real files on
+//! a real disk. Before that, it checks a list of [`Fault`]s: one of them may make the operation fail. Without a fault it
+//! is transparent: a connection through it and one through the default VFS can share a database.
 //!
 //! ```no_run
 //! # use rusqlite::{Connection, OpenFlags};
@@ -46,7 +45,7 @@ pub struct FaultyDisk {
 }
 
 impl FaultyDisk {
-    /// Registers a new disk with nothing wrong with it.
+    /// Registers a new disk without faults.
     pub fn new() -> rusqlite::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let name = format!("faulty-{}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -63,20 +62,20 @@ impl FaultyDisk {
         self.name
     }
 
-    /// Arms one more fault, for connections already open too.
+    /// Adds a fault. It also applies to open connections.
     ///
-    /// An operation is offered to the faults in the order they were armed, and the first that is
-    /// due decides; a [`How::Slow`] only delays, and lets the next ones decide.
+    /// The faults are checked in the order in which they were added, and the first one that applies decides. A
+    /// [`How::Slow`] only delays the operation; the next fault that applies decides.
     pub fn fail(&self, fault: Fault) {
         self.plan.arm(fault);
     }
 
-    /// Takes every fault away. The counts stay.
+    /// Removes every fault. The counts stay.
     pub fn heal(&self) {
         self.plan.heal();
     }
 
-    /// What was asked of the disk since it was made, refused or not.
+    /// The operations since the disk was created, whether they failed or not.
     pub fn counts(&self) -> Counts {
         self.plan.counts(FileKind::Any)
     }

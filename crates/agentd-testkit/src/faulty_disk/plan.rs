@@ -1,4 +1,4 @@
-//! Which operations go wrong, and how: the part that knows nothing of pointers.
+//! Which operations fail, and how: the part without pointers and unsafe code.
 
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,7 +34,7 @@ impl FileKind {
         }
     }
 
-    /// The kind of a file about to be deleted, which SQLite tells by its name only.
+    /// The kind of a file that is about to be deleted. SQLite passes only its name.
     pub(super) fn of_path(path: &[u8]) -> Option<Self> {
         if path.ends_with(b"-wal") {
             Some(Self::Wal)
@@ -50,12 +50,12 @@ impl FileKind {
     }
 }
 
-/// Something SQLite asks of a disk.
+/// An operation that SQLite requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Opening, which also creates.
     Open,
-    /// Reading. While such a fault is armed nothing new is read through a memory map.
+    /// Reading. While such a fault exists, no new part of a file is read through a memory map.
     Read,
     Write,
     Sync,
@@ -69,41 +69,41 @@ pub enum Op {
     WriteLock,
 }
 
-/// How an operation goes wrong. One that makes no sense for its [`Op`] acts as [`How::Io`].
+/// How an operation fails. A way that makes no sense for its [`Op`] has the effect of [`How::Io`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// A write, sync or truncation says `SQLITE_FULL`, and none of it happened.
+    /// A write, sync or truncation returns `SQLITE_FULL`, and nothing is done.
     NoSpace,
-    /// The I/O error that belongs to the operation, and none of it happened.
+    /// The operation returns its I/O error, and nothing is done.
     Io,
-    /// A write keeps only its first bytes and says `SQLITE_IOERR_WRITE`. More bytes than there
-    /// are keep them all: a write that happened and says that it did not.
+    /// Only the first bytes are written, and the write returns `SQLITE_IOERR_WRITE`. If `bytes` is larger than the
+    /// write, all of it is written: a successful write that reports a failure.
     Short { bytes: usize },
-    /// A write, sync, truncation or deletion says it worked and does nothing.
+    /// A write, sync, truncation or deletion reports success and does nothing.
     Dropped,
-    /// Works, but only after this long.
+    /// The operation succeeds after this delay.
     Slow(Duration),
-    /// A write, truncation or deletion says `SQLITE_READONLY`. A file is opened for reading
-    /// only, if it exists, as on a file system mounted so.
+    /// A write, truncation or deletion returns `SQLITE_READONLY`. An existing file is opened for reading only, as on a
+    /// read-only file system.
     ReadOnly,
-    /// A lock says `SQLITE_BUSY`. Each try of a busy handler is an operation of its own.
+    /// A lock returns `SQLITE_BUSY`. Each attempt of a busy handler is a separate operation.
     Busy,
 }
 
-/// One thing that goes wrong.
+/// One fault of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub file: FileKind,
     pub on: Op,
     pub how: How,
-    /// So many matching operations pass first.
+    /// The number of matching operations that succeed first.
     pub after: u64,
-    /// So many go wrong then; without a number, all until healed.
+    /// The number of operations that fail after that; without a number, all of them until the disk is healed.
     pub times: Option<u64>,
 }
 
 impl Fault {
-    /// A fault from now on, until healed.
+    /// A fault of all matching operations, until the disk is healed.
     pub fn new(file: FileKind, on: Op, how: How) -> Self {
         Self {
             file,
@@ -114,14 +114,14 @@ impl Fault {
         }
     }
 
-    /// Lets so many matching operations pass first.
+    /// Lets this many matching operations succeed first.
     #[must_use]
     pub fn after(mut self, operations: u64) -> Self {
         self.after = operations;
         self
     }
 
-    /// Goes away by itself after so many operations went wrong.
+    /// Limits the fault to this many operations.
     #[must_use]
     pub fn times(mut self, operations: u64) -> Self {
         self.times = Some(operations);
@@ -137,7 +137,7 @@ impl Fault {
     }
 }
 
-/// What was asked of a disk, refused or not.
+/// The operations of a disk, whether they failed or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub opens: u64,
@@ -148,7 +148,7 @@ pub struct Counts {
     pub deletes: u64,
     pub read_locks: u64,
     pub write_locks: u64,
-    /// Faults that fired, delays among them.
+    /// How often a fault was applied, including delays.
     pub faults: u64,
 }
 
@@ -182,21 +182,21 @@ impl Counts {
     }
 }
 
-/// What becomes of one operation.
+/// What happens to one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Pass,
-    /// Not done, and this said of it.
+    /// It is not done, and returns this code.
     Refuse(c_int),
-    /// A write cut to its first bytes, and this said of it.
+    /// Only its first bytes are written, and it returns this code.
     Cut(usize, c_int),
-    /// Not done, and said to be.
+    /// It is not done, and reports success.
     Pretend,
     /// Opened for reading only.
     Demote,
 }
 
-/// The faults armed and the operations seen, shared by all connections to a disk.
+/// The faults and the counts of a disk, shared by all of its connections.
 #[derive(Debug, Default)]
 pub(super) struct Plan(Mutex<State>);
 
@@ -236,7 +236,7 @@ impl Plan {
         .fold(Counts::default(), |sum, (_, counts)| sum.plus(counts))
     }
 
-    /// Whether reads of this file must come one by one, past any memory map.
+    /// Whether each read of this file must be a separate operation, without a memory map.
     pub(super) fn watches_reads(&self, file: FileKind) -> bool {
         let state = self.state();
         state
@@ -245,7 +245,7 @@ impl Plan {
             .any(|fault| fault.matches(file, Op::Read))
     }
 
-    /// Counts an operation and says what becomes of it, once any delay has passed.
+    /// Counts an operation, waits for its delay, and returns what happens to it.
     pub(super) fn decide(&self, file: FileKind, op: Op) -> Verdict {
         let (delay, verdict) = self.state().decide(file, op);
         if !delay.is_zero() {

@@ -52,7 +52,7 @@ impl Bench {
         db
     }
 
-    /// What a process would find that starts after this one was killed now.
+    /// What a process would find if this one were killed now.
     fn after_crash(&self) -> Vec<i64> {
         for end in ["", "-wal", "-journal"] {
             let from = self.path(&format!("a.db{end}"));
@@ -68,7 +68,7 @@ impl Bench {
     }
 }
 
-/// Through the platform's own VFS, and sound.
+/// Reads the rows through the platform's VFS, and checks the integrity of the database.
 fn rows_at(path: &Path) -> Vec<i64> {
     let db = Connection::open(path).unwrap();
     sound(&db);

@@ -1,4 +1,4 @@
-//! The VFS: opens and deletes files, and hands everything else to the real one.
+//! The VFS: it opens and deletes files, and passes everything else on to the real VFS.
 #![expect(
     unsafe_code,
     reason = "a VFS is a table of C functions that SQLite calls with raw pointers"
@@ -12,7 +12,7 @@ use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_vfs};
 use super::file::{self, ShimFile};
 use super::plan::{FileKind, Op, Plan, Verdict};
 
-/// What a registered VFS points to. Never freed, so that it may be used for ever.
+/// What a registered VFS points to. It is never freed, because SQLite may use it until the process ends.
 struct Shim {
     real: *mut sqlite3_vfs,
     plan: &'static Plan,

@@ -1,5 +1,5 @@
-//! Events in an order that no machine of ours would write: what an import, a bug or a hostile file
-//! could hold. Folding and repairing it must work all the same.
+//! Events in an order that the turn machine never writes: what an import, a bug or a hostile file could contain. Folding
+//! and repairing such a journal must work nevertheless.
 
 mod odd;
 
@@ -13,11 +13,11 @@ use agentd_core::message::{
 use agentd_core::time::Timestamp;
 use proptest::prelude::*;
 
-/// One event to be written; numbers choose among what there is.
+/// One event to write. Numbers choose among the existing prompts, calls and events.
 #[derive(Clone, Debug)]
 pub enum Wild {
     Prompt(Vec<WildBlock>),
-    /// The prompt that many back, or one that never was.
+    /// Take the prompt at this distance from the newest one, or one that does not exist.
     Take(usize),
     Message(MessageStatus, Vec<WildBlock>),
     Result(&'static str, CallOutcome, Vec<WildBlock>),
@@ -28,11 +28,11 @@ pub enum Wild {
         back: u64,
     },
     Context(Wire, bool),
-    /// A branch off an event that many back (of the current conversation).
+    /// A branch from the event at this distance from the end of the current conversation.
     Branch(u64),
     Reset,
     Pointer(Direction, usize),
-    /// Something structural in the middle of nowhere.
+    /// A structural event without a matching context.
     Odd(usize),
 }
 
@@ -131,7 +131,7 @@ pub fn events(most: usize) -> impl Strategy<Value = Vec<Wild>> {
     prop::collection::vec(wild(), 1..most)
 }
 
-/// The journal that these make, of one agent.
+/// The journal of one agent that consists of these events.
 pub fn journal(wild: &[Wild]) -> (AgentId, Journals) {
     let mut writer = Writer::new();
     for event in wild {

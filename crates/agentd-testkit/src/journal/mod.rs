@@ -1,7 +1,7 @@
-//! Journals made up at random, and how to read them from scratch.
+//! Random journals, and functions that fold them from the first event.
 //!
-//! - [`driver`]: our own machine at work, with crashes, interrupts, resets and forks at any moment.
-//! - [`adversarial`]: events in no order that any machine of ours would write.
+//! - [`driver`]: what the turn machine writes, with crashes, interrupts, resets and forks at any moment.
+//! - [`adversarial`]: events in an order that the turn machine never writes.
 
 pub mod adversarial;
 pub mod driver;
@@ -26,7 +26,7 @@ impl Journals {
         self.agents.get(&agent).map_or(&[], Vec::as_slice)
     }
 
-    /// The first fold of an agent's first `len` events.
+    /// The agent's state after its first `len` events.
     pub fn state(&self, agent: AgentId, len: usize) -> AgentState {
         let mut state = AgentState::new(agent);
         for event in self.of(agent).iter().take(len) {
@@ -69,7 +69,7 @@ impl Journals {
             .collect()
     }
 
-    /// The second fold, from scratch.
+    /// The window of a conversation, folded from its first event.
     pub fn window(
         &self,
         agent: AgentId,
@@ -85,7 +85,7 @@ impl Journals {
     }
 }
 
-/// What requests hold besides their messages.
+/// What requests contain besides their messages.
 pub fn context(wire: Wire) -> Context {
     Context {
         provider: "test".into(),

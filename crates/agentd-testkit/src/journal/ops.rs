@@ -1,32 +1,32 @@
-//! What can happen to an agent in a [`super::driver::JournalDriver`], as proptest makes it up and shrinks it.
+//! What can happen to an agent in a [`super::driver::JournalDriver`]. proptest generates and shrinks these ops.
 
 use agentd_core::event::{FailureClass, PromptMode, ResetTo};
 use agentd_core::message::{CallOutcome, Wire};
 use proptest::prelude::*;
 
-/// One thing that happens. One that does not fit the moment does nothing.
+/// One thing that happens. An op that is not possible at the moment does nothing.
 #[derive(Clone, Debug)]
 pub enum Op {
     Prompt {
         mode: PromptMode,
         image: bool,
     },
-    /// The model says all of this.
+    /// The model's reply arrives completely.
     Reply(ReplyOp),
-    /// The request fails after this much had come.
+    /// The request fails after a part of the reply has arrived.
     Fail {
         class: FailureClass,
         partial: ReplyOp,
     },
-    /// A call that waits to be let in.
+    /// A call is checked before it starts.
     Prepare(PrepareOp),
-    /// One of the running calls ends (which one, by index).
+    /// One of the running calls ends; an index selects it.
     Finish {
         which: usize,
         outcome: CallOutcome,
         empty: bool,
     },
-    /// One of the running calls ends well and leaves a task running.
+    /// One of the running calls succeeds and leaves a background task running.
     Background {
         which: usize,
     },
@@ -38,7 +38,7 @@ pub enum Op {
     BackoffOver,
     Interrupt,
     Continue,
-    /// The process dies with this much of a reply in the draft, and a new one takes over.
+    /// The process dies with a part of a reply in the draft, and a new process takes over.
     Crash {
         partial: ReplyOp,
         facts: Vec<FactOp>,
@@ -47,11 +47,11 @@ pub enum Op {
     Restart {
         partial: ReplyOp,
     },
-    /// The process is told to end: it rests once nothing is in its hands.
+    /// The process is told to end, and ends when nothing is in progress.
     Sleep,
     StopAgent,
     StartAgent,
-    /// A reset begins, and goes on by [`Op::StepReset`].
+    /// A reset begins; [`Op::StepReset`] continues it.
     BeginReset {
         to: ResetTo,
         keep_queue: bool,
@@ -68,7 +68,7 @@ pub enum Op {
     Rewind {
         back: usize,
     },
-    /// A new agent from some event of this one; the driver goes on with it.
+    /// A new agent from some event of this one; the driver continues with the new agent.
     Fork {
         back: usize,
     },
@@ -84,7 +84,7 @@ pub struct ReplyOp {
     pub texts: usize,
     pub blank: bool,
     pub native: bool,
-    /// Ids of the calls, as the provider gives them; some do not bother to make them unique.
+    /// Ids of the calls, as the provider sends them. Some providers send ids that are not unique.
     pub calls: Vec<&'static str>,
     pub malformed: bool,
     pub trailing_text: bool,

@@ -1,11 +1,11 @@
-//! Words that are different each time, so that each can be looked for.
+//! Words that are unique within a journal, so that a test can search for each.
 
 use agentd_core::id::CallId;
 use agentd_core::message::{Arguments, Block, Signature, ToolCall, Wire};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// A source of ids and words, the same each time it is run.
+/// A deterministic source of ids and words.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
     counter: u128,
@@ -18,7 +18,7 @@ impl Source {
         Uuid::from_u128((0x0190_0000_0000_7000_8000_0000_0000_0000) | self.counter)
     }
 
-    /// A word that was not said before. The marks keep one from being a part of another.
+    /// A word that was not used before. Its marks ensure that no word is a part of another.
     pub fn word(&mut self) -> String {
         self.counter += 1;
         format!("w{}w", self.counter)
@@ -54,7 +54,7 @@ impl Source {
         }
     }
 
-    /// A block of a provider's own that it would take back.
+    /// A provider-specific block that this provider accepts in a later request.
     pub fn native(&mut self, wire: Wire) -> Block {
         let word = self.word();
         let item = match wire {

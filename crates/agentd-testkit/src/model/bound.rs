@@ -1,5 +1,5 @@
-//! Thinking of Claude from 5.5 on is bound to its model and to the messages before it: the fake model
-//! signs with both, and refuses a signature that does not fit where it stands.
+//! From Claude 5.5 on, thinking is bound to its model and to the messages before it. The fake model computes its
+//! signatures from both, and refuses a signature at any other position.
 
 use crate::oracle::anthropic::binds_thinking;
 use crate::oracle::{Verdict, Violation};
@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 const UNBOUND: &str = "c2lnbmF0dXJl";
 
-/// What thinking in the answer to this request is signed with.
+/// The signature of thinking in the answer to this request.
 pub fn signature(body: &Value) -> String {
     let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
     match body["model"].as_str() {
@@ -71,7 +71,7 @@ impl Before {
     }
 }
 
-/// Marks for the cache may move.
+/// Removes cache markers, which may move.
 fn strip(value: &mut Value) {
     match value {
         Value::Object(map) => {

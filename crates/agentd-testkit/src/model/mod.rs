@@ -1,7 +1,7 @@
-//! The fake model: a real HTTP server on loopback that speaks the four formats, and is as strict as
-//! the real ones. What it answers is what the prompt says ([`script`]), or a file ([`scenario`]); every
-//! request is judged by the [`crate::oracle`] of its format and kept. `agentd-fake-model` is the same
-//! server as a program, for tests that kill everything around it.
+//! The fake model: a real HTTP server on loopback that has the four formats and is as strict as the real servers. The
+//! prompt ([`script`]) or a file ([`scenario`]) determines its answers. The [`crate::oracle`] of the format checks every
+//! request, and the server records it. `agentd-fake-model` is the same server as a program, for tests that kill all
+//! other processes.
 
 mod bound;
 mod outgoing;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// A format, by where it is asked for.
+/// A format, which the path of a request determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     Anthropic,
@@ -32,7 +32,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// As records and messages have it.
+    /// The name in records and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic_messages",
@@ -56,16 +56,16 @@ impl Format {
 #[derive(Clone, Debug)]
 pub struct Recorded {
     pub format: Format,
-    /// What it was answered by.
+    /// The prompt that determined the answer.
     pub prompt: String,
     pub body: Value,
-    /// What is wrong with it; it was answered with a 400 then.
+    /// The rules that it violates. If there are any, the answer was 400.
     pub violations: Vec<Violation>,
-    /// What it was answered with.
+    /// The HTTP status of the answer.
     pub status: u16,
-    /// When it had come.
+    /// When it had arrived.
     pub at: std::time::Instant,
-    /// The answer went out whole.
+    /// The answer was sent completely.
     pub is_finished: bool,
 }
 
@@ -75,13 +75,13 @@ struct Seen {
     requests: Vec<Recorded>,
     /// How often each fault has happened, by prompt, reply and fault.
     faults: HashMap<(String, usize, usize), usize>,
-    /// Clients that went away in the middle of a stream.
+    /// The number of clients that disconnected in the middle of a stream.
     disconnects: usize,
 }
 
 struct Shared {
     seen: Mutex<Seen>,
-    /// Counts whatever happens, so that tests can wait for it.
+    /// Increases with every event, so that tests can wait for one.
     happened: watch::Sender<u64>,
     scenario: Scenario,
     record: Option<record::Record>,
@@ -98,11 +98,11 @@ impl Shared {
     }
 }
 
-/// What a server is started with.
+/// The options of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub scenario: Scenario,
-    /// A file that gets a line of JSON for each request, on disk before the answer goes out:
+    /// A file with a line of JSON for each request, written to disk before the answer is sent:
     /// `{"n", "format", "verdict", "status", "prompt", "body"}`.
     pub record: Option<PathBuf>,
 }
@@ -120,7 +120,7 @@ impl FakeModel {
         Self::start_with(Options::default())
     }
 
-    /// One that answers by a file.
+    /// A server whose answers are in a file.
     pub fn with_scenario(path: &Path) -> std::io::Result<Self> {
         Self::start_with(Options {
             scenario: Scenario::read(path)?,
@@ -154,7 +154,7 @@ impl FakeModel {
         self.address
     }
 
-    /// What the vendors' SDKs would be given as their base URL.
+    /// The base URL, in the form that the vendors' SDKs expect.
     pub fn base_url(&self, format: Format) -> String {
         let root = format!("http://{}", self.address);
         match format {
@@ -168,12 +168,12 @@ impl FakeModel {
         self.shared.lock().requests.clone()
     }
 
-    /// How many there are so far.
+    /// The number of requests so far.
     pub fn count(&self) -> usize {
         self.shared.lock().requests.len()
     }
 
-    /// Those behind the first so many.
+    /// The requests after the first `first` ones.
     pub fn requests_since(&self, first: usize) -> Vec<Recorded> {
         let seen = self.shared.lock();
         seen.requests.get(first..).unwrap_or_default().to_vec()
@@ -190,7 +190,7 @@ impl FakeModel {
         self.shared.lock().disconnects
     }
 
-    /// Waits until so many requests have come. The deadline is for tests that would hang otherwise.
+    /// Waits until this many requests have arrived. The deadline is for tests that would hang otherwise.
     pub fn wait_for_requests(&self, count: usize, deadline: std::time::Duration) -> bool {
         let Some(runtime) = &self.runtime else {
             return false;

@@ -1,4 +1,4 @@
-//! A reply on its way out: in pieces, spoiled where the script says so.
+//! The sending of a reply: in pieces, with the faults that the script asks for.
 
 use super::Shared;
 use super::reply::Event;
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What goes out together.
+/// Bytes that are sent together.
 pub struct Piece {
     bytes: Vec<u8>,
     /// How long to wait before it.
@@ -37,7 +37,7 @@ pub fn halves(body: &str) -> VecDeque<Piece> {
     [first, second].into_iter().map(Piece::at_once).collect()
 }
 
-/// The same bytes, so many at a time.
+/// The same bytes in pieces of this size.
 pub fn cut(pieces: &VecDeque<Piece>, size: usize) -> VecDeque<Piece> {
     let bytes: Vec<u8> = pieces
         .iter()
@@ -46,7 +46,7 @@ pub fn cut(pieces: &VecDeque<Piece>, size: usize) -> VecDeque<Piece> {
     bytes.chunks(size).map(Piece::at_once).collect()
 }
 
-/// Makes the fault of what would have gone out, and says how it ends.
+/// Applies a fault to the pieces, and returns how the stream ends.
 pub fn spoil(pieces: &mut VecDeque<Piece>, fault: Option<FaultKind>, streams: bool) -> End {
     match fault {
         Some(FaultKind::Drop { after }) => {
@@ -77,7 +77,7 @@ pub fn spoil(pieces: &mut VecDeque<Piece>, fault: Option<FaultKind>, streams: bo
     }
 }
 
-/// How long a connection lives on behind the last event that it carries.
+/// How long a connection stays open after the last event before it breaks.
 const DROP_AFTER: Duration = Duration::from_millis(150);
 
 /// How a stream ends.

@@ -1,4 +1,4 @@
-//! A file with a line for each request, for tests that outlive or outnumber the server's own memory.
+//! A file with a line for each request, for tests in which the server is a separate process.
 
 use super::Recorded;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What the fake model answers, as a file says it: JSON, a list of prompts and their replies.
+//! The answers of the fake model from a file: JSON, a list of prompts and their replies.
 //!
 //! ```json
 //! [
@@ -8,18 +8,18 @@
 //! ]
 //! ```
 //!
-//! `when` is part of a prompt, or `any`; the first entry that fits counts. The newest prompt that fits
-//! one by its words is the one that is answered, so that what is said in between does not end a chain;
-//! `any` is for the newest prompt there is. A reply has the words of a [`script`]: one text with `|`
-//! between its items, or a list of items. The first reply answers the prompt, the next one the results
-//! of the first, and so on. A prompt that begins with `do:` is a script all the same.
+//! `when` is a part of a prompt, or `any`; the first entry that matches counts. The server answers the newest prompt that
+//! an entry matches by its text, so that other prompts in between do not end a chain; `any` matches the newest prompt
+//! only. A reply has the syntax of a [`script`]: one text with `|` between its items, or a list of items. The first
+//! reply answers the prompt, the next one the results of the first, and so on. A prompt that begins with `do:` is always
+//! a script.
 
 use super::script::{self, Step};
 use serde_json::Value;
 use std::io;
 use std::path::Path;
 
-/// What to answer. The empty one leaves it to the prompts.
+/// The entries of the file. If there are none, the prompts determine the answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scenario {
     entries: Vec<Entry>,
@@ -27,7 +27,7 @@ pub struct Scenario {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Entry {
-    /// None is any.
+    /// None matches any prompt.
     when: Option<String>,
     replies: Vec<Step>,
 }
@@ -57,7 +57,7 @@ impl Scenario {
         })
     }
 
-    /// Whether a prompt fits an entry by its words.
+    /// Whether an entry matches the prompt by its text.
     pub(super) fn names(&self, prompt: &str) -> bool {
         let words = |entry: &Entry| {
             entry

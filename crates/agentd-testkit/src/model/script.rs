@@ -1,7 +1,7 @@
-//! What the fake model does, as the prompt says it.
+//! Scripts: prompts that tell the fake model what to do.
 //!
-//! A prompt that begins with `do:` is a script. Replies are separated by `;;`, what is in one reply by
-//! `|`: the first reply answers the prompt, the second the results of the first, and so on.
+//! A prompt that begins with `do:` is a script. `;;` separates replies, and `|` separates the items of one reply. The
+//! first reply answers the prompt, the second the results of the first, and so on.
 //!
 //! ```text
 //! do: think I should look | call shell {"command": "ls"} | call shell {"command": "pwd"} ;; say done
@@ -15,17 +15,17 @@
 //! | `call NAME JSON` | a tool call |
 //! | `native` | a block that only this provider knows |
 //! | `fail STATUS [SECONDS] [xN]` | an error, N times (once), with `retry-after` |
-//! | `drop EVENTS [xN]` | the stream breaks after so many events |
-//! | `malformed [xN]` | an event that is no JSON |
+//! | `drop EVENTS [xN]` | the stream breaks after this many events |
+//! | `malformed [xN]` | an event that is not JSON |
 //! | `overflow BYTES` | a request larger than that is refused as too long |
 //! | `echo STATUS` | an error that repeats the key; with 200 within the stream |
-//! | `flood BYTES` | a reply of at least so many bytes |
-//! | `hang` | nothing, for ever |
+//! | `flood BYTES` | a reply of at least this many bytes |
+//! | `hang` | no answer |
 //! | `deltas N` | the text that follows comes in N deltas |
-//! | `chunks BYTES` | the body is cut into chunks of so many bytes, wherever that is |
+//! | `chunks BYTES` | the body is sent in chunks of this size, wherever they end |
 //!
-//! Whether a reply streams is for the request to say; what breaks a stream breaks a plain body too.
-//! A prompt that is no script is looked up in the [`super::scenario`], or else repeated.
+//! The request determines whether the reply is streamed; faults apply to a plain body too. A prompt that is not a script
+//! is looked up in the [`super::scenario`], or else repeated.
 
 use serde_json::Value;
 use std::time::Duration;
@@ -35,11 +35,11 @@ use std::time::Duration;
 pub struct Step {
     pub items: Vec<Item>,
     pub faults: Vec<Fault>,
-    /// How many bytes of the body go out together; none leaves it to the events.
+    /// How many bytes of the body are sent together; none means one event at a time.
     pub chunk: Option<usize>,
 }
 
-/// What a reply holds.
+/// An item of a reply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     Text {
@@ -55,7 +55,7 @@ pub enum Item {
     Native,
 }
 
-/// What goes wrong with it, and how often.
+/// A fault of the reply, and how often it happens.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     pub kind: FaultKind,
@@ -79,7 +79,7 @@ pub enum FaultKind {
     Echo {
         status: u16,
     },
-    /// A reply that does not end before so many bytes.
+    /// A reply that has at least this many bytes.
     Flood {
         bytes: usize,
     },
@@ -87,7 +87,7 @@ pub enum FaultKind {
 }
 
 impl Step {
-    /// Some words and no more.
+    /// A reply that consists of this text.
     pub fn say(text: impl Into<String>) -> Self {
         let text = Item::Text {
             text: text.into(),
@@ -106,7 +106,7 @@ pub fn is_script(prompt: &str) -> bool {
     prompt.trim_start().starts_with("do:")
 }
 
-/// The replies that a prompt asks for; none where it is no script.
+/// The replies that a prompt asks for; none if it is not a script.
 pub fn parse(prompt: &str) -> Option<Result<Vec<Step>, String>> {
     let script = prompt.trim().strip_prefix("do:")?;
     Some(script.split(";;").map(reply).collect())
@@ -214,7 +214,7 @@ where
         .map_err(|error: T::Err| format!("`{text}` is not a number: {error}"))
 }
 
-/// A text in so many pieces, none of them empty unless there is nothing to say.
+/// The text in this many pieces. No piece is empty, unless the text is.
 pub fn pieces(text: &str, deltas: usize) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let size = chars.len().div_ceil(deltas.max(1)).max(1);

@@ -1,4 +1,4 @@
-//! The server's side of HTTP: who is asked, whether it is allowed, and what goes out.
+//! The server's side of HTTP: the routes, the check of each request, and the response.
 
 use super::outgoing::{Piece, Streaming, cut, halves, spoil};
 use super::reply::{self, Reply};
@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 
 type Server = Arc<Shared>;
 
-/// Larger than any real provider takes.
+/// More than any real provider accepts.
 const MAX_BODY: usize = 64 * 1024 * 1024;
 
 pub async fn serve(listener: TcpListener, shared: Server) {
@@ -57,7 +57,7 @@ async fn openai_responses(
     answer(&server, format, bearer(&headers), None, &body).await
 }
 
-/// Whether it streams is said by the path here, not by the body.
+/// In this format the path says whether the reply is streamed, not the body.
 async fn gemini(
     State(server): State<Server>,
     Path(call): Path<String>,
@@ -155,7 +155,7 @@ async fn answer(
     respond(server, format, &reply, streams, step.chunk, fault).await
 }
 
-/// An error as of a proxy that shows all that it was sent.
+/// An error like that of a proxy that repeats the request, with its key.
 fn echo(format: Format, status: u16, key: &str) -> Response {
     let message = format!("the key {key} is not known here");
     if status != 200 {
@@ -166,7 +166,7 @@ fn echo(format: Format, status: u16, key: &str) -> Response {
     ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
 
-/// What the script or the scenario says for this reply; any other prompt is answered with an echo.
+/// The reply that the script or the scenario specifies; any other prompt is repeated.
 fn step(scenario: &Scenario, prompt: &str, replies: usize) -> Result<Step, String> {
     let steps = match script::parse(prompt) {
         Some(steps) => steps?,
@@ -179,7 +179,7 @@ fn step(scenario: &Scenario, prompt: &str, replies: usize) -> Result<Step, Strin
     Ok(step.unwrap_or_else(|| Step::say("That was all.")))
 }
 
-/// The fault whose turn it is.
+/// The fault that is due now.
 fn due(
     server: &Server,
     prompt: &str,

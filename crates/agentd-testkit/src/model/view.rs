@@ -1,12 +1,11 @@
-//! What a request says, whatever the format: enough to know what to answer.
+//! The parts of a request that determine the answer, independent of the format.
 
 use super::{Format, Scenario, script};
 use serde_json::Value;
 
 /// A request as the fake model sees it.
 pub struct View {
-    /// The newest text of the user's that is a script or in the scenario, or the newest text there
-    /// is.
+    /// The newest text of the user that is a script or matches the scenario, or else the newest text.
     pub prompt: String,
     /// Replies of the model since that prompt.
     pub replies: usize,
@@ -58,7 +57,7 @@ fn message(message: &Value, content: &str) -> Spoken {
     }
 }
 
-/// Here a reply is a run of items, not one message.
+/// In this format a reply is a sequence of items, not one message.
 fn responses(body: &Value) -> Vec<Spoken> {
     let mut spoken = Vec::new();
     let mut in_reply = false;
@@ -77,7 +76,7 @@ fn responses(body: &Value) -> Vec<Spoken> {
     spoken
 }
 
-/// The text in a message; results and notices are not the user's words.
+/// The user's text in a message, without results and notices.
 fn words(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Faults counted off, and those of locks, reads, opens and journals.
+//! Faults that begin or end after a number of operations, and faults of locks, reads, opens and journals.
 
 use std::time::Instant;
 

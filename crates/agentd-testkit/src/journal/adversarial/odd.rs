@@ -1,4 +1,4 @@
-//! Structural events in the middle of nowhere.
+//! Structural events without a matching context.
 
 use super::{IDS, Writer};
 use agentd_core::event::*;
@@ -71,7 +71,7 @@ impl Writer {
         self.push(body);
     }
 
-    /// A hook that was never started, or has ended before; another call than there is.
+    /// An event of a hook that was never started or has already ended, or of a call that does not exist.
     fn odd_hook(&self, which: usize, call: CallId) -> Body {
         let (hook, invocation) = (
             HookId::from_bytes([6; 16]),

@@ -1,4 +1,4 @@
-//! What the daemon does to the process and with a reset: one step at a time, each on record.
+//! What the daemon does with the process and with a reset: one step at a time, each recorded in the journal.
 
 use super::JournalDriver;
 use crate::journal::ops::ReplyOp;
@@ -27,7 +27,7 @@ impl JournalDriver {
         }
     }
 
-    /// From its beginning to its end, where it may begin.
+    /// Runs all steps of a reset, if one may begin now.
     pub(super) fn reset(&mut self, to: ResetTo, keep_queue: bool) {
         self.begin_reset(to, keep_queue);
         // Steps, the end of a turn and of a process: it is over long before that.
@@ -103,7 +103,7 @@ impl JournalDriver {
         self.forget_live();
     }
 
-    /// What needs a process gets one.
+    /// Starts a process if the agent needs one.
     pub(super) fn supervise(&mut self) {
         let agent = self.machine.agent();
         if agent.at_rest && agent.needs_process() {

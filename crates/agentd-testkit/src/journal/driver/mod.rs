@@ -1,5 +1,5 @@
-//! One agent at work: the real machine over a journal in memory. What the driver does to it is a list
-//! of [`Op`]s; what the machine may rely on, this driver keeps, and no more.
+//! One agent: the real turn machine on a journal in memory. What happens to it is a list of [`Op`]s. This driver gives
+//! the machine exactly the guarantees that a real driver gives, and no others.
 
 mod lifecycle;
 mod model;
@@ -20,12 +20,12 @@ use agentd_core::window::Window;
 use process::policy;
 use std::collections::VecDeque;
 
-/// A request that left.
+/// A request that was sent.
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub agent: AgentId,
     pub conversation: ConversationId,
-    /// Events of that agent when it left.
+    /// The number of the agent's events when it was sent.
     pub at: usize,
     pub request: Request,
 }
@@ -178,7 +178,7 @@ impl JournalDriver {
         }
     }
 
-    /// Lets everything that waits end well, until nothing happens any more.
+    /// Lets everything in progress succeed, until the agent is idle.
     pub fn run_until_idle(&mut self) {
         for _ in 0..1000 {
             let paused = self
@@ -261,7 +261,7 @@ impl JournalDriver {
         self.carry_out(effects);
     }
 
-    /// Without telling the machine: a new one takes over right after.
+    /// Appends events without passing them to the machine: a new machine takes over directly afterwards.
     fn write_quietly(
         &mut self,
         conversation: ConversationId,

@@ -1,4 +1,4 @@
-//! The model and the tools: what they say when they are asked.
+//! The answers of the model and of the tools.
 
 use super::JournalDriver;
 use crate::journal::ops::{PrepareOp, ReplyOp, Signed};
@@ -9,7 +9,7 @@ use agentd_core::message::{Block, CallOutcome};
 use agentd_core::turn::{Finished, Input, Prepared};
 
 impl JournalDriver {
-    /// A reply as deltas, put together as a driver would.
+    /// A reply that is assembled from deltas, as a driver does.
     pub(super) fn stream(&mut self, op: &ReplyOp) -> Reply {
         let mut deltas = Vec::new();
         let mut part = 0;

@@ -1,4 +1,4 @@
-//! What others write into the journal: the user, and the daemon with its branches.
+//! What the user and the daemon write into the journal: prompts, answers, branches.
 
 use super::JournalDriver;
 use crate::journal::ops::ReplyOp;

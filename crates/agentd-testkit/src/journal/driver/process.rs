@@ -21,7 +21,7 @@ impl JournalDriver {
         self.backing_off = false;
     }
 
-    /// A new process folds the journal, recovers, and goes on.
+    /// A new process folds the journal, recovers, and continues.
     pub(super) fn take_over(&mut self, after: After, partial: ReplyOp, facts: &[FactOp]) {
         self.forget_live();
         let (state, window) = self.fold();
@@ -52,7 +52,7 @@ impl JournalDriver {
         (state, window)
     }
 
-    /// Facts about the calls that were started, one after the other.
+    /// Facts about the calls that were started, in their order.
     pub fn facts(
         &mut self,
         state: &AgentState,

@@ -1,4 +1,4 @@
-//! A reply in each provider's words: the events of its stream, or the one body of a plain answer.
+//! A reply in each provider's format: the events of a stream, or the single body of a plain answer.
 
 mod anthropic;
 mod gemini;
@@ -41,21 +41,21 @@ impl Event {
         self
     }
 
-    /// As it stands in the body.
+    /// Its text in the body of the response.
     pub fn text(&self) -> String {
         let name = self.name.map(|name| format!("event: {name}\n"));
         format!("{}data: {}\n\n", name.unwrap_or_default(), self.data)
     }
 }
 
-/// What a reply is made of besides its items.
+/// What a reply contains besides its items.
 pub struct Reply<'a> {
     pub model: &'a str,
     pub items: &'a [Item],
     /// Different for each reply of a server, for ids.
     pub number: u64,
     pub input_tokens: u64,
-    /// What its thinking is signed with, where the format signs it.
+    /// The signature of its thinking, if the format has one.
     pub signature: String,
 }
 
@@ -95,7 +95,7 @@ pub fn whole(format: Format, reply: &Reply<'_>) -> Value {
     }
 }
 
-/// A provider's own words for a refusal.
+/// An error in the provider's format.
 pub fn error(format: Format, status: u16, kind: &str, message: &str) -> Value {
     use serde_json::json;
     match format {
