@@ -112,7 +112,7 @@ mod tests {
 
     const KIB: u64 = 1024;
 
-    /// A file of so many KiB that was written so many minutes ago.
+    /// Writes a file of this size in KiB, with a time of this many minutes ago.
     fn write(path: &Path, kib: u64, minutes: u64) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, vec![b'x'; usize::try_from(kib * KIB).unwrap()]).unwrap();

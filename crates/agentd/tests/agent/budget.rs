@@ -1,5 +1,5 @@
-//! Limits hold before the request that could pass them, and a turn that reached one goes on when it was
-//! raised.
+//! Limits are checked before the request that could exceed them, and a turn that reached a limit continues when the limit
+//! was raised.
 
 use super::judge::judge;
 use super::process::Ended;

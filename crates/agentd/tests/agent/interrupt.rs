@@ -10,7 +10,7 @@ use agentd_testkit::model::Format;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
-/// A second is the promise; the rest is for a machine that has other things to do.
+/// The promise is one second; the rest allows for a busy machine.
 const SOON: Duration = Duration::from_secs(3);
 const NEXT: &str = "do: say this is the next one";
 
@@ -79,7 +79,7 @@ fn a_model_that_hangs_is_let_go_of() {
     }
 }
 
-/// A shell call that says when it is up.
+/// A shell call that reports when it has started.
 fn with_tool(command: &str) -> (TestAgent, Vec<Event>) {
     let harness = TestAgent::new(Format::Anthropic);
     let mut agent = open(&harness);

@@ -1,4 +1,4 @@
-//! What must hold whenever an agent was ended and went on, wherever that was.
+//! What must hold whenever an agent was ended and continued, at any point.
 
 use super::process::Ended;
 use super::test_agent::TestAgent;
@@ -9,7 +9,7 @@ use agentd_testkit::model::{Format, Recorded};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Looks at everything there is once the last process has ended, and returns the journal.
+/// Checks everything after the last process has ended, and returns the journal.
 pub fn judge(harness: &TestAgent, runs: &[&Ended]) -> Vec<Event> {
     accepted(harness);
     let events = harness.events();
@@ -124,7 +124,7 @@ fn kept(events: &[Event], runs: &[&Ended]) {
     }
 }
 
-/// The text that was shown, by the request it is of.
+/// The text that was shown, by request.
 fn received(runs: &[&Ended]) -> BTreeMap<String, String> {
     let mut received = BTreeMap::<String, String>::new();
     for run in runs {

@@ -16,7 +16,7 @@ const ROUNDS: usize = 20;
 
 static KILLS: Mutex<BTreeMap<&str, usize>> = Mutex::new(BTreeMap::new());
 
-/// Runs a phase as often as it takes, and says how often it was killed there.
+/// Runs a phase many times, and prints how often each phase was killed so far.
 fn phase(name: &'static str, round: impl Fn(usize)) {
     let long = std::env::var_os("AGENTD_TEST_LONG").is_some();
     let rounds = if long { ROUNDS * 10 } else { ROUNDS };
@@ -32,7 +32,7 @@ fn phase(name: &'static str, round: impl Fn(usize)) {
     assert!(kills[name] >= ROUNDS);
 }
 
-/// The turn goes on by itself; every other round with a prompt behind it.
+/// The turn continues by itself; in every other round with another prompt after it.
 fn continue_turn(harness: &TestAgent, round: usize) -> Ended {
     let run = harness.run().resume();
     let (run, turns) = match round % 2 {
@@ -53,7 +53,7 @@ fn result_text(events: &[Event], n: usize) -> String {
     text_of(&results(events).nth(n).unwrap().blocks)
 }
 
-/// A shell call that leaves a line behind.
+/// A shell call that appends a line to a file.
 fn effect(line: &str) -> String {
     format!(r#"call shell {{"command": "echo {line} >> effects; echo said {line}"}}"#)
 }

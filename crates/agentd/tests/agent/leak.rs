@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Of a provider that is not asked.
+/// The key of a provider that the agent does not use.
 const OTHER: &str = "gm-canary-550a1b7e2c9d8f46";
 const CANARY: &str = "sk-canary-7d1f0c2b9a8e4f53";
 
@@ -19,7 +19,7 @@ fn run(harness: &TestAgent) -> Run<'_> {
         .env("GEMINI_API_KEY", OTHER)
 }
 
-/// Looks through everything but the one file that the user put the key into.
+/// Searches all files except the one in which the user stored the key.
 fn nothing_in(dir: &Path, known: &Path) {
     for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
         let path = entry.path();

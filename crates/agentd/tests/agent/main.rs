@@ -1,5 +1,5 @@
-//! `agentd agent` as a program runs it: killed in every phase, interrupted in every phase, limited,
-//! resumed; the strict fake model on the other end judges every request.
+//! `agentd agent` as another program runs it: killed in every phase, interrupted in every phase, limited, resumed. The
+//! strict fake model checks every request.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

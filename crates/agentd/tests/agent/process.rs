@@ -1,4 +1,4 @@
-//! A running `agentd agent`: what it says is kept as it comes, and it ends with the test.
+//! A running `agentd agent`: its output is recorded as it arrives, and it ends with the test.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -10,11 +10,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// For tests that would hang otherwise. Nothing takes nearly as long.
+/// A time limit for tests that would otherwise hang, far longer than any step takes.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(2);
 
-/// Waits until there is something to return.
+/// Waits until the closure returns a value.
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {
@@ -59,10 +59,10 @@ impl Lines {
     }
 }
 
-/// A process that has ended, and all that it said.
+/// A process that has ended, and all of its output.
 #[derive(Debug)]
 pub struct Ended {
-    /// None where a signal ended it.
+    /// None if a signal ended it.
     pub code: Option<i32>,
     pub lines: Vec<Value>,
     pub stdout: String,
@@ -130,7 +130,7 @@ impl Agent {
         stdin.flush().unwrap();
     }
 
-    /// There will be no more prompts.
+    /// Closes its input: there will be no more prompts.
     pub fn close(&mut self) {
         self.stdin = None;
     }
@@ -140,7 +140,7 @@ impl Agent {
         kill_process(pid, signal).unwrap();
     }
 
-    /// Waits until a signal has been delivered: two that wait are one.
+    /// Waits until a signal has been delivered: two pending signals of one kind arrive as one.
     pub fn until_taken(&self, signal: Signal) {
         let path = format!("/proc/{}/status", self.child.id());
         until("a signal to be taken", || {
@@ -157,17 +157,17 @@ impl Agent {
         });
     }
 
-    /// What it has said so far.
+    /// Its output so far.
     pub fn lines(&self) -> Vec<Value> {
         parse(&self.out.all())
     }
 
-    /// The first line that is like that, waited for.
+    /// Waits for the first line that matches.
     pub fn line(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         self.nth_line(what, 0, is_it)
     }
 
-    /// The line that comes after `skip` others of its like.
+    /// Waits for the matching line after `skip` others.
     pub fn nth_line(&self, what: &str, skip: usize, is_it: impl Fn(&Value) -> bool) -> Value {
         let begin = Instant::now();
         let mut kept = self.out.kept.lock().unwrap();
@@ -206,7 +206,7 @@ impl Agent {
         self.status
     }
 
-    /// SIGKILL, and gone.
+    /// Kills it with SIGKILL, and waits until it is gone.
     pub fn kill(mut self) -> Ended {
         assert!(
             self.is_running(),
@@ -256,7 +256,7 @@ impl Drop for Agent {
     }
 }
 
-/// Lines of a process that was killed may end anywhere: what is no whole line was not received.
+/// The output of a killed process may end anywhere: an incomplete last line does not count as received.
 fn parse(lines: &[String]) -> Vec<Value> {
     let whole = lines
         .iter()

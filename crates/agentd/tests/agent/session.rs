@@ -1,4 +1,4 @@
-//! What `--resume` goes on from: the session file, the journal beside it, or neither.
+//! What `--resume` continues from: the session file, the journal beside it, or neither.
 
 use super::judge::{count, judge};
 use super::process::Ended;
@@ -20,7 +20,7 @@ fn harness_with_a_turn() -> (TestAgent, Ended) {
     (harness, first)
 }
 
-/// The file with its session changed, and sealed as it should be.
+/// The file with a changed session and a valid checksum.
 fn resealed(file: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let file: Value = serde_json::from_slice(file).unwrap();
     let mut session = file["session"].clone();
@@ -219,7 +219,7 @@ fn a_new_conversation_over_a_killed_turn_ends_it_and_its_tools() {
     assert!(!last.contains("effects"), "{last}");
 }
 
-/// goose#9938: what was given up costs nothing more.
+/// goose#9938: cancelled work causes no further cost.
 #[test]
 fn a_turn_that_is_left_behind_asks_the_model_for_nothing_more() {
     let harness = TestAgent::new(Format::Anthropic);
@@ -260,7 +260,7 @@ fn two_processes_on_one_directory_are_one_too_many() {
     judge(&harness, &[&first]);
 }
 
-/// The messages of a request, without the marks for the provider's cache.
+/// The messages of a request, without the provider's cache markers.
 fn said(request: &Recorded) -> Vec<Value> {
     let list = match request.format {
         Format::Anthropic | Format::OpenaiChat => &request.body["messages"],

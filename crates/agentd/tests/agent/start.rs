@@ -4,8 +4,8 @@ use super::test_agent::TestAgent;
 use agentd_testkit::model::Format;
 use rustix::fs::{CWD, Mode, mkfifoat};
 
-/// Each start read the whole bundle and 150 single files, for an address that needs none of them. A reader
-/// of this pipe would wait for ever.
+/// Regression: each start read the whole bundle of certificates and 150 single files, for an address that needs none of
+/// them. Here the bundle is a pipe, on which a reader would block.
 #[test]
 fn an_http_address_reads_no_certificate_authorities() {
     let harness = TestAgent::new(Format::Anthropic);

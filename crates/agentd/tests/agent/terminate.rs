@@ -1,5 +1,5 @@
-//! SIGTERM finishes what is in hand, saves, and exits with 0; a second one exits at once. SIGHUP is
-//! nothing.
+//! After SIGTERM the agent finishes the current step, saves, and exits with 0; after a second SIGTERM it exits at once.
+//! SIGHUP is ignored.
 
 use super::judge::{judge, messages, outcomes, results, text_of};
 use super::process::{Agent, Ended, until};
@@ -14,7 +14,7 @@ use std::fs;
 const WAITS: &str = "do: call shell {\"command\": \"echo begin >> effects; until [ -e release ]; \
                      do sleep 0.02; done; echo end >> effects; echo its own words\"} ;; say done";
 
-/// Long enough to be told to stop in the middle of it.
+/// Long enough that SIGTERM arrives in the middle of it.
 const SPEECH: &str = "a few words that have an end, which is a good while away, so that there is time \
                       to say something before it comes, and it is heard in time";
 

@@ -44,7 +44,7 @@ impl TestAgent {
         Self::with(format, Scenario::default())
     }
 
-    /// The formats in turn.
+    /// The formats, one after the other.
     pub fn round(round: usize) -> Self {
         Self::new(FORMATS[round % FORMATS.len()])
     }
@@ -66,7 +66,7 @@ impl TestAgent {
         }
     }
 
-    /// One whose conversation the next prompt makes too long for the model.
+    /// An agent whose conversation becomes too long for the model with the next prompt.
     pub fn long_conversation(round: usize) -> (Self, Ended) {
         let words = "a summary that takes so many words that there is time enough to do \
                      something else before the last of them has come";
@@ -123,7 +123,7 @@ impl TestAgent {
         format!("mark-{}", name.to_str().unwrap().trim_start_matches('.'))
     }
 
-    /// The processes of tools, wherever they went.
+    /// The processes of tools, in whatever session or group they are.
     pub fn tool_processes(&self) -> Vec<u32> {
         let mark = format!("{MARK}={}", self.mark());
         processes(|pid| contains(&format!("/proc/{pid}/environ"), mark.as_bytes()))
@@ -162,7 +162,7 @@ impl TestAgent {
         Passed::release(self.path(), &self.hold_name()).unwrap();
     }
 
-    /// The one of the newest hold.
+    /// The name of the rule that holds the newest process.
     fn hold_name(&self) -> String {
         format!("hold-{}", self.holds.load(Ordering::Relaxed))
     }
@@ -171,7 +171,7 @@ impl TestAgent {
         Run::new(self)
     }
 
-    /// Another verb, on the agent's own directory.
+    /// Runs another verb on the agent's directory.
     pub fn verify(&self) -> Ended {
         let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));
         command.args(["verify", "--json"]).env_clear();

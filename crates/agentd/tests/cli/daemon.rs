@@ -1,4 +1,4 @@
-//! `agentd daemon`, and that others start it.
+//! `agentd daemon`, and commands that start the daemon.
 
 use super::test_cli::{TestCli, ended, until};
 use std::fs;
@@ -71,7 +71,7 @@ fn one_that_cannot_start_says_why() {
     cli.ok(&["list"]);
 }
 
-/// They were called `/proc/self/exe` and `exe`.
+/// Regression: the processes were named `/proc/self/exe` and `exe`.
 #[test]
 fn processes_are_called_what_they_are() {
     let cli = TestCli::with_coder();

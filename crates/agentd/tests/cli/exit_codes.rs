@@ -173,7 +173,7 @@ fn exit_130_is_interrupted() {
     cli.refused(130, &["wait", "coder"]);
 }
 
-/// The prompt of a stopped agent was queued, and called an error.
+/// Regression: the prompt of a stopped agent was queued, and reported as an error.
 #[test]
 fn a_prompt_for_a_stopped_agent_is_queued_says_so_and_exits_6() {
     let cli = TestCli::with_coder();

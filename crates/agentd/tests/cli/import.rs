@@ -20,7 +20,7 @@ fn elsewhere_it_is_the_same_agent() {
     assert!(other.ok(&["logs", "coder"]).contains("hello"));
 }
 
-/// An agent that was there could not be imported at all.
+/// Regression: an agent that already existed could not be imported at all.
 #[test]
 fn under_another_name_it_is_a_copy_with_an_id_of_its_own() {
     let cli = TestCli::with_coder();

@@ -46,7 +46,7 @@ fn text() -> String {
     "x".to_owned()
 }
 
-/// Each struct is written out whole, so that a new field is missed by the compiler first.
+/// Each struct is constructed with all of its fields, so that the compiler reports a new field that is missing here.
 fn agent() -> Agent {
     let at = Timestamp::from_millis(0);
     Agent {
@@ -410,7 +410,7 @@ fn the_page_lists_every_field_of_hooks() {
     same("hook verdict", &json!(verdict));
 }
 
-/// Objects that the command line makes by itself, as it prints them.
+/// Objects that the command line itself creates, as it prints them.
 #[test]
 fn the_page_lists_every_field_that_the_command_line_prints() {
     let cli = TestCli::with_coder();
@@ -470,7 +470,7 @@ fn every_verb_is_on_the_page() {
     }
 }
 
-/// Times were milliseconds, and money was called differently in each object.
+/// Regression: times were milliseconds, and money had a different name in each object.
 #[test]
 fn times_are_rfc_3339_and_money_is_cost_usd() {
     let cli = TestCli::with_coder();
@@ -488,7 +488,7 @@ fn times_are_rfc_3339_and_money_is_cost_usd() {
     assert!(cli.lines(&["logs", "coder"])[0]["at"].is_i64());
 }
 
-/// With `--json`, errors printed nothing on standard output.
+/// Regression: with `--json`, errors printed nothing on standard output.
 #[test]
 fn errors_and_timeouts_are_objects_with_the_prompt_and_what_to_do() {
     let cli = TestCli::with_coder();

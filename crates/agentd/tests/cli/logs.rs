@@ -67,7 +67,7 @@ fn whoever_follows_sees_each_event_once_though_the_daemon_is_killed() {
     assert_eq!(seen, expected);
 }
 
-/// What a follower has printed, up to a line that is the last.
+/// The output of `logs -f` up to a given last line.
 fn followed(mut follower: Child, is_last: impl Fn(&str) -> bool) -> Vec<String> {
     let out = follower.stdout.take().unwrap();
     let mut seen = Vec::new();

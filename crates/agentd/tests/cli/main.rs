@@ -1,5 +1,4 @@
-//! Every verb of the command line, end to end: the real program, the daemon that it starts, and the model
-//! that is built in.
+//! Every verb of the command line, end to end: the real program, the daemon that it starts, and the built-in demo model.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

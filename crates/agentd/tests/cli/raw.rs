@@ -1,8 +1,8 @@
-//! What a model or a tool wrote reaches a terminal without control sequences; `--raw` shows it as it is.
+//! Text of a model or a tool is printed without control sequences; `--raw` prints it unchanged.
 
 use super::test_cli::TestCli;
 
-/// Sets the title, clears the screen, writes red, and turns the text round.
+/// Sets the title, clears the screen, writes in red, and reverses the direction of the text.
 const EVIL: &str = r"run `printf 'a\033]0;owned\007b\033[2J\033[31mc\302\2332Jd\342\200\256e'`";
 
 fn is_clean(text: &str) -> bool {
@@ -27,7 +27,7 @@ fn control_sequences_reach_no_terminal_but_with_raw() {
     assert!(raw.contains("\u{1b}]0;owned\u{7}"), "{raw:?}");
 }
 
-/// Programs get every character, and a terminal that shows what they get acts on none.
+/// Programs get every character, escaped, so that a terminal which shows the JSON interprets none of them.
 #[test]
 fn json_has_every_character_escaped() {
     let cli = TestCli::with_coder();
@@ -43,7 +43,7 @@ fn json_has_every_character_escaped() {
     assert!(text.contains('\u{202e}'), "{text}");
 }
 
-/// An error names what was given, and shows none of it either.
+/// An error that names an argument removes its control sequences too.
 #[test]
 fn errors_are_clean_too() {
     let cli = TestCli::with_coder();

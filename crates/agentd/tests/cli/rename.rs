@@ -14,7 +14,7 @@ fn the_old_name_still_finds_it() {
     cli.refused(3, &["rename", "other", "backend"]);
 }
 
-/// An alias blocked its name for ever.
+/// Regression: an alias reserved its name permanently.
 #[test]
 fn an_alias_gives_way_and_the_command_says_so() {
     let cli = TestCli::with_coder();

@@ -55,7 +55,7 @@ fn an_op_is_made_once() {
     assert_eq!(cli.json(&["show", "coder"])["generation"], 2);
 }
 
-/// The new conversation starts clean: whatever went wrong before it is not its own.
+/// The new conversation does not inherit the failure of the old one.
 #[test]
 fn a_failure_before_it_is_not_shown_and_not_waited_for() {
     let cli = TestCli::with_coder();

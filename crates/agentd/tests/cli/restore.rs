@@ -13,7 +13,7 @@ fn taken_out_again() {
     cli.ok(&["send", "coder", "run `true`"]);
 }
 
-/// An agent whose name was taken could not be restored.
+/// Regression: an agent whose name was taken could not be restored.
 #[test]
 fn under_another_name_where_its_own_is_taken() {
     let cli = TestCli::with_coder();

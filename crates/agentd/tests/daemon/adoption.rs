@@ -1,4 +1,4 @@
-//! The daemon goes, and comes again: nothing that runs is interrupted.
+//! The daemon ends and another one starts: no running work is interrupted.
 
 use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_client::api::{EventQuery, Item, Status};
@@ -84,7 +84,7 @@ fn daemon_dies(signal: Signal) {
     daemon.verify();
 }
 
-/// pitchfork#633, #887: orphans after a crash; here they are adopted, by who they are.
+/// pitchfork#633, #887: processes were orphaned after a crash. Here the next daemon adopts them, by their identity.
 #[test]
 fn twenty_turns_outlive_a_killed_daemon() {
     daemon_dies(Signal::KILL);
@@ -141,8 +141,8 @@ fn a_reader_that_comes_back_sees_each_event_once() {
     assert!(deltas > 3, "what streams is seen as it comes");
 }
 
-/// A stop of the daemon ends the processes, and the turns go on when it is back.
-/// claude-code#79569, #79789: a restart killed agents silently, or brought stopped ones back.
+/// `daemon stop` ends the processes, and the turns continue when a daemon runs again.
+/// claude-code#79569, #79789: a restart killed agents silently, or started agents that the user had stopped.
 #[test]
 fn stopping_the_daemon_stops_runtimes_and_keeps_what_is_wanted() {
     let daemon = TestDaemon::empty();

@@ -1,4 +1,4 @@
-//! Calls that the user is asked about: what they see, what their answer is good for, and what runs afterwards.
+//! Calls that need approval: what the user sees, which call an answer applies to, and what runs afterwards.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::Kind;
@@ -36,7 +36,7 @@ fn sandboxed(change: impl FnOnce(&mut AgentSpec)) -> Option<TestDaemon> {
     }))
 }
 
-/// The question about the call that is sent.
+/// The pending approval of a call that the model makes.
 fn asked(daemon: &TestDaemon, call: &str) -> Approval {
     daemon.send("coder", &format!("do: call {call} ;; say done"));
     until("the question", || {
@@ -50,7 +50,7 @@ fn idle(daemon: &TestDaemon) {
     });
 }
 
-/// What the model was told of its last call.
+/// The result of its last call that the model got.
 fn result(daemon: &TestDaemon) -> String {
     let events = daemon.events("coder");
     let blocks = events.iter().rev().find_map(|event| match &event.body {
@@ -179,7 +179,8 @@ fn never_asks_nobody_and_tells_the_model() {
     assert_eq!(daemon.effects(), ["ok"]);
 }
 
-/// Inside it runs; leaving the sandbox asks, for one call, and never opens what must stay closed.
+/// A call inside the sandbox runs. A call that leaves the sandbox needs approval, for this call only, and closed paths
+/// stay closed.
 #[test]
 fn an_approved_escalation_writes_outside_and_still_sees_no_state() {
     let Some(daemon) = sandboxed(|spec| spec.network = Some(Network::Off)) else {

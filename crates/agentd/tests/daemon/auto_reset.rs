@@ -127,7 +127,7 @@ fn over_a_size_before_the_next_prompt_is_taken() {
     daemon.requests();
 }
 
-/// At its time, though no prompt comes; and after a daemon that was not there at that time.
+/// The reset happens when it is due, without a prompt, and also if no daemon ran at that time.
 #[test]
 fn after_a_silence_whether_or_not_a_prompt_comes() {
     let daemon = daemon_with(AutoReset {
@@ -163,7 +163,7 @@ fn after_a_silence_whether_or_not_a_prompt_comes() {
     daemon.verify();
 }
 
-/// The daemon dies at the end of the turn that asked for it: the next one makes it.
+/// The daemon dies at the end of the turn that requested the reset: the next daemon carries it out.
 #[test]
 fn a_daemon_that_dies_before_it_is_made_makes_it_after() {
     let daemon = daemon_with(AutoReset {
@@ -184,7 +184,7 @@ fn a_daemon_that_dies_before_it_is_made_makes_it_after() {
     daemon.verify();
 }
 
-/// The second one came half a minute late: its agent had just had one.
+/// Regression: the second reset was half a minute late, because its agent had just been reset.
 #[test]
 fn each_silence_has_its_own_at_its_time() {
     let daemon = daemon_with(AutoReset {

@@ -1,4 +1,4 @@
-//! Who may ask the daemon for what: the user for everything, what an agent started for next to nothing.
+//! Which caller may use which route: the user all of them, processes that an agent started almost none.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_core::link::{Down, Hello, Refusal, Secret, Up, VERSION};
@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 
 const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
 
-/// Runs a command as a tool of `coder`; its exit codes, as it wrote them to the file `codes`.
+/// Runs a command as a tool of `coder`, and returns the exit codes that the command wrote to the file `codes`.
 fn codes(daemon: &TestDaemon, command: &str) -> Vec<String> {
     let file = daemon.work().join("codes");
     let _none_before = fs::remove_file(&file);
@@ -125,7 +125,7 @@ fn forged_arguments_and_records_gain_nothing() {
     assert_eq!(daemon.show("other").generation, 1);
 }
 
-/// An orphan of a shim that was killed comes to the daemon, and is not taken for the user.
+/// A process whose shim was killed connects to the daemon, which does not treat it as the user.
 #[test]
 fn killing_its_shim_makes_no_tool_a_user() {
     let daemon = TestDaemon::new();
@@ -150,7 +150,7 @@ fn killing_its_shim_makes_no_tool_a_user() {
     assert_eq!(daemon.show("other").generation, 1);
 }
 
-/// A tool that speaks the link's language and knows the agent's id is given neither the agent nor its keys.
+/// A tool that uses the link's protocol and knows the agent's id gets neither the agent nor its keys.
 #[test]
 fn the_link_needs_the_secret_of_the_process_that_was_started() {
     let daemon = TestDaemon::new();

@@ -180,13 +180,13 @@ fn window(daemon: &TestDaemon, tokens: u64) {
     std::fs::write(daemon.home().join("config.toml"), text).unwrap();
 }
 
-/// So many bytes, of which the last word is `xyzzy`, and which are answered with `fine`.
+/// A prompt of this many bytes that ends with `xyzzy`; the model answers it with `fine`.
 fn large(bytes: usize) -> String {
     let filler = "word ".repeat(bytes / 5);
     format!("do: say fine ;; say {filler} xyzzy")
 }
 
-/// The answering request used to hold the summary alone, and the prompt was gone.
+/// Regression: the request after the compaction contained only the summary, without the prompt.
 #[test]
 fn a_large_prompt_is_answered_and_never_summarised() {
     for (compact_at, tokens, bytes) in [(0.1, 200_000, 60 * 1024), (0.8, 160_000, 400 * 1024)] {
@@ -211,7 +211,7 @@ fn a_large_prompt_is_answered_and_never_summarised() {
     }
 }
 
-/// A prompt for which the model has no room is an error that says so, and the next one is answered.
+/// A prompt that does not fit into the model's window fails with an error that says so; the next prompt is answered.
 #[test]
 fn a_prompt_that_is_too_large_by_itself_fails_with_an_error_of_its_own() {
     let daemon = TestDaemon::new();
@@ -230,7 +230,7 @@ fn a_prompt_that_is_too_large_by_itself_fails_with_an_error_of_its_own() {
     assert_eq!(daemon.count("coder", Kind::Compacted), 0);
 }
 
-/// Claude from 5.5 on takes its thinking back only behind the messages that led to it, and no budget.
+/// From Claude 5.5 on, the model accepts its thinking only after the messages that led to it, and no thinking budget.
 #[test]
 fn thinking_that_is_bound_to_its_place_survives_a_compaction_and_a_change() {
     let daemon = TestDaemon::new();

@@ -1,4 +1,4 @@
-//! A runtime dies, in each phase of a turn: it is recovered, and the turn goes on by itself.
+//! A runtime dies in each phase of a turn: the next one recovers, and the turn continues by itself.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Restart, Start, Status, Stop};
@@ -49,7 +49,7 @@ fn a_runtime_that_dies_in_a_tool_waits_for_it_and_runs_it_once() {
     daemon.verify();
 }
 
-/// codex#12382: a turn was "working" for ever.
+/// codex#12382: a turn was shown as "working" and never ended.
 #[test]
 fn a_turn_that_dies_three_times_without_progress_is_lost() {
     let daemon = TestDaemon::new();
@@ -170,7 +170,7 @@ fn a_restart_leaves_the_turn_to_the_new_process() {
     daemon.requests();
 }
 
-/// claude-code#42338, #93490: what a restart sends begins with what was sent before.
+/// claude-code#42338, #93490: the first request after a restart begins with the messages of the request before it.
 #[test]
 fn an_idle_agent_goes_to_sleep_and_wakes_with_the_next_prompt() {
     let daemon = TestDaemon::new();

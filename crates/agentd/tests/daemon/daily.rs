@@ -1,5 +1,5 @@
-//! Daily work in the sandbox that every agent has by default, with the real programs: what is not installed is skipped.
-//! Registries are on loopback, and the home is the user's own, which stays as it is.
+//! Daily work in the default sandbox with the real programs; a test whose program is not installed is skipped.
+//! Registries are on loopback. The home is the user's own and is not changed.
 
 mod serve;
 
@@ -16,8 +16,8 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A daemon for an agent that works in the sandbox with these programs. None, and a line that says why, where this
-/// machine cannot do it.
+/// A daemon for an agent that works in the sandbox with these programs. None if this machine does not support it; then
+/// the reason is printed.
 fn empty(programs: &[&str]) -> Option<TestDaemon> {
     if let Err(missing) = agentd_sandbox::support().namespaces {
         println!("skipped: {missing}");
@@ -155,7 +155,7 @@ fn git_works_in_a_linked_work_tree() {
     outside(&main, "git", &["fsck"]);
 }
 
-/// A change of the repository's configuration could make the user's own git run something.
+/// A change to the repository's configuration could make the user's own git run a program.
 #[test]
 fn git_config_is_refused_with_a_reason() {
     let Some(daemon) = empty(&["git"]) else {
@@ -393,7 +393,7 @@ fn python_and_node_keep_files_in_the_work_tree_in_tmp_and_in_the_home() {
     assert!(!Path::new("/tmp/agentd-daily").exists());
 }
 
-/// What a user, or a browser, gets from a server on loopback.
+/// The response of a server on loopback to a user or a browser.
 fn get(port: u16, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let request = format!("GET {path} HTTP/1.0\r\n\r\n");
@@ -442,7 +442,7 @@ fn without_a_network_a_command_still_has_a_loopback_of_its_own() {
     assert!(ok(&daemon, "python3 s.py").contains("served"));
 }
 
-/// A home with a key in it, in the place of the user's own.
+/// A home with a key in it, instead of the user's own.
 fn with_a_home(daemon: &TestDaemon) -> PathBuf {
     let home = daemon.root().join("user");
     write(&home, &[(".ssh/id", CANARY), ("notes", CANARY)]);
@@ -489,7 +489,7 @@ fn the_users_caches_and_tool_chains_are_seen_and_stay_as_they_are() {
     }
 }
 
-/// A variable that names the home, by whatever path, opens nothing.
+/// A variable that contains the path of the home, in any form, makes nothing visible.
 #[test]
 fn tool_chains_around_the_home_are_not_shown() {
     let Some(daemon) = empty(&[]) else { return };
@@ -542,7 +542,8 @@ fn a_denied_command_says_what_was_denied_and_how_to_ask() {
     }
 }
 
-/// A command's directory is one that commands see: their own `/tmp`, and nothing that is hidden from them.
+/// The working directory of a command must be visible to commands: it may be in their own `/tmp`, but not in a hidden
+/// directory.
 #[test]
 fn a_command_runs_in_a_directory_of_its_own_and_in_no_hidden_one() {
     let Some(daemon) = empty(&[]) else { return };

@@ -1,4 +1,4 @@
-//! Clients, daemon and runtimes die at any moment: what was acknowledged runs once, or ends in a state that
+//! Clients, daemon and runtimes die at any moment: an acknowledged prompt runs once, or ends in a state that the client
 //! is told.
 
 use crate::test_daemon::{TestDaemon, kill, until};
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A sequence that is the same for the same seed.
+/// A sequence of numbers that is determined by its seed.
 struct Dice(u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! Another agent that goes on from a place of one that does not notice.
+//! A new agent that continues from a position of an existing agent, which is not affected.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Answered, Archive, Fork, Forked, Purge, Reset};
@@ -89,7 +89,8 @@ fn it_has_the_words_and_the_settings_and_a_cost_of_its_own() {
     daemon.verify();
 }
 
-/// With a pending approval, a task in the background and a queue: the fork gets none of them, and is told.
+/// The parent has a pending approval, a background task and queued prompts: the fork gets none of them, and the model is
+/// told.
 #[test]
 fn what_is_under_way_stays_where_it_is() {
     let daemon = TestDaemon::new();
@@ -215,7 +216,7 @@ fn an_op_makes_one_agent_and_what_cannot_be_is_refused() {
     daemon.verify();
 }
 
-/// A parent's words stay for as long as a fork shows them, and go when it is gone.
+/// The messages of a parent cannot be purged while a fork uses them, and can be purged when the fork is gone.
 #[test]
 fn the_parent_cannot_be_purged_under_it() {
     let daemon = used();
@@ -250,7 +251,8 @@ fn the_parent_cannot_be_purged_under_it() {
     daemon.verify();
 }
 
-/// A daemon that dies while a fork is made: it is there whole, or not at all, and asking again makes one.
+/// The daemon dies during a fork: the new agent exists completely or not at all, and a repeated request creates one
+/// agent.
 #[test]
 fn a_daemon_that_dies_in_a_fork_leaves_one_or_none() {
     let daemon = used();

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Output;
 
-/// What the stranger's hooks and calls leave behind.
+/// The file that hooks and calls of the imported agent would create.
 const TRACE: &str = "trace";
 
 fn rule(tool: &str, pattern: Option<&str>, decision: Decision) -> Rule {
@@ -25,7 +25,7 @@ fn rule(tool: &str, pattern: Option<&str>, decision: Decision) -> Rule {
     }
 }
 
-/// Settings that let the agent do what it likes.
+/// Settings that allow the agent everything.
 fn hostile(victim: &TestDaemon) -> AgentSpec {
     let trace = victim.work().join(TRACE);
     let line = format!("echo hook >> {}", trace.display());
@@ -43,7 +43,7 @@ fn hostile(victim: &TestDaemon) -> AgentSpec {
     }
 }
 
-/// A file of an agent with a call that waits for approval, and a prompt behind it.
+/// An export file of an agent with a call that waits for approval and a queued prompt.
 fn stranger(victim: &TestDaemon) -> PathBuf {
     let home = TestDaemon::new();
     home.create_with("evil", hostile(victim));
@@ -89,7 +89,7 @@ fn imported() -> TestDaemon {
     daemon
 }
 
-/// What is in the journal behind the hold.
+/// The events in the journal after `agent_held`.
 fn since(daemon: &TestDaemon) -> Vec<Body> {
     let events = daemon.events("evil").into_iter().map(|event| event.body);
     let mut events = events.skip_while(|body| body.kind() != Kind::AgentHeld);
@@ -271,7 +271,7 @@ fn it_can_be_looked_at_forked_exported_and_removed() {
     daemon.verify();
 }
 
-/// The next daemon is killed at the point, once.
+/// The next daemon is killed at this failpoint, once.
 fn killed_at(daemon: &TestDaemon, point: &str) {
     daemon.kill_daemon();
     let kill = PlanRule {

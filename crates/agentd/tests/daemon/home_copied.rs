@@ -1,4 +1,4 @@
-//! A copy of a home: it is only read until it is adopted, and whatever runs in the original goes on.
+//! A copy of a home: it is read-only until it is adopted, and running work in the original continues.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::Status;
@@ -30,7 +30,7 @@ fn stdout(output: &std::process::Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
-/// A second daemon killed the original's command, as one of a shim that had died, and ran its turn again.
+/// Regression: the daemon of the copy took the original's shim for dead, killed its command, and ran the turn again.
 #[test]
 fn a_copied_home_is_only_read_until_it_is_adopted_and_its_original_goes_on() {
     let daemon = TestDaemon::new();
@@ -102,8 +102,8 @@ fn a_copied_home_is_only_read_until_it_is_adopted_and_its_original_goes_on() {
     cli(&["daemon", "stop"]);
 }
 
-/// A call that was on record and not yet begun when the copy was made may run in the original: it is unknown in the
-/// copy, and not one that was never started.
+/// A call that was recorded but had not begun when the copy was made may run in the original. In the copy its outcome is
+/// unknown, not *not started*.
 #[test]
 fn a_call_that_had_not_begun_is_unknown_in_an_adopted_copy() {
     let daemon = TestDaemon::empty();

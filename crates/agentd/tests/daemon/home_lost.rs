@@ -20,7 +20,7 @@ fn is_gone(pid: u32) -> bool {
     !Path::new(&format!("/proc/{pid}")).exists()
 }
 
-/// The daemon made the directory anew, and acknowledged prompts that were nowhere.
+/// Regression: the daemon created the directory again, and acknowledged prompts that were not on disk.
 #[test]
 fn a_daemon_whose_home_was_deleted_refuses_and_ends_with_its_runtimes() {
     let daemon = TestDaemon::new();
@@ -77,7 +77,7 @@ fn a_client_that_waits_does_not_make_a_deleted_home_anew() {
     assert!(!daemon.home().exists(), "it was made anew");
 }
 
-/// The same for one that another directory was put in the place of.
+/// The same for a home that was replaced by another directory.
 #[test]
 fn a_daemon_whose_home_was_replaced_ends() {
     let daemon = TestDaemon::new();

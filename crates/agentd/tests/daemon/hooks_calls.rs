@@ -28,7 +28,7 @@ fn asking(daemon: &TestDaemon) -> agentd_core::spec::AgentSpec {
     spec
 }
 
-/// A file as people have it for another tool: it blocks a dangerous command by exit 2.
+/// A hooks file that was written for another program: it blocks a dangerous command with exit status 2.
 #[test]
 fn a_file_written_for_another_tool_blocks_a_dangerous_command() {
     let daemon = TestDaemon::new();
@@ -59,7 +59,7 @@ fn a_file_written_for_another_tool_blocks_a_dangerous_command() {
     daemon.verify();
 }
 
-/// The other one: it seeds context when a conversation was cleared.
+/// Another such file: it adds context when a conversation was cleared.
 #[test]
 fn a_file_written_for_another_tool_seeds_context_after_a_clear() {
     let daemon = TestDaemon::new();

@@ -1,4 +1,4 @@
-//! The daemon dies while a hook is told: what became of it is found out, and never guessed.
+//! The daemon dies while a hook runs: the next daemon determines its outcome, and never guesses.
 
 use crate::hooks_fixture::*;
 use crate::test_daemon::{TestDaemon, kill, until};
@@ -17,7 +17,7 @@ fn call(command: &str) -> String {
     format!("do: call shell {call} ;; say done")
 }
 
-/// The agent's process sees nothing of this, and dies.
+/// Suspends the agent's process, runs `happens`, and kills the process, which therefore notices nothing of it.
 fn behind_its_back(daemon: &TestDaemon, happens: impl FnOnce()) {
     let pid = until("a process", || daemon.pid("coder"));
     kill(pid, Signal::STOP);
@@ -25,7 +25,7 @@ fn behind_its_back(daemon: &TestDaemon, happens: impl FnOnce()) {
     kill(pid, Signal::KILL);
 }
 
-/// Waits until the only task of the agent has left its result.
+/// Waits until the agent's only task has written its exit file.
 fn until_result(daemon: &TestDaemon) {
     let agent = daemon.show("coder").id.to_string();
     let tasks = daemon.home().join("agents").join(agent).join("tasks");
@@ -104,7 +104,7 @@ fn one_that_had_not_begun_never_does() {
     assert_eq!(daemon.effects().len(), 0);
 }
 
-/// An agent that was about to begin does not before its hooks have spoken, whichever daemon it is by then.
+/// A new agent does not begin before its SessionStart hooks have answered, also if another daemon runs by then.
 #[test]
 fn what_opens_a_conversation_opens_it_under_another_daemon_too() {
     let daemon = TestDaemon::new();
@@ -132,8 +132,8 @@ fn what_opens_a_conversation_opens_it_under_another_daemon_too() {
     assert!(first.contains("swordfish"), "{first}");
 }
 
-/// Found by the lab: what was said when an agent began was lost with a daemon that died right before, or
-/// right after, it had written it down.
+/// Found by the lab: the output of SessionStart hooks was lost if the daemon died directly before or directly after it
+/// had recorded it.
 #[test]
 fn what_was_said_opens_the_conversation_once_though_the_daemon_dies_just_then() {
     for point in ["after-hook_ended", "after-commit.notice"] {
@@ -206,7 +206,7 @@ fn a_service_that_was_being_asked_is_unknown() {
     assert_eq!(daemon.effects().len(), 0);
 }
 
-/// A call that ended while no process was there to see it is told, once, before its result is on record.
+/// A call ends while the agent has no process: its hooks are invoked once, before its result is recorded.
 #[test]
 fn a_result_that_recovery_found_is_told() {
     let daemon = TestDaemon::new();

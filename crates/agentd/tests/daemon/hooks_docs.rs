@@ -1,4 +1,4 @@
-//! What `docs/hooks.md` shows is so.
+//! The examples in `docs/hooks.md` work.
 
 use crate::hooks_fixture::*;
 use crate::test_daemon::{TestDaemon, until};

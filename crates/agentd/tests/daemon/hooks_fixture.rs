@@ -1,4 +1,4 @@
-//! Hooks for a daemon, and what they heard.
+//! Hooks for a daemon, and the input that they recorded.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Receipt, Reset};
@@ -8,10 +8,10 @@ use agentd_core::hook::HookEvent;
 use serde_json::{Value, json};
 use std::fs;
 
-/// Keeps what it reads, a line each.
+/// A command that appends its input to a file, one line per invocation.
 pub const KEEP: &str = r#"input=$(cat); printf '%s\n' "$input" >> "$AGENTD_PROJECT_DIR/heard""#;
 
-/// A handler that keeps what it reads, and then does this.
+/// A handler that records its input, and then runs this command.
 pub fn keep_and(then: &str) -> Value {
     json!({"type": "command", "command": format!("{KEEP}; {then}")})
 }
@@ -20,7 +20,7 @@ pub fn command(line: &str) -> Value {
     json!({"type": "command", "command": line})
 }
 
-/// Prints this JSON, and keeps what it reads.
+/// A handler that records its input and prints this JSON.
 pub fn says(output: &Value) -> Value {
     keep_and(&format!("printf '%s' '{output}'"))
 }
@@ -47,7 +47,7 @@ pub fn project(daemon: &TestDaemon, file: &Value) {
     fs::write(path, file.to_string()).unwrap();
 }
 
-/// What hooks have heard, in the order in which they wrote it down.
+/// The inputs of hooks, in the order in which they recorded them.
 pub fn heard(daemon: &TestDaemon) -> Vec<Value> {
     let text = fs::read_to_string(daemon.work().join("heard")).unwrap_or_default();
     let lines = text.lines();
@@ -102,7 +102,7 @@ pub fn until_ended(daemon: &TestDaemon, name: &str, event: HookEvent) -> HookEnd
     })
 }
 
-/// All have ended, and each of them has run.
+/// Checks that all hooks have ended, and that each has run.
 pub fn all_ran(daemon: &TestDaemon, name: &str) {
     let runs = until("the end of all hooks", || {
         let runs = runs(daemon, name);

@@ -1,4 +1,4 @@
-//! The forms in which hooks are written and answer: matchers, exit codes, who is told of what.
+//! How hooks are written and how they answer: matchers, exit codes, and which hooks are invoked for which event.
 
 use crate::hooks_fixture::*;
 use crate::test_daemon::{TestDaemon, until};
@@ -139,7 +139,7 @@ fn what_is_matched_is_the_source_the_reason_the_trigger_or_the_type() {
     assert_eq!(daemon.effects(), ["startup", "asked", "cleared", "clear"]);
 }
 
-/// Exit codes: 0 is well, 2 is no whatever else is said, anything else is a warning unless there is JSON.
+/// Exit status 0 is success, 2 blocks whatever the output is, and any other is a warning unless the output is JSON.
 #[test]
 fn what_an_exit_code_means() {
     let daemon = TestDaemon::new();
@@ -303,7 +303,7 @@ fn tasks_in_the_background_stand_at_the_top() {
     std::fs::write(daemon.work().join("go"), "").unwrap();
 }
 
-/// A turn that is given up after repeated crashes is told as one that failed.
+/// A turn that is lost after repeated crashes is reported to StopFailure hooks.
 #[test]
 fn a_turn_that_is_lost_is_told_as_a_failure() {
     let daemon = TestDaemon::new();
@@ -344,7 +344,7 @@ fn the_daemon_says_why_it_ends() {
     assert_eq!(told["reason"], "stop");
 }
 
-/// The daemon dies when a SessionEnd hook's start is on record, and it has not begun.
+/// The daemon dies after it recorded the start of a SessionEnd hook, before the hook has begun.
 #[test]
 fn one_that_never_began_says_so_in_the_receipt() {
     let daemon = TestDaemon::empty();

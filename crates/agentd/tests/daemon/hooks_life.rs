@@ -1,4 +1,4 @@
-//! Hooks of an agent's life and the daemon's, and what they are given to work with.
+//! Hooks for the life cycle of agents and of the daemon, and the environment of hooks.
 
 use crate::hooks_fixture::*;
 use crate::test_daemon::{KEY, TestDaemon, until};

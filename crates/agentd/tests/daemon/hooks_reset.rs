@@ -1,4 +1,5 @@
-//! The hooks of a reset: in order, each once, before any new prompt; one may refuse, one may take its time.
+//! The hooks of a reset: in order, each once, before any new prompt. PreReset may refuse; SessionEnd may continue
+//! afterwards.
 
 use crate::hooks_fixture::*;
 use crate::test_daemon::{TestDaemon, until};
@@ -198,7 +199,7 @@ fn what_a_hook_left_running_is_ended_with_it() {
     );
 }
 
-/// It waits for the hook, and the hook would wait for it.
+/// The agent waits for the hook, so the hook must not wait for the agent.
 #[test]
 fn a_hook_that_resets_its_own_agent_gets_a_conflict() {
     let daemon = TestDaemon::new();
@@ -280,7 +281,7 @@ fn undo_and_redo_tell_no_conversation_that_it_begins() {
     );
 }
 
-/// The daemon dies while each of the three is told: the reset comes to its end, and nothing ran twice.
+/// The daemon dies while each of the three hooks runs: the reset completes, and no hook runs twice.
 #[test]
 fn a_daemon_that_dies_in_a_hook_of_a_reset_finishes_it() {
     for event in ["PreReset", "SessionEnd", "SessionStart"] {

@@ -19,7 +19,7 @@ fn daemon(change: impl FnOnce(&TestDaemon, &mut AgentSpec)) -> Option<TestDaemon
     Some(daemon)
 }
 
-/// Notes what it can see and write, beside the work tree.
+/// Records what it can see and write besides the work tree.
 fn probe(daemon: &TestDaemon, event: &str, who: &str) -> Value {
     let script = format!(
         "head -c 6 {home}/journal.db > {who}.journal; echo x > {root}/{who}.outside; \
@@ -56,7 +56,7 @@ fn the_users_own_hooks_run_as_the_user() {
     assert_eq!(journal, "SQLite");
 }
 
-/// It reads the transcript and leaves variables for tools, as outside.
+/// Inside the sandbox, too, it can read the transcript and set variables for tools.
 #[test]
 fn a_session_start_hook_works_in_the_sandbox() {
     let Some(daemon) = daemon(|_, spec| {

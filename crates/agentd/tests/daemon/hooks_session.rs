@@ -1,4 +1,4 @@
-//! What hooks hear of conversations that begin, go on and end; and that what they say is there, once.
+//! Hooks for conversations that begin, continue and end; their output is in the conversation once.
 
 use crate::hooks_fixture::*;
 use crate::test_daemon::{TestDaemon, until};
@@ -29,7 +29,7 @@ fn until_sources(daemon: &TestDaemon, expected: &[&str]) {
     });
 }
 
-/// How often the words are in what the model is shown.
+/// How often the text occurs in what the model sees.
 fn times(request: &Value, words: &str) -> usize {
     request.to_string().matches(words).count()
 }
@@ -132,7 +132,7 @@ fn restore_and_restart_go_on_and_wake_adoption_and_recovery_do_not() {
     daemon.verify();
 }
 
-/// The daemon dies right after it is on record how the hook ended: what it said is there all the same, once.
+/// The daemon dies directly after it recorded the hook's end: the hook's output is in the conversation, once.
 #[test]
 fn what_opens_a_conversation_is_not_lost_between_two_commits() {
     for point in ["before-hook_ended", "after-hook_ended"] {
@@ -158,7 +158,7 @@ fn what_opens_a_conversation_is_not_lost_between_two_commits() {
     }
 }
 
-/// The daemon dies right after the agent is on record, before anything says that its hooks were told.
+/// The daemon dies directly after it recorded the new agent, before it recorded that the hooks start.
 #[test]
 fn a_daemon_that_dies_right_after_the_agent_is_made_loses_no_startup() {
     let daemon = TestDaemon::empty();
@@ -180,7 +180,7 @@ fn a_daemon_that_dies_right_after_the_agent_is_made_loses_no_startup() {
     daemon.verify();
 }
 
-/// The same for one that goes on, and with two of them: the last to end brings what both said.
+/// The same for a conversation that continues, with two hooks: the end of the last one adds the output of both.
 #[test]
 fn what_two_hooks_say_to_one_that_goes_on_is_there_once() {
     let daemon = TestDaemon::empty();
@@ -316,7 +316,7 @@ fn they_are_told_what_the_agents_rules_come_to() {
     }
 }
 
-/// What hooks are asked before a turn begins can be interrupted like the turn.
+/// Hooks that run before a turn begins can be interrupted like the turn.
 #[test]
 fn a_prompt_that_waits_for_its_hook_is_interrupted_and_the_hook_is_ended() {
     let daemon = TestDaemon::new();

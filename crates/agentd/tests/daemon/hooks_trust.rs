@@ -259,7 +259,7 @@ fn trust_in_a_file_that_is_gone_can_be_taken_back() {
     assert_eq!(heard(&daemon).len(), 0);
 }
 
-/// A pipe held the whole daemon up, and a device filled its memory.
+/// Regression: a hooks file that was a pipe blocked the daemon, and one that was a device filled its memory.
 #[test]
 fn a_pipe_a_device_or_a_link_in_place_of_a_hooks_file_is_passed_over() {
     let daemon = TestDaemon::new();

@@ -1,4 +1,4 @@
-//! A provider's key: in the caller's shell alone, and nowhere else.
+//! A provider's key that only the caller's shell has.
 
 use crate::test_daemon::{KEY, TestDaemon, until};
 use agentd_client::api::{Create, Send, Status};
@@ -27,7 +27,7 @@ fn a_key_of_the_callers_works_though_the_daemon_has_none() {
     assert_eq!(daemon.answer("coder", sent.prompt).text, "again");
 }
 
-/// goose#12133: a turn that cannot go on says why.
+/// goose#12133: a turn that cannot continue says why.
 #[test]
 fn an_agent_without_its_key_waits_and_says_so() {
     let daemon = TestDaemon::new();
@@ -78,7 +78,7 @@ fn without_its_key(daemon: &TestDaemon) -> agentd_core::id::PromptId {
     created.prompt.unwrap()
 }
 
-/// `wait` said to set the key, which the caller had.
+/// Regression: `wait` told the user to set the key, although the caller had it.
 #[test]
 fn whoever_waits_brings_the_key() {
     for with_prompt in [false, true] {
@@ -95,7 +95,7 @@ fn whoever_waits_brings_the_key() {
     }
 }
 
-/// `start` said to continue the agent, which went on by itself.
+/// Regression: `start` told the user to continue the agent, which continued by itself.
 #[test]
 fn a_start_with_the_key_says_that_the_turn_goes_on() {
     let daemon = TestDaemon::new();

@@ -1,4 +1,4 @@
-//! What the lab found, each by its name; and that its switches work nowhere else.
+//! Defects that the lab found, one test each. Also: the lab's switches work only in the lab.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Create, Start, Status};
@@ -8,7 +8,7 @@ use agentd_core::state::Phase;
 use agentd_failpoint::plan::{Action, Plan, Role, Rule};
 use agentd_failpoint::{Passed, VARIABLE};
 
-/// The next daemon gets this signal from itself at the point, once.
+/// The next daemon sends itself this signal at the failpoint, once.
 fn plan(daemon: &TestDaemon, point: &str, nth: u32, action: Action) {
     let rule = Rule {
         nth: Some(nth),
@@ -101,8 +101,8 @@ fn a_process_that_is_about_to_get_the_key_is_left_alone() {
     assert_eq!(daemon.count("coder", Kind::IncarnationBegan), 2);
 }
 
-/// A SIGTERM that came as `daemon stop` was answered ended the daemon alone, and the agents' processes, of
-/// which the answer said that they end, went on.
+/// A SIGTERM arrived while `daemon stop` was answered, and ended only the daemon. The agents' processes continued,
+/// although the answer said that they end.
 #[test]
 fn a_signal_takes_nothing_back_of_a_stop_that_was_answered() {
     for point in ["on-request.daemon_stop", "before-answer.daemon_stop"] {
@@ -162,8 +162,8 @@ fn a_process_that_dies_at_a_point_dies_there_once() {
     });
 }
 
-/// What an agent had started called `agentd` while there was no daemon, and started one: as a part of its
-/// command, which then never ended, and whose end would have been the daemon's.
+/// A command of an agent called `agentd` while there was no daemon, and started one as its own descendant. The command
+/// then never ended, and its end would have ended the daemon.
 #[test]
 fn a_command_of_an_agent_starts_no_daemon() {
     let daemon = TestDaemon::new();

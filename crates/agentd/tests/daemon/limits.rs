@@ -1,4 +1,4 @@
-//! What comes from outside has a limit, and what is beyond it ends in a closed connection or a typed error.
+//! Input from outside has limits. Beyond a limit the connection is closed or the request fails with a typed error.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::Status;
@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// As long as a test waits for the other side to hang up.
+/// How long a test waits for the daemon to close a connection.
 const PATIENCE: Duration = Duration::from_secs(50);
 
 fn connect(path: &Path) -> UnixStream {

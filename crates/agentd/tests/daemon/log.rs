@@ -1,4 +1,4 @@
-//! A log that cannot be written, and tasks of the daemon that die: agents go on as if nothing had happened.
+//! A log that cannot be written, and tasks of the daemon that panic: agents continue unaffected.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::Error;
@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
-/// The process of this role panics when it passes the point for the nth time, once in all.
+/// The process of this role panics when it passes the failpoint for the nth time, once in total.
 fn panic_at(daemon: &TestDaemon, role: Role, point: &str, nth: u32) {
     let rule = Rule {
         nth: Some(nth),
@@ -25,7 +25,7 @@ fn panic_at(daemon: &TestDaemon, role: Role, point: &str, nth: u32) {
     daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
 }
 
-/// Something that the daemon logs, from a task that serves a connection.
+/// Makes a task that serves a connection write a log line.
 fn say_nonsense(daemon: &TestDaemon) {
     let mut link = UnixStream::connect(daemon.home().join("run/link.sock")).unwrap();
     link.write_all(b"nonsense\0").unwrap();
@@ -34,8 +34,8 @@ fn say_nonsense(daemon: &TestDaemon) {
     let _reset = link.read_to_end(&mut rest);
 }
 
-/// The disk was full, the logger fell back to `eprintln!`, that panicked, and the tasks that served runtimes died:
-/// turns were under way for ever.
+/// Regression: on a full disk the logger fell back to `eprintln!`, which panicked. The tasks that served runtimes died,
+/// and turns never ended.
 #[test]
 fn a_log_on_a_full_disk_ends_nothing() {
     let daemon = TestDaemon::empty();
@@ -70,7 +70,7 @@ fn a_log_that_nobody_reads_holds_nobody_up() {
     assert_eq!(daemon.completed("coder", "do: say again").text, "again");
 }
 
-/// The connection was not closed, and the runtime waited for ever for its answer.
+/// Regression: the connection stayed open, and the runtime waited for its answer without end.
 #[test]
 fn a_connection_whose_task_dies_is_closed_and_the_turn_goes_on() {
     for point in ["on-receive.append", "at-barrier.4", "before-send.appended"] {

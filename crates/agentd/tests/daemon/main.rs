@@ -1,4 +1,5 @@
-//! The daemon with everything real but the model: killed, replaced, and asked for everything that it can do.
+//! Tests of the real daemon with real runtimes and tools; only the model is fake. They kill it, replace it, and use every
+//! route.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! An agent whose `network` is a list of hosts: what its tools reach through the proxy, and that there is no other way.
+//! An agent whose `network` is a list of hosts: what its tools reach through the proxy, and that they reach nothing else.
 
 use crate::sandbox::{run, tool};
 use crate::test_daemon::{TestDaemon, until};
@@ -10,7 +10,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A server on this machine. It answers `hello`, or leads to another port.
+/// A server on this machine. It answers `hello`, or redirects to another port.
 struct Server {
     port: u16,
     asked: Arc<AtomicUsize>,
@@ -62,7 +62,7 @@ fn daemon(hosts: &[String], change: impl FnOnce(&mut AgentSpec)) -> Option<TestD
     Some(daemon)
 }
 
-/// A program as models write them: it knows nothing of proxies but what its library reads from the environment.
+/// A program like those that models write: it uses a proxy only because its library reads the environment.
 fn get(server: &Server) -> String {
     let host = server.host();
     format!(

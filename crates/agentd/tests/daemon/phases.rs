@@ -1,5 +1,4 @@
-//! A runtime is killed at each place of a turn where it has just written something, or is about to: the turn
-//! goes on by itself, and no tool runs twice.
+//! A runtime is killed before and after each write of a turn: the turn continues by itself, and no tool runs twice.
 
 use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_client::api::Status;

@@ -1,4 +1,4 @@
-//! Processes that do not behave: they are ended, reaped and bounded, and no stranger is touched.
+//! Processes that misbehave: they are ended, reaped and limited, and no process of others is signalled.
 
 use crate::test_daemon::{TestDaemon, kill, reap, until};
 use agentd_client::api::{ProcessState, Reset, Status, Stop};
@@ -71,7 +71,7 @@ fn a_tool_that_floods_its_output_is_bounded() {
     nobody_is_left(&daemon);
 }
 
-/// A runtime that hangs hears neither order nor signal.
+/// A runtime that hangs reacts neither to orders nor to SIGTERM.
 #[test]
 fn a_runtime_that_ignores_everything_is_killed() {
     let daemon = TestDaemon::empty();
@@ -191,7 +191,7 @@ fn a_daemon_that_is_stopped_at_once_ends_the_processes_of_the_one_before() {
     }
 }
 
-/// One that dies at every start is started more and more rarely, and then no more.
+/// A runtime that dies at every start is restarted after growing pauses, and then not any more.
 #[test]
 fn a_crash_loop_ends_as_failed_with_the_last_error() {
     let daemon = TestDaemon::new();
@@ -249,7 +249,7 @@ fn a_second_daemon_is_refused() {
     assert_eq!(daemon.block(daemon.client().daemon()).unwrap().pid, pid);
 }
 
-/// A tool is run as the user, and can reach the socket: it may ask, and may not free itself.
+/// A tool runs as the user and can reach the socket: it may read, but cannot lift its own restrictions.
 #[test]
 fn a_tool_may_not_approve_reset_or_configure() {
     let daemon = TestDaemon::new();
@@ -278,7 +278,7 @@ fn a_tool_may_not_approve_reset_or_configure() {
     assert!(request.contains("persistent"), "{request}");
 }
 
-/// Limits of the spec hold for what tools start: by the cgroup where there is one, by rlimit otherwise.
+/// The limits of the spec apply to the processes of tools: through the cgroup if there is one, otherwise by rlimit.
 #[test]
 fn a_command_is_kept_within_its_limits() {
     let daemon = TestDaemon::new();
@@ -296,7 +296,7 @@ fn a_command_is_kept_within_its_limits() {
     assert!(!of_result.contains("survived"), "{of_result}");
 }
 
-/// An agent whose process was about to be started again was shown as `up`, with no pid.
+/// Regression: an agent whose process was about to be restarted was shown as `up`, without a pid.
 #[test]
 fn a_process_that_is_not_there_is_not_shown_as_up() {
     let daemon = TestDaemon::empty();

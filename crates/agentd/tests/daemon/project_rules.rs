@@ -1,4 +1,4 @@
-//! The rules of a project: they count once the user has trusted them, and never allow anything.
+//! The rules of a project: they apply once the user has trusted them, and never allow a call.
 
 use crate::test_daemon::TestDaemon;
 use agentd_client::api::Trust;

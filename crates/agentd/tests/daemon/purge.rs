@@ -1,4 +1,4 @@
-//! Words that are purged are nowhere in the home any more: transcripts and the tools' files included.
+//! Text that was purged is nowhere in the home any more, not even in transcripts and files of tools.
 
 use crate::test_daemon::TestDaemon;
 use agentd_client::api::{Archive, Checkpoint, List, Purge, Reset};
@@ -171,7 +171,7 @@ fn nothing_is_left_in_the_home_of_a_removed_agent_that_was_purged() {
     daemon.verify();
 }
 
-/// The files and directories that are called after an agent.
+/// The files and directories that have the agent's id in their names.
 fn named(dir: &Path, id: &str) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in fs::read_dir(dir).unwrap().flatten() {

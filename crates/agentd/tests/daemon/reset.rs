@@ -1,4 +1,4 @@
-//! A fresh conversation, and back.
+//! Reset and undo.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Answered, Receipt, Reset, Rewind, Status};
@@ -319,8 +319,8 @@ fn a_cleared_log_begins_at_the_new_conversation() {
     assert!(daemon.events("coder").len() > events.len());
 }
 
-/// The daemon dies at every step of a reset: the old or the new conversation is current, and the reset
-/// comes to its end when it is back.
+/// The daemon dies at every step of a reset: the old or the new conversation is current, and the next daemon completes
+/// the reset.
 #[test]
 fn a_daemon_that_dies_in_a_reset_finishes_it() {
     let daemon = TestDaemon::new();
@@ -359,7 +359,7 @@ fn a_daemon_that_dies_in_a_reset_finishes_it() {
     daemon.verify();
 }
 
-/// codex#29058: a question that waited was lost without a word.
+/// codex#29058: a pending approval was lost silently.
 #[test]
 fn while_a_call_waits_for_leave() {
     let daemon = TestDaemon::new();

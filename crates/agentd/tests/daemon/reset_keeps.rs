@@ -1,4 +1,4 @@
-//! What a reset keeps, and what is gone.
+//! What a reset keeps, and what it drops.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{EventQuery, Item, Reset, Status};

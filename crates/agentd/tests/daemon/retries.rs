@@ -1,4 +1,4 @@
-//! Commands that race a daemon's death: questions are asked again, changes are made once.
+//! Commands during the death of a daemon: reads are repeated, and changes are made once.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Checkpoint, Create, Purge, Reset, Send, Start, Stop};
@@ -25,7 +25,7 @@ fn conflict(error: Error) -> String {
     }
 }
 
-/// The next daemon is killed at the point, once.
+/// The next daemon is killed at this failpoint, once.
 fn killed_at(daemon: &TestDaemon, point: &str, nth: u32) {
     let kill = Rule {
         nth: Some(nth),
@@ -48,10 +48,10 @@ fn operations(daemon: &TestDaemon, name: &str) -> usize {
     daemon.count(name, EventKind::Operation)
 }
 
-/// A noun of the API, a command, and the event that it comes to.
+/// A noun of the API, a command, and the event that it causes.
 type Change<'a> = (&'a str, &'a [&'a str], fn(&Body) -> bool);
 
-/// `reset` failed in 113 of 150 kills, and the client could not tell whether the reset had been made.
+/// Regression: `reset` failed in 113 of 150 kills, and the client could not tell whether the reset had been made.
 #[test]
 fn a_change_is_made_once_though_the_daemon_dies_over_it() {
     let renamed: fn(&Body) -> bool = |body| matches!(body, Body::AgentRenamed(_));
@@ -119,7 +119,7 @@ fn a_change_is_made_once_though_the_daemon_dies_over_it() {
 /// Daemons that die while one command runs.
 const KILLS_EACH: u32 = 3;
 
-/// `list` failed in 32 of 150 kills.
+/// Regression: `list` failed in 32 of 150 kills.
 #[test]
 fn commands_succeed_while_the_daemon_is_killed_again_and_again() {
     let daemon = TestDaemon::empty();
@@ -289,7 +289,7 @@ fn an_agent_is_created_once_with_its_first_prompt() {
     assert_eq!(daemon.count("coder", EventKind::PromptQueued), 1);
 }
 
-/// A key that came with another text was taken for the same prompt, and the text was lost.
+/// Regression: a prompt with a known key and another text counted as the same prompt, and its text was lost.
 #[test]
 fn a_key_with_another_text_is_a_conflict() {
     let daemon = TestDaemon::new();
@@ -314,7 +314,8 @@ fn a_key_with_another_text_is_a_conflict() {
     assert_eq!(daemon.count("coder", EventKind::PromptQueued), 1);
 }
 
-/// `kept` and `killed` were read from the present, and a task that had ended by itself counted as killed.
+/// Regression: `kept` and `killed` were computed from the current state, and a task that had ended by itself counted as
+/// killed.
 #[test]
 fn the_same_op_gives_the_same_receipt() {
     let daemon = TestDaemon::new();

@@ -1,4 +1,4 @@
-//! Back to an earlier place of a conversation; what came after is kept.
+//! Rewind to an earlier position of a conversation; later messages are kept.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Checkpoint, Purge, Receipt, Reset, Rewind, Status};
@@ -49,7 +49,7 @@ fn last_request(daemon: &TestDaemon) -> String {
     daemon.requests().last().unwrap().body.to_string()
 }
 
-/// An agent that has answered `one`, `two` and `three`, with a label behind the second.
+/// An agent that has answered `one`, `two` and `three`, with a label after the second answer.
 fn three_turns() -> TestDaemon {
     let daemon = TestDaemon::new();
     daemon.create("coder");
@@ -86,7 +86,7 @@ fn to_a_turn_or_a_label_the_model_sees_what_came_before_and_nothing_after() {
     daemon.verify();
 }
 
-/// Nothing is copied: the events of a rewind are the same few, however much was said before.
+/// Nothing is copied: a rewind appends the same few events, however long the history is.
 #[test]
 fn nothing_is_copied_and_undo_walks_over_it() {
     let daemon = three_turns();
@@ -115,8 +115,8 @@ fn nothing_is_copied_and_undo_walks_over_it() {
     daemon.verify();
 }
 
-/// The same steps as a reset: what runs in the foreground ends, what waits is set aside, what runs in the
-/// background goes on and is told, and files stay as they are.
+/// The same steps as a reset: foreground work ends, queued prompts are set aside, background work continues and the
+/// model is told about it, and files are not changed.
 #[test]
 fn what_runs_is_stopped_as_a_reset_stops_it() {
     let daemon = TestDaemon::new();
@@ -153,7 +153,8 @@ fn what_runs_is_stopped_as_a_reset_stops_it() {
     assert_eq!(answer.text, "waited");
 }
 
-/// In the middle of a turn, with a call that waits for approval: the new conversation has neither, and is told.
+/// Rewind in the middle of a turn, with a call that waits for approval: the new conversation has neither, and the model
+/// is told.
 #[test]
 fn into_the_middle_of_a_turn() {
     let daemon = TestDaemon::new();
@@ -181,7 +182,7 @@ fn into_the_middle_of_a_turn() {
     daemon.verify();
 }
 
-/// To before a compaction: the model sees the old messages again.
+/// Rewind to a position before a compaction: the model sees the old messages again.
 #[test]
 fn before_a_compaction_the_old_messages_are_there_again() {
     let daemon = TestDaemon::new();
@@ -240,8 +241,8 @@ fn an_op_is_made_once_and_what_cannot_be_is_refused() {
     assert_eq!(needed.kind, ProblemKind::Conflict);
 }
 
-/// The daemon dies at every step of a rewind: the old or the new conversation is current, and it comes to
-/// its end when the daemon is back.
+/// The daemon dies at every step of a rewind: the old or the new conversation is current, and the next daemon completes
+/// the rewind.
 #[test]
 fn a_daemon_that_dies_in_a_rewind_finishes_it() {
     let daemon = three_turns();
@@ -282,7 +283,7 @@ fn a_daemon_that_dies_in_a_rewind_finishes_it() {
     daemon.verify();
 }
 
-/// Another client's undo and a reset, at once: one wins, the other is a conflict, and nothing is half done.
+/// Concurrent undo and reset by two clients: one succeeds, the other gets a conflict, and neither is done in part.
 #[test]
 fn while_another_client_takes_something_back() {
     let daemon = three_turns();

@@ -1,5 +1,4 @@
-//! What a tool can do in the sandbox that every agent has by default, and what it cannot. Skipped where the kernel has no
-//! namespaces for it.
+//! What a tool can and cannot do in the default sandbox. Skipped if the kernel has no namespaces for it.
 
 use crate::test_daemon::{TestDaemon, copy_program, until};
 use agentd_core::event::{Body, Kind};
@@ -11,7 +10,7 @@ use std::net::TcpListener;
 
 const CANARY: &str = "canary-7f3a";
 
-/// A daemon with an agent whose tools are in this sandbox; none where this machine cannot have it.
+/// A daemon with an agent whose tools are in this sandbox; none if this machine does not support it.
 fn daemon(change: impl FnOnce(&mut AgentSpec)) -> Option<TestDaemon> {
     if let Err(missing) = agentd_sandbox::support().namespaces {
         println!("skipped: {missing}");
@@ -25,7 +24,7 @@ fn daemon(change: impl FnOnce(&mut AgentSpec)) -> Option<TestDaemon> {
     Some(daemon)
 }
 
-/// What a command writes, and its exit code, as the model sees it.
+/// The output and the exit code of a command, as the model sees them.
 pub fn run(daemon: &TestDaemon, command: &str) -> String {
     tool(daemon, "shell", &json!({ "command": command }))
 }
@@ -137,7 +136,7 @@ fn file_tools_obey_the_same_rules() {
     assert!(said.contains("a/b"), "{said}");
 }
 
-/// A hook that git would run, as the user, the next time that the user looks at the work tree.
+/// A git hook that would run as the user the next time that the user runs git in the work tree.
 #[test]
 fn a_tool_plants_nothing_in_a_git_directory() {
     let Some(daemon) = daemon(|_| {}) else { return };
@@ -229,7 +228,7 @@ fn read_only_writes_nothing() {
     );
 }
 
-/// Recovery finds a command in its namespace, and none runs twice.
+/// Recovery finds a command that runs in its own namespaces, and no command runs twice.
 #[test]
 fn a_sandboxed_command_outlives_its_daemon_and_its_runtime() {
     let Some(daemon) = daemon(|_| {}) else { return };
@@ -278,8 +277,8 @@ fn an_interrupt_and_a_background_task_end_as_without_a_sandbox() {
     });
 }
 
-/// The user's own directory for temporary files does not exist in the sandbox, and directories that overlayfs or a tool
-/// left without any permission kept an ordinary user from purging the agent.
+/// The user's `TMPDIR` does not exist in the sandbox, and overlayfs or a tool may leave directories without permissions,
+/// which an ordinary user cannot remove directly.
 #[test]
 fn an_ordinary_user_has_temporary_files_and_can_purge_the_agent() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! Stored secrets: agents work with them, and nothing else sees them.
+//! Stored secrets: agents use them, and no tool, hook or log contains them.
 
 use crate::hooks_fixture::{command, file, user};
 use crate::test_daemon::{KEY, TestDaemon, until};
@@ -20,7 +20,7 @@ use std::process::{Command, Output, Stdio};
 const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
 const NAME: &str = "ANTHROPIC_API_KEY";
 
-/// A daemon whose daemon knows where the model is, and has no key.
+/// A daemon that knows the address of the model and has no key.
 fn daemon() -> TestDaemon {
     let daemon = TestDaemon::empty();
     let address = daemon.model.base_url(Format::Anthropic);
@@ -29,14 +29,14 @@ fn daemon() -> TestDaemon {
     daemon
 }
 
-/// What a shell without a key brings.
+/// The variables of a shell without a key.
 fn without_key(daemon: &TestDaemon) -> BTreeMap<String, String> {
     let mut env = daemon.caller();
     env.remove(NAME);
     env
 }
 
-/// Runs the program as one who has no key, with this as its input.
+/// Runs the program from a shell without a key, with this input.
 fn cli(daemon: &TestDaemon, args: &[&str], input: &str) -> Output {
     let mut command = daemon.command();
     command.args(args).stdin(Stdio::piped());
@@ -85,7 +85,7 @@ fn create_with(
         .prompt
 }
 
-/// Sends a prompt without a key; what became of it.
+/// Sends a prompt without a key, and returns its answer.
 fn ask(daemon: &TestDaemon, name: &str, text: &str) -> agentd_client::api::Answer {
     let send = Send {
         text: text.to_owned(),
@@ -96,7 +96,7 @@ fn ask(daemon: &TestDaemon, name: &str, text: &str) -> agentd_client::api::Answe
     daemon.answer(name, sent.prompt)
 }
 
-/// That the key is nowhere in the home but in the one file.
+/// Checks that the key is in one file of the home only.
 fn nowhere_else(home: &Path) {
     fn look(dir: &Path, looked_at: &mut usize) {
         for entry in fs::read_dir(dir).unwrap().flatten() {
@@ -116,7 +116,7 @@ fn nowhere_else(home: &Path) {
     assert!(looked_at > 5);
 }
 
-/// The machine is started again: nothing is left but what is on disk, and no shell has brought anything.
+/// After a reboot: only what is on disk is left, and no client has supplied a variable.
 #[test]
 fn after_a_reboot_a_turn_goes_on_with_a_stored_key() {
     let daemon = daemon();
@@ -163,7 +163,7 @@ fn turns_that_wait_for_the_key_go_on_when_it_is_stored() {
     assert_eq!(again.status.code(), Some(7), "{again:?}");
 }
 
-/// A runtime that outlives its daemon gives back what callers brought; stored ones are not among it.
+/// A runtime that outlives its daemon returns the variables of callers to the next daemon, without stored secrets.
 #[test]
 fn a_secret_that_a_runtime_has_is_not_taken_for_a_callers() {
     let daemon = daemon();
@@ -320,7 +320,7 @@ fn a_sandbox_does_not_have_the_file() {
     );
 }
 
-/// What a provider repeats of a request is not kept: as an answer, and in the middle of a stream.
+/// A key that a provider repeats in an error response, or in the middle of a stream, is not stored.
 #[test]
 fn a_provider_that_repeats_the_key_does_not_show_it() {
     for status in [400, 401, 200] {
@@ -338,8 +338,8 @@ fn a_provider_that_repeats_the_key_does_not_show_it() {
     }
 }
 
-/// As the hook says it, and as JSON may hide it. The key is in a file that config.toml names: only the agent's process
-/// has read it.
+/// A hook prints the key, plainly and with JSON escapes. The key is in a file that config.toml names, which only the
+/// agent's process has read.
 #[test]
 fn a_key_of_a_file_is_redacted_in_what_hooks_say() {
     let daemon = daemon();
@@ -370,7 +370,8 @@ fn a_key_of_a_file_is_redacted_in_what_hooks_say() {
     nowhere_else(&daemon.home());
 }
 
-/// What an agent file says about an address is about its tools alone: the key goes where the user's own sources say.
+/// An address in `env` of an agent file applies to its tools only: the key is sent to the address of the user's own
+/// sources.
 #[test]
 fn an_address_in_an_agent_file_does_not_get_the_key() {
     let daemon = daemon();
@@ -396,7 +397,7 @@ fn an_address_in_an_agent_file_does_not_get_the_key() {
     assert!(trap.requests().is_empty());
 }
 
-/// Another process of the same user reads neither the environment nor the memory of a command that waits.
+/// Another process of the same user can read neither the environment nor the memory of a waiting command.
 #[test]
 fn a_command_that_waits_is_closed_to_others() {
     const USER: u32 = 54_321;

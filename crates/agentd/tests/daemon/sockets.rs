@@ -1,5 +1,5 @@
-//! The daemon's sockets are files, and files get deleted. A daemon whose socket was gone could not be reached any
-//! more, and no other could be started beside it.
+//! The daemon's sockets are files and can be deleted. Regression: a daemon without its socket could not be reached, and
+//! prevented another daemon from starting.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_core::spec::Sandbox;
@@ -34,7 +34,7 @@ fn a_deleted_socket_is_made_anew() {
     assert_eq!(daemon.daemon_pid(), pid, "it is the same daemon");
 }
 
-/// In a sandbox a tool sees one socket, on which it is a tool of its agent, whatever its process looks like.
+/// In a sandbox a tool sees one socket, on which it counts as a tool of its agent, whatever process connects.
 #[test]
 fn a_tool_in_a_sandbox_has_a_socket_of_its_own() {
     if let Err(missing) = agentd_sandbox::support().namespaces {
@@ -108,7 +108,7 @@ fn the_state_is_closed_to_other_users() {
     assert!(said.contains("belongs to another user"), "{said}");
 }
 
-/// A socket that another user put in its place gets no key and no prompt.
+/// The client sends no key and no prompt to a socket that another user created at that path.
 #[test]
 fn a_strangers_socket_is_sent_nothing() {
     if !rustix::process::geteuid().is_root() {

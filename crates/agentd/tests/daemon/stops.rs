@@ -1,4 +1,4 @@
-//! The daemon's end: by `daemon stop`, which holds; by a signal or a crash, which clients mend.
+//! The end of the daemon: after `daemon stop` it stays stopped; after a signal or a crash, clients start another one.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_core::event::Body;
@@ -26,7 +26,7 @@ fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// `daemon stop` was undone within a second by any client that watched or waited.
+/// Regression: any client that followed events or waited started another daemon within a second after `daemon stop`.
 #[test]
 fn a_stop_holds_though_clients_watch_and_wait() {
     let daemon = TestDaemon::new();
@@ -59,7 +59,7 @@ fn a_stop_holds_though_clients_watch_and_wait() {
     daemon.cli(&["daemon", "stop"]);
 }
 
-/// With a model that says nothing it took 22 seconds, and it returned before the process was gone.
+/// Regression: with a model that does not answer, it took 22 seconds, and returned before the process was gone.
 #[test]
 fn a_stop_does_not_wait_for_the_model_and_returns_when_the_process_is_gone() {
     let daemon = TestDaemon::empty();
@@ -97,7 +97,7 @@ fn a_stop_does_not_wait_for_the_model_and_returns_when_the_process_is_gone() {
     daemon.verify();
 }
 
-/// For a while after SIGTERM new commands ended with exit code 4: another daemon runs.
+/// Regression: for a while after SIGTERM, new commands failed with exit code 4, "another daemon runs".
 #[test]
 fn a_command_waits_for_a_daemon_that_is_ending() {
     let daemon = TestDaemon::empty();
@@ -128,7 +128,7 @@ fn a_command_waits_for_a_daemon_that_is_ending() {
     daemon.cli(&["daemon", "stop"]);
 }
 
-/// A daemon that was killed while it stopped was called stopped, and the agents' processes went on.
+/// Regression: a daemon that was killed during its stop was reported as stopped, and the agents' processes continued.
 #[test]
 fn a_daemon_that_dies_while_it_stops_is_not_called_stopped() {
     let daemon = TestDaemon::empty();
@@ -154,7 +154,7 @@ fn a_daemon_that_dies_while_it_stops_is_not_called_stopped() {
     assert_eq!(status.status.code(), Some(4), "{status:?}");
 }
 
-/// A control: a client that pays no heed to the mark starts another daemon.
+/// A control: a client that ignores the stop mark starts another daemon.
 #[test]
 fn a_client_that_undoes_a_stop_is_found_out() {
     let daemon = TestDaemon::new();
@@ -178,7 +178,7 @@ fn a_client_that_undoes_a_stop_is_found_out() {
     logs.wait().unwrap();
 }
 
-/// A control: a daemon that does not wait for the lock of one that is ending.
+/// A control: a daemon that does not wait for the lock of an ending daemon.
 #[test]
 fn a_daemon_that_does_not_wait_for_the_lock_is_found_out() {
     let daemon = TestDaemon::empty();

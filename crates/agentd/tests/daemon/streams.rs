@@ -1,4 +1,4 @@
-//! Streams of events: one that ends says so, and a part of the journal is never taken for all of it.
+//! Streams of events: the end of a stream is explicit, so a part of the journal never counts as all of it.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{AllEventsQuery, Item};
@@ -8,7 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixListener;
 use std::process::Stdio;
 
-/// More pages than one, and more than what a pipe and a socket hold of a stream.
+/// More than one page, and more than the buffers of a pipe and a socket.
 const CHANGES: usize = 900;
 
 /// An agent with a long journal.
@@ -30,7 +30,7 @@ fn words(n: usize) -> String {
     format!("You are number {n:04}.")
 }
 
-/// A daemon that ended in the middle of a stream left the client with a part of the journal, and exit code 0.
+/// Regression: if the daemon ended in the middle of a stream, the client printed a part of the journal and exited with 0.
 #[test]
 fn a_replay_goes_on_where_the_daemon_ended() {
     let daemon = TestDaemon::new();
@@ -64,7 +64,7 @@ fn a_replay_goes_on_where_the_daemon_ended() {
     assert_eq!(seqs, expected);
 }
 
-/// An event that cannot be read ended the stream as if there were no more.
+/// Regression: an event that cannot be read ended the stream like the end of the journal.
 #[test]
 fn a_damaged_event_ends_a_replay_with_an_error() {
     let daemon = TestDaemon::new();
@@ -89,7 +89,7 @@ fn a_damaged_event_ends_a_replay_with_an_error() {
     daemon.cli(&["daemon", "stop"]);
 }
 
-/// Answers one request with these bytes, and hangs up.
+/// Answers one request with these bytes, and closes the connection.
 fn answering(daemon: &TestDaemon, answer: &'static [u8]) -> Client {
     let path = daemon.root().join("fake.sock");
     let _old = std::fs::remove_file(&path);
@@ -145,7 +145,7 @@ fn a_stream_without_its_end_is_an_error() {
     }
 }
 
-/// A body that was cut off is no file.
+/// A body that was cut off is not written as a file.
 #[test]
 fn an_export_that_was_cut_off_is_an_error() {
     let daemon = TestDaemon::empty();
@@ -157,7 +157,7 @@ fn an_export_that_was_cut_off_is_an_error() {
     assert!(matches!(cut, Err(Error::Broken(_))), "{cut:?}");
 }
 
-/// `logs -f` goes on when the daemon was killed, and shows each event once.
+/// `logs -f` continues after the daemon was killed, and shows each event once.
 #[test]
 fn logs_of_one_agent_go_on_where_the_daemon_ended() {
     let daemon = TestDaemon::new();
@@ -198,7 +198,7 @@ fn logs_of_one_agent_go_on_where_the_daemon_ended() {
     );
 }
 
-/// A control: the same replay by a daemon that passes a part of the journal off as all of it.
+/// A control: the same replay with a daemon that reports a part of the journal as all of it.
 #[test]
 fn a_daemon_that_cuts_a_stream_short_is_found_out() {
     let daemon = TestDaemon::empty();

@@ -1,4 +1,4 @@
-//! What hooks hear of subagents, and the say that they have.
+//! Hooks for subagents, and what these hooks may decide.
 
 use crate::hooks_fixture::{file, heard_of, keep_and, until_heard, user};
 use crate::subagents::{parent_spec, start, until_begun, until_go};

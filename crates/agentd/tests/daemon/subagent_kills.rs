@@ -1,5 +1,5 @@
-//! The daemon or the parent's process is killed at each step of a subagent's life, where something has just
-//! been written or said, or is about to be: there is one subagent, and its end is told once.
+//! The daemon or the parent's process is killed before and after each write and each message in a subagent's life: there
+//! is one subagent, and its end is reported once.
 
 use crate::subagents::{check_told_once, go, parent_spec, start, until_go};
 use crate::test_daemon::{TestDaemon, until};

@@ -23,7 +23,7 @@ pub fn start(prompt: &str, background: bool) -> String {
     format!("call agent {arguments}")
 }
 
-/// A prompt of a subagent that works until there is a file `go`, and then says `That was all.`
+/// A prompt for a subagent: it works until the file `go` exists, and then answers `That was all.`
 pub fn until_go() -> String {
     let command = "echo begun >> effects; while ! [ -e go ]; do sleep 0.02; done";
     let arguments = serde_json::json!({ "command": command });
@@ -51,7 +51,7 @@ fn ends(daemon: &TestDaemon, name: &str) -> Vec<SubagentEnded> {
     ends.collect()
 }
 
-/// What the model was told of its call.
+/// The result of the call that the model got.
 fn results(daemon: &TestDaemon, name: &str) -> Vec<String> {
     let events = daemon.events(name).into_iter();
     let results = events.filter_map(|event: Event| match event.body {
@@ -84,7 +84,7 @@ fn agents(daemon: &TestDaemon) -> usize {
     agents.agents.len()
 }
 
-/// One subagent there was, its end was told once, and everything is at rest.
+/// Checks that there was one subagent, that its end was reported once, and that all agents are idle.
 pub fn check_told_once(daemon: &TestDaemon, answer: &Answer) {
     assert_eq!(
         answer.status,
@@ -272,7 +272,7 @@ fn depth_and_number_are_limited() {
     until_outcome(&daemon, SubagentOutcome::Completed);
 }
 
-/// A subagent may have subagents, as deep as the agent at the top may go.
+/// A subagent may have subagents, up to the depth that the topmost agent allows.
 #[test]
 fn those_below_a_subagent_go_as_deep_as_the_limit_and_no_deeper() {
     let daemon = TestDaemon::new();
@@ -318,8 +318,8 @@ fn those_below_a_subagent_go_as_deep_as_the_limit_and_no_deeper() {
     daemon.verify();
 }
 
-/// The key came with the caller of the parent: a child whose process and daemon died has it from the parent's
-/// process.
+/// The caller of the parent supplied the key. After its process and the daemon died, the child gets the key from the
+/// parent's process.
 #[test]
 fn a_child_has_its_key_again_after_the_daemon_and_its_own_process_died() {
     let daemon = TestDaemon::new();
@@ -342,7 +342,7 @@ fn a_child_has_its_key_again_after_the_daemon_and_its_own_process_died() {
     daemon.verify();
 }
 
-/// The child has no key any more, and the turn that waits for it does not say so itself.
+/// The child has lost its key. The parent's turn, which waits for the child, does not report that by itself.
 #[test]
 fn whoever_waits_for_the_parent_is_told_that_its_subagent_needs_a_key() {
     let daemon = TestDaemon::new();
@@ -417,7 +417,7 @@ fn whoever_waits_for_the_parent_is_told_that_its_subagent_needs_leave() {
     assert_eq!(agent.approvals.len(), 1);
 }
 
-/// The list had such a parent as running, while `show` had it as waiting.
+/// Regression: `list` showed such a parent as running, and `show` as waiting.
 #[test]
 fn the_list_shows_a_parent_as_waiting_while_its_subagent_asks() {
     let daemon = TestDaemon::new();
@@ -434,7 +434,7 @@ fn the_list_shows_a_parent_as_waiting_while_its_subagent_asks() {
     assert!(denied.status.success(), "{denied:?}");
 }
 
-/// One who waits already is told when the question comes.
+/// A client that is already waiting is told when the approval is requested.
 #[test]
 fn a_send_that_waits_ends_when_a_subagent_needs_leave() {
     let daemon = TestDaemon::new();
@@ -699,7 +699,7 @@ fn subagents_are_put_away_with_their_parent() {
     daemon.verify();
 }
 
-/// The parent's process ends, and another one waits for the subagent.
+/// The parent's process ends, and its next process waits for the subagent.
 #[test]
 fn a_daemon_that_stops_takes_nobody_with_it() {
     let daemon = daemon();

@@ -11,7 +11,7 @@ fn call(command: &str) -> String {
     format!("call shell {arguments}")
 }
 
-/// Leaves a command running.
+/// Starts a command in the background.
 fn leave(daemon: &TestDaemon, name: &str, command: &str) -> TaskId {
     daemon.completed(name, &format!("do: {} ;; say left", call(command)));
     let tasks = daemon.show(name).tasks;
@@ -125,7 +125,7 @@ fn a_new_daemon_sees_how_the_tasks_of_an_idle_agent_end() {
     assert_eq!(told(&daemon, "coder", task), 1);
 }
 
-/// A conversation that was left believes that its task runs.
+/// In a conversation that was left, the task still counts as running.
 #[test]
 fn one_that_ended_in_a_newer_conversation_is_told_after_undo() {
     let daemon = TestDaemon::new();
@@ -147,7 +147,7 @@ fn one_that_ended_in_a_newer_conversation_is_told_after_undo() {
     assert!(request.contains(&words), "{request}");
 }
 
-/// A branch from before its end believes that it runs.
+/// In a branch from before its end, the task still counts as running.
 #[test]
 fn one_that_ended_after_the_place_of_a_rewind_is_told_in_the_branch_once() {
     let daemon = TestDaemon::new();
@@ -251,7 +251,7 @@ fn they_end_with_the_agent_which_says_which() {
     });
 }
 
-/// No prompt came after the crash, no process was started, and the task counted as one that runs for ever.
+/// Regression: if no prompt came after the crash, no process was started, and the task was shown as running without end.
 #[test]
 fn the_end_of_a_task_is_recorded_after_an_idle_agents_process_was_killed() {
     let daemon = TestDaemon::new();

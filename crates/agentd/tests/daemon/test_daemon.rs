@@ -20,13 +20,13 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// For tests that would hang otherwise. Nothing takes nearly as long.
+/// A time limit for tests that would otherwise hang, far longer than any step takes.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(5);
 pub const KEY: &str = "sk-of-this-test";
 const HOLD: &str = "hold";
 
-/// Waits until there is something to return.
+/// Waits until the closure returns a value.
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {

@@ -66,7 +66,7 @@ fn it_ends_a_turn_that_waits_for_a_hook_and_the_hook() {
     }
 }
 
-/// It counts from the start of the turn as the journal has it.
+/// The time counts from the start of the turn in the journal.
 #[test]
 fn it_survives_a_kill_of_the_runtime_and_of_the_daemon() {
     let daemon = TestDaemon::empty();
@@ -87,7 +87,7 @@ fn it_survives_a_kill_of_the_runtime_and_of_the_daemon() {
     assert!(took < 60_000, "each process has not the whole time: {took}");
 }
 
-/// A turn that ended without an answer is told as such, whatever the hook says to it.
+/// StopFailure hooks are invoked for a turn that ended without an answer, and their output cannot change that.
 #[test]
 fn a_limited_turn_is_told_to_stop_failure_hooks() {
     let daemon = TestDaemon::new();
@@ -125,7 +125,7 @@ fn a_limited_turn_is_told_to_stop_failure_hooks() {
     assert_eq!(heard_of(&daemon, "StopFailure").len(), 1);
 }
 
-/// How long a reset waits for SessionEnd hooks is a setting.
+/// A setting determines how long a reset waits for SessionEnd hooks.
 #[test]
 fn the_wait_for_session_end_hooks_is_a_setting() {
     let daemon = TestDaemon::empty();

@@ -1,4 +1,4 @@
-//! What conversations are called.
+//! Titles of conversations.
 
 use crate::test_daemon::TestDaemon;
 use agentd_client::api::{Purge, Reset, Rewind};

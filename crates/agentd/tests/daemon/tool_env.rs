@@ -12,7 +12,7 @@ fn run(daemon: &TestDaemon, command: &str) {
     daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
 }
 
-/// Without them `agentd` in a tool used the usual home, and started a daemon there.
+/// Regression: without these variables `agentd` in a tool used the default home, and started a daemon there.
 #[test]
 fn a_command_knows_its_home_agent_conversation_turn_and_call() {
     let daemon = TestDaemon::new();

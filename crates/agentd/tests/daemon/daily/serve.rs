@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A client that sends nothing does not hold up the end of a test for longer.
+/// The longest time that a client which sends nothing can delay the end of a test.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub type Files = BTreeMap<String, Vec<u8>>;
@@ -56,7 +56,7 @@ impl Registry {
         format!("http://{}", self.address)
     }
 
-    /// How often a path with this in it was asked for.
+    /// How often a path that contains this text was requested.
     pub fn count(&self, part: &str) -> usize {
         let asked = self.shared.asked.lock().unwrap();
         asked.iter().filter(|path| path.contains(part)).count()
@@ -64,7 +64,7 @@ impl Registry {
 }
 
 impl Shared {
-    /// One request for each connection. A client that goes away is no concern of the test.
+    /// Serves one request per connection. A client that disconnects is ignored.
     fn answer(&self, stream: TcpStream) -> Option<()> {
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         let mut lines = BufReader::new(&stream);
