@@ -1,5 +1,5 @@
-//! The whole loop in every wire format: the real machine, the real driver and provider, against the
-//! strict fake model, on a journal in memory.
+//! The whole loop in every wire format: the real machine, driver and provider, with the strict fake model and a journal
+//! in memory.
 
 #![allow(
     clippy::unwrap_used,
@@ -40,7 +40,7 @@ const FORMATS: [(Wire, Format); 4] = [
 const AGENT: AgentId = AgentId::from_bytes([1; 16]);
 const CONVERSATION: ConversationId = ConversationId::from_bytes([2; 16]);
 
-/// What a disk would hold.
+/// What would be on disk.
 #[derive(Default)]
 struct Disk {
     events: Vec<Event>,
@@ -101,7 +101,7 @@ impl Journal for Memory {
     }
 }
 
-/// Counts what it runs; `wait` runs until it is cancelled.
+/// Tools that count their runs; `wait` runs until it is cancelled.
 #[derive(Default)]
 struct Counting {
     runs: Mutex<BTreeMap<CallId, u32>>,
@@ -142,7 +142,7 @@ impl Tools for Counting {
         Finished::new(CallOutcome::Ok, blocks)
     }
 
-    /// Nothing that it does outlives it.
+    /// No call outlives the process.
     async fn find(&self, _call: &ToolCall, _started: &StartedCall) -> CallFact {
         CallFact::Unknown
     }
@@ -206,7 +206,7 @@ impl Bench {
         }
     }
 
-    /// What a new process does: fold, recover, go on.
+    /// What a new process does: fold, recover, continue.
     async fn start(&mut self, after: After) {
         let folded = {
             let disk = self.disk.lock().unwrap();
@@ -262,7 +262,7 @@ impl Bench {
         }
     }
 
-    /// Sets the agent's limit, also in a process that runs.
+    /// Sets the agent's limit, also for a running process.
     fn limit_turn_ms(&self, wall_ms: u64) {
         let mut spec = Box::<agentd_core::spec::AgentSpec>::default();
         spec.limits.turn.wall_ms = Some(wall_ms);
@@ -292,7 +292,7 @@ impl Bench {
         self.tell(Command::Events(events)).await;
     }
 
-    /// Waits until something holds of what is on disk.
+    /// Waits until a condition on the disk's content holds.
     async fn until(&self, what: &str, holds: impl Fn(&Disk) -> bool) {
         let mut changes = self.changed.subscribe();
         let wait = async {
@@ -304,7 +304,7 @@ impl Bench {
         assert!(waited.is_ok(), "{what} never came");
     }
 
-    /// Waits for so many turns to have ended, and says how the last one did.
+    /// Waits until this many turns have ended, and returns how the last one ended.
     async fn turns(&self, count: usize) -> TurnStatus {
         let ended = |disk: &Disk| {
             let events = disk.events.iter();
@@ -467,8 +467,8 @@ fn a_window_that_is_full_is_summarised_and_the_turn_goes_on() {
     });
 }
 
-/// goose#11996, goose#9938: the turn ends at once, what was said is kept, nothing new starts, and the
-/// next prompt is answered.
+/// goose#11996, goose#9938: the turn ends at once, received text is kept, nothing new starts, and the next prompt is
+/// answered.
 #[test]
 fn an_interrupt_in_mid_stream_ends_the_turn_and_frees_the_next() {
     in_every_format(async |mut bench| {
@@ -513,7 +513,7 @@ fn an_interrupt_cancels_a_tool_that_runs() {
     });
 }
 
-/// A time limit of the turn ends a reply that streams, a server that says nothing, and a tool that runs.
+/// A time limit of the turn ends a streaming reply, a request that the server does not answer, and a running tool.
 #[test]
 fn a_time_limit_ends_whatever_the_turn_is_doing() {
     in_every_format(async |mut bench| {
@@ -535,7 +535,7 @@ fn a_time_limit_ends_whatever_the_turn_is_doing() {
     });
 }
 
-/// The limit counts from the start of the turn as journalled, so that a new process has no more time.
+/// The limit counts from the start of the turn in the journal, so a new process gets no additional time.
 #[test]
 fn a_time_limit_survives_a_kill() {
     in_every_format(async |mut bench| {
@@ -556,7 +556,7 @@ fn a_time_limit_survives_a_kill() {
     });
 }
 
-/// Killed in mid-stream: the new process finds what had been said, tells the model, and goes on.
+/// The process is killed in mid-stream: the new process finds the partial reply, tells the model, and continues.
 #[test]
 fn a_kill_in_mid_stream_loses_nothing_that_anybody_saw() {
     in_every_format(async |mut bench| {
@@ -579,7 +579,7 @@ fn a_kill_in_mid_stream_loses_nothing_that_anybody_saw() {
     });
 }
 
-/// claude-code#42338, claude-code#93490: a restart between turns leaves the request as it was.
+/// claude-code#42338, claude-code#93490: a restart between turns does not change the request.
 #[test]
 fn a_restart_keeps_the_prefix_byte_for_byte() {
     in_every_format(async |mut bench| {

@@ -1,4 +1,4 @@
-//! Every wire format passes the same suite against the strict fake model: what one can do, all can.
+//! Every wire format passes the same suite with the strict fake model.
 
 #![allow(
     clippy::unwrap_used,
@@ -34,7 +34,7 @@ const FORMATS: [(Wire, Format); 4] = [
     (Wire::Gemini, Format::Gemini),
 ];
 
-/// A conversation by hand: prompts, replies and results, as the journal would have them.
+/// A conversation that a test builds: prompts, replies and results, as in a journal.
 struct Talk {
     model: FakeModel,
     provider: Provider,
@@ -79,7 +79,7 @@ impl Talk {
         self.event(PromptsTaken { prompts });
     }
 
-    /// Asks, and keeps the reply as the machine would.
+    /// Sends the request, and adds the reply as the machine does.
     async fn ask(&mut self) -> (Vec<Delta>, Result<End, Failure>) {
         let request = answer(&self.window, &self.context).expect("something awaits an answer");
         assert_eq!(request.repairs, []);
@@ -233,7 +233,7 @@ fn calls_side_by_side_keep_their_arguments() {
     });
 }
 
-/// The body of a streamed reply with all that can be cut in an awkward place.
+/// The body of a streamed reply with everything that a chunk boundary could split.
 fn body(format: Format) -> Vec<u8> {
     let call = |command: &str| Item::Call {
         name: "shell".into(),
@@ -260,7 +260,7 @@ fn body(format: Format) -> Vec<u8> {
     events.flat_map(|event| event.text().into_bytes()).collect()
 }
 
-/// The message that a body adds up to when it comes in these chunks.
+/// The message that results from a body which arrives in these chunks.
 async fn message(wire: Wire, chunks: Vec<&[u8]>) -> Vec<Block> {
     let chunks = chunks.into_iter().map(Ok::<_, std::io::Error>);
     let mut reply = Reply::default();
@@ -312,8 +312,7 @@ fn arguments_come_whole_over_a_connection_in_chunks_of_any_size() {
     });
 }
 
-/// Every request of a conversation with the built-in model, and the prompt after it, is one that a
-/// real provider would take.
+/// A real provider would accept every request of a conversation with the demo model, and the next prompt.
 #[test]
 fn a_conversation_with_the_demo_model_can_be_taken_to_any_provider() {
     in_every_format(async |mut talk| {

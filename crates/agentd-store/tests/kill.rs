@@ -1,5 +1,4 @@
-//! A process that appends as fast as it can is killed, again and again: what it was told is there is
-//! there, once and in order.
+//! A process that appends as fast as it can is killed repeatedly: every acknowledged event exists, once and in order.
 
 #![allow(
     clippy::unwrap_used,
@@ -44,7 +43,7 @@ fn event(n: u8, clock: i64, body: impl Into<Body>) -> NewEvent {
     }
 }
 
-/// What the n-th append of an incarnation says: one, two or three events.
+/// The events of the n-th append of an incarnation: one, two or three.
 fn append(fence: Fence, n: u8, clock: i64, source: Source) -> Append {
     let events = (0..source.n % 3 + 1).map(|part| {
         let about = None;
@@ -57,7 +56,7 @@ fn append(fence: Fence, n: u8, clock: i64, source: Source) -> Append {
     }
 }
 
-/// Says something to the parent, whole or not at all.
+/// Writes a line to the parent, completely or not at all.
 fn say(words: std::fmt::Arguments<'_>) {
     let line = format!("{words}\n");
     let mut out = std::io::stdout().lock();
@@ -65,7 +64,7 @@ fn say(words: std::fmt::Arguments<'_>) {
     out.flush().unwrap();
 }
 
-/// Not a test: the process that is killed. Without its variables there is nothing to do.
+/// Not a test: the process that is killed. It does nothing unless its variables are set.
 #[test]
 fn the_process_that_is_killed() {
     let Some(dir) = std::env::var_os(DIR) else {
@@ -138,7 +137,7 @@ async fn write_for_ever(store: SqliteStore, n: u8, clock: i64) {
     }
 }
 
-/// What the parent heard from all children.
+/// What the parent received from all children.
 #[derive(Default)]
 struct Heard {
     /// By agent: the last event that was acknowledged.
@@ -184,7 +183,7 @@ fn start(dir: &Path, clock: i64) -> Child {
         .unwrap()
 }
 
-/// Kills a child after it has acknowledged so many appends.
+/// Kills a child after it has acknowledged this many appends.
 fn kill_after(acks: u64, dir: &Path, clock: i64, heard: &mut Heard) {
     let mut child = start(dir, clock);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -228,7 +227,7 @@ async fn notes(store: &SqliteStore, n: u8) -> Vec<String> {
     }
 }
 
-/// Nothing acknowledged is missing, and what was not acknowledged can be sent again and is there once.
+/// No acknowledged event is missing. An append that was not acknowledged can be sent again, and is applied once.
 async fn check(dir: &Path, heard: &Heard, clock: i64, thorough: bool) {
     let store = SqliteStore::open(Options::new(dir)).unwrap();
     for (&n, &acked) in &heard.acked {

@@ -1,4 +1,4 @@
-//! The fake model without a client of ours: plain answers, scenarios, records, and the program.
+//! The fake model without agentd's client: plain answers, scenarios, records, and the program.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ const FORMATS: [Format; 4] = [
     Format::Gemini,
 ];
 
-/// The smallest request that asks this, without streaming.
+/// The smallest request with this prompt, without streaming.
 fn plain(format: Format, prompt: &str) -> (&'static str, Value) {
     let messages = json!([{"role": "user", "content": prompt}]);
     match format {
@@ -45,7 +45,7 @@ fn plain(format: Format, prompt: &str) -> (&'static str, Value) {
     }
 }
 
-/// The whole response, or what came of it.
+/// The response, as far as it arrived.
 fn post(to: SocketAddr, path: &str, body: &Value) -> String {
     let mut stream = TcpStream::connect(to).unwrap();
     stream
@@ -83,7 +83,7 @@ fn answer(to: SocketAddr, format: Format, prompt: &str) -> Value {
     serde_json::from_str(&body).unwrap()
 }
 
-/// The words of a plain answer.
+/// The text of a plain answer.
 fn words(format: Format, answer: &Value) -> String {
     let place = match format {
         Format::Anthropic => "/content/0/text",

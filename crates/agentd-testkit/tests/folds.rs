@@ -1,4 +1,4 @@
-//! Folding a snapshot and the tail after it is folding everything, for every cut.
+//! A snapshot and the events after it fold to the same state as all events, for every cut.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,8 +37,8 @@ fn through_a_snapshot(
     Ok((serde_json::from_str(&json).unwrap(), window))
 }
 
-/// At every cut the snapshot is as good as what it was taken of; and folding is a function, so the
-/// tail after it folds to the same. Cuts around undo, redo, rewind and fork are among them.
+/// At every cut the snapshot equals the state that it was taken of. Folding is a function, so the later events fold to the
+/// same. The cuts include those around undo, redo, rewind and fork.
 fn check_every_cut(journals: &Journals) -> Result<(), TestCaseError> {
     for (agent, events) in &journals.agents {
         let mut state = AgentState::new(*agent);
@@ -81,7 +81,7 @@ fn the_same_holds_for_journals_that_nobody_should_write() {
         .unwrap();
 }
 
-/// Every event survives being written down and read back, as scripts and exports see it.
+/// Every event is the same after it was written as JSON and read back.
 #[test]
 fn events_survive_json() {
     TestRunner::new(agentd_testkit::cases(500))
@@ -98,7 +98,7 @@ fn events_survive_json() {
         .unwrap();
 }
 
-/// A property of journals is worth what they hold.
+/// Checks that the random journals contain enough of each kind for the properties to mean something.
 #[test]
 fn the_journals_hold_stops_rests_and_resets_that_ended_and_that_did_not() {
     let seen = RefCell::new(BTreeMap::<&str, u32>::new());

@@ -18,7 +18,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A runner that says how to run the same schedules again.
+/// A runner that prints how to repeat the same schedules.
 fn runner(cases: u32) -> TestRunner {
     let mut config = agentd_testkit::cases(cases);
     if config.rng_seed == RngSeed::Random {
@@ -29,7 +29,7 @@ fn runner(cases: u32) -> TestRunner {
     TestRunner::new(config)
 }
 
-/// What the schedules came to: a simulation in which hardly anything happens proves nothing.
+/// What happened in the schedules: a simulation in which hardly anything happens proves nothing.
 #[derive(Debug, Default)]
 struct Tried {
     kills: u64,
@@ -61,7 +61,7 @@ impl Tried {
     }
 }
 
-/// Runs so many schedules of these, each with everything checked at every moment and at rest.
+/// Runs this many schedules of these ops, and checks each after every op and at its end.
 fn tried(cases: u32, op: impl Strategy<Value = Op>) -> Tried {
     let tried = RefCell::new(Tried::default());
     runner(cases)
@@ -110,7 +110,7 @@ fn whatever_is_killed_or_cut_each_prompt_is_taken_once_and_each_tool_runs_once()
     }
 }
 
-/// The same where the conversation is shortened, and where the agent gets a fresh one by itself.
+/// The same with compactions and automatic resets.
 #[test]
 fn what_an_agent_does_to_its_conversation_by_itself_changes_nothing_of_that() {
     let tried = tried(2_000, everything());
@@ -124,7 +124,7 @@ fn what_an_agent_does_to_its_conversation_by_itself_changes_nothing_of_that() {
     }
 }
 
-/// What holds once everything has come to rest.
+/// What must hold when everything is idle.
 fn check(sim: &Sim) -> Result<(), TestCaseError> {
     let state = sim.kept.state();
     let failed = state.failed.is_some();
@@ -144,7 +144,7 @@ fn check(sim: &Sim) -> Result<(), TestCaseError> {
     check_writers(sim)
 }
 
-/// Each that was accepted is over, or waits for an agent that may not run; none was made twice.
+/// Each accepted compaction has ended, or waits for an agent that may not run; none was made twice.
 fn check_compactions(sim: &Sim) -> Result<(), TestCaseError> {
     let state = sim.kept.state();
     let waits = state.compactions.asked();
@@ -186,7 +186,7 @@ fn check_turns(sim: &Sim) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Each prompt is there once, and is answered once, or waits, or was set aside with its conversation.
+/// Each prompt exists once, and was answered once, or waits, or was set aside with its conversation.
 fn check_prompts(sim: &Sim) -> Result<(), TestCaseError> {
     let mut accepted = BTreeMap::<String, PromptId>::new();
     let mut taken = BTreeMap::<PromptId, u32>::new();
@@ -226,8 +226,8 @@ fn check_prompts(sim: &Sim) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Each op that began has one end, and moved the pointer once or not at all. What was accepted while it
-/// was under way is for the conversation that it led to.
+/// Each op that began has one end, and moved the pointer once or not at all. Prompts that were accepted meanwhile belong
+/// to the conversation that it led to.
 fn check_resets(sim: &Sim) -> Result<(), TestCaseError> {
     let state = sim.kept.state();
     let mut began = BTreeMap::<OpId, u32>::new();
@@ -357,7 +357,7 @@ fn reset_and_undo_of_an_idle_agent_leave_no_trace_in_the_next_request() {
     println!("{} requests compared", compared.borrow());
 }
 
-/// What is sent for the next prompt, as it goes over the wire.
+/// The body of the request for the next prompt.
 fn next_request(sim: &mut Sim) -> Option<String> {
     sim.is_recording = true;
     sim.apply(Op::Prompt(agentd_core::event::PromptMode::Queue));

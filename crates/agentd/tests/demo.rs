@@ -100,7 +100,7 @@ fn it_needs_no_home_and_no_directory_of_its_own() {
     assert!(is_empty(dir.path()), "its directory is removed");
 }
 
-/// A false claim is a failure: here the tool that the claims are about cannot do its work.
+/// A claim that does not hold is a failure: here the tool cannot do what the demo claims.
 #[test]
 fn a_claim_that_is_not_so_fails_it() {
     let dir = tempfile::tempdir().unwrap();
@@ -130,7 +130,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     assert!(is_empty(dir.path()), "its directory is removed");
 }
 
-/// Tells it to end in the middle of the story: with a daemon, an agent and a command at work.
+/// Ends the demo in the middle, while a daemon, an agent and a command are running.
 fn end_in_the_middle(with: Signal) {
     let dir = tempfile::tempdir().unwrap();
     let mut child = start(dir.path(), &["demo"]).spawn().unwrap();

@@ -1,5 +1,5 @@
-//! The help: every verb has some, with an example. It is what outsiders rely on, so each text is a golden
-//! file; `docs/cli.md` is made of the same texts. `AGENTD_WRITE_GOLDEN=1` writes them again.
+//! The help: every verb has one, with an example. Users rely on it, so each text is a golden file; `docs/cli.md` consists
+//! of the same texts. `AGENTD_WRITE_GOLDEN=1` writes them again.
 #![expect(
     clippy::unwrap_used,
     reason = "a test fails by panicking, in what it calls too"
@@ -11,7 +11,7 @@ mod golden;
 use golden::check;
 use std::process::{Command, Output, Stdio};
 
-/// As wide as the help gets at most.
+/// The greatest width of the help.
 const COLUMNS: &str = "100";
 
 /// Each code has a test in tests/cli/exit_codes.rs.

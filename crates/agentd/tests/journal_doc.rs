@@ -1,4 +1,4 @@
-//! What `docs/journal.md` says is so: its lists are complete, and its examples are real.
+//! The lists in `docs/journal.md` are complete, and its examples are real.
 #![expect(
     clippy::unwrap_used,
     reason = "a test fails by panicking, in what it calls too"
@@ -20,7 +20,7 @@ fn example(n: usize) -> &'static str {
     block.split("```").next().unwrap()
 }
 
-/// The first cells of the table behind a word in bold, without their quotes.
+/// The first cells of the table after a word in bold, without their quotes.
 fn first_column(behind: &str) -> Vec<&'static str> {
     let rows = DOC.split(behind).nth(1).unwrap().lines();
     let rows = rows.skip_while(|line| !line.starts_with("| ---")).skip(1);

@@ -149,8 +149,8 @@ fn tasks_that_go_on_are_told() {
     assert!(matches!(&item.entry, Entry::Notice(text) if text.contains("shell")));
 }
 
-/// A branch from before the end of a task believes that the task is running, and is told once that it has ended. A
-/// branch from before its start or after its end is told nothing.
+/// In a branch from before the end of a task, the task counts as running, and the model is told once that it has ended.
+/// In a branch from before its start or after its end, the model is told nothing.
 #[test]
 fn a_rewind_is_told_of_the_tasks_that_ended_after_the_place() {
     let task = crate::id::TaskId::from_bytes([5; 16]);
@@ -196,8 +196,8 @@ fn a_rewind_is_told_of_the_tasks_that_ended_after_the_place() {
     assert_eq!(told(&back(&journal, first, running)), 1);
 }
 
-/// A sealed conversation believes that its tasks are running. When it becomes current again, it is told once which
-/// have ended in the meantime.
+/// In a sealed conversation its tasks count as running. When it becomes current again, the model is told once which have
+/// ended in the meantime.
 #[test]
 fn tasks_that_ended_meanwhile_are_told_after_undo_and_once() {
     let task = crate::id::TaskId::from_bytes([5; 16]);

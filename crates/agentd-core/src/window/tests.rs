@@ -194,7 +194,7 @@ fn a_summary_leaves_the_prompts_of_the_open_turn_as_they_are() {
     assert_eq!(restore(&journal, &skeleton), Ok(journal.window()));
 }
 
-/// Issue 1/5: compaction marks survive an interrupt.
+/// The mark of a compaction survives an interrupt.
 #[test]
 fn compaction_marks_survive_an_interrupt() {
     let mut journal = Journal::new();

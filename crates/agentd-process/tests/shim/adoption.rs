@@ -10,7 +10,7 @@ use std::time::Duration;
 pub const ARGUMENT: &str = "--start-a-task";
 const SCRIPT: &str = "echo $$; : >ready; while ! [ -e go ]; do sleep 0.01; done; exit 8";
 
-/// Starts a task in the directory it is told, and waits to be killed.
+/// Starts a task in the given directory, and waits to be killed.
 pub fn start_if_asked(args: Vec<OsString>) {
     let [_, _, dir, cwd] = args.as_slice() else {
         return;
@@ -38,7 +38,7 @@ fn starter(fixture: &Fixture) -> Child {
     starter
 }
 
-/// The task goes on, and its end is told to us who did not start it.
+/// The task continues, and this process, which did not start it, learns of its end.
 fn adopt(fixture: &Fixture) {
     let Found::Running(task) = task::find(&fixture.dir(), None).unwrap() else {
         panic!("it runs");

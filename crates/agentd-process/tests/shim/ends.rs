@@ -1,4 +1,4 @@
-//! How tasks end, and what is told about it.
+//! How tasks end, and what is recorded about it.
 
 use crate::fixture::Fixture;
 use agentd_process::task::{self, Exit, Found, Limits};
@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Without what differs each time.
+/// Without the fields that differ each time.
 fn plain(exit: Exit) -> Exit {
     Exit {
         duration_ms: 0,

@@ -1,4 +1,4 @@
-//! Where a test plays: a directory for its task, and the end of everything that was started there.
+//! The fixture of a test: a directory for its task. It ends every process that was started there.
 
 use agentd_failpoint::Passed;
 use agentd_failpoint::plan::{Plan, Role, Rule};
@@ -19,7 +19,7 @@ const HOLD: &str = "hold";
 pub struct Fixture {
     temp: TempDir,
     pub runtime: Runtime,
-    /// Ended with the test, whatever comes of it.
+    /// The shims that are ended with the test, whether it passes or fails.
     shims: RefCell<Vec<Identity>>,
 }
 
@@ -66,7 +66,7 @@ impl Fixture {
         self.temp.path().join("task")
     }
 
-    /// Where the task runs.
+    /// The working directory of the task.
     pub fn cwd(&self) -> &Path {
         self.temp.path()
     }
@@ -75,7 +75,7 @@ impl Fixture {
         script(text, self.cwd())
     }
 
-    /// An order whose shim holds still at this point.
+    /// An order whose shim is held at this failpoint.
     pub fn held(&self, point: &str, order: Order) -> Order {
         let plan = Plan {
             rules: vec![Rule::hold(HOLD, Role::Shim, point)],
@@ -86,7 +86,7 @@ impl Fixture {
         Order { lab, ..order }
     }
 
-    /// Waits until a shim holds still.
+    /// Waits until a shim is held.
     pub fn wait_for_hold(&self) {
         wait_until("the point", || {
             Passed::of_rule(self.cwd(), HOLD).unwrap().is_some()
@@ -109,18 +109,18 @@ impl Fixture {
         task
     }
 
-    /// It is ended with the test.
+    /// Registers a shim that is ended with the test.
     pub fn knows(&self, shim: Identity) {
         self.shims.borrow_mut().push(shim);
     }
 
-    /// Waits for what comes of it.
+    /// Waits for the end of a task, and returns its state.
     pub fn found(&self, task: &Task) -> Found {
         let ended = async { tokio::time::timeout(PATIENCE, task.ended()).await };
         self.runtime.block_on(ended).expect("an end").unwrap()
     }
 
-    /// Waits for its end.
+    /// Waits for the end of a task, and returns how it ended.
     pub fn exit(&self, task: &Task) -> Exit {
         match self.found(task) {
             Found::Ended(exit) => exit,
@@ -128,7 +128,7 @@ impl Fixture {
         }
     }
 
-    /// Runs it from beginning to end: how it ended, and what it wrote.
+    /// Runs a task to its end, and returns how it ended and its output.
     pub fn run(&self, order: &Order) -> (Exit, String) {
         let task = self.start(order);
         let exit = self.exit(&task);
@@ -136,12 +136,12 @@ impl Fixture {
         (exit, String::from_utf8_lossy(&output).into_owned())
     }
 
-    /// Waits until the task has made that file in its directory to work in.
+    /// Waits until the task has created this file in its working directory.
     pub fn wait_for(&self, name: &str) {
         wait_until(name, || self.cwd().join(name).exists());
     }
 
-    /// What the file `running` says; null where it says nothing yet.
+    /// The content of the file `running`; null if there is none yet.
     pub fn running(&self) -> serde_json::Value {
         let text = fs::read(self.dir().join("running")).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Tasks under real shims: this very executable, started again.
+//! Tasks under real shims: this executable, started again.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,19 +17,19 @@ mod trees;
 
 use std::ffi::OsString;
 
-/// Not a test: what the shims of the other ones run. Does nothing otherwise.
+/// Not a test: the entry point of the shims that other tests start. It does nothing otherwise.
 #[test]
 fn shim_child() {
     agentd_process::shim::run_if_asked(args_from(agentd_process::shim::ARGUMENT));
 }
 
-/// Not a test: a process that starts a task and then waits to be killed. Does nothing otherwise.
+/// Not a test: a process that starts a task and then waits to be killed. It does nothing otherwise.
 #[test]
 fn starter_child() {
     adoption::start_if_asked(args_from(adoption::ARGUMENT));
 }
 
-/// As if the program had been started with what follows `first` alone.
+/// The arguments from `first` on, as if the program had been started with these only.
 fn args_from(first: &str) -> Vec<OsString> {
     let args = std::env::args_os().skip_while(|arg| arg != first);
     std::iter::once(OsString::new()).chain(args).collect()

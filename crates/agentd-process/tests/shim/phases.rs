@@ -1,10 +1,10 @@
-//! A shim that is killed in each phase of its life, and what can be said about its task then.
+//! A shim is killed in each phase of its life; the state of its task is then determined from its directory.
 
 use crate::fixture::{Fixture, wait_until};
 use agentd_process::task::{self, Found, Task};
 use agentd_process::{Delivery, Signal, signal};
 
-/// Runs a task up to that place in its shim's life, and kills the shim there.
+/// Runs a task up to this failpoint of its shim, and kills the shim there.
 fn killed_at(fixture: &Fixture, place: &str, text: &str) -> Task {
     let task = fixture.start(&fixture.held(place, fixture.script(text)));
     fixture.wait_for_hold();
@@ -104,8 +104,8 @@ fn a_shim_goes_on_when_it_is_told_to() {
     }
 }
 
-/// A shim has one thread, and so hears a signal before it does anything else. Here it has another
-/// one, of the test harness, which may be the one to hear it.
+/// A shim has one thread, so it receives a signal before it does anything else. In this test the shim also has a thread of
+/// the test harness, which may receive the signal instead.
 fn wait_until_heard(task: &Task) {
     wait_until("the signal is heard", || {
         let path = format!("/proc/{}/status", task.shim().pid);
@@ -162,7 +162,7 @@ fn half_an_order_starts_nothing() {
     assert!(!fixture.cwd().join("ran").exists());
 }
 
-/// The lab's switches are refused where the task is not the lab's.
+/// The lab's switches are refused for a task outside the lab.
 #[test]
 fn outside_the_lab_a_shim_with_a_plan_starts_nothing() {
     let fixture = Fixture::new();

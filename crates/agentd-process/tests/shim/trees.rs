@@ -6,7 +6,7 @@ use agentd_process::{Delivery, Exit, Identity, Signal, Start, kill_tree};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Stops it once it is ready, with a grace that only the stubborn feel.
+/// Stops a task when it is ready. Only processes that ignore SIGTERM use up the grace period.
 fn stopped(fixture: &Fixture, text: &str) -> task::Exit {
     let order = Order {
         grace_ms: 200,
@@ -52,7 +52,7 @@ fn those_who_are_stopped_are_found() {
     );
 }
 
-/// Kills it once it is ready.
+/// Kills a task when it is ready.
 fn killed(fixture: &Fixture, order: &Order) {
     let task = fixture.start(order);
     fixture.wait_for("ready");

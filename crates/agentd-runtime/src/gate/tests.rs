@@ -3,7 +3,7 @@
 use super::*;
 use std::io::{BufRead as _, BufReader};
 
-/// A server that answers each connection with what it was asked, and how often it was.
+/// A server that answers `hello`. Returns its port, and the requests that it has received.
 fn server() -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

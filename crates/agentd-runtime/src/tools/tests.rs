@@ -1,4 +1,4 @@
-//! The toolbox as a whole, and the fixture on which its tools are tried.
+//! The toolbox as a whole, and the fixture for the tests of the tools.
 
 use super::*;
 use agentd_core::id::CallId;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A directory to work in, and tools that do.
+/// A working directory with tools.
 pub(super) struct Fixture {
     dir: TempDir,
     pub options: ToolboxOptions,
@@ -63,7 +63,7 @@ impl Fixture {
         self.options.cwd.join(name)
     }
 
-    /// A file in the directory to work in.
+    /// A file in the working directory.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -96,7 +96,7 @@ impl Fixture {
         }
     }
 
-    /// Prepared and run, or refused.
+    /// Prepares and runs a call, unless it is refused.
     pub async fn finish(&self, tool: &str, arguments: Value) -> Finished {
         match self.prepare(tool, arguments.clone()).await {
             Prepared::Run(_) => {
@@ -118,14 +118,14 @@ impl Fixture {
         self.toolbox().find(&call(tool, arguments), started).await
     }
 
-    /// What it says when it goes well.
+    /// The text of a successful result.
     pub async fn ok(&self, tool: &str, arguments: Value) -> String {
         let finished = self.finish(tool, arguments).await;
         assert_eq!(finished.outcome, CallOutcome::Ok, "{finished:?}");
         words(&finished.blocks)
     }
 
-    /// What it says when it cannot be done.
+    /// The text of a failed result.
     pub async fn error(&self, tool: &str, arguments: Value) -> String {
         let finished = self.finish(tool, arguments).await;
         assert_eq!(finished.outcome, CallOutcome::Error, "{finished:?}");

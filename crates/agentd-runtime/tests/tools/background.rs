@@ -1,4 +1,4 @@
-//! Commands that are left running.
+//! Commands in the background.
 
 use crate::fixture::{Fixture, PATIENCE, background, call, words};
 use agentd_core::event::TaskExit;

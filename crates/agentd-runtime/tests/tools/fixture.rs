@@ -1,4 +1,4 @@
-//! Where a test plays: a directory to work in, tools, and the end of everything that was started there.
+//! The fixture of a test: a working directory and tools. It ends every process that was started there.
 
 use agentd_core::id::{BootId, CallId, TaskId};
 use agentd_core::message::{Arguments, Block, CallOutcome, ToolCall};
@@ -32,7 +32,7 @@ pub struct Fixture {
     pub options: ToolboxOptions,
 }
 
-/// A call that runs beside the test.
+/// A call that runs concurrently with the test.
 pub struct Running {
     pub cancel: watch::Sender<bool>,
     finished: JoinHandle<Finished>,
@@ -44,7 +44,7 @@ impl Running {
         finished.expect("an end").unwrap()
     }
 
-    /// As if the process that waits for it were gone.
+    /// Simulates the death of the process that waits for the call.
     pub fn abandon(self) {
         self.finished.abort();
     }
@@ -95,7 +95,7 @@ impl Fixture {
         Self { dir, options }
     }
 
-    /// The shims of its tasks hold still before they begin.
+    /// Holds the shims of its tasks at a failpoint before they begin.
     pub fn hold_shims(&mut self) {
         let plan = Plan {
             rules: vec![Rule::hold(HOLD, Role::Shim, "after-order")],
@@ -137,7 +137,7 @@ impl Fixture {
         }
     }
 
-    /// Begins to run it.
+    /// Starts a call.
     pub fn begin(&self, call: ToolCall, started: StartedCall) -> Running {
         let (cancel, cancelled) = watch::channel(false);
         let toolbox = Arc::new(self.toolbox());
@@ -158,7 +158,7 @@ impl Fixture {
         }
     }
 
-    /// Runs it from beginning to end.
+    /// Runs a call to its end.
     pub async fn run(&self, call: ToolCall) -> Finished {
         match self.prepare(&call).await {
             Prepared::Run(_) => {
@@ -175,7 +175,7 @@ impl Fixture {
         (finished.outcome, words(&finished))
     }
 
-    /// Starts a background command, and says which task it is.
+    /// Starts a background command, and returns its task.
     pub async fn background(&self, command: &str) -> TaskId {
         let finished = self.run(background(command)).await;
         assert_eq!(finished.outcome, CallOutcome::Ok, "{finished:?}");
@@ -196,7 +196,7 @@ impl Fixture {
         self.options.state.join("tasks").join(task.to_string())
     }
 
-    /// The task as it runs.
+    /// The running task.
     pub fn task(&self, task: TaskId) -> Task {
         match task::find(&self.task_dir(task), None).unwrap() {
             Found::Running(task) => task,
@@ -204,7 +204,7 @@ impl Fixture {
         }
     }
 
-    /// Waits until the task has made that file.
+    /// Waits until the task has created this file.
     pub async fn wait_for(&self, name: &str) {
         wait_for(&self.path(name)).await;
     }

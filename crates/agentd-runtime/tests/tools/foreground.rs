@@ -1,4 +1,4 @@
-//! Commands that are waited for.
+//! Commands in the foreground.
 
 use crate::fixture::{Fixture, SECRET, call, shell, words};
 use agentd_core::message::CallOutcome;
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
 
-/// Neither it nor its child, which has a session of its own, ends when asked to.
+/// Neither the command nor its child, which has its own session, ends on SIGTERM.
 const STUBBORN: &str = "trap '' TERM; echo begun; \
      setsid sh -c 'trap \"\" TERM; : >child; while :; do sleep 1; done' & \
      : >ready; while :; do sleep 1; done";
@@ -90,7 +90,7 @@ async fn an_interrupt_ends_all_of_it() {
     fixture.nobody_is_left().await;
 }
 
-/// It has little time for that, and on a busy machine not enough: so it gets several chances.
+/// The command has little time to clean up, on a busy machine not enough: so there are several attempts.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupt_lets_a_command_clean_up() {
     let cleans_up = async || {

@@ -1,4 +1,4 @@
-//! The tools' processes under real shims: this very executable, started again.
+//! The tools' processes under real shims: this executable, started again.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,7 +13,7 @@ mod recovery;
 
 use std::ffi::OsString;
 
-/// Not a test: what the shims of the other ones run. Does nothing otherwise.
+/// Not a test: the entry point of the shims that other tests start. It does nothing otherwise.
 #[test]
 fn shim_child() {
     let first = agentd_process::shim::ARGUMENT;

@@ -1,4 +1,4 @@
-//! A process that comes back finds what became of its commands.
+//! A new process determines the outcome of the commands of the previous one.
 
 use crate::fixture::{Fixture, background, shell, words};
 use agentd_core::id::BootId;

@@ -1,5 +1,5 @@
-//! Plays the shim for the tests: takes a job as JSON on its input, runs it, and prints how it went as lines of JSON.
-//! The test harness has many threads and cannot fork without exec.
+//! Acts as the shim in tests: it reads a job as JSON from its input, runs it, and prints the results as lines of JSON.
+//! The test harness itself has many threads and cannot fork without exec.
 
 use agentd_sandbox::{
     Ended, Error, Policy, Program, restrict_thread, start, start_without_namespaces, support,
@@ -39,7 +39,7 @@ struct Job {
     writes: Vec<PathBuf>,
     /// The leader may have this many open files.
     open_files: Option<u64>,
-    /// The init writes its pid here, as it would to a cgroup.
+    /// The init writes its pid to this file, as it does to a cgroup.
     joins: Option<PathBuf>,
 }
 
@@ -211,7 +211,7 @@ fn thread(job: &Job) -> io::Result<()> {
     say(&tried)
 }
 
-/// What is read, or the errno.
+/// The content of a file, or the errno.
 fn read(path: &Path) -> Value {
     match fs::read_to_string(path) {
         Ok(text) => json!(text),

@@ -1,4 +1,4 @@
-//! Policies that ask for what cannot be given: an error, before anything runs.
+//! Policies that cannot be fulfilled: an error before anything runs.
 
 use crate::testbed::{Testbed, testbeds};
 use std::fs;
@@ -54,7 +54,7 @@ fn the_whole_file_system_and_the_hosts_proc_cannot_be_given() {
     }
 }
 
-/// The tool makes a symlink where its next call will be given a directory.
+/// The tool creates a symlink at a path that its next call uses as a directory of its policy.
 #[test]
 fn a_symlink_that_the_tool_made_opens_nothing() {
     for mut testbed in testbeds() {

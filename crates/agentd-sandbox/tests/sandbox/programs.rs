@@ -4,7 +4,7 @@ use crate::testbed::{Ran, Testbed, testbeds};
 use std::fs;
 use std::path::PathBuf;
 
-/// Where this program is for users other than this one too; a line says so where it is not.
+/// Whether this program exists for other users too; otherwise prints that the test is skipped.
 fn installed(program: &str) -> bool {
     let dirs = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
     let found = dirs.iter().any(|dir| dir.join(program).exists());

@@ -1,4 +1,4 @@
-//! Root without capabilities still owns files: what its modes do not close, the view does.
+//! Root without capabilities still owns files: the view closes those that file modes do not protect from it.
 
 use crate::testbed::{Testbed, can, is_root, testbeds};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the kernel can do, and what is said where it cannot.
+//! What the kernel supports, and the message if it does not.
 
 use crate::testbed::{SECRET, Testbed, can, landlock, users};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn support_is_the_same_for_an_ordinary_user() {
     }
 }
 
-/// A user namespace in which no more can be made shows a kernel without.
+/// A user namespace that allows no further namespaces simulates a kernel without them.
 fn without_namespaces(job: &Value) -> Vec<Value> {
     let shim = env!("CARGO_BIN_EXE_agentd-sandbox-shim");
     let script =

@@ -17,7 +17,7 @@ const SHIM: &str = env!("CARGO_BIN_EXE_agentd-sandbox-shim");
 /// Stands for an ordinary user; no account needs to exist.
 const ORDINARY: u32 = 54321;
 
-/// What must never be read.
+/// Text that a sandboxed program must never read.
 pub const SECRET: &str = "canary-6c1f";
 
 pub struct Testbed {
@@ -108,7 +108,7 @@ impl Testbed {
         testbed
     }
 
-    /// All of it to the user of the testbed.
+    /// Gives all files to the user of the testbed.
     pub fn give_away(&self) {
         let mode = fs::Permissions::from_mode(0o755);
         fs::set_permissions(&self.root, mode).unwrap();
@@ -136,7 +136,7 @@ impl Testbed {
         self.run(job)
     }
 
-    /// What an attack says: `ok` or `errno N`.
+    /// The result of an attack: `ok` or `errno N`.
     pub fn attack(&self, args: &[&str]) -> String {
         let ran = self.run(self.job(ATTACK, args));
         ran.output().trim().to_owned()
@@ -207,7 +207,7 @@ fn give(path: &Path, user: u32) {
     }
 }
 
-/// A shim that runs.
+/// A running shim.
 pub struct Running {
     pub child: Child,
     lines: BufReader<ChildStdout>,
@@ -215,7 +215,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Of the init, as the host sees it.
+    /// The pid of the init on the host.
     pub fn pid(&self) -> i32 {
         let pid = self.first["pid"].as_i64();
         i32::try_from(pid.unwrap_or_else(|| panic!("not started: {}", self.first))).unwrap()
@@ -277,7 +277,7 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The users that a test can be: this one, and an ordinary one if this one is root.
+/// The users under which a test runs: the current one, and an ordinary one if the current one is root.
 pub fn users() -> Vec<Option<u32>> {
     if is_root() && is_mapped(ORDINARY) {
         return vec![None, Some(ORDINARY)];
@@ -286,7 +286,7 @@ pub fn users() -> Vec<Option<u32>> {
     vec![None]
 }
 
-/// In a user namespace root may be alone.
+/// Whether this user exists here: in a user namespace, only root may be mapped.
 fn is_mapped(user: u32) -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap();
     map.lines().any(|line| {
@@ -308,7 +308,7 @@ fn supported() -> &'static Value {
     })
 }
 
-/// Says so and returns false where this machine cannot do what a test needs.
+/// Whether this machine supports what a test needs; otherwise prints that the test is skipped.
 pub fn can(what: &str) -> bool {
     let supported = &supported()[what];
     if supported == &json!(true) {

@@ -1,5 +1,5 @@
-//! Damage: told where it is, set aside as it was found, and never taken for an agent that said
-//! nothing.
+//! Damage: the store reports where it is and moves it to quarantine unchanged, and never loads a damaged agent as an
+//! empty one.
 
 use crate::lab::{Author, Lab, long, run, soon};
 use crate::model::Model;
@@ -12,7 +12,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 use sha2::{Digest as _, Sha256};
 
-/// An agent whose journal is harmed, and one beside it.
+/// An agent whose journal is damaged, and one whose journal is not.
 struct Patient {
     lab: Lab,
     agent: AgentId,
@@ -21,7 +21,7 @@ struct Patient {
     model: Model,
 }
 
-/// Where the harm is done: the answer of the second turn, and the tool's result of the fourth.
+/// The damaged events: the answer of the second turn, and the tool's result of the fourth.
 const ANSWER: i64 = 16;
 const OUTPUT: i64 = 36;
 
@@ -56,7 +56,7 @@ impl Patient {
         }
     }
 
-    /// The same agent in another directory, for another harm.
+    /// The same agent in another directory, for another kind of damage.
     fn copy(&self) -> Self {
         Self {
             lab: self.lab.copy(),
@@ -79,7 +79,7 @@ impl Patient {
         store.verify(None).await.unwrap()
     }
 
-    /// What loads is what was there before the damage.
+    /// Checks that the events before the damage load unchanged.
     async fn assert_loads_up_to(&self, store: &SqliteStore, head: Seq, damage: Option<&Damage>) {
         let loaded = store.load(self.agent).await.unwrap();
         assert_eq!(loaded.damage.as_ref(), damage);
@@ -255,8 +255,7 @@ fn each_kind_of_damage_is_told_and_set_aside_and_the_rest_lives_on() {
     });
 }
 
-/// Makes the last event of the patient something else, checksums and all: as a newer agentd, or a
-/// program gone wrong, would write it.
+/// Replaces the last event by another one with valid checksums, as a newer agentd or a faulty program would write it.
 fn replace_last(journal: &Connection, kind: &str, version: u32, body: &str) {
     type Last = (
         i64,

@@ -34,7 +34,7 @@ async fn text(store: &SqliteStore, author: &Author) -> Option<(TryId, String)> {
     Some((draft.request, String::from_utf8(draft.bytes).unwrap()))
 }
 
-/// Says something that ends a try.
+/// Appends the event that ends a try.
 async fn end(store: &SqliteStore, author: &mut Author, request: TryId) {
     let message = MessageAdded {
         request: Some(request),

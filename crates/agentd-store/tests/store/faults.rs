@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// A store on a disk that fails when told to.
+/// A store on a disk that fails on request.
 struct Bench {
     lab: Lab,
     disk: FaultyDisk,
@@ -40,7 +40,7 @@ impl Bench {
         SqliteStore::open(self.options()).unwrap()
     }
 
-    /// What a process would find that starts after this one has died at this moment.
+    /// What a process would find if this one died at this moment.
     async fn notes_after_crash(&self) -> BTreeMap<String, usize> {
         let copy = self.lab.copy();
         let store = copy.open();
@@ -50,7 +50,7 @@ impl Bench {
     }
 }
 
-/// How often each note stands in the journals.
+/// How often each note occurs in the journals.
 async fn notes(store: &SqliteStore) -> BTreeMap<String, usize> {
     let mut notes = BTreeMap::new();
     let mut after = agentd_store::Cursor(0);
@@ -84,7 +84,7 @@ impl Producer {
         format!("{} says {}", self.author.agent, self.n)
     }
 
-    /// The append that it is at.
+    /// Its next append.
     fn append(&mut self) -> Append {
         let note = Note {
             about: None,
@@ -99,7 +99,7 @@ impl Producer {
     }
 }
 
-/// What becomes of a journal's words under one fault.
+/// A fault, the error that the store must report for it, and the advice in that error.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     fault: Fault,

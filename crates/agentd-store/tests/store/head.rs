@@ -1,4 +1,4 @@
-//! The journal's head: a journal that has lost what was acknowledged does not pass for a whole one.
+//! The journal's head: the store detects a journal that has lost acknowledged events.
 
 use crate::lab::{Author, Lab, events_of, run};
 use agentd_core::event::{NewEvent, Note};
@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Two agents as a killed process leaves them. The second one's last events are in the log alone.
+/// Two agents as a killed process leaves them. The last events of the second one are only in the log.
 struct Killed {
     lab: Lab,
     hit: AgentId,
@@ -54,7 +54,7 @@ impl Killed {
         self.lab.dir().join(name)
     }
 
-    /// Does something to the log.
+    /// Damages the log in one way.
     fn harm(&self, change: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) {
         let path = self.path("journal.db-wal");
         match change(fs::read(&path).unwrap()) {
@@ -130,7 +130,7 @@ fn a_log_that_was_deleted_cut_or_flipped_after_a_kill_is_noticed() {
     });
 }
 
-/// The control: it is the head by which the loss is noticed.
+/// The control: without the head, the loss is not detected.
 #[test]
 fn without_a_head_a_lost_log_goes_unnoticed() {
     run(async {
@@ -267,7 +267,7 @@ fn a_head_that_cannot_be_written_fails_no_commit() {
     });
 }
 
-/// Whether a crash now, after which the log is gone, would be noticed.
+/// Whether the loss of the log in a crash now would be detected.
 fn notices_lost_log(lab: &Lab) -> bool {
     let copy = lab.copy();
     fs::remove_file(copy.dir().join("journal.db-wal")).unwrap();

@@ -1,4 +1,4 @@
-//! Files that a stranger made: refused with a reason, or imported and held.
+//! Files of an untrusted author: refused with a reason, or imported and held.
 
 use crate::lab::{Author, Lab, agent_id, events_of, run};
 use agentd_core::event::{
@@ -66,7 +66,7 @@ fn names_and_labels_with_control_characters_are_refused() {
     });
 }
 
-/// A file can say that it was released; what the import appends comes later.
+/// A file can contain `agent_released`; the import appends `agent_held` after it.
 #[test]
 fn nothing_in_a_file_keeps_it_from_being_held() {
     run(async {
@@ -139,7 +139,7 @@ fn the_same_op_imports_once_and_holds_once() {
     });
 }
 
-/// A file of a few kilobytes that unpacks to gigabytes is refused when it has unpacked to the first of them.
+/// A file of a few kilobytes that unpacks to gigabytes is refused before more than the limit is unpacked.
 #[test]
 fn a_small_file_does_not_unpack_to_a_large_one() {
     run(async {

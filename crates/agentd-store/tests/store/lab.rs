@@ -1,4 +1,4 @@
-//! A directory with a store in it, and an author who writes an agent's journal the way a runtime would.
+//! A directory with a store, and an author that writes an agent's journal as a runtime does.
 
 use agentd_core::event::{
     AgentCreated, BeginSource, Body, ConversationBegan, ConversationSealed, Direction, Grant,
@@ -18,12 +18,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Whether the parts that take long are asked for.
+/// Whether the long parts of tests run too.
 pub fn long() -> bool {
     std::env::var_os("AGENTD_TEST_LONG").is_some_and(|value| value == "1")
 }
 
-/// Runs a test's future to its end, and no longer than a minute of silence would be of use.
+/// Runs a test's future to its end.
 pub fn run<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -33,7 +33,7 @@ pub fn run<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(future)
 }
 
-/// Waits for something that must come soon.
+/// Waits for something that must happen soon.
 pub async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), future)
         .await
@@ -86,7 +86,7 @@ impl Lab {
         SqliteStore::open(self.options()).unwrap()
     }
 
-    /// A connection of the test's own, past the store.
+    /// A direct connection to the database, without the store.
     pub fn journal(&self) -> Connection {
         Connection::open(self.dir().join("journal.db")).unwrap()
     }
@@ -95,7 +95,7 @@ impl Lab {
         Connection::open(self.dir().join("derived.db")).unwrap()
     }
 
-    /// The same files somewhere else, as a crash at this moment would leave them.
+    /// A copy of the files, as a crash at this moment would leave them.
     pub fn copy(&self) -> Self {
         let copy = Self::new();
         copy_dir(&self.dir(), &copy.dir());
@@ -418,7 +418,7 @@ impl Author {
         ]
     }
 
-    /// Where this agent stands now, for a branch.
+    /// The current position of this agent, for a branch.
     pub fn here(&self) -> Origin {
         Origin {
             agent: self.agent,
@@ -428,7 +428,7 @@ impl Author {
     }
 }
 
-/// Everything there is of an agent.
+/// All events of an agent.
 pub async fn events_of(store: &SqliteStore, agent: AgentId) -> Vec<Event> {
     let mut events = Vec::new();
     let mut after = Seq::ZERO;

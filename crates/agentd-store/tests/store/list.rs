@@ -1,4 +1,4 @@
-//! The list of agents and their names: every line once, page by page, and a total that says so.
+//! The list of agents and their names: every line once, page by page, with the right total.
 
 use crate::lab::{Author, Lab, agent_id, run};
 use agentd_core::event::{
@@ -12,7 +12,7 @@ use agentd_store::{
 };
 use tokio::task::JoinSet;
 
-/// What is asked of the list, but for the page.
+/// A query of the list, without the page.
 fn ask(sort: AgentSort, limit: usize) -> AgentQuery {
     AgentQuery {
         sort,
@@ -37,8 +37,8 @@ async fn pages(store: &SqliteStore, mut query: AgentQuery) -> (Vec<AgentPage>, V
     }
 }
 
-/// Which of them an agent is, by its number: every third is a oneshot, every fifth runs, every
-/// seventh has failed, every eleventh is archived.
+/// The properties of an agent, by its number: every third is a one-shot agent, every fifth is running, every seventh has
+/// failed, every eleventh is archived.
 fn mode(number: u64) -> Mode {
     match number.is_multiple_of(3) {
         true => Mode::Oneshot,
@@ -287,7 +287,7 @@ fn names_and_old_names_lead_to_their_agent_and_to_no_other() {
     });
 }
 
-/// An alias blocked its name for ever, though its agent had another one.
+/// Regression: an alias reserved its name permanently, although its agent had another name.
 #[test]
 fn an_alias_gives_way_to_a_new_name() {
     let lab = Lab::new();

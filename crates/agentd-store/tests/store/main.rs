@@ -1,5 +1,5 @@
-//! The store on a real disk: what it promises, and what it does when the disk, the process or a
-//! second owner gets in the way.
+//! The store on a real disk: its guarantees, and its behaviour when the disk fails, the process dies or a second owner
+//! appears.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,8 +1,7 @@
 //! Journals of every released schema, frozen as they were written: each still folds to what it meant.
 //!
-//! `AGENTD_WRITE_GOLDEN=1` writes down what the frozen journals fold to now, for a change of the fold
-//! that is meant. `AGENTD_WRITE_FIXTURE=1` makes the newest schema's journal again, for as long as that
-//! schema is not released.
+//! After an intended change of the fold, `AGENTD_WRITE_GOLDEN=1` records what the frozen journals fold to now.
+//! `AGENTD_WRITE_FIXTURE=1` creates the newest schema's journal again, as long as that schema is not released.
 
 use crate::lab::{Author, Lab, agent_id, events_of, run};
 use agentd_core::event::After;
@@ -27,7 +26,7 @@ fn asked_for(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| value == "1")
 }
 
-/// What can be told of a store, as JSON.
+/// The content of a store, as JSON.
 async fn told(store: &SqliteStore) -> Value {
     let mut agents = Vec::new();
     for number in 1..=3 {
@@ -46,8 +45,8 @@ async fn told(store: &SqliteStore) -> Value {
     Value::Array(agents)
 }
 
-/// What was said of a journal when it was frozen is still said, word for word. The fold may say more by
-/// now; what is frozen is not written anew for that.
+/// Checks that everything that was recorded about a journal when it was frozen still holds. The fold may have more fields
+/// by now; the record is not changed for that.
 fn check_still_said(at: &str, told: &Value, frozen: &Value) {
     match (told, frozen) {
         (Value::Object(told), Value::Object(frozen)) => {
@@ -68,7 +67,7 @@ fn check_still_said(at: &str, told: &Value, frozen: &Value) {
     }
 }
 
-/// A bit of everything that the first schema can hold.
+/// An example of everything that the first schema can contain.
 async fn write_v1(store: &SqliteStore) {
     let mut one = Author::create(store, 1, "one").await;
     let spec = Box::default();

@@ -1,4 +1,4 @@
-//! What a journal must fold to, told without the store: from the events alone, from the beginning.
+//! What a journal must fold to, computed without the store from all of its events.
 
 use agentd_core::event::Event;
 use agentd_core::id::{AgentId, ConversationId, Seq};

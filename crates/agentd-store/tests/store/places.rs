@@ -1,4 +1,4 @@
-//! What is looked up and not searched for: where turns ended, and whose silence ends next.
+//! Queries that use an index: where turns ended, and which agent's idle time ends next.
 
 use crate::lab::{Author, Lab, run};
 use agentd_core::event::SpecSet;

@@ -1,4 +1,4 @@
-//! The portable file: what is imported is what was exported, or nothing at all.
+//! The export file: an import creates exactly the exported agent, or nothing.
 
 use crate::lab::{Author, Lab, agent_id, events_of, run};
 use crate::walk::Walk;
@@ -39,7 +39,7 @@ async fn import(store: &SqliteStore, file: &[u8]) -> Result<Imported, Error> {
     store.import(Box::new(file), order).await
 }
 
-/// What an agent is abroad: what it is at home, and held. The event that holds it.
+/// Checks that an imported agent equals the exported one, except that it is held. Returns the event that holds it.
 async fn compare(home: &SqliteStore, abroad: &SqliteStore, agent: AgentId) -> Event {
     let mut events = events_of(abroad, agent).await;
     let held = events.pop().unwrap();
@@ -191,7 +191,7 @@ async fn import_as(
     store.import(Box::new(file), order).await
 }
 
-/// An agent that was there could not be imported at all.
+/// Regression: an agent that already existed could not be imported at all.
 #[test]
 fn an_agent_that_is_there_is_imported_as_a_copy_with_a_chain_of_its_own() {
     let home = Lab::new();

@@ -1,4 +1,4 @@
-//! Purge: what was said is gone from every byte of the directory, and nothing else is.
+//! Purge: the purged text is in no byte of the directory any more, and nothing else is lost.
 
 use crate::lab::{Author, Lab, events_of, long, run, soon};
 use crate::second::Second;
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 const AT: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
-/// Words that are told apart by how they end, so that one look finds any of them. They begin as
-/// differently as can be: an index that keeps sorted words leaves out what they share.
+/// Words with a common ending, so that one search finds any of them. Their beginnings differ as much as possible, because
+/// an index of sorted words omits common prefixes.
 struct Words {
     mark: &'static str,
     made: u64,
@@ -41,15 +41,15 @@ impl Words {
         word + self.mark
     }
 
-    /// So many of them, no two alike: it cannot be packed into nothing.
+    /// This many different words, so that the text cannot be compressed much.
     fn text(&mut self, count: usize) -> String {
         let words: Vec<String> = (0..count).map(|_| self.next()).collect();
         words.join(" ")
     }
 }
 
-/// Where words with this ending still stand: in the bytes of the files, or in anything that can be
-/// unpacked from them, wherever it begins and whether or not a table knows of it.
+/// Where words with this ending still occur: in the bytes of the files, or in any compressed data in them, wherever it
+/// begins and whether or not a table refers to it.
 fn traces(dir: &Path, mark: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -80,7 +80,7 @@ fn places(bytes: &[u8], wanted: &[u8]) -> Vec<usize> {
     starts.map(|(at, _)| at).filter(is_there).collect()
 }
 
-/// The directory as it is now, looked at without touching what SQLite has locked.
+/// The files of the directory, read without affecting SQLite's locks.
 fn traces_now(lab: &Lab, mark: &str) -> Vec<String> {
     let copy = lab.copy();
     traces(&copy.dir(), mark)
@@ -96,7 +96,7 @@ async fn hits(store: &SqliteStore, word: &str) -> usize {
     store.search(query).await.unwrap().hits.len()
 }
 
-/// Streams a reply in pieces, as a runtime does, and then says it.
+/// Streams a reply in pieces, as a runtime does, and then appends the message.
 async fn stream_and_say(store: &SqliteStore, author: &mut Author, words: &mut Words, size: usize) {
     let answer = words.text(size);
     let request = author.next_try();
@@ -219,7 +219,7 @@ fn a_text_that_somebody_else_uses_stays() {
     });
 }
 
-/// A state without what a purge may change, and with what it must.
+/// The state without the parts that a purge may change, and with the change that it must make.
 fn comparable(state: &agentd_core::state::AgentState, purged: ConversationId) -> Value {
     let mut value = serde_json::to_value(state).unwrap();
     let state = value.as_object_mut().unwrap();

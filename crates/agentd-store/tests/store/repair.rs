@@ -1,5 +1,5 @@
-//! Repair: what is readable of a damaged journal is recovered, the damaged files are kept, and who was
-//! hit is named.
+//! Repair: the readable part of a damaged journal is recovered, the damaged files are kept, and the affected agents are
+//! named.
 
 use crate::lab::{Author, Lab, events_of, long, run};
 use agentd_core::event::{Body, Event};
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 const PAGE: usize = 8192;
 
-/// A journal of a few agents, closed, and what was in it.
+/// A closed journal of a few agents, and its events.
 struct Patient {
     lab: Lab,
     journals: BTreeMap<AgentId, Vec<Event>>,
@@ -66,7 +66,7 @@ impl Patient {
         bytes
     }
 
-    /// What a store serves before the repair is what was written, and those that are not hit are whole.
+    /// Checks that a store returns only what was written before the repair, and that unaffected agents are complete.
     async fn assert_contained(&self, store: &SqliteStore, hit: &[AgentId]) {
         for (agent, journal) in &self.journals {
             match store.load(*agent).await {
@@ -83,8 +83,8 @@ impl Patient {
         }
     }
 
-    /// After the repair: prefixes of what was there, a note where something is missing, and the rest
-    /// untouched. The agents that have lost something.
+    /// Checks a repaired journal: prefixes of the original journals, an event where something is missing, and everything
+    /// else unchanged. Returns the agents that have lost events.
     async fn assert_repaired(&self, repaired: &Repaired, damaged: Option<&[u8]>) -> Vec<AgentId> {
         let kept = repaired.kept.as_ref().expect("the damaged file is kept");
         let kept = fs::read(kept.join("journal.db")).ok();

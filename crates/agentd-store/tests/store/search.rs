@@ -1,4 +1,4 @@
-//! Search: the words that stand in the journal, newest first, and no others.
+//! Search finds the words in the journal, newest first, and no others.
 
 use crate::lab::{Author, Lab, run};
 use agentd_core::event::Body;

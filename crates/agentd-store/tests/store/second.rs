@@ -1,4 +1,4 @@
-//! A second process with the same store open: this very program, started again.
+//! A second process with the same store open: this program, started again.
 
 use crate::lab::{agent_id, run};
 use agentd_core::event::{Body, NewEvent, Note};
@@ -35,14 +35,14 @@ impl Second {
         }
     }
 
-    /// One order, without waiting for what comes of it.
+    /// Sends one command, without waiting for its result.
     pub fn tell(&mut self, order: &str) {
         let orders = self.orders.as_mut().unwrap();
         writeln!(orders, "{order}").unwrap();
         orders.flush().unwrap();
     }
 
-    /// The next answer. The test runner in there talks as well.
+    /// The next answer. Lines of the test runner in that process are skipped.
     pub fn hear(&mut self) -> String {
         loop {
             let mut line = String::new();
@@ -54,7 +54,7 @@ impl Second {
         }
     }
 
-    /// Ends it on the spot, whatever it is doing.
+    /// Kills it.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -73,7 +73,7 @@ impl Drop for Second {
     }
 }
 
-/// What an owner says; which one it was can be read off it.
+/// An event whose text identifies the owner that wrote it.
 pub fn said(fence: Fence, text: &str) -> NewEvent {
     NewEvent {
         at: Timestamp::from_millis(1_700_000_000_000),
@@ -86,7 +86,7 @@ pub fn said(fence: Fence, text: &str) -> NewEvent {
     }
 }
 
-/// Not a test: the second process. Without its variable there is nothing to do.
+/// Not a test: the second process. It does nothing unless its variable is set.
 #[test]
 fn process() {
     let Some(dir) = std::env::var_os(DIR) else {

@@ -1,4 +1,4 @@
-//! A snapshot and the tail after it fold to what all events fold to, wherever the cut is.
+//! A snapshot and the events after it fold to the same state as all events, wherever the cut is.
 
 use crate::lab::{Author, Lab, long, run};
 use crate::walk::Walk;

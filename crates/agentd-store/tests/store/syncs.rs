@@ -1,4 +1,4 @@
-//! How often a new store waits for the disk: counted from outside, by `strace`, where that is to be had.
+//! How often a new store syncs: counted from outside by `strace`, if that is installed.
 
 use crate::lab::{Author, Lab, run};
 use agentd_store::{Options, SqliteStore};
@@ -9,7 +9,7 @@ use std::process::Command;
 const DIR: &str = "AGENTD_SYNCS_DIR";
 const WITH_AGENT: &str = "AGENTD_SYNCS_AGENT";
 
-/// Not a test: the process that is watched. Without its variable there is nothing to do.
+/// Not a test: the process that is traced. It does nothing unless its variable is set.
 #[test]
 fn watched_process() {
     let Some(dir) = std::env::var_os(DIR) else {
@@ -23,7 +23,7 @@ fn watched_process() {
     std::process::exit(0);
 }
 
-/// The syncs of a process that makes a store; none where it cannot be watched.
+/// The syncs of a process that creates a store; none if it cannot be traced.
 fn syncs(dir: &Path, variables: &[&str]) -> Option<Vec<String>> {
     let log = dir.with_extension("strace");
     let mut strace = Command::new("strace");

@@ -1,4 +1,4 @@
-//! Following a journal: every event once, in order, as soon as it is there.
+//! Following a journal: every event once, in order, as soon as it is committed.
 
 use crate::lab::{Author, Lab, agent_id, run, soon};
 use agentd_core::event::Note;

@@ -73,7 +73,7 @@ impl Walk {
         }
     }
 
-    /// The next thing that some agent does.
+    /// The next random action of some agent.
     pub async fn step(&mut self, store: &SqliteStore) -> (usize, Vec<NewEvent>) {
         let agents = self.authors.len() as u64;
         let roll = self.dice.roll(20);
@@ -106,7 +106,7 @@ impl Walk {
         (at, events)
     }
 
-    /// One event at a time, so that every cut comes about.
+    /// Appends one event at a time, so that every cut occurs.
     pub async fn append_one(&mut self, store: &SqliteStore, at: usize, event: NewEvent) {
         let author = &mut self.authors[at];
         let append = Append::new(author.fence, vec![event.clone()]);
@@ -130,7 +130,7 @@ impl Walk {
         assert_eq!(loaded.window, window.unwrap_or_default());
     }
 
-    /// Conversations of long ago, as they were at some time.
+    /// Old conversations, as they were at some time.
     pub async fn compare_old_windows(&mut self, store: &SqliteStore) {
         for at in 0..self.authors.len() {
             for _ in 0..4 {

@@ -42,13 +42,15 @@ fn prose(file: &File) -> Vec<(usize, String)> {
 fn citations(files: &[File], file: &File, line: usize, text: &str) -> Vec<Finding> {
     let outside = OUTSIDE.iter().filter(|mark| text.contains(**mark));
     let mut cited: Vec<&str> = outside.copied().collect();
-    for word in text.split(|c: char| !c.is_alphanumeric() && !"_-./".contains(c)) {
-        let word = word.trim_matches(['.', '/', '-']);
+    let words = text.split(|c: char| !c.is_alphanumeric() && !"_-./".contains(c));
+    let words = words.map(|word| word.trim_matches(['.', '/', '-']));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    for (at, word) in words.iter().copied().enumerate() {
         let is_capitals = |name: &str| !name.is_empty() && !name.contains(char::is_lowercase);
         let is_absent = match word.strip_suffix(".md") {
             Some(name) if name.starts_with("docs/") => !files.iter().any(|file| file.path == word),
             Some(name) if is_capitals(name) => !files.iter().any(|file| file.file_name() == word),
-            _ => DOCUMENTS.contains(&word),
+            _ => DOCUMENTS.contains(&word) || is_numbered_issue(&words[at..]),
         };
         if is_absent {
             cited.push(word);
@@ -59,6 +61,16 @@ fn citations(files: &[File], file: &File, line: usize, text: &str) -> Vec<Findin
         .into_iter()
         .map(|cited| Finding::new(file, line, "citation", message(cited)))
         .collect()
+}
+
+/// The word and a number. A public report names its project instead, as in `goose#7962`.
+fn is_numbered_issue(words: &[&str]) -> bool {
+    match words {
+        [word, number, ..] => {
+            word.eq_ignore_ascii_case("issue") && number.starts_with(|c: char| c.is_ascii_digit())
+        }
+        _ => false,
+    }
 }
 
 /// Links of a page to a file or heading that does not exist.
@@ -132,6 +144,7 @@ fn a_document_that_is_not_in_the_repository_is_found() {
     cited.extend(DOCUMENTS.iter().map(|name| format!("{name}: a rule")));
     cited.extend(DOCUMENTS.iter().map(|name| format!("{name}.md")));
     cited.extend(["NOTES.md", "(see PLAN.md)", "docs/gone.md"].map(str::to_string));
+    cited.extend(["issue 12", "Issue 1/5", "issue #3"].map(str::to_string));
     for cited in cited {
         let text = format!("fn f() {{}}\n/// As {cited}.\nfn g() {{}} // {cited}\n");
         let source = File::new("crates/agentd-core/src/a.rs", &text);

@@ -1,6 +1,6 @@
-//! History is append-only. goose review of #7785: a stored conversation that was replaced from memory
-//! clobbered what others had written. Here no statement may change or delete an event, but for the two
-//! that are meant to: a purge, which empties bodies, and a quarantine, which moves damage aside.
+//! History is append-only. goose review of #7785: a stored conversation was replaced from memory, which overwrote the
+//! events of other writers. Here only two statements may change an event: a purge, which empties bodies, and a
+//! quarantine, which moves damaged events aside.
 
 use super::lexer;
 use super::tree::{self, File, Finding};

@@ -1,5 +1,5 @@
-//! What should not be left lying about: marks of unfinished work, paths of a machine, tests that sleep
-//! and tests that are switched off.
+//! What must not be in the repository: marks of unfinished work, paths of one machine, tests that sleep and tests that
+//! are switched off.
 
 use std::env;
 
@@ -56,8 +56,7 @@ fn a_mark_of_unfinished_work_is_found() {
 
 // Paths of a machine
 
-/// What gives away the machine a text was written on: where the repository lies, who is at home
-/// there, and where its toolchain is.
+/// Paths of the machine on which a text was written: of the repository, of the user's home and of the tool chain.
 fn machine_paths() -> Vec<String> {
     let mut paths = vec![
         concat!("/", ".cargo/registry").to_string(),

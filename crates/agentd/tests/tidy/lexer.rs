@@ -1,6 +1,6 @@
 //! Splits a Rust file into its code, with comments and literals blanked out, its string literals and its comments.
 
-/// A file taken apart. Lines count from one.
+/// The parts of a file. Lines count from one.
 pub struct Lexed {
     /// As long as the file in characters, with the same line breaks; comments, strings and
     /// character literals are spaces.
@@ -70,8 +70,8 @@ impl Lexer {
         Some(c)
     }
 
-    /// Whether the character before is not part of a word that goes on here; the `b` and `c` of a
-    /// byte or C string are no word.
+    /// Whether a word starts here, that is, the previous character does not belong to it. The `b` and `c` of a byte or C
+    /// string do not count as a word.
     fn starts_word(&self) -> bool {
         let before = |back: usize| self.at.checked_sub(back).map(|at| self.chars[at]);
         let in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');

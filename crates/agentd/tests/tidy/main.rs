@@ -1,8 +1,7 @@
-//! The rules of this repository that no compiler or linter checks, read off its text.
+//! Rules of this repository that no compiler or linter checks. They are checked on the text of the files.
 //!
-//! Each rule is a function from files to findings, one test that runs it over the repository, and
-//! one that feeds it a made-up file to prove that it can fail. A finding says where, which rule, and
-//! what to do.
+//! Each rule is a function from files to findings, a test that applies it to the repository, and a test that applies it to
+//! an invented file, to show that it can fail. A finding names the position, the rule, and what to do.
 //!
 //! - [`citations`]: what a text refers to is in the repository.
 //! - [`history`]: no statement rewrites an event.

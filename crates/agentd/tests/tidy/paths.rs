@@ -1,7 +1,7 @@
-//! The paths a Rust file names, with its imports spelled out.
+//! The paths that a Rust file names, with its imports resolved.
 //!
 //! `use std::{fs, process as p};` is the paths `std::fs` and `std::process`, and `p::exit` below it is
-//! `std::process::exit`. An import counts for the whole file, wherever it stands.
+//! `std::process::exit`. An import applies to the whole file, wherever it is.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::lexer;
 pub struct Named {
     pub line: usize,
     pub segments: Vec<String>,
-    /// It stands in a `use`.
+    /// It is in a `use`.
     pub import: bool,
 }
 

@@ -35,7 +35,7 @@ pub fn paths_that<'a>(
 
 const WITH_SQL: &[&str] = &["agentd-store", "agentd-testkit", "agentd-bench"];
 
-/// This file has the words it looks for.
+/// These tests contain the words that they search for.
 const THESE_TESTS: &str = "crates/agentd/tests/tidy/";
 
 fn sql(files: &[File]) -> Vec<Finding> {
@@ -68,7 +68,7 @@ fn sql(files: &[File]) -> Vec<Finding> {
     findings
 }
 
-/// Statements are told by their words in capitals, as SQL is written here.
+/// A statement is recognised by its words in capitals, which is how SQL is written here.
 fn looks_like_sql(text: &str) -> bool {
     const STATEMENTS: &[&[&str]] = &[
         &["SELECT", "FROM"],

@@ -352,7 +352,7 @@ fn a_summary_that_came_before_the_cancel_is_kept() {
     assert_eq!(said(&rig)[0], [summary("short")]);
 }
 
-/// Issue 1/5: compaction marks survive an interrupt.
+/// The mark of a compaction survives an interrupt.
 #[test]
 fn a_mark_survives_an_interrupt_and_a_crash() {
     let mut rig = nearly_full();

@@ -15,7 +15,7 @@ fn words(rig: &Rig) -> String {
     crate::wire::encode(request).to_string()
 }
 
-/// Issue 1/5 and goose#12133, codex#12382: the turn continues by itself.
+/// goose#12133, codex#12382: the turn continues by itself.
 #[test]
 fn before_anything_was_done_it_begins_the_turn() {
     let mut rig = Rig::new();

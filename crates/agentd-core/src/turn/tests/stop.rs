@@ -183,7 +183,7 @@ fn a_paused_turn_stays_paused() {
     rig.give(Input::Stop).does(["stopped"]);
 }
 
-/// `daemon stop` with a model that did not reply took 22 seconds.
+/// Regression: `daemon stop` took 22 seconds if the model did not reply.
 #[test]
 fn a_process_that_leaves_does_not_wait_for_the_reply() {
     let mut rig = Rig::asked();

@@ -1,4 +1,4 @@
-//! The built-in model: what it says and calls, step by step, and where it goes on.
+//! The demo model: its replies and calls, step by step, and where it continues.
 
 use super::steps::{Step, is_continue, parse};
 use super::*;
@@ -55,7 +55,7 @@ fn notice(text: &str) -> Message {
     Message::user(vec![Block::Notice { text }])
 }
 
-/// Asks as the driver would, with no time between the pieces.
+/// Sends a request as the driver does, without pauses between the pieces of the reply.
 fn ask(request: &Request) -> (Vec<Block>, End, Vec<Delta>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -100,7 +100,7 @@ fn arguments(call: &ToolCall) -> String {
     }
 }
 
-/// Answers every call with its own arguments until there is none; gives all calls, and the last text.
+/// Answers every call with its own arguments until the model makes none; returns all calls, and the last text.
 fn to_the_end(request: &mut Request) -> (Vec<(String, String)>, String) {
     let mut calls = Vec::new();
     loop {

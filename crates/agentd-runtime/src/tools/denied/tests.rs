@@ -1,4 +1,4 @@
-//! What is said of which output. No sandbox is needed: a policy is data.
+//! Which hint is added to which output. No sandbox is needed: a policy is data.
 
 use super::*;
 use std::fs;
@@ -89,7 +89,7 @@ fn what_was_denied_is_named_with_how_to_ask() {
     );
 }
 
-/// What the user has must not be told by what is said, and what is not there.
+/// The hint must not reveal whether a hidden file exists.
 #[test]
 fn the_same_is_said_of_what_exists_and_what_does_not() {
     let agent = agent();

@@ -1,4 +1,4 @@
-//! The one place that is meant, or a reason.
+//! An edit changes the one occurrence that it names, or fails with a reason.
 
 use super::super::tests::Fixture;
 use agentd_core::message::CallOutcome;

@@ -1,4 +1,4 @@
-//! Addresses, kinds of content, and a server that sends one elsewhere.
+//! Addresses, content types, and redirects.
 
 use super::super::tests::Fixture;
 use super::is_text;

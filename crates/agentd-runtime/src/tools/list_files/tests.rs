@@ -1,4 +1,4 @@
-//! What is shown, in which order, and what is left out.
+//! Which files are listed, in which order, and which are left out.
 
 use super::super::tests::Fixture;
 use agentd_core::spec::Decision;

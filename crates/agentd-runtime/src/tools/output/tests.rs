@@ -1,4 +1,4 @@
-//! Cuts fall between characters, and say what is missing.
+//! Output is cut between characters, and the text says how much is missing.
 
 use super::{Whole, cut, file_name, number, of_file, part_of_file, tail_of_file};
 use agentd_core::id::CallId;

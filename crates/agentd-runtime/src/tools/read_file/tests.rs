@@ -1,4 +1,4 @@
-//! Texts and parts of texts, images, and what is neither.
+//! Reading texts, parts of texts, images, and files that are neither.
 
 use super::super::tests::Fixture;
 use super::MAX_IMAGE_BYTES;

@@ -1,4 +1,4 @@
-//! It is only put on record, and only by those who may.
+//! The call only records the request for a reset, and only if the agent may make one.
 
 use crate::tools::tests::Fixture;
 use agentd_core::event::Body;

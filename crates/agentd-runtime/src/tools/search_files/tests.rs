@@ -1,4 +1,4 @@
-//! Matches, where they are, and what is left out.
+//! Matches, their positions, and which files are left out.
 
 use super::super::tests::Fixture;
 use agentd_core::secrets::MARK;

@@ -1,4 +1,4 @@
-//! All or nothing, and found again after a crash.
+//! A file is replaced completely or not at all, and the outcome is known after a crash.
 
 use super::super::hash;
 use super::super::tests::Fixture;
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-/// Nothing but these is in the directory.
+/// Checks that the directory contains only these files.
 fn assert_only(fixture: &Fixture, names: &[&str]) {
     let entries = fs::read_dir(&fixture.options.cwd).unwrap();
     let mut found: Vec<String> = entries
