@@ -3,13 +3,15 @@
 //!
 //! Each function returns the events of one append, so a change is applied completely or not at all.
 
+pub use crate::refused::Refused;
+
 use crate::branch_point::BranchPoint;
 use crate::event::{
     AgentCreated, AgentHeld, BeginSource, Body, CheckpointSet, ConversationBegan,
     ConversationSealed, Direction, HoldReason, Mode, Notice, NoticeCause, Origin, PointerMoved,
     Prompt, PromptQueued, PromptsRequeued, PromptsSetAside, SealReason, SpecSet, TaskExit,
 };
-use crate::id::{ConversationId, OpId, PromptId, Seq};
+use crate::id::{ConversationId, OpId, PromptId};
 use crate::recover::{close_branch, open_fork};
 use crate::spec::AgentSpec;
 use crate::state::{AgentState, Conversation, EndedTask, Queued};
@@ -20,31 +22,6 @@ pub const INIT: &str = "init";
 
 /// An event, and the conversation it belongs to.
 pub type Line = (ConversationId, Body);
-
-/// Why a conversation cannot begin.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    #[error("a turn is in progress; it must end first")]
-    TurnUnderWay,
-    #[error("the agent has no conversation yet")]
-    NoConversation,
-    #[error("reset is only for persistent agents")]
-    Oneshot,
-    #[error("there is nothing to undo")]
-    NothingToUndo,
-    #[error("there is nothing to redo")]
-    NothingToRedo,
-    #[error("the content of conversation {0} was purged; no conversation can begin from it")]
-    Purged(ConversationId),
-    #[error("another reset is in progress: {0}")]
-    Resetting(Box<OpId>),
-    #[error("the op `{0}` was already used for another change")]
-    OtherOp(Box<OpId>),
-    #[error("event {0} is not in that conversation")]
-    NotThere(Seq),
-    #[error("the agent has no conversation {0}")]
-    NoSuchConversation(ConversationId),
-}
 
 /// What happens to queued prompts when their conversation is sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

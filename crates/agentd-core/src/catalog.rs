@@ -32,6 +32,7 @@ mod file;
 mod model;
 mod project;
 mod provider;
+mod shipped;
 
 pub use agents::AgentDefaults;
 pub use daemon::{DaemonSettings, LogLevel};
@@ -73,7 +74,7 @@ impl Default for Catalog {
 impl Catalog {
     pub fn built_in() -> Self {
         let providers = provider::built_in().into_iter();
-        let models = model::built_in().iter();
+        let models = shipped::models().iter();
         Self {
             providers: providers.map(|entry| (entry.name.clone(), entry)).collect(),
             models: models

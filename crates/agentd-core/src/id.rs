@@ -1,6 +1,8 @@
 //! Ids: newtypes over UUIDv7, generated outside this crate, and the sequence numbers.
 
-pub use crate::op::{BadOp, OpId};
+mod op;
+
+pub use op::{BadOp, OpId};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

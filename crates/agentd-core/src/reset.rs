@@ -3,7 +3,7 @@
 //! Undo, redo and rewind are resets too, to another conversation. Each step is recorded, so after a crash the next
 //! process continues an unfinished reset with the next step: [`next`].
 
-use crate::begin::{self, Line, Queue, Refused};
+use crate::begin::{self, Line, Queue};
 use crate::branch_point::BranchPoint;
 use crate::event::{
     Body, Direction, Event, HookOutcome, Mode, PromptsSetAside, ResetBegan, ResetEnded,
@@ -12,6 +12,7 @@ use crate::event::{
 use crate::hook::{Decision, HookEvent};
 use crate::id::{CallId, ConversationId, HookId, OpId, PromptId, TaskId};
 use crate::message::CallOutcome;
+use crate::refused::Refused;
 use crate::state::{AgentState, Outcome, Reset};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};

@@ -131,7 +131,7 @@ impl Lab {
         };
         self.record.passed(&passed);
         for rule in &self.plan.rules {
-            if rule.is_for(&passed) {
+            if passed.matches(rule) {
                 self.act(rule, &passed);
             }
         }

@@ -1,6 +1,5 @@
 //! What happens at which failpoint: the file `plan.json` in the lab's directory.
 
-use super::record::Passed;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
@@ -120,12 +119,5 @@ impl Rule {
             action: Action::Hold,
             each: false,
         }
-    }
-
-    pub(super) fn is_for(&self, passed: &Passed) -> bool {
-        self.role == passed.role
-            && self.failpoint == passed.failpoint
-            && self.process.is_none_or(|process| process == passed.process)
-            && self.nth.is_none_or(|nth| nth == passed.nth)
     }
 }

@@ -52,6 +52,14 @@ impl Passed {
         }
     }
 
+    /// Whether the rule is for this pass.
+    pub(super) fn matches(&self, rule: &Rule) -> bool {
+        self.role == rule.role
+            && self.failpoint == rule.failpoint
+            && rule.process.is_none_or(|process| process == self.process)
+            && rule.nth.is_none_or(|nth| nth == self.nth)
+    }
+
     /// Releases the process that a rule holds.
     pub fn release(dir: &Path, name: &str) -> io::Result<()> {
         fs::write(go(dir, name), "")

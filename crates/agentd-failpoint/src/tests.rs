@@ -43,17 +43,17 @@ fn a_rule_is_for_its_role_its_point_and_its_time() {
         nth: Some(4),
         ..Rule::hold("a", Role::Runtime, "after-message")
     };
-    assert!(rule.is_for(&passed("after-message", 4)));
-    assert!(!rule.is_for(&passed("after-message", 3)));
-    assert!(!rule.is_for(&passed("before-message", 4)));
+    assert!(passed("after-message", 4).matches(&rule));
+    assert!(!passed("after-message", 3).matches(&rule));
+    assert!(!passed("before-message", 4).matches(&rule));
     let other = |role, process| Rule {
         role,
         process,
         ..rule.clone()
     };
-    assert!(!other(Role::Daemon, Some(2)).is_for(&passed("after-message", 4)));
-    assert!(!other(Role::Runtime, Some(1)).is_for(&passed("after-message", 4)));
-    assert!(other(Role::Runtime, None).is_for(&passed("after-message", 4)));
+    assert!(!passed("after-message", 4).matches(&other(Role::Daemon, Some(2))));
+    assert!(!passed("after-message", 4).matches(&other(Role::Runtime, Some(1))));
+    assert!(passed("after-message", 4).matches(&other(Role::Runtime, None)));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use crate::cgroup;
 use crate::error::{Error, Result};
 use crate::identity::Identity;
-use crate::shim;
+use crate::shim_protocol::dir_of;
 use crate::stat;
 use crate::task;
 use std::fs;
@@ -55,7 +55,7 @@ pub fn task_around(pid: u32) -> Result<Around> {
                 around => around,
             });
         }
-        if let Some(task_dir) = shim::dir_of(at) {
+        if let Some(task_dir) = dir_of(at) {
             let identity = Identity {
                 pid: at,
                 start_ticks: stat.start_ticks,

@@ -21,6 +21,7 @@ mod name;
 mod peer;
 mod reap;
 pub mod shim;
+mod shim_protocol;
 mod signal;
 mod snapshot;
 mod start;

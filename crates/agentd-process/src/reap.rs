@@ -2,7 +2,7 @@
 
 use crate::children;
 use crate::error::{Error, Result};
-use crate::shim;
+use crate::shim_protocol::is_shim;
 use crate::snapshot::Snapshot;
 use crate::tree::Hunt;
 use rustix::process::{Pid, WaitId, WaitIdOptions, set_child_subreaper, waitid};
@@ -45,7 +45,7 @@ pub fn kill_orphans(name: &str, value: &str) -> Result<()> {
             let orphans = snapshot.all_that(|stat| stat.parent == me);
             let orphans = orphans.filter(|one| !is_waited_for(one.pid));
             let orphans = orphans.filter(|one| has_entry(one.pid, entry.as_bytes()));
-            orphans.filter(|one| !shim::is_shim(one.pid)).collect()
+            orphans.filter(|one| !is_shim(one.pid)).collect()
         })
     });
     hunt.stop_at_shims = true;

@@ -1,6 +1,7 @@
-//! `/proc/PID/stat`: the identity, parent, group and session of a process.
+//! `/proc/PID/stat`: the identity, parent, group and session of a process, and whether it is alive.
 
 use crate::error::{Error, Result};
+use crate::identity::Identity;
 use std::io;
 
 /// Zombies and processes that are being removed: they have ended.
@@ -21,6 +22,33 @@ pub struct Stat {
 impl Stat {
     pub fn has_ended(&self) -> bool {
         ENDED.contains(&self.state)
+    }
+}
+
+impl Identity {
+    /// The process that has this pid now. It may be a zombie.
+    pub fn of(pid: u32) -> Result<Self> {
+        let stat = read(pid)?.ok_or(Error::NoSuchProcess { pid })?;
+        Ok(Self {
+            pid,
+            start_ticks: stat.start_ticks,
+        })
+    }
+
+    /// The calling process.
+    pub fn current() -> Result<Self> {
+        Self::of(std::process::id())
+    }
+
+    /// Whether it is running. A zombie is not, and neither is another process with the same pid.
+    pub fn is_alive(self) -> Result<bool> {
+        Ok(self.look()?.is_some_and(|stat| !stat.has_ended()))
+    }
+
+    /// Its `/proc/PID/stat`; `None` if it is gone.
+    pub(crate) fn look(self) -> Result<Option<Stat>> {
+        let stat = read(self.pid)?;
+        Ok(stat.filter(|stat| stat.start_ticks == self.start_ticks))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::identity::Identity;
-use crate::shim;
+use crate::shim_protocol::is_shim;
 use crate::signal::{Signal, signal};
 use crate::snapshot::Snapshot;
 use crate::stat::Stat;
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub fn kill_tree(root: Identity, grace: Duration) -> Result<()> {
     let mut hunt = Hunt::new([root], |snapshot| {
         // A group or a session is identified only by the pid it is named after.
-        if snapshot.holder(root.pid) != Some(root) || shim::is_shim(root.pid) {
+        if snapshot.holder(root.pid) != Some(root) || is_shim(root.pid) {
             return Vec::new();
         }
         let related = |stat: &Stat| stat.group == root.pid || stat.session == root.pid;
@@ -71,7 +71,7 @@ impl<F: Fn(&Snapshot) -> Vec<Identity>> Hunt<F> {
         let me = std::process::id();
         let mut roots: Vec<Identity> = self.known.iter().copied().collect();
         roots.extend((self.more)(&snapshot));
-        let spared = |pid| pid <= 1 || pid == me || (self.stop_at_shims && shim::is_shim(pid));
+        let spared = |pid| pid <= 1 || pid == me || (self.stop_at_shims && is_shim(pid));
         self.known = snapshot.trees(roots, spared);
         self.known.retain(|one| snapshot.is_alive(*one));
         Ok(self.known.iter().copied().collect())

@@ -1,4 +1,4 @@
-//! The command line: which verbs there are. Each verb's arguments and help are in its own file.
+//! The command line: which verbs there are. Each verb's arguments, help and code are in its own file.
 
 mod groups;
 mod mode;
@@ -101,6 +101,56 @@ impl Verb {
             }
             Self::Daemon(args) => args.handles_signals(),
             _ => false,
+        }
+    }
+
+    pub async fn run(self, out: &mut Output) -> Result<(), Error> {
+        match self {
+            Self::AdoptCopy(args) => adopt_copy::run(&args, out).await,
+            Self::Agent(args) => agent::run(*args).await,
+            Self::Apply(args) => apply::run(&args, out).await,
+            Self::Approve(args) => approve::run(&args, out).await,
+            Self::Checkpoint(args) => checkpoint::run(&args, out).await,
+            Self::Compact(args) => compact::run(&args, out).await,
+            Self::Completions(args) => completions::run(&args, out),
+            Self::Config(args) => config::run(&args, out),
+            Self::Continue(args) => r#continue::run(&args, out).await,
+            Self::Conversations(args) => conversations::run(&args, out).await,
+            Self::Create(args) => create::run(&args, out).await,
+            Self::Daemon(args) => daemon::run(&args, out).await,
+            Self::Demo(args) => demo::run(&args, out).await,
+            Self::Deny(args) => deny::run(&args, out).await,
+            Self::Doctor(args) => doctor::run(&args, out),
+            Self::Edit(args) => edit::run(&args, out).await,
+            Self::Export(args) => export::run(&args, out).await,
+            Self::Fork(args) => fork::run(&args, out).await,
+            Self::Hooks(args) => hooks::run(&args, out).await,
+            Self::Trust(args) => trust::run(&args, out).await,
+            Self::Untrust(args) => untrust::run(&args, out).await,
+            Self::Import(args) => import::run(&args, out).await,
+            Self::Interrupt(args) => interrupt::run(&args, out).await,
+            Self::List(args) => list::run(&args, out).await,
+            Self::Logs(args) => logs::run(&args, out).await,
+            Self::Purge(args) => purge::run(&args, out).await,
+            Self::Rename(args) => rename::run(&args, out).await,
+            Self::Replay(args) => replay::run(&args, out).await,
+            Self::Reset(args) => reset::run(&args, out).await,
+            Self::Restart(args) => restart::run(&args, out).await,
+            Self::Restore(args) => restore::run(&args, out).await,
+            Self::Rewind(args) => rewind::run(&args, out).await,
+            Self::Rm(args) => rm::run(&args, out).await,
+            Self::Run(args) => run::run(&args, out).await,
+            Self::Runtime(args) => runtime::run(args).await,
+            Self::Secret(args) => secret::run(&args, out).await,
+            Self::Send(args) => send::run(&args, out).await,
+            Self::Set(args) => set::run(&args, out).await,
+            Self::Show(args) => show::run(&args, out).await,
+            Self::Start(args) => start::run(&args, out).await,
+            Self::Status(args) => status::run(&args, out).await,
+            Self::Stop(args) => stop::run(&args, out).await,
+            Self::Tasks(args) => tasks::run(&args, out).await,
+            Self::Verify(args) => verify::run(&args, out).await,
+            Self::Wait(args) => wait::run(&args, out).await,
         }
     }
 }

@@ -1,15 +1,16 @@
 //! Connections to the daemon. If none listens, one is started.
 
+mod socket;
+mod starter;
+
+pub use socket::{client_at, listens, log, socket};
+
 use crate::error::Error;
 use crate::home;
-use crate::starter::{Starter, cannot_use};
 use agentd_client::Client;
-use agentd_daemon::layout::Layout;
-use agentd_failpoint as failpoint;
 use agentd_process::Child;
-use std::io;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use starter::Starter;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,43 +30,6 @@ pub async fn client() -> Result<Client, Error> {
 /// A client that does not start a daemon.
 pub fn client_of_any() -> Result<Client, Error> {
     Ok(client_at(&home::dir()?))
-}
-
-pub fn client_at(home: &Path) -> Client {
-    let failpoints = failpoint::dir().map(|_| failpoint::hit_of as agentd_client::Failpoints);
-    Client::new(socket(home))
-        .with_failpoints(failpoints)
-        .with_any_daemon(failpoint::injected_bug("owner_unchecked"))
-}
-
-/// The daemon's socket; in a sandbox, the socket of the agent's tools.
-pub fn socket(home: &Path) -> PathBuf {
-    home::own_socket().unwrap_or_else(|| Layout::new(home).api_socket())
-}
-
-pub fn log(home: &Path) -> PathBuf {
-    Layout::new(home).daemon_log()
-}
-
-/// Whether a daemon listens at the socket.
-pub fn listens(socket: &Path) -> Result<bool, Error> {
-    Ok(connect(socket)?.is_some())
-}
-
-/// A connection to the daemon; none if no daemon listens.
-pub fn connect(socket: &Path) -> Result<Option<UnixStream>, Error> {
-    let error = match UnixStream::connect(socket) {
-        Ok(stream) => return Ok(Some(stream)),
-        Err(error) => error,
-    };
-    match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
-        io::ErrorKind::InvalidInput => {
-            Err(cannot_use(socket, error)
-                .next("set AGENTD_HOME to a directory with a shorter path"))
-        }
-        _ => Err(cannot_use(socket, error)),
-    }
 }
 
 impl Connection {

@@ -1,12 +1,11 @@
 //! Errors as the user sees them: what failed, why, what to do next, and the exit code.
 
-use crate::output::Output;
+use crate::terminal::{BAD, HEADING};
 use agentd_client::{Kind, Problem};
 use agentd_core::id::PromptId;
 use serde::Serialize;
 use std::fmt::{self, Display};
 use std::io;
-use std::process::ExitCode;
 
 /// The daemon sets this for every hook that it runs.
 const IN_HOOK: &str = "AGENTD_HOOK_EVENT";
@@ -221,9 +220,20 @@ impl Error {
         Self::new(Exit::Interrupted, "interrupted")
     }
 
-    /// A plain Ctrl-C needs no message: the user pressed it.
-    fn needs_no_message(&self) -> bool {
-        self.exit == Exit::Interrupted && self.why.is_none() && self.next.is_none()
+    /// Whether the user gets a message. A plain Ctrl-C needs none: the user pressed it.
+    pub fn has_message(&self) -> bool {
+        let is_plain = self.exit == Exit::Interrupted && self.why.is_none() && self.next.is_none();
+        self.exit != Exit::Quiet && !is_plain
+    }
+
+    /// Whether `--json` prints it: it has not printed its object yet.
+    pub fn has_object(&self) -> bool {
+        self.exit != Exit::Quiet && !self.is_printed
+    }
+
+    /// The exit code of the process.
+    pub fn code(&self) -> u8 {
+        self.exit.code()
     }
 
     pub fn failure(&self) -> Failure<'_> {
@@ -235,19 +245,6 @@ impl Error {
             next: self.next.as_deref(),
             prompt: self.prompt,
         }
-    }
-
-    /// Prints the error and returns the exit code. With `--json`, standard output gets it as an object.
-    pub fn report(&self, format: Format) -> ExitCode {
-        if format == Format::Json && !self.is_printed && self.exit != Exit::Quiet {
-            // If stdout is closed, the object cannot be delivered; the exit code still reports the error.
-            let _ignored = Output::stdout().json(&self.failure());
-        }
-        if self.exit != Exit::Quiet && !self.needs_no_message() {
-            // If stderr is closed, only the exit code reports the error.
-            let _ignored = crate::terminal::stderr().text(format_args!("{self}\n"));
-        }
-        ExitCode::from(self.exit.code())
     }
 }
 
@@ -301,8 +298,8 @@ impl From<agentd_client::Error> for Error {
 impl Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (style, label) = match self.exit {
-            Exit::Waiting => (crate::output::HEADING, "waiting"),
-            _ => (crate::output::BAD, "error"),
+            Exit::Waiting => (HEADING, "waiting"),
+            _ => (BAD, "error"),
         };
         write!(f, "{style}{label}:{style:#} {}", self.what)?;
         if let Some(why) = &self.why {

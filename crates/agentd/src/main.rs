@@ -23,15 +23,16 @@ mod printer;
 mod prompt;
 mod providers;
 mod render;
+mod report;
 mod runtime;
 mod setup;
-mod starter;
 mod terminal;
 mod waiting;
 
 use clap_complete::CompleteEnv;
 use error::Error;
 use output::Output;
+use report::report;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
     agentd_runtime::gate::run_if_asked(std::env::args_os());
     let format = cli::format(std::env::args_os());
     if let Err(error) = lab::enter() {
-        return error.report(format);
+        return report(&error, format);
     }
     // A shell that asks for completions gets them here, and the process exits.
     CompleteEnv::with_factory(cli::command)
@@ -54,7 +55,7 @@ fn main() -> ExitCode {
     };
     match run(cli, asked.as_ref()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.report(format),
+        Err(error) => report(&error, format),
     }
 }
 
@@ -75,14 +76,14 @@ fn run(cli: cli::Cli, asked: Option<&cli::Asked>) -> Result<(), Error> {
             asked.check().await?;
         }
         if cli.verb.handles_signals() {
-            return commands::run(cli.verb, &mut out).await;
+            return cli.verb.run(&mut out).await;
         }
         tokio::select! {
             // First, so that the handler for Ctrl-C is installed before the verb creates anything. At Ctrl-C the verb's
             // future is dropped, which cleans up.
             biased;
             _ = tokio::signal::ctrl_c() => Err(Error::interrupted()),
-            ended = commands::run(cli.verb, &mut out) => ended,
+            ended = cli.verb.run(&mut out) => ended,
         }
     })
 }

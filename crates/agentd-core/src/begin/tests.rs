@@ -3,6 +3,7 @@
 use super::*;
 use crate::event::{ApprovalRequested, PromptMode, ResetBegan, ResetSource, ResetTo, TurnStatus};
 use crate::fixture::{self, Journal};
+use crate::id::Seq;
 use crate::message::Block;
 use crate::window::Entry;
 

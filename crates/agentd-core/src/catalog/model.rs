@@ -1,11 +1,8 @@
-//! Context windows and list prices of models, from the table that ships with the program (`models.toml`).
+//! What is known about models: context windows and list prices.
 
-use super::error::Fault;
-use super::file;
 use crate::usage::Price;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 
 /// What is known about a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,17 +107,4 @@ pub(super) fn undated(name: &str) -> &str {
         return rest;
     }
     name
-}
-
-/// The table that ships with the program.
-const SHIPPED: &str = include_str!("../../models.toml");
-
-/// The table is parsed once per process. A test ensures that it can be parsed, so no entry is lost here.
-pub(super) fn built_in() -> &'static [ModelEntry] {
-    static MODELS: OnceLock<Vec<ModelEntry>> = OnceLock::new();
-    MODELS.get_or_init(|| shipped().unwrap_or_default())
-}
-
-pub(super) fn shipped() -> Result<Vec<ModelEntry>, Fault> {
-    file::models(SHIPPED)
 }

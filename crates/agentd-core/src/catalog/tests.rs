@@ -42,7 +42,7 @@ fn what_is_built_in_is_whole() {
 /// The built-in entries are read from a file. Only this test finds a mistake in it.
 #[test]
 fn the_table_that_ships_can_be_read() {
-    let models = model::shipped().unwrap();
+    let models = shipped::read().unwrap();
     assert_eq!(models.len(), Catalog::built_in().models().count());
     assert!(models.len() > 20);
 }

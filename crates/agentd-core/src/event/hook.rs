@@ -1,5 +1,7 @@
 //! Hooks: users' programs that agentd runs when an event happens.
 
+pub use crate::hook::HookOutcome;
+
 use crate::hook::{Decision, HookEvent, Layer};
 use crate::id::{BootId, CallId, HookId, InvocationId, OpId, PromptId};
 use serde::{Deserialize, Serialize};
@@ -55,16 +57,6 @@ pub struct HookEnded {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_words: bool,
     pub duration_ms: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HookOutcome {
-    Ran,
-    /// It did not run and never will.
-    NotRun,
-    /// It may have run, completely or in part.
-    Unknown,
 }
 
 /// A hook refused the prompt. The model never sees it.

@@ -2,10 +2,9 @@
 
 use super::HookEvent;
 use super::hook_input::HookInput;
+use crate::digest::uuid_of;
 use crate::id::{AgentId, CallId, ConversationId, InvocationId, OpId, PromptId, TurnId};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
-use uuid::Uuid;
 
 /// A hook invocation. The same id always returns the same recorded result, after any crash.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,27 +84,4 @@ impl InvocationId {
         all.extend(parts);
         Self::new(uuid_of(&all))
     }
-}
-
-fn hash(parts: &[&[u8]]) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    hash.finalize().into()
-}
-
-/// A UUID that is derived from these parts.
-pub(crate) fn uuid_of(parts: &[&[u8]]) -> Uuid {
-    let hash = hash(parts);
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&hash[..16]);
-    uuid::Builder::from_custom_bytes(bytes).into_uuid()
-}
-
-/// A digest of these parts, in hex.
-pub fn digest(parts: &[&[u8]]) -> String {
-    let hash = hash(parts);
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -3,7 +3,7 @@
 use super::config::{Config, Handler, OnFailure};
 use super::event::HookEvent;
 use super::hook_input::HookInput;
-use super::invocation::digest;
+use crate::digest::digest;
 use serde::{Deserialize, Serialize};
 
 /// Where a handler comes from.

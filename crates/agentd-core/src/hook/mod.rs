@@ -16,15 +16,15 @@ mod layers;
 mod matcher;
 mod verdict;
 
+pub use crate::digest::digest;
 pub use answer::{Answer, CONTEXT_CHARACTERS, Decision, Ended, capped, read, read_http};
 pub use config::{Config, Group, Handler, OnFailure, Problem, Run, Severity};
 pub use event::HookEvent;
 pub use hook_input::{HookInput, Setting};
-pub(crate) use invocation::uuid_of;
-pub use invocation::{HookInvocation, digest};
+pub use invocation::HookInvocation;
 pub use layers::{Chosen, Layer, chosen};
 pub use matcher::{Matcher, tool_names};
-pub use verdict::Verdict;
+pub use verdict::{HookOutcome, Verdict};
 
 #[cfg(test)]
 mod tests;

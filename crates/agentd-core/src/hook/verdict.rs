@@ -2,9 +2,19 @@
 
 use super::answer::{Answer, Decision};
 use super::event::HookEvent;
-use crate::event::HookOutcome;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+/// Whether a handler ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookOutcome {
+    Ran,
+    /// It did not run and never will.
+    NotRun,
+    /// It may have run, completely or in part.
+    Unknown,
+}
 
 /// The strictest decision wins; texts are joined.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

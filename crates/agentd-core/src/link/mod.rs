@@ -13,8 +13,9 @@ pub use daemon::{Daemon, Greeting};
 pub use own_kinds::is_a_runtimes;
 pub use runtime::{Did, Runtime};
 
+use crate::digest::digest;
 use crate::event::{Event, NewEvent, SubagentOutcome};
-use crate::hook::{HookInvocation, Verdict, digest};
+use crate::hook::{HookInvocation, Verdict};
 use crate::id::{AgentId, CallId, Incarnation, InvocationId, RuntimeId, Seq, TryId, TurnId};
 use crate::state::AgentState;
 use crate::window::Window;

@@ -7,8 +7,10 @@
 
 mod cursor;
 mod evaluates;
+mod expansion;
 mod grammar;
 mod heredoc;
+mod reader;
 mod redirection;
 mod runner;
 mod runners;
@@ -16,7 +18,7 @@ mod shells;
 mod word;
 
 pub(super) use evaluates::git_options;
-use grammar::Reader;
+use reader::Reader;
 pub(super) use word::Word;
 
 /// A longer line is not parsed. Bounds the work that a hostile line can cause.

@@ -2,8 +2,8 @@
 
 use crate::draft::Reply;
 use crate::event::After;
+use crate::finished::Finished;
 use crate::id::{CallId, Incarnation};
-use crate::turn::Finished;
 use crate::usage::Price;
 use std::collections::BTreeMap;
 

@@ -3,11 +3,11 @@
 use super::*;
 use crate::draft::{Change, Delta};
 use crate::event::{ApprovalAnswered, ApprovalRequested, Decision, SpecSet, ToolStarted};
+use crate::finished::Finished;
 use crate::fixture::{self, Journal, approval, call, request};
 use crate::id::Incarnation;
 use crate::message::Wire;
 use crate::spec::AgentSpec;
-use crate::turn::Finished;
 use crate::usage::MicroUsd;
 use std::collections::BTreeMap;
 

@@ -25,9 +25,11 @@ mod file;
 mod limits;
 mod model;
 mod path;
+mod problem;
 mod sandbox;
 mod scalar;
 mod subagent;
+mod thinking;
 mod tools;
 mod tree;
 mod validate;
@@ -39,12 +41,13 @@ pub use budget::Budget;
 pub use error::Error;
 pub use limits::Limits;
 pub use model::{
-    AgentSpec, Command, Contract, Decision, McpServer, OnCrash, Restart, Rule, Runtime, Thinking,
+    AgentSpec, Command, Contract, Decision, McpServer, OnCrash, Restart, Rule, Runtime,
 };
+pub use problem::Problem;
 pub use sandbox::{Network, Sandbox};
 pub use subagent::Subagent;
+pub use thinking::Thinking;
 pub use tools::TOOLS;
-pub use validate::Problem;
 
 // The catalog reads its files by the same rules and returns the same errors.
 pub(crate) use budget::dollars;

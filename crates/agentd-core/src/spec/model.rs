@@ -1,6 +1,6 @@
 //! The settings of an agent. Each field is a key of the front matter, and all are optional.
 
-use super::{ApprovalMode, AutoReset, Limits, Network, Sandbox, Subagent};
+use super::{ApprovalMode, AutoReset, Limits, Network, Sandbox, Subagent, Thinking};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -229,14 +229,4 @@ pub enum Restart {
     OnFailure,
     /// Never.
     Never,
-}
-
-/// How much a model thinks before it answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Thinking {
-    Off,
-    Low,
-    Medium,
-    High,
 }

@@ -1,8 +1,5 @@
 //! What an agent's tools may see, write and reach.
 
-use super::AgentSpec;
-use super::path::Path;
-use super::validate::Problem;
 use crate::hosts::Hosts;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, SeqAccess, Visitor};
@@ -85,27 +82,4 @@ impl fmt::Display for Network {
             Self::Hosts(hosts) => write!(f, "{hosts}"),
         }
     }
-}
-
-pub(super) fn check(spec: &AgentSpec) -> Result<(), Problem> {
-    for (key, paths) in [("writable", &spec.writable), ("readable", &spec.readable)] {
-        for (index, path) in paths.iter().enumerate() {
-            let is_whole = path.starts_with('/') || path == "~" || path.starts_with("~/");
-            if !is_whole || path.contains('\0') {
-                let reason = "give an absolute path, or one that begins with `~/`";
-                return Err(Problem::new(Path::key(key).at(index), reason));
-            }
-        }
-    }
-    if spec.sandbox == Some(Sandbox::ReadOnly) && !spec.writable.is_empty() {
-        let reason = "a `read-only` sandbox cannot write; remove it, or use `workspace-write`";
-        return Err(Problem::new(Path::key("writable"), reason));
-    }
-    let is_limited = !matches!(spec.network, None | Some(Network::On));
-    if spec.sandbox == Some(Sandbox::FullAccess) && is_limited {
-        let reason =
-            "`full-access` has no sandbox, so the network cannot be off or limited to hosts";
-        return Err(Problem::new(Path::key("network"), reason));
-    }
-    Ok(())
 }

@@ -1,7 +1,7 @@
 //! The tools of the native runtime, by name: the values that `tools:` and `permissions:` accept.
 
 use super::path::{Path, shown};
-use super::validate::Problem;
+use super::problem::Problem;
 use super::{AgentSpec, Runtime};
 
 /// All tools of the native runtime.

@@ -1,35 +1,8 @@
 //! Checks that the types cannot express: ranges, and fields that require or exclude each other.
 
 use super::path::Path;
-
-use super::{AgentSpec, Command, McpServer, Runtime, sandbox, tools};
-
-/// A spec whose fields have the right types but contradict each other or are out of range.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{path}`: {reason}")]
-pub struct Problem {
-    pub(super) path: Path,
-    pub(super) reason: String,
-}
-
-impl Problem {
-    pub(super) fn new(path: Path, reason: &str) -> Self {
-        Self {
-            path,
-            reason: reason.to_owned(),
-        }
-    }
-
-    /// The path of the invalid key, such as `mcp.search`.
-    pub fn key(&self) -> String {
-        self.path.to_string()
-    }
-
-    /// What is wrong, and what to do.
-    pub fn reason(&self) -> &str {
-        &self.reason
-    }
-}
+use super::problem::Problem;
+use super::{AgentSpec, Command, McpServer, Network, Runtime, Sandbox, tools};
 
 impl AgentSpec {
     /// Performs the checks of [`super::parse`] beyond the types. A spec that was read from JSON has not been checked.
@@ -43,7 +16,7 @@ impl AgentSpec {
             return Err(Problem::new(Path::key("mcp"), reason));
         }
         tools::check(self)?;
-        sandbox::check(self)?;
+        sandbox(self)?;
         if !(self.hooks.is_null() || self.hooks.is_object()) {
             let reason = "expected a mapping from an event to its hooks";
             return Err(Problem::new(Path::key("hooks"), reason));
@@ -126,4 +99,27 @@ fn mcp(name: &str, server: &McpServer) -> Result<(), Problem> {
         )),
         _ => Ok(()),
     }
+}
+
+fn sandbox(spec: &AgentSpec) -> Result<(), Problem> {
+    for (key, paths) in [("writable", &spec.writable), ("readable", &spec.readable)] {
+        for (index, path) in paths.iter().enumerate() {
+            let is_whole = path.starts_with('/') || path == "~" || path.starts_with("~/");
+            if !is_whole || path.contains('\0') {
+                let reason = "give an absolute path, or one that begins with `~/`";
+                return Err(Problem::new(Path::key(key).at(index), reason));
+            }
+        }
+    }
+    if spec.sandbox == Some(Sandbox::ReadOnly) && !spec.writable.is_empty() {
+        let reason = "a `read-only` sandbox cannot write; remove it, or use `workspace-write`";
+        return Err(Problem::new(Path::key("writable"), reason));
+    }
+    let is_limited = !matches!(spec.network, None | Some(Network::On));
+    if spec.sandbox == Some(Sandbox::FullAccess) && is_limited {
+        let reason =
+            "`full-access` has no sandbox, so the network cannot be off or limited to hosts";
+        return Err(Problem::new(Path::key("network"), reason));
+    }
+    Ok(())
 }

@@ -1,9 +1,9 @@
 //! The latest changes that clients requested under an op. A change that is requested again is not applied again.
 
 use super::AgentState;
-use crate::begin::Refused;
 use crate::event::{Event, OpVerb, Operation};
 use crate::id::{ConversationId, Incarnation, OpId, Seq};
+use crate::refused::Refused;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 

@@ -22,14 +22,14 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
+pub use crate::finished::Finished;
 pub use deadline::Deadline;
 
 use live::{Backoff, Built, InTurn, Live, LiveCall};
 
 use crate::draft::Reply;
 use crate::event::{
-    Body, Context, Event, FailureClass, LimitKind, NewEvent, StopReason, TaskExit, TaskStarted,
-    ToolStarted,
+    Context, Event, FailureClass, LimitKind, NewEvent, StopReason, TaskExit, ToolStarted,
 };
 use crate::hook::{HookInvocation, Verdict};
 use crate::id::{CallId, ConversationId, InvocationId, Seq, TaskId, TryId, TurnId};
@@ -160,29 +160,6 @@ pub enum Prepared {
         outcome: CallOutcome,
         blocks: Vec<Block>,
     },
-}
-
-/// The result of a call.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finished {
-    pub outcome: CallOutcome,
-    pub blocks: Vec<Block>,
-    /// The task that it leaves running.
-    pub background: Option<TaskStarted>,
-    /// Other events to append with its result.
-    pub also: Vec<Body>,
-}
-
-impl Finished {
-    /// A result that leaves nothing running.
-    pub const fn new(outcome: CallOutcome, blocks: Vec<Block>) -> Self {
-        Self {
-            outcome,
-            blocks,
-            background: None,
-            also: Vec::new(),
-        }
-    }
 }
 
 /// Whether the user has approved a call.

@@ -30,7 +30,7 @@ pub(crate) use task_dir::{TaskDir, cannot, create, write, write_for_good};
 
 use crate::error::Result;
 use crate::identity::Identity;
-use crate::shim::{KILL, STOP};
+use crate::shim_protocol::{KILL, STOP};
 use crate::signal::{Delivery, signal};
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@ use super::{Task, wait};
 use crate::children;
 use crate::error::{Error, Result};
 use crate::identity::Identity;
-use crate::shim::ARGUMENT;
+use crate::shim_protocol::ARGUMENT;
 use agentd_failpoint as failpoint;
 use std::ffi::OsString;
 use std::io;

@@ -5,7 +5,7 @@ use super::blocking::broken;
 use super::denied::{self, Actor};
 use super::failure::Failure;
 use super::kept::Kept;
-use super::tool::Traits;
+use super::traits::Traits;
 use crate::link::Asking;
 use agentd_core::approval::{Ruling, Wants, rule};
 use agentd_core::id::{BootId, CallId, ConversationId, TaskId, TurnId};

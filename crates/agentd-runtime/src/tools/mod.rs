@@ -32,6 +32,7 @@ mod task_output;
 mod task_stop;
 mod tasks;
 mod tool;
+mod traits;
 mod walk;
 mod write_file;
 
@@ -41,7 +42,7 @@ mod tests;
 pub use agent::Kinds;
 pub use agentd_core::secrets::{MARK, Secrets};
 pub use environment::allowed_env;
-pub use tool::Traits;
+pub use traits::Traits;
 
 use crate::driver::Tools;
 use crate::link::Asking;

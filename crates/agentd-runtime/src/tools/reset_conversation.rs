@@ -4,7 +4,8 @@
 use super::blocking::Cancelled;
 use super::context::ToolContext;
 use super::failure::{Failure, said};
-use super::tool::{Job, Tool, Traits};
+use super::tool::{Job, Tool};
+use super::traits::Traits;
 use agentd_core::event::{Note, ResetScheduled};
 use agentd_core::message::CallOutcome;
 use agentd_core::permission::Subject;

@@ -4,6 +4,7 @@ use super::arguments;
 use super::blocking::{self, Cancelled};
 use super::context::{CallOf, ToolContext};
 use super::failure::{Failure, said};
+use super::traits::Traits;
 use agentd_core::approval::Ruling;
 use agentd_core::event::{FileChange, ToolStarted};
 use agentd_core::id::{BootId, CallId, TaskId};
@@ -17,17 +18,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::marker::PhantomData;
 use std::sync::Arc;
-
-/// The properties of a tool's calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Traits {
-    /// Its calls may run in parallel with other calls.
-    pub parallel: bool,
-    /// Running the same call a second time changes nothing.
-    pub idempotent: bool,
-    /// Its calls need approval if no rule matches and the approval mode asks about changes.
-    pub approval: bool,
-}
 
 /// What the event of a started call records.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@ use super::context::{CallOf, ToolContext};
 use super::denied::Actor;
 use super::failure::Failure;
 use super::paths;
-use super::tool::Traits;
+use super::traits::Traits;
 use agentd_core::approval::Ruling;
 use agentd_core::permission::Subject;
 use agentd_core::spec::Decision;

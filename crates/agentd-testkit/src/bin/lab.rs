@@ -3,7 +3,8 @@
 //! and runs it. `agentd-lab check DIR` checks again a run with violations.
 
 use agentd_testkit::lab::dice::Dice;
-use agentd_testkit::lab::engine::{self, Options, Results};
+use agentd_testkit::lab::engine::{self, Results};
+use agentd_testkit::lab::options::Options;
 use agentd_testkit::lab::plan::{self, Sizes};
 use agentd_testkit::lab::spec::Spec;
 use agentd_testkit::lab::worker::Outcome;

@@ -2,8 +2,9 @@
 //! run without the bug must violate none.
 
 use super::below;
-use super::engine::{self, Options, Progress};
+use super::engine::{self, Progress};
 use super::injected_bugs::{self, InjectedBug};
+use super::options::Options;
 use super::spec::Spec;
 use super::worker::Outcome;
 use serde_json::{Value, json};

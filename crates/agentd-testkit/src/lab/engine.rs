@@ -2,6 +2,7 @@
 
 use super::dice::Dice;
 use super::failpoints::{self, Failpoint};
+use super::options::Options;
 use super::plan::{self, Traced};
 use super::scenario;
 use super::spec::Spec;
@@ -17,17 +18,6 @@ use std::time::{Duration, Instant};
 
 /// A worker ends itself before that.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-#[derive(Clone, Debug)]
-pub struct Options {
-    pub seed: u64,
-    pub long: bool,
-    pub only: Option<String>,
-    /// Runs at the same time; they mostly wait.
-    pub width: usize,
-    /// The directory of the runs; the directories of runs with violations are kept.
-    pub dir: PathBuf,
-}
 
 /// All runs, and the failpoints.
 #[derive(Debug, Default)]

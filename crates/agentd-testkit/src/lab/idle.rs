@@ -1,8 +1,7 @@
 //! Waiting until all agents are idle: what is recorded then, and the orderly end.
 
 use super::processes;
-use super::scenario::FORK;
-use super::testbed::{Result, Stuck, Testbed, lock, pause};
+use super::testbed::{FORK, Result, Stuck, Testbed, lock, pause};
 use agentd_client::Error;
 use agentd_client::api::EventQuery;
 use serde_json::{Value, json};

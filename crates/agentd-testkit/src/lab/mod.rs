@@ -2,7 +2,7 @@
 //! promised.
 //!
 //! - [`spec`]: the description of one run, in one line: a scenario, a seed, faults.
-//! - [`plan`]: which runs there are; [`engine`]: executes them.
+//! - [`options`]: what the user chooses; [`plan`]: which runs there are; [`engine`]: executes them.
 //! - [`worker`]: one run, in its own process, which adopts the run's orphans.
 //! - [`testbed`]: the environment of a run, and its record.
 //! - [`clients`], [`reader`]: the clients that send and that watch; [`idle`]: waiting until all is idle.
@@ -25,6 +25,7 @@ pub mod failpoints;
 pub mod hook;
 pub mod idle;
 pub mod injected_bugs;
+pub mod options;
 pub mod plan;
 pub mod processes;
 pub mod reader;

@@ -3,8 +3,8 @@
 
 use super::below;
 use super::dice::Dice;
-use super::engine::Options;
 use super::failpoints::{self, Failpoint};
+use super::options::Options;
 use super::spec::{Fault, Spec};
 use super::watch;
 use crate::sim;

@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The same with an injected bug: such a run may be stuck forever, and otherwise ends within seconds.
 const PATIENCE_WITH_BUG: Duration = Duration::from_secs(20);
+/// The name of the fork, in the scenario that has one.
+pub const FORK: &str = "branch";
 /// A model whose window fills up soon.
 const CONFIG: &str = "[models.\"some-model\"]\nwindow = 9000\n";
 

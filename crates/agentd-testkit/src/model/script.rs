@@ -101,6 +101,11 @@ impl Step {
     }
 }
 
+/// A call of the shell tool, as an item of a script.
+pub fn shell(command: &str) -> String {
+    format!("call shell {}", serde_json::json!({"command": command}))
+}
+
 /// Whether a prompt is a script.
 pub fn is_script(prompt: &str) -> bool {
     prompt.trim_start().starts_with("do:")

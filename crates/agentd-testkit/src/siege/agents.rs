@@ -1,22 +1,12 @@
 //! The agents of a testbed: hostile ones of several kinds, and their victim.
 
-use super::testbed::{Level, START, Testbed};
+use super::testbed::{Level, START, Testbed, Victim};
 use crate::lab::testbed::{Result, Stuck, lock};
 use agentd_client::api::{Agent, Create};
 use agentd_core::hosts::Hosts;
-use agentd_core::id::ApprovalId;
 use agentd_core::spec::{self, AgentSpec, ApprovalMode, Network, Rule, Sandbox};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-
-/// Another agent, with a question that waits for the user.
-#[derive(Clone, Debug)]
-pub struct Victim {
-    pub name: String,
-    pub approval: ApprovalId,
-    pub before: Agent,
-    pub spec: AgentSpec,
-}
 
 impl Testbed {
     pub fn spec(&self) -> AgentSpec {

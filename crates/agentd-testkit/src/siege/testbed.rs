@@ -1,13 +1,14 @@
 //! The environment of an attack: a daemon with a canary key, a user's home with canaries in it, a work tree, agents,
 //! and listeners on loopback. The model is hostile: it calls the tools that the attack names.
 
-use super::agents::Victim;
 use super::layers::Mode;
 use super::listeners::Listeners;
 use crate::lab::testbed::{Result, Stuck, lock, pause};
 use crate::model::{FakeModel, Format};
-use agentd_client::api::SetSecret;
+use agentd_client::api::{Agent, SetSecret};
 use agentd_client::{Client, Error};
+use agentd_core::id::ApprovalId;
+use agentd_core::spec::AgentSpec;
 use agentd_failpoint::VARIABLE;
 use agentd_failpoint::plan::Plan;
 use rustix::process::Signal;
@@ -46,6 +47,15 @@ pub struct Words {
     pub stored: String,
     /// In the victim's conversation.
     pub victim: String,
+}
+
+/// Another agent, with a question that waits for the user.
+#[derive(Clone, Debug)]
+pub struct Victim {
+    pub name: String,
+    pub approval: ApprovalId,
+    pub before: Agent,
+    pub spec: AgentSpec,
 }
 
 pub struct Testbed {

@@ -46,61 +46,10 @@ pub mod untrust;
 pub mod verify;
 pub mod wait;
 
-use crate::cli::Verb;
 use crate::error::Error;
 use crate::output::Output;
 use crate::render;
 use agentd_client::api::Agent;
-
-pub async fn run(verb: Verb, out: &mut Output) -> Result<(), Error> {
-    match verb {
-        Verb::AdoptCopy(args) => adopt_copy::run(&args, out).await,
-        Verb::Agent(args) => agent::run(*args).await,
-        Verb::Apply(args) => apply::run(&args, out).await,
-        Verb::Approve(args) => approve::run(&args, out).await,
-        Verb::Checkpoint(args) => checkpoint::run(&args, out).await,
-        Verb::Compact(args) => compact::run(&args, out).await,
-        Verb::Completions(args) => completions::run(&args, out),
-        Verb::Config(args) => config::run(&args, out),
-        Verb::Continue(args) => r#continue::run(&args, out).await,
-        Verb::Conversations(args) => conversations::run(&args, out).await,
-        Verb::Create(args) => create::run(&args, out).await,
-        Verb::Daemon(args) => daemon::run(&args, out).await,
-        Verb::Demo(args) => demo::run(&args, out).await,
-        Verb::Deny(args) => deny::run(&args, out).await,
-        Verb::Doctor(args) => doctor::run(&args, out),
-        Verb::Edit(args) => edit::run(&args, out).await,
-        Verb::Export(args) => export::run(&args, out).await,
-        Verb::Fork(args) => fork::run(&args, out).await,
-        Verb::Hooks(args) => hooks::run(&args, out).await,
-        Verb::Trust(args) => trust::run(&args, out).await,
-        Verb::Untrust(args) => untrust::run(&args, out).await,
-        Verb::Import(args) => import::run(&args, out).await,
-        Verb::Interrupt(args) => interrupt::run(&args, out).await,
-        Verb::List(args) => list::run(&args, out).await,
-        Verb::Logs(args) => logs::run(&args, out).await,
-        Verb::Purge(args) => purge::run(&args, out).await,
-        Verb::Rename(args) => rename::run(&args, out).await,
-        Verb::Replay(args) => replay::run(&args, out).await,
-        Verb::Reset(args) => reset::run(&args, out).await,
-        Verb::Restart(args) => restart::run(&args, out).await,
-        Verb::Restore(args) => restore::run(&args, out).await,
-        Verb::Rewind(args) => rewind::run(&args, out).await,
-        Verb::Rm(args) => rm::run(&args, out).await,
-        Verb::Run(args) => run::run(&args, out).await,
-        Verb::Runtime(args) => runtime::run(args).await,
-        Verb::Secret(args) => secret::run(&args, out).await,
-        Verb::Send(args) => send::run(&args, out).await,
-        Verb::Set(args) => set::run(&args, out).await,
-        Verb::Show(args) => show::run(&args, out).await,
-        Verb::Start(args) => start::run(&args, out).await,
-        Verb::Status(args) => status::run(&args, out).await,
-        Verb::Stop(args) => stop::run(&args, out).await,
-        Verb::Tasks(args) => tasks::run(&args, out).await,
-        Verb::Verify(args) => verify::run(&args, out).await,
-        Verb::Wait(args) => wait::run(&args, out).await,
-    }
-}
 
 /// Prints that an alias of another agent was removed, because this agent now has that name.
 fn tell_displaced(agent: &Agent, out: &mut Output) -> Result<(), Error> {

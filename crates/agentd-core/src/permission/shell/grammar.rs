@@ -1,79 +1,17 @@
 //! Lists, pipelines and compound commands, down to simple commands.
 
-use super::cursor::Cursor;
-use super::heredoc::HereDocument;
+use super::reader::Reader;
 use super::word::is_name;
-use super::{Assignment, Command, MAX_DEPTH, Script, Unparsed};
+use super::{Assignment, Command, Unparsed};
 
 /// Words of the grammar that end a list of commands.
 const CLOSING: &[&str] = &["then", "do", "done", "fi", "elif", "else", "esac", "}"];
 
-pub(super) struct Reader {
-    pub cursor: Cursor,
-    pub found: Vec<Command>,
-    /// Here-documents that this line announces. Their text begins after the line.
-    pub pending: Vec<HereDocument>,
-    defines: Option<String>,
-    depth: usize,
-}
-
 impl Reader {
-    pub fn new(line: &str, depth: usize) -> Self {
-        Self {
-            cursor: Cursor::new(line),
-            found: Vec::new(),
-            pending: Vec::new(),
-            defines: None,
-            depth,
-        }
-    }
-
-    pub fn finish(self) -> Script {
-        Script {
-            commands: self.found,
-            defines: self.defines,
-        }
-    }
-
     pub fn program(&mut self) -> Result<(), Unparsed> {
         self.list()?;
         let is_all = self.cursor.peek().is_none() && self.pending.is_empty();
         is_all.then_some(()).ok_or(Unparsed)
-    }
-
-    pub fn nested(&mut self, read: fn(&mut Self) -> Result<(), Unparsed>) -> Result<(), Unparsed> {
-        if self.depth >= MAX_DEPTH {
-            return Err(Unparsed);
-        }
-        self.depth += 1;
-        read(self)?;
-        self.depth -= 1;
-        Ok(())
-    }
-
-    /// Parses a text within this one, such as the text between backquotes.
-    pub fn nested_text(
-        &mut self,
-        text: &str,
-        read: fn(&mut Self) -> Result<(), Unparsed>,
-    ) -> Result<(), Unparsed> {
-        let mut inner = Self::new(text, self.depth);
-        inner.nested(read)?;
-        self.found.append(&mut inner.found);
-        self.defines = self.defines.take().or(inner.defines);
-        Ok(())
-    }
-
-    /// Skips blanks and a comment.
-    pub fn blanks(&mut self) {
-        while let Some(' ' | '\t') = self.cursor.peek() {
-            self.cursor.next();
-        }
-        if self.cursor.peek() == Some('#') {
-            while self.cursor.peek_raw().is_some_and(|c| c != '\n') {
-                self.cursor.next_raw();
-            }
-        }
     }
 
     fn linebreaks(&mut self) -> Result<(), Unparsed> {

@@ -1,15 +1,8 @@
 //! Here-documents: the lines after the one that announces them, and the substitutions in them.
 
 use super::Unparsed;
-use super::grammar::Reader;
+use super::reader::{HereDocument, Reader};
 use super::word::WordBuilder;
-
-pub(super) struct HereDocument {
-    end: String,
-    /// With a quoted delimiter, nothing in the text is expanded.
-    is_literal: bool,
-    drops_tabs: bool,
-}
 
 impl Reader {
     /// Reads what follows `<<`. Only plain delimiters are accepted, on which all shells agree.

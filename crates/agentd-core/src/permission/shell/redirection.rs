@@ -1,6 +1,6 @@
 //! Redirections: which files a command may write to.
 
-use super::grammar::Reader;
+use super::reader::Reader;
 use super::{Command, Unparsed};
 
 /// Operators that open a file for writing. A longer one comes before its prefix.

@@ -2,8 +2,8 @@
 //! goose#7472, #9461: a result sorted before its request.
 
 use super::{completed, fault, watched};
-use crate::lab::scenario::shell;
 use crate::lab::testbed::{Result, Stuck, Testbed};
+use crate::model::script::shell;
 use std::fs;
 
 const AGENT: &str = "worker";

@@ -4,8 +4,8 @@
 use super::ground::Disk;
 use super::{fault, told_clearly, try_send, verified};
 use crate::lab::reader;
-use crate::lab::scenario::shell;
 use crate::lab::testbed::{Result, Stuck, Testbed, pause};
+use crate::model::script::shell;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use super::ground::{spawn, wait};
 use super::{completed, fault, pids, watched};
-use crate::lab::scenario::shell;
 use crate::lab::testbed::{Result, Stuck, Testbed};
+use crate::model::script::shell;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;

@@ -1,10 +1,10 @@
 //! A question that two clients answer at the same time, one approves and one denies: the first answer counts. A tool
 //! that tries to answer is refused.
 
-use super::shell;
 use crate::lab::idle::is_idle;
 use crate::lab::testbed::{Result, Testbed};
 use crate::lab::{processes, reader};
+use crate::model::script::shell;
 use serde_json::json;
 use std::fs;
 

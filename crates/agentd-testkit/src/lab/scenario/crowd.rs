@@ -1,8 +1,8 @@
 //! Several agents at once, each with a few turns.
 
-use super::shell;
 use crate::lab::reader;
 use crate::lab::testbed::{Result, Stuck, Testbed};
+use crate::model::script::shell;
 
 const AGENTS: [&str; 4] = ["ada", "bob", "cyd", "dot"];
 

@@ -1,10 +1,10 @@
 //! A fork in mid-turn, while a question waits and a task runs in the background: the fork has neither, and is
 //! told so; both continue.
 
-use super::{FORK, shell};
 use crate::lab::idle::is_idle;
 use crate::lab::reader;
-use crate::lab::testbed::{Result, Testbed};
+use crate::lab::testbed::{FORK, Result, Testbed};
+use crate::model::script::shell;
 use serde_json::json;
 
 const AGENT: &str = "worker";

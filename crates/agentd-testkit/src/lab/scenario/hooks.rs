@@ -1,9 +1,9 @@
 //! Hooks for all events of a turn and a reset: each runs once per event. One of them denies a call, and
 //! one adds text to each conversation that begins.
 
-use super::shell;
 use crate::lab::reader;
 use crate::lab::testbed::{Result, Testbed};
+use crate::model::script::shell;
 use serde_json::json;
 
 const AGENT: &str = "worker";

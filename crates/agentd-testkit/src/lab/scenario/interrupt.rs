@@ -1,9 +1,9 @@
 //! An interrupt in mid-turn: the streamed text is kept, and the queued prompt is answered next.
 
-use super::shell;
 use crate::lab::idle::is_idle;
 use crate::lab::reader;
 use crate::lab::testbed::{Result, Testbed};
+use crate::model::script::shell;
 use std::sync::atomic::Ordering;
 
 const AGENT: &str = "worker";

@@ -1,8 +1,8 @@
 //! A command that leaves processes behind, inside and outside its process group: they end with it.
 
-use super::shell;
 use crate::lab::reader;
 use crate::lab::testbed::{Result, Testbed};
+use crate::model::script::shell;
 
 const AGENT: &str = "worker";
 

@@ -137,11 +137,3 @@ pub fn names() -> Vec<&'static str> {
     own.chain(below::ALL.iter().map(|below| below.name))
         .collect()
 }
-
-/// The name of the fork.
-pub const FORK: &str = "branch";
-
-/// A call of the shell tool, as the fake model's script has it.
-pub(super) fn shell(command: &str) -> String {
-    format!("call shell {}", serde_json::json!({"command": command}))
-}

@@ -1,7 +1,7 @@
 //! A reader on the command line that is killed repeatedly, and continues after the last event that it saw.
 
-use super::shell;
 use crate::lab::testbed::{Result, Testbed, lock};
+use crate::model::script::shell;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::process::{ChildStdout, Stdio};

@@ -1,8 +1,8 @@
 //! Reset, undo and redo, with a queued prompt; each is requested twice under one op, and done once.
 
-use super::shell;
 use crate::lab::reader;
 use crate::lab::testbed::{Result, Testbed};
+use crate::model::script::shell;
 
 const AGENT: &str = "worker";
 

@@ -1,9 +1,9 @@
 //! Rewind to before a compaction, then undo and redo, each requested twice under one op; and again in
 //! mid-turn, with a queued prompt.
 
-use super::shell;
 use crate::lab::reader;
 use crate::lab::testbed::{Result, Testbed};
+use crate::model::script::shell;
 
 const AGENT: &str = "worker";
 

@@ -1,8 +1,8 @@
 //! An agent whose process is stopped as soon as it is idle, and started by the next prompt.
 
-use super::shell;
 use crate::lab::reader;
 use crate::lab::testbed::{Result, Testbed};
+use crate::model::script::shell;
 
 const AGENT: &str = "worker";
 

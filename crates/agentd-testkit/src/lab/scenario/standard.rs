@@ -1,8 +1,8 @@
 //! The standard turn: everything that a turn can contain, then what can be done between turns.
 
-use super::shell;
 use crate::lab::reader;
 use crate::lab::testbed::{Result, Testbed};
+use crate::model::script::shell;
 use serde_json::json;
 use std::fs;
 

@@ -1,6 +1,6 @@
 //! Starts a daemon if none listens, and decides whether an unanswered request is sent again.
 
-use crate::connect::{client_at, connect, log};
+use super::socket::{cannot_use, client_at, connect, log};
 use crate::error::{Error, Exit};
 use crate::home;
 use crate::outside;
@@ -346,14 +346,6 @@ fn last_lines(path: &Path, from: u64) -> Vec<String> {
         .collect();
     let last = lines.iter().rev().take(LOG_LINES).rev();
     last.map(|line| (*line).to_owned()).collect()
-}
-
-pub fn cannot_use(path: &Path, error: impl std::fmt::Display) -> Error {
-    Error::new(
-        Exit::Unavailable,
-        format!("{} cannot be used", path.display()),
-    )
-    .because(error)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The id of one change that a client requests. The client chooses it, and sends the request again under the same id
 //! if it got no answer.
 
-use crate::id::{AgentId, ConversationId};
+use super::{AgentId, ConversationId};
+use crate::digest::uuid_of;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::str::FromStr;
@@ -129,7 +130,7 @@ impl AgentId {
     /// The agent that an op creates. The id is derived before the agent exists, so that the same op creates the same
     /// agent. An op that is a UUID is itself the id.
     pub fn of_op(op: OpId) -> Self {
-        let derived = || crate::hook::uuid_of(&[b"agent", op.as_bytes()]);
+        let derived = || uuid_of(&[b"agent", op.as_bytes()]);
         Self::new(op.uuid().unwrap_or_else(derived))
     }
 }
@@ -137,7 +138,7 @@ impl AgentId {
 impl ConversationId {
     /// The conversation that an operation on an agent creates. The id is derived before the conversation exists.
     pub fn of_op(agent: AgentId, op: OpId) -> Self {
-        let derived = crate::hook::uuid_of(&[b"conversation", agent.as_bytes(), op.as_bytes()]);
+        let derived = uuid_of(&[b"conversation", agent.as_bytes(), op.as_bytes()]);
         let mut bytes = *derived.as_bytes();
         // It has the timestamp of the operation's UUID, if there is one.
         if let Some(uuid) = op.uuid() {
