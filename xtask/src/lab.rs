@@ -9,7 +9,7 @@ pub struct Args {
     /// A few minutes: each failpoint of the standard turn once (the default)
     #[arg(long, conflicts_with = "long")]
     quick: bool,
-    /// About 17 minutes on two cores with release builds: thousands of kills, simulated schedules, power failures
+    /// About 20 minutes on two cores with release builds: thousands of kills, simulated schedules, power failures
     #[arg(long)]
     long: bool,
     /// Show that the lab detects injected bugs

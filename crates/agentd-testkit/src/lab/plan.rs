@@ -68,7 +68,8 @@ pub fn of(options: &Options, traced: &[Traced], dice: &mut Dice) -> Plan {
     let (below, skipped) = below::specs(options.seed, if options.long { 60 } else { 1 });
     specs.extend(below.into_iter().filter(|spec| wants(&spec.scenario)));
     for spec in &mut specs {
-        spec.full_access = dice.below(FULL_ACCESS) == 0;
+        let is_drawn = dice.below(FULL_ACCESS) == 0;
+        spec.full_access = is_drawn || below::masks_proc(&spec.scenario);
     }
     dice.shuffle(&mut specs);
     let skipped = skipped.into_iter().filter(|(name, _)| wants(name));

@@ -138,6 +138,12 @@ fn skipped_because(scenario: &str, need: Need) -> Option<String> {
     Some(format!("skipped: {scenario} ({why})"))
 }
 
+/// Whether a run of this scenario mounts a file over a part of /proc. No sandbox can mount its own /proc then, so its
+/// commands run without one.
+pub fn masks_proc(scenario: &str) -> bool {
+    scenario == "power"
+}
+
 /// The number of power failures in a run of this scenario.
 pub fn cuts(scenario: &str) -> usize {
     if scenario == "power" { power::CUTS } else { 0 }

@@ -33,6 +33,7 @@ pub fn run(testbed: &Testbed) -> Result<()> {
 
 fn cuts(testbed: &Testbed, disk: &Disk) -> Result<()> {
     let mut dice = Dice::new(testbed.spec.seed);
+    let mut times = Vec::new();
     for _ in 0..CUTS {
         let after = Duration::from_millis(50 + dice.below(LONGEST));
         let is_cut = AtomicBool::new(false);
@@ -40,9 +41,12 @@ fn cuts(testbed: &Testbed, disk: &Disk) -> Result<()> {
             let sender = scope.spawn(|| send_until(testbed, &is_cut));
             // tidy: polls nothing; the moment is as good as any
             std::thread::sleep(after);
+            let off = testbed.record.at();
             let cut = cut(testbed);
             is_cut.store(true, Ordering::Relaxed);
-            let back = cut.and_then(|()| end_all(testbed)).and_then(|()| {
+            let ended = cut.and_then(|()| end_all(testbed));
+            times.push([off, testbed.record.at()]);
+            let back = ended.and_then(|()| {
                 testbed.until("an unmounted disk", || disk.unmount(testbed).ok())?;
                 another_boot(testbed, dice.next())?;
                 disk.mount(testbed)
@@ -52,6 +56,7 @@ fn cuts(testbed: &Testbed, disk: &Disk) -> Result<()> {
                 .map_err(|_| Stuck::Wrong("a sender panicked".to_owned()))?;
             back.and(sent)
         })?;
+        testbed.expect("power_off", json!(times));
         testbed.power.fetch_add(1, Ordering::SeqCst);
         completed(testbed, AGENT, "do: say there is light again")?;
     }

@@ -228,6 +228,15 @@ impl Evidence {
         Ok(evidence)
     }
 
+    /// Whether the power was off at this time. The processes lived on for a moment, as they could not on a real machine.
+    pub fn is_off(&self, at: u64) -> bool {
+        let times = self.run.expects["power_off"].as_array();
+        times.into_iter().flatten().any(|time| {
+            let [off, on] = [&time[0], &time[1]].map(Value::as_u64);
+            off.is_some_and(|off| off <= at) && on.is_some_and(|on| at <= on)
+        })
+    }
+
     /// Whether the shim of this task or hook was killed.
     pub fn shim_was_killed(&self, task: &str) -> bool {
         let mut faults = self.faults.iter();

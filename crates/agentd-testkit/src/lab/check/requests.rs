@@ -8,7 +8,7 @@ use super::story::{Request, Story};
 use super::words;
 use std::collections::BTreeMap;
 
-/// The requests that the model received from this agent.
+/// The requests that the model received from this agent while the power was on.
 pub fn of_agent<'a>(evidence: &'a Evidence, journal: &Journal) -> Vec<&'a ModelRequest> {
     let is_alone = evidence.journals.len() == 1;
     let own = |request: &&ModelRequest| match &request.agent {
@@ -16,7 +16,8 @@ pub fn of_agent<'a>(evidence: &'a Evidence, journal: &Journal) -> Vec<&'a ModelR
         None if is_alone => true,
         None => opens_like(journal, request),
     };
-    evidence.model.iter().filter(own).collect()
+    let on = evidence.model.iter().filter(|it| !evidence.is_off(it.at));
+    on.filter(own).collect()
 }
 
 /// Whether a request begins with text that a user sent to this agent.

@@ -128,6 +128,20 @@ fn a_request_that_is_not_on_record() {
 }
 
 #[test]
+fn a_request_that_is_not_on_record_while_the_power_is_off_does_not_count() {
+    let late = |run_dir: &mut super::RunDir, at: u64| {
+        let mut late = run_dir.model[0].clone();
+        late["at"] = json!(at);
+        run_dir.model.push(late);
+        run_dir.run["expects"] = json!({"power_off": [[1_000_000, 1_000_100]]});
+    };
+    is_fine(|run_dir| late(run_dir, 1_000_050));
+    breaks("P3", "without being on record", |run_dir| {
+        late(run_dir, 1_000_101);
+    });
+}
+
+#[test]
 fn a_finished_step_that_is_asked_again() {
     breaks("P3", "repeats request", |run_dir| {
         // The answer has no words of its own; and the calls are forgotten.
